@@ -1,0 +1,1 @@
+"""hudi_py: Apache Hudi tables from Python."""

@@ -1,0 +1,1 @@
+"""Frozen values: instants, files, records. Touches no storage and imports only `errors` and attrs."""

@@ -1,0 +1,121 @@
+"""
+Files of a table: base files, log files, slices, groups, and the grammar of their names.
+
+Source: Hudi 0.15.0, 1.0.2, 1.1.1, ``FSUtils``, ``HoodieBaseFile``, ``HoodieLogFile``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import attrs
+
+PARTITION_METAFILE: Final = ".hoodie_partition_metadata"
+METADATA_FOLDER: Final = ".hoodie"
+
+_BASE_FILE: Final = re.compile(r"([^_.][^_]*)_([^_]*)_(\d+)\.([A-Za-z0-9]+)")
+_LOG_FILE: Final = re.compile(r"\.(.+?)_(\d+)\.(log|archive)\.(\d+)(?:_([^.]+?))?(\.cdc)?")
+
+
+@attrs.frozen(slots=True)
+class BaseFile:
+    """A columnar file that holds all rows of one slice (``<file id>_<write token>_<instant>.parquet``)."""
+
+    name: str
+    file_id: str
+    write_token: str
+    instant_time: str
+    extension: str = "parquet"
+    size_bytes: int | None = attrs.field(default=None, eq=False)
+
+
+@attrs.frozen(slots=True)
+class LogFile:
+    """
+    A log file (``.<file id>_<time>.log.<version>_<write token>[.cdc]``).
+
+    ``instant_time`` is the base instant of the slice in layout 1, the requested time of the writing delta commit
+    in layout 2.
+    """
+
+    name: str
+    file_id: str
+    instant_time: str
+    version: int
+    write_token: str
+    is_cdc: bool = False
+    size_bytes: int | None = attrs.field(default=None, eq=False)
+
+    @property
+    def order(self) -> tuple[str, int, str, bool]:
+        """Sort key: oldest first (``HoodieLogFile.LogFileComparator``)."""
+        return (self.instant_time, self.version, self.write_token, self.is_cdc)
+
+
+@attrs.frozen(slots=True)
+class FileSlice:
+    """
+    One version of a file group: at most one base file and its log files.
+
+    Args:
+        partition_path: Relative path of the partition, ``""`` when the table has none.
+        file_id: Of the group.
+        base_instant_time: Instant that opened the slice.
+        base_file: None while only logs exist (or a compaction is pending).
+        log_files: Oldest first.
+    """
+
+    partition_path: str
+    file_id: str
+    base_instant_time: str
+    base_file: BaseFile | None = None
+    log_files: tuple[LogFile, ...] = ()
+
+    @property
+    def file_names(self) -> tuple[str, ...]:
+        """Base file first, then logs newest first: the order of Hudi's clean plans (rule A-37)."""
+        base = () if self.base_file is None else (self.base_file.name,)
+        return base + tuple(log.name for log in reversed(self.log_files))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the slice has no file at all (opened by a pending compaction)."""
+        return self.base_file is None and not self.log_files
+
+
+@attrs.frozen(slots=True)
+class FileGroup:
+    """All slices of one set of records, newest first."""
+
+    partition_path: str
+    file_id: str
+    slices: tuple[FileSlice, ...]
+
+
+def parse_base_file(name: str, size_bytes: int | None = None) -> BaseFile | None:
+    """Parse a base file's name; None when it is not one."""
+    match = _BASE_FILE.fullmatch(name)
+    if match is None:
+        return None
+    file_id, token, instant_time, extension = match.groups()
+    return BaseFile(name, file_id, token, instant_time, extension, size_bytes)
+
+
+def format_base_file(file_id: str, write_token: str, instant_time: str, extension: str = "parquet") -> str:
+    """Inverse of `parse_base_file`."""
+    return f"{file_id}_{write_token}_{instant_time}.{extension}"
+
+
+def parse_log_file(name: str, size_bytes: int | None = None) -> LogFile | None:
+    """Parse a log file's name; None when it is not one (``.crc`` side files are not)."""
+    match = _LOG_FILE.fullmatch(name)
+    if match is None or match[3] != "log":
+        return None
+    file_id, instant_time, _, version, token, cdc = match.groups()
+    return LogFile(name, file_id, instant_time, int(version), token or "", cdc is not None, size_bytes)
+
+
+def join_path(partition_path: str, name: str) -> str:
+    """Path of a file relative to the table's base path."""
+    return f"{partition_path}/{name}" if partition_path else name
