@@ -1,0 +1,1 @@
+"""Settings: every `hoodie.*` key with its aliases and default, and the frozen values made from them. Pure."""

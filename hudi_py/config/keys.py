@@ -1,0 +1,228 @@
+"""
+Every ``hoodie.*`` setting that hudi_py reads: name, older spellings, default, type.
+
+Names are those of Apache Hudi 1.1; the spellings of 0.15 are aliases. Code never spells a key, it uses these values.
+Source: table-services rules A.1, B.1, D.1, E.5, F; Hudi ``HoodieCleanConfig``, ``HoodieWriteConfig``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, Generic, TypeVar
+
+import attrs
+
+from hudi_py.errors import ConfigError
+
+T = TypeVar("T")
+
+
+def _text(value: str) -> str:
+    return value
+
+
+def _flag(value: str) -> bool:
+    lowered = value.strip().lower()
+    if lowered not in ("true", "false"):
+        raise ValueError("true or false")
+    return lowered == "true"
+
+
+def _whole(minimum: int) -> Callable[[str], int]:
+    def parse(value: str) -> int:
+        number = int(value)
+        if number < minimum:
+            raise ValueError(f"a whole number of at least {minimum}")
+        return number
+
+    return parse
+
+
+def _number(value: str) -> float:
+    return float(value)
+
+
+def _one_of(*choices: str) -> Callable[[str], str]:
+    def parse(value: str) -> str:
+        upper = value.strip().upper()
+        if upper not in choices:
+            raise ValueError("one of " + ", ".join(choices))
+        return upper
+
+    return parse
+
+
+def _names(value: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in value.split(",") if part.strip())
+
+
+@attrs.frozen(eq=False)
+class Key(Generic[T]):
+    """One setting: canonical name, parser, default, and the names older releases use."""
+
+    name: str
+    parse: Callable[[str], T]
+    default: T
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Canonical name first."""
+        return (self.name, *self.aliases)
+
+
+class Settings:
+    """
+    Settings as given by the user, looked up by `Key`.
+
+    Args:
+        values: Key to text (or bool, int, float: turned into Hudi's text). Unknown keys are kept and never read.
+
+    Raises:
+        ConfigError: A key and its older spelling are both given with different values.
+    """
+
+    def __init__(self, values: Mapping[str, Any] | None = None) -> None:
+        self._values = {name: _to_text(value) for name, value in (values or {}).items() if value is not None}
+
+    def __getitem__(self, key: Key[T]) -> T:
+        raw = self.raw(key)
+        if raw is None:
+            return key.default
+        try:
+            return key.parse(raw)
+        except ValueError as error:
+            raise ConfigError(f"{key.name}={raw!r} is not valid ({error}); correct the setting") from error
+
+    def raw(self, key: Key[Any]) -> str | None:
+        """Text as given, or None when neither the key nor an older spelling is set."""
+        given = {name: self._values[name] for name in key.names if name in self._values}
+        if len(set(given.values())) > 1:
+            listed = ", ".join(f"{name}={value}" for name, value in given.items())
+            raise ConfigError(f"the same setting is given twice with different values: {listed}; keep one")
+        return next(iter(given.values()), None)
+
+    def __contains__(self, key: Key[Any]) -> bool:
+        return any(name in self._values for name in key.names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def merged(self, values: Mapping[str, Any]) -> Settings:
+        """These settings with *values* on top; a key replaces its other spellings."""
+        canonical = {alias: key.names for key in ALL_KEYS for alias in key.names}
+        kept = dict(self._values)
+        for name, value in values.items():
+            if value is None:
+                continue
+            for spelling in canonical.get(name, (name,)):
+                kept.pop(spelling, None)
+            kept[name] = value
+        return Settings(kept)
+
+    def as_dict(self) -> dict[str, str]:
+        """Plain copy."""
+        return dict(self._values)
+
+
+def _to_text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# --- table services ---------------------------------------------------------------------------------------------
+TABLE_SERVICES_ENABLED: Final = Key("hoodie.table.services.enabled", _flag, True)
+
+CLEAN_AUTOMATIC: Final = Key("hoodie.clean.automatic", _flag, True)
+CLEAN_POLICY: Final = Key(
+    "hoodie.clean.policy",
+    _one_of("KEEP_LATEST_COMMITS", "KEEP_LATEST_FILE_VERSIONS", "KEEP_LATEST_BY_HOURS"),
+    "KEEP_LATEST_COMMITS",
+    ("hoodie.cleaner.policy",),
+)
+CLEAN_COMMITS_RETAINED: Final = Key(
+    "hoodie.clean.commits.retained", _whole(1), 10, ("hoodie.cleaner.commits.retained",)
+)
+CLEAN_HOURS_RETAINED: Final = Key("hoodie.clean.hours.retained", _whole(1), 24, ("hoodie.cleaner.hours.retained",))
+CLEAN_FILE_VERSIONS_RETAINED: Final = Key(
+    "hoodie.clean.fileversions.retained", _whole(1), 3, ("hoodie.cleaner.fileversions.retained",)
+)
+CLEAN_TRIGGER_STRATEGY: Final = Key("hoodie.clean.trigger.strategy", _one_of("NUM_COMMITS"), "NUM_COMMITS")
+CLEAN_TRIGGER_MAX_COMMITS: Final = Key(
+    "hoodie.clean.trigger.max.commits", _whole(1), 1, ("hoodie.clean.max.commits",)
+)
+CLEAN_INCREMENTAL: Final = Key(
+    "hoodie.clean.incremental.enabled", _flag, True, ("hoodie.cleaner.incremental.mode",)
+)
+CLEAN_PARALLELISM: Final = Key("hoodie.clean.parallelism", _whole(1), 200, ("hoodie.cleaner.parallelism",))
+CLEAN_MULTIPLE: Final = Key("hoodie.clean.multiple.enabled", _flag, False, ("hoodie.clean.allow.multiple",))
+CLEAN_BOOTSTRAP_BASE_FILE: Final = Key(
+    "hoodie.clean.delete.bootstrap.base.file", _flag, False, ("hoodie.cleaner.delete.bootstrap.base.file",)
+)
+FAILED_WRITES_POLICY: Final = Key(
+    "hoodie.clean.failed.writes.policy",
+    _one_of("EAGER", "LAZY", "NEVER"),
+    "EAGER",
+    ("hoodie.cleaner.policy.failed.writes",),
+)
+
+# --- writing ----------------------------------------------------------------------------------------------------
+TABLE_NAME: Final = Key("hoodie.table.name", _text, "", ("hoodie.datasource.write.table.name",))
+DATABASE_NAME: Final = Key("hoodie.database.name", _text, "")
+TABLE_TYPE: Final = Key(
+    "hoodie.table.type",
+    _one_of("COPY_ON_WRITE", "MERGE_ON_READ"),
+    "COPY_ON_WRITE",
+    ("hoodie.datasource.write.table.type",),
+)
+WRITE_TABLE_VERSION: Final = Key("hoodie.write.table.version", _whole(0), 9, ("hoodie.table.version",))
+RECORD_KEY_FIELDS: Final = Key(
+    "hoodie.datasource.write.recordkey.field", _names, (), ("hoodie.table.recordkey.fields",)
+)
+PARTITION_FIELDS: Final = Key(
+    "hoodie.datasource.write.partitionpath.field", _names, (), ("hoodie.table.partition.fields",)
+)
+ORDERING_FIELDS: Final = Key(
+    "hoodie.table.ordering.fields",
+    _names,
+    (),
+    ("hoodie.datasource.write.precombine.field", "hoodie.table.precombine.field"),
+)
+HIVE_STYLE: Final = Key("hoodie.datasource.write.hive_style_partitioning", _flag, False)
+URL_ENCODE: Final = Key("hoodie.datasource.write.partitionpath.urlencode", _flag, False)
+TIMELINE_TIMEZONE: Final = Key("hoodie.table.timeline.timezone", _one_of("LOCAL", "UTC"), "LOCAL")
+KEY_GENERATOR_CLASS: Final = Key(
+    "hoodie.datasource.write.keygenerator.class", _text, "", ("hoodie.table.keygenerator.class",)
+)
+KEY_GENERATOR_TYPE: Final = Key(
+    "hoodie.datasource.write.keygenerator.type", _text, "", ("hoodie.table.keygenerator.type",)
+)
+MERGE_MODE: Final = Key(
+    "hoodie.record.merge.mode",
+    _one_of("EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING", "CUSTOM"),
+    "",
+    ("hoodie.write.record.merge.mode",),
+)
+COMBINE_BEFORE_UPSERT: Final = Key("hoodie.combine.before.upsert", _flag, True)
+COMBINE_BEFORE_INSERT: Final = Key("hoodie.combine.before.insert", _flag, False)
+PARQUET_MAX_FILE_SIZE: Final = Key("hoodie.parquet.max.file.size", _whole(1), 120 * 1024 * 1024)
+PARQUET_SMALL_FILE_LIMIT: Final = Key("hoodie.parquet.small.file.limit", int, 104_857_600)
+PARQUET_COMPRESSION: Final = Key("hoodie.parquet.compression.codec", _text, "gzip")
+PARQUET_BLOCK_SIZE: Final = Key("hoodie.parquet.block.size", _whole(1), 120 * 1024 * 1024)
+BLOOM_NUM_ENTRIES: Final = Key(
+    "hoodie.bloom.index.filter.num_entries", _whole(1), 60_000, ("hoodie.index.bloom.num_entries",)
+)
+BLOOM_FPP: Final = Key("hoodie.bloom.index.filter.fpp", _number, 1e-9, ("hoodie.index.bloom.fpp",))
+BLOOM_TYPE: Final = Key("hoodie.bloom.index.filter.type", _one_of("SIMPLE", "DYNAMIC_V0"), "DYNAMIC_V0")
+BLOOM_MAX_ENTRIES: Final = Key("hoodie.bloom.index.filter.dynamic.max.entries", _whole(1), 100_000)
+INSERT_SPLIT_SIZE: Final = Key("hoodie.copyonwrite.insert.split.size", _whole(1), 500_000)
+INSERT_AUTO_SPLIT: Final = Key("hoodie.copyonwrite.insert.auto.split", _flag, True)
+RECORD_SIZE_ESTIMATE: Final = Key("hoodie.copyonwrite.record.size.estimate", _whole(1), 1024)
+RECORD_SIZE_THRESHOLD: Final = Key("hoodie.record.size.estimation.threshold", _number, 1.0)
+ALLOW_EMPTY_COMMIT: Final = Key("hoodie.allow.empty.commit", _flag, True)
+METADATA_ENABLED: Final = Key("hoodie.metadata.enable", _flag, None)
+"""None = as the table is; False = the metadata table may be dropped."""
+NEW_COMPLEX_KEY_ENCODING: Final = Key("hoodie.write.complex.keygen.new.encoding", _flag, None)
+BULK_INSERT_PARALLELISM: Final = Key("hoodie.bulkinsert.shuffle.parallelism", _whole(0), 0)
+UPSERT_PARALLELISM: Final = Key("hoodie.upsert.shuffle.parallelism", _whole(0), 0)
+
+ALL_KEYS: Final[tuple[Key[Any], ...]] = tuple(value for value in list(globals().values()) if isinstance(value, Key))

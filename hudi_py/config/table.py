@@ -1,0 +1,157 @@
+"""
+The table's own settings, as `hoodie.properties` holds them.
+
+Source: format/timeline sections 1.2 and 1.3; Hudi ``HoodieTableConfig``.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+import attrs
+
+from hudi_py.errors import ConfigError, CorruptMetadata, UnsupportedTable
+
+SERVED_VERSIONS: Final = (6, 8, 9)
+NEWEST_VERSION: Final = 9
+
+
+class TableType(enum.Enum):
+    """How updates are stored."""
+
+    COPY_ON_WRITE = "COPY_ON_WRITE"
+    MERGE_ON_READ = "MERGE_ON_READ"
+
+
+@attrs.frozen(kw_only=True)
+class TableConfig:
+    """
+    A table's settings.
+
+    ``properties`` holds every key as on disk; the other fields are those that hudi_py acts upon.
+    """
+
+    name: str
+    database: str
+    table_type: TableType
+    version: int
+    layout_version: int
+    timezone: str
+    record_key_fields: tuple[str, ...]
+    partition_fields: tuple[str, ...]
+    ordering_fields: tuple[str, ...]
+    hive_style: bool
+    url_encode: bool
+    timeline_path: str
+    history_path: str
+    archive_folder: str
+    metadata_partitions: tuple[str, ...]
+    metadata_partitions_inflight: tuple[str, ...]
+    base_file_format: str
+    populate_meta_fields: bool
+    properties: Mapping[str, str] = attrs.field(repr=False)
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether the table has partition columns."""
+        return bool(self.partition_fields)
+
+    @property
+    def has_metadata_table(self) -> bool:
+        """Whether readers and writers of Apache Hudi go through ``.hoodie/metadata``."""
+        return bool(self.metadata_partitions or self.metadata_partitions_inflight)
+
+    @property
+    def timeline_folder(self) -> str:
+        """Folder of the active timeline, relative to the table."""
+        return ".hoodie" if self.layout_version == 1 else f".hoodie/{self.timeline_path}"
+
+    @property
+    def history_folder(self) -> str:
+        """Folder of the archived timeline, relative to the table."""
+        if self.layout_version == 1:
+            return f".hoodie/{self.archive_folder}"
+        return f"{self.timeline_folder}/{self.history_path}"
+
+
+def table_config(properties: Mapping[str, str], source: str) -> TableConfig:
+    """
+    Make sense of the properties read from *source*.
+
+    Raises:
+        UnsupportedTable: The version or the layout is not one of those served.
+        CorruptMetadata: A key that every table has is missing or makes no sense.
+    """
+    version = _number(properties, "hoodie.table.version", source)
+    if version not in SERVED_VERSIONS:
+        raise UnsupportedTable(
+            f"{source}: table version {version} is not supported (supported: 6, 8, 9); "
+            + ("upgrade the table with Apache Hudi first" if version < 6 or version == 7 else "upgrade hudi_py")
+        )
+    layout = _number(properties, "hoodie.timeline.layout.version", source)
+    if layout != (1 if version == 6 else 2):
+        raise UnsupportedTable(f"{source}: timeline layout {layout} does not go with table version {version}")
+    name = properties.get("hoodie.table.name", "")
+    if not name:
+        raise CorruptMetadata(f"{source}: hoodie.table.name is missing; restore the file from its backup")
+    return TableConfig(
+        name=name,
+        database=properties.get("hoodie.database.name", ""),
+        table_type=_table_type(properties, source),
+        version=version,
+        layout_version=layout,
+        timezone=properties.get("hoodie.table.timeline.timezone", "LOCAL").upper() or "LOCAL",
+        record_key_fields=_names(properties, "hoodie.table.recordkey.fields"),
+        partition_fields=tuple(
+            field.partition(":")[0] for field in _names(properties, "hoodie.table.partition.fields")
+        ),
+        ordering_fields=_names(properties, "hoodie.table.ordering.fields")
+        or _names(properties, "hoodie.table.precombine.field"),
+        hive_style=_flag(properties, "hoodie.datasource.write.hive_style_partitioning", default=False),
+        url_encode=_flag(properties, "hoodie.datasource.write.partitionpath.urlencode", default=False),
+        timeline_path=_folder(properties, "hoodie.timeline.path", "timeline", source),
+        history_path=_folder(properties, "hoodie.timeline.history.path", "history", source),
+        archive_folder=_folder(properties, "hoodie.archivelog.folder", "archived", source),
+        metadata_partitions=_names(properties, "hoodie.table.metadata.partitions"),
+        metadata_partitions_inflight=_names(properties, "hoodie.table.metadata.partitions.inflight"),
+        base_file_format=properties.get("hoodie.table.base.file.format", "PARQUET").upper(),
+        populate_meta_fields=_flag(properties, "hoodie.populate.meta.fields", default=True),
+        properties=MappingProxyType(dict(properties)),
+    )
+
+
+def _number(properties: Mapping[str, str], key: str, source: str) -> int:
+    raw = properties.get(key)
+    if raw is None:
+        raise CorruptMetadata(f"{source}: {key} is missing; restore the file from its backup")
+    try:
+        return int(raw)
+    except ValueError as error:
+        raise CorruptMetadata(f"{source}: {key}={raw!r} is not a number; restore the file from its backup") from error
+
+
+def _table_type(properties: Mapping[str, str], source: str) -> TableType:
+    raw = properties.get("hoodie.table.type", "")
+    try:
+        return TableType(raw)
+    except ValueError as error:
+        raise CorruptMetadata(f"{source}: hoodie.table.type={raw!r} is neither COPY_ON_WRITE nor MERGE_ON_READ") from error
+
+
+def _folder(properties: Mapping[str, str], key: str, default: str, source: str) -> str:
+    folder = properties.get(key) or default
+    if folder.startswith("/") or ".." in folder.split("/"):
+        raise ConfigError(f"{source}: {key}={folder!r} leaves the table")
+    return folder.strip("/")
+
+
+def _names(properties: Mapping[str, str], key: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in properties.get(key, "").split(",") if part.strip())
+
+
+def _flag(properties: Mapping[str, str], key: str, *, default: bool) -> bool:
+    raw = properties.get(key)
+    return default if raw is None or raw == "" else raw.strip().lower() == "true"

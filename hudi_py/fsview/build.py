@@ -1,0 +1,222 @@
+"""
+From the names in a partition folder to file groups and slices. Pure.
+
+Source: format/table-services Z-1 to Z-6, format/data-files 1 and 9.1; Hudi ``HoodieFileGroup``,
+``AbstractTableFileSystemView``.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import attrs
+
+from hudi_py.model.files import BaseFile, FileGroup, FileSlice, LogFile, parse_base_file, parse_log_file
+
+GroupKey = tuple[str, str]
+"""(partition path, file id)"""
+
+
+class PendingOperation(NamedTuple):
+    """A pending compaction or log compaction of one file group."""
+
+    instant_time: str
+    base_instant_time: str
+    is_log_compaction: bool
+    file_names: tuple[str, ...]  # what the plan will read
+
+
+@attrs.frozen(kw_only=True)
+class ViewContext:
+    """
+    What a view needs to know of the timeline; small enough to travel to every worker.
+
+    Args:
+        layout_version: 1 or 2: how log files find their slice.
+        visible_times: Requested times in ``TL.view``.
+        first_time: Start of ``TL.view``; earlier instants count as committed (archived).
+        last_time: Last requested time in ``TL.view``, None when it is empty: then nothing is visible.
+        completed_times: Requested times of completed instants of ``TL.write``.
+        completion_times: Requested time to completion time (layout 2).
+        replaced: File group to the requested time of the replacecommit that replaced it (rule Z-5).
+        pending_compactions: Pending compaction and log compaction, at most one per group.
+        pending_clustering: File group to the requested time of the clustering that will replace it.
+    """
+
+    layout_version: int
+    visible_times: frozenset[str]
+    first_time: str | None
+    last_time: str | None
+    completed_times: frozenset[str]
+    completion_times: Mapping[str, str] = attrs.field(factory=dict)
+    replaced: Mapping[GroupKey, str] = attrs.field(factory=dict)
+    pending_compactions: Mapping[GroupKey, PendingOperation] = attrs.field(factory=dict)
+    pending_clustering: Mapping[GroupKey, str] = attrs.field(factory=dict)
+
+    def is_committed(self, base_instant_time: str) -> bool:
+        """Whether a slice of that base instant is committed (rule Z-2)."""
+        if self.last_time is None or base_instant_time > self.last_time:
+            return False
+        return base_instant_time in self.visible_times or self._is_before_start(base_instant_time)
+
+    def is_completed(self, requested_time: str) -> bool:
+        """Whether the write of that time is completed, or so old that it is archived."""
+        return requested_time in self.completed_times or self._is_before_start(requested_time)
+
+    def _is_before_start(self, time: str) -> bool:
+        return self.first_time is not None and time < self.first_time
+
+
+@attrs.frozen(kw_only=True)
+class PartitionView:
+    """
+    One partition.
+
+    Args:
+        partition_path: Relative path.
+        groups: Live file groups, by file id; slices newest first, committed ones only.
+        replaced_groups: Groups that a completed replacecommit superseded.
+        uncommitted: Base files of instants that are neither completed nor archived.
+        other_names: Names that are neither base nor log files.
+    """
+
+    partition_path: str
+    groups: tuple[FileGroup, ...]
+    replaced_groups: tuple[FileGroup, ...]
+    uncommitted: tuple[FileSlice, ...]
+    other_names: tuple[str, ...]
+
+
+class _Group:
+    """Files of one group while they are collected."""
+
+    __slots__ = ("bases", "logs")
+
+    def __init__(self) -> None:
+        self.bases: dict[str, BaseFile] = {}
+        self.logs: list[LogFile] = []
+
+
+def build_partition(
+    context: ViewContext, partition_path: str, files: Iterable[tuple[str, int | None]]
+) -> PartitionView:
+    """
+    Args:
+        context: Of the whole table.
+        partition_path: Relative path.
+        files: Name and size (None = unknown) of every file in the partition's folder.
+    """
+    collected: dict[str, _Group] = {}
+    other = []
+    for name, size in files:
+        base = parse_base_file(name, size)
+        if base is not None:
+            group = collected.get(base.file_id)
+            if group is None:
+                group = collected[base.file_id] = _Group()
+            known = group.bases.get(base.instant_time)
+            if known is None or known.name < base.name:  # leftovers of a retried task: one file per slice
+                group.bases[base.instant_time] = base
+            continue
+        log = parse_log_file(name, size)
+        if log is None:
+            other.append(name)
+            continue
+        group = collected.get(log.file_id)
+        if group is None:
+            group = collected[log.file_id] = _Group()
+        group.logs.append(log)
+    return _partition(context, partition_path, collected, tuple(sorted(other)))
+
+
+def _partition(
+    context: ViewContext, partition_path: str, collected: dict[str, _Group], other: tuple[str, ...]
+) -> PartitionView:
+    for group_partition, file_id in context.pending_compactions:
+        if group_partition == partition_path and file_id not in collected:
+            collected[file_id] = _Group()
+    groups, replaced, uncommitted = [], [], []
+    for file_id in sorted(collected):
+        key = (partition_path, file_id)
+        slices = _slices(context, key, collected[file_id])
+        committed = tuple(s for s in slices if context.is_committed(s.base_instant_time))
+        uncommitted += [s for s in slices if not context.is_committed(s.base_instant_time)]
+        group = FileGroup(partition_path, file_id, committed)
+        (replaced if key in context.replaced else groups).append(group)
+    return PartitionView(
+        partition_path=partition_path,
+        groups=tuple(groups),
+        replaced_groups=tuple(replaced),
+        uncommitted=tuple(uncommitted),
+        other_names=other,
+    )
+
+
+def _slices(context: ViewContext, key: GroupKey, group: _Group) -> list[FileSlice]:
+    """All slices of a group, committed or not, newest first."""
+    pending = context.pending_compactions.get(key)
+    compaction = pending.instant_time if pending is not None and not pending.is_log_compaction else None
+    if not group.logs and compaction is None:
+        return [
+            FileSlice(key[0], key[1], time, group.bases[time]) for time in sorted(group.bases, reverse=True)
+        ]
+    times = set(group.bases)
+    if compaction is not None:
+        times.add(compaction)
+    logs_by_time: dict[str, list[LogFile]] = {}
+    ordered = sorted(times)
+    for log in sorted(group.logs, key=lambda each: each.order):
+        time = log.instant_time if context.layout_version == 1 else _slice_time(context, ordered, log)
+        if time not in times:
+            times.add(time)
+            ordered = sorted(times)
+        logs_by_time.setdefault(time, []).append(log)
+    return [
+        FileSlice(key[0], key[1], time, group.bases.get(time), tuple(logs_by_time.get(time, ())))
+        for time in sorted(times, reverse=True)
+    ]
+
+
+def _slice_time(context: ViewContext, base_times: list[str], log: LogFile) -> str:
+    """
+    Base instant of the slice a layout-2 log file belongs to (rule Z-4).
+
+    The newest slice that was there when its delta commit completed; the newest of all while that is pending.
+    """
+    completion = context.completion_times.get(log.instant_time)
+    if completion is None:
+        return base_times[-1] if base_times else log.instant_time
+    position = bisect_right(base_times, completion)
+    return base_times[position - 1] if position else log.instant_time
+
+
+def latest_slices(context: ViewContext, partition: PartitionView) -> tuple[FileSlice, ...]:
+    """
+    The newest slice of each live group, without files of writes that are not completed.
+
+    In layout 1 a log file's name does not tell which delta commit wrote it, so all of them stay.
+    """
+    latest = (group.slices[0] for group in partition.groups if group.slices)
+    visible = (_without_pending_files(context, each) for each in latest)
+    return tuple(each for each in visible if each is not None)
+
+
+def _without_pending_files(context: ViewContext, file_slice: FileSlice) -> FileSlice | None:
+    if context.layout_version == 1:
+        return file_slice
+    logs = tuple(log for log in file_slice.log_files if context.is_completed(log.instant_time))
+    return file_slice if len(logs) == len(file_slice.log_files) else attrs.evolve(file_slice, log_files=logs)
+
+
+def latest_base_files(context: ViewContext, partition: PartitionView) -> tuple[BaseFile, ...]:
+    """The newest base file of each live group, leaving out those a pending compaction or clustering is writing."""
+    found = []
+    for group in partition.groups:
+        for file_slice in group.slices:
+            base = file_slice.base_file
+            if base is not None and context.is_completed(base.instant_time):
+                found.append(base)
+                break
+    return tuple(found)

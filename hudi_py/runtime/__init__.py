@@ -1,0 +1,1 @@
+"""The clock and the log: effects that are not storage."""

@@ -1,0 +1,70 @@
+"""Clocks. Everything that needs the time takes a `Clock`; only this module asks the machine."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone, tzinfo
+from typing import Protocol
+
+import attrs
+
+
+class Clock(Protocol):
+    """Tells the time."""
+
+    def now(self) -> datetime:
+        """The present moment, aware."""
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> datetime:
+        return datetime.now(timezone.utc)
+
+
+@attrs.define
+class FixedClock:
+    """A clock that stands still until it is moved; for planning at a given time, and for tests."""
+
+    moment: datetime
+
+    def now(self) -> datetime:
+        return self.moment
+
+    def move(self, span: timedelta) -> None:
+        """Let *span* pass; negative to go back."""
+        self.moment += span
+
+
+def zone_of(timeline_timezone: str) -> tzinfo:
+    """
+    The zone in which a table's instant times are written.
+
+    Args:
+        timeline_timezone: ``UTC`` or ``LOCAL`` (the zone of the process, as Hudi takes that of the JVM).
+    """
+    if timeline_timezone == "UTC":
+        return timezone.utc
+    return _ProcessZone()
+
+
+class _ProcessZone(tzinfo):
+    """The process's zone, by the rules in force at each moment (summer time included)."""
+
+    def utcoffset(self, moment: datetime | None) -> timedelta | None:
+        if moment is None:
+            return None
+        return moment.replace(tzinfo=None).astimezone().utcoffset()
+
+    def dst(self, moment: datetime | None) -> timedelta | None:
+        return None
+
+    def tzname(self, moment: datetime | None) -> str:
+        return "LOCAL"
+
+    def fromutc(self, moment: datetime) -> datetime:
+        local = moment.replace(tzinfo=timezone.utc).astimezone()
+        return local.replace(tzinfo=self)
+
+    def __reduce__(self) -> tuple[type[_ProcessZone], tuple[()]]:
+        return (_ProcessZone, ())

@@ -1,0 +1,156 @@
+"""
+Reading and writing instant files.
+
+The name on the timeline is the commit point: a state exists once its file does, and each file is created at most once
+(``Storage.create_new``), so of two racing writers one gets `ConflictError`. No state's file is ever deleted here except
+by `remove`, which rollback and recovery use.
+"""
+
+from __future__ import annotations
+
+from hudi_py.config.table import TableConfig
+from hudi_py.errors import AlreadyExists, ConflictError, NotFound, TimelineStateError
+from hudi_py.model.instant import Action, Instant, State, advance
+from hudi_py.model.instant_time import next_instant_time
+from hudi_py.runtime.clock import Clock, SystemClock, zone_of
+from hudi_py.storage.base import Storage
+from hudi_py.timeline.layout import layout_of
+from hudi_py.timeline.timeline import Timeline, build_timeline
+
+_TIMES_FOLDER = ".hoodie/.aux/hudi_py/times"
+
+
+class TimelineStore:
+    """The active timeline of one table on its storage."""
+
+    def __init__(self, storage: Storage, config: TableConfig, clock: Clock | None = None) -> None:
+        self.storage = storage
+        self.config = config
+        self.clock = clock or SystemClock()
+        self.zone = zone_of(config.timezone)
+        self.layout = layout_of(config.layout_version)
+        self.folder = config.timeline_folder
+        self._contents: dict[str, bytes] = {}
+
+    def load(self) -> Timeline:
+        """The timeline as it is now: one listing, no content is read."""
+        return build_timeline((entry.name for entry in self.storage.list(self.folder)), self.layout)
+
+    def path(self, instant: Instant) -> str:
+        """Path of the instant's file, relative to the table."""
+        return f"{self.folder}/{instant.file_name or self.layout.file_name(instant)}"
+
+    def read(self, instant: Instant) -> bytes:
+        """
+        Content of the instant's file, read at most once (instant files never change).
+
+        Raises:
+            NotFound: The file is gone: another writer archived or rolled it back.
+        """
+        path = self.path(instant)
+        content = self._contents.get(path)
+        if content is None:
+            content = self._contents[path] = self.storage.read(path)
+        return content
+
+    def read_plan(self, instant: Instant) -> bytes:
+        """Content of the instant's requested file: the stored plan, whatever the inflight file holds (section 9.7)."""
+        return self.read(Instant(instant.requested_time, instant.action, State.REQUESTED))
+
+    def request(self, action: Action, requested_time: str, content: bytes) -> Instant:
+        """
+        Create a requested instant.
+
+        Raises:
+            ConflictError: One of that time and action exists.
+        """
+        instant = Instant(requested_time, action, State.REQUESTED)
+        self._create(instant, content)
+        return instant
+
+    def transition(self, instant: Instant, content: bytes, *, completion_time: str | None = None) -> Instant:
+        """
+        Take *instant* one state further.
+
+        Raises:
+            TimelineStateError: Its file is gone (rolled back by another writer), or it is completed.
+            ConflictError: The next state exists already: another writer was faster.
+        """
+        following = advance(instant, completion_time=completion_time)
+        if self.storage.size(self.path(instant)) is None:
+            raise TimelineStateError(
+                f"{self.path(instant)} is gone: another writer rolled {instant} back; reload and start again"
+            )
+        self._create(following, content)
+        return following
+
+    def complete(self, instant: Instant, content: bytes, *, after: str | None = None) -> Instant:
+        """
+        Publish an inflight instant; afterwards nothing is owed.
+
+        Args:
+            after: In layout 2 the completion time is larger than this as well as than every time on the timeline.
+
+        Raises:
+            As `transition`; ConflictError also when another writer has completed it.
+        """
+        completion_time = None
+        if self.layout.has_completion_times:
+            timeline = self.load()
+            done = timeline.find(instant.requested_time, instant.action)
+            if done is not None and done.is_completed:
+                raise ConflictError(f"{instant} was completed by another writer as {done.file_name}")
+            completion_time = self.new_time(timeline, after=after)
+        return self.transition(instant, content, completion_time=completion_time)
+
+    def remove(self, instant: Instant) -> bool:
+        """Delete one instant file; False when it was not there."""
+        self._contents.pop(self.path(instant), None)
+        return self.storage.delete(self.path(instant))
+
+    def new_time(self, timeline: Timeline | None = None, *, after: str | None = None) -> str:
+        """
+        A time larger than *after*, than every time on the timeline and than any that another process was given.
+
+        Times are reserved by an exclusively created name below ``.hoodie/.aux/hudi_py/times``; whoever reserves a
+        larger one removes the smaller ones, so the largest time given out always stays visible, whatever the clocks
+        of the processes say.
+        """
+        timeline = timeline or self.load()
+        last = max(filter(None, (timeline.last_time, after)), default=None)
+        reserved = self._reserved_times()
+        while True:
+            last = max(filter(None, (last, *reserved)), default=None)
+            time = next_instant_time(self.clock.now().astimezone(self.zone), last)
+            try:
+                self.storage.create_new(f"{_TIMES_FOLDER}/{time}", b"")
+            except AlreadyExists:
+                last = time
+                continue
+            reserved = self._reserved_times()
+            smaller = [other for other in reserved if other < time]
+            for other in smaller:
+                self.storage.delete(f"{_TIMES_FOLDER}/{other}")
+            if len(smaller) + 1 == len(reserved):
+                return time
+            self.storage.delete(f"{_TIMES_FOLDER}/{time}")  # another process was given a larger one meanwhile
+
+    def _reserved_times(self) -> list[str]:
+        return [entry.name for entry in self.storage.list(_TIMES_FOLDER) if entry.name.isdigit()]
+
+    def _create(self, instant: Instant, content: bytes) -> None:
+        path = f"{self.folder}/{self.layout.file_name(instant)}"
+        try:
+            self.storage.create_new(path, content)
+        except AlreadyExists as error:
+            raise ConflictError(f"{path} exists already: another writer was faster; reload and look again") from error
+        self._contents[path] = content
+
+
+def modified_ms(store: TimelineStore, instant: Instant) -> int | None:
+    """Modification time of the instant's file in epoch milliseconds: its completion time in layout 1 (section 2.6)."""
+    name = store.path(instant).rpartition("/")[2]
+    for entry in store.storage.list(store.folder, details=True):
+        if entry.name == name:
+            return entry.modified_ms
+    raise NotFound(f"{store.path(instant)} is gone")

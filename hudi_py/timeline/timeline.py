@@ -1,0 +1,184 @@
+"""
+An ordered set of instants and the views on it that Hudi's rules speak of. Pure.
+
+Source: format/timeline 2.5 and 7, format/table-services 0; Hudi ``BaseHoodieTimeline``, ``TimelineLayout``.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Final
+
+from hudi_py.config.table import TableType
+from hudi_py.model.instant import COMPARABLE_ACTION, Action, Instant, State
+from hudi_py.timeline.layout import Layout
+
+COMMITS: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT, Action.CLUSTERING})
+COMMITS_AND_COMPACTION: Final = COMMITS | {Action.COMPACTION}
+WRITES: Final = COMMITS_AND_COMPACTION | {Action.LOG_COMPACTION}
+_COW_TABLE: Final = frozenset({Action.COMMIT, Action.REPLACE_COMMIT, Action.CLUSTERING})
+
+
+class Timeline:
+    """
+    Instants in order of requested time, each in its highest state.
+
+    Args:
+        instants: Sorted by (requested time, comparable action).
+        file_names: Names in the timeline folder the instants were made of, if they were.
+        layout: What those names mean.
+    """
+
+    def __init__(
+        self, instants: tuple[Instant, ...], file_names: tuple[str, ...] = (), layout: Layout | None = None
+    ) -> None:
+        self.instants = instants
+        self._file_names = file_names
+        self._layout = layout
+
+    @cached_property
+    def all_states(self) -> tuple[Instant, ...]:
+        """One instant per file, in order."""
+        if self._layout is None:
+            return self.instants
+        files = (self._layout.parse(name) for name in self._file_names)
+        return tuple(sorted((i for i in files if i is not None), key=_order))
+
+    def __len__(self) -> int:
+        return len(self.instants)
+
+    def __iter__(self) -> Iterator[Instant]:
+        return iter(self.instants)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Timeline) and self.instants == other.instants
+
+    def __hash__(self) -> int:
+        return hash(self.instants)
+
+    def __repr__(self) -> str:
+        return f"Timeline({len(self.instants)} instants)"
+
+    def of(self, actions: Iterable[Action]) -> Timeline:
+        """Only these actions, all states."""
+        wanted = frozenset(actions)
+        return Timeline(tuple(i for i in self.instants if i.action in wanted))
+
+    def completed(self, *actions: Action | str) -> tuple[Instant, ...]:
+        """Completed instants, of *actions* (enum or the word on disk) or of all."""
+        return _of(self._completed, actions)
+
+    def pending(self, *actions: Action | str) -> tuple[Instant, ...]:
+        """Requested and inflight instants, of *actions* or of all."""
+        return _of(self._pending, actions)
+
+    def find(self, requested_time: str, action: Action | None = None) -> Instant | None:
+        """The instant of that time (and comparable action, if given), in its highest state."""
+        low = bisect_left(self._times, requested_time)
+        for instant in self.instants[low:]:
+            if instant.requested_time != requested_time:
+                return None
+            if action is None or instant.comparable_action is COMPARABLE_ACTION[action]:
+                return instant
+        return None
+
+    @cached_property
+    def _times(self) -> list[str]:
+        return [i.requested_time for i in self.instants]
+
+    @cached_property
+    def _completed(self) -> tuple[Instant, ...]:
+        return tuple(i for i in self.instants if i.state is State.COMPLETED)
+
+    @cached_property
+    def _pending(self) -> tuple[Instant, ...]:
+        return tuple(i for i in self.instants if i.state is not State.COMPLETED)
+
+    @cached_property
+    def last_time(self) -> str | None:
+        """The largest requested or completion time on the timeline: a new time has to be larger."""
+        times = [i.requested_time for i in self.instants[-1:]]
+        times += [i.completion_time for i in self.instants if i.completion_time is not None]
+        return max(times, default=None)
+
+    # --- the views that the rules name ---------------------------------------------------------------------------
+    @cached_property
+    def commits(self) -> Timeline:
+        """``TL.commits``: commit, deltacommit, replacecommit, clustering."""
+        return self.of(COMMITS)
+
+    @cached_property
+    def commits_and_compaction(self) -> Timeline:
+        """``TL.commits+compaction``, which bounds the earliest instant to retain."""
+        return self.of(COMMITS_AND_COMPACTION)
+
+    @cached_property
+    def writes(self) -> Timeline:
+        """``TL.write``: everything that writes data files."""
+        return self.of(WRITES)
+
+    @cached_property
+    def view(self) -> Timeline:
+        """``TL.view``: what file listings are judged by: completed writes and pending (log) compactions."""
+        pending = (Action.COMPACTION, Action.LOG_COMPACTION)
+        return Timeline(
+            tuple(i for i in self.writes if i.state is State.COMPLETED or i.action in pending)
+        )
+
+    def table_commits(self, table_type: TableType) -> Timeline:
+        """``TL.table``: the commits timeline of the table's type."""
+        return self.of(_COW_TABLE) if table_type is TableType.COPY_ON_WRITE else self.commits
+
+    @cached_property
+    def start(self) -> str | None:
+        """Time of the first instant that is not the time of a savepoint in this timeline."""
+        savepointed = {i.requested_time for i in self.instants if i.action is Action.SAVEPOINT}
+        return next((t for t in self._times if t not in savepointed), None)
+
+    def is_before_start(self, requested_time: str) -> bool:
+        """Whether the time lies before this timeline, so that its instant is archived (or never was)."""
+        return self.start is not None and requested_time < self.start
+
+
+def _of(instants: tuple[Instant, ...], actions: tuple[Action | str, ...]) -> tuple[Instant, ...]:
+    if not actions:
+        return instants
+    wanted = {action if isinstance(action, Action) else Action(action) for action in actions}
+    return tuple(i for i in instants if i.action in wanted)
+
+
+def build_timeline(names: Iterable[str], layout: Layout) -> Timeline:
+    """
+    Make a timeline of the names in a timeline folder; names that are no instants are passed over.
+
+    Several completed files of one layout-2 instant (two executors of one clean, rule A-75) count as one, the newest.
+    Only the highest state of each instant becomes a value: this runs at every load, over every file.
+    """
+    names = tuple(names)
+    highest: dict[str, tuple[State, str, Action, str]] = {}
+    kinds = layout.sort_kinds
+    for name in names:
+        head, _, extension = name.partition(".")
+        kind = kinds.get(extension)
+        if kind is None:
+            continue
+        state, word, action = kind
+        time, _, completion = head.partition("_")
+        key = time + word  # sorts like (requested time, comparable action): the word starts with a dot
+        best = highest.get(key)
+        if (best is None or best[0] < state or (best[0] is state and best[1] < completion)) and (
+            head.isdecimal() or layout.parse(name) is not None
+        ):
+            highest[key] = (state, completion, action, name)
+    instants = []
+    for key in sorted(highest):
+        state, completion, action, name = highest[key]
+        instants.append(Instant(key.partition(".")[0], action, state, completion or None, name))
+    return Timeline(tuple(instants), names, layout)
+
+
+def _order(instant: Instant) -> tuple[str, str, int, str]:
+    action = COMPARABLE_ACTION[instant.action]
+    return (instant.requested_time, action.value, instant.state, instant.completion_time or "")
