@@ -1,0 +1,1 @@
+"""Running one function over many items: on threads here, on Spark executors in `hudi_py.spark.engine`."""

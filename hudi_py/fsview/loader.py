@@ -1,0 +1,78 @@
+"""Reading what a file-system view needs of the timeline's contents."""
+
+from __future__ import annotations
+
+from hudi_py.errors import CorruptMetadata, NotFound
+from hudi_py.fsview.build import GroupKey, PendingOperation, ViewContext
+from hudi_py.model.instant import Action
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
+
+
+def load_context(timeline: Timeline, contents: Contents, *, for_planning: bool = False) -> ViewContext:
+    """
+    Collect, for every partition at once, what decides about slices.
+
+    Reads the completed replacecommits and the pending plans of the active timeline, nothing else.
+
+    Args:
+        for_planning: Show the slices that a pending compaction has opened (``TL.view``), as planners need; otherwise
+            only completed commits are visible, as in Hudi's default view.
+
+    Raises:
+        CorruptMetadata: One of those does not decode. Without it no slice can be judged, so nothing is.
+    """
+    view = timeline.view if for_planning else Timeline(timeline.commits.completed())
+    return ViewContext(
+        layout_version=contents.store.layout.version,
+        visible_times=frozenset(i.requested_time for i in view),
+        first_time=view.start if view.instants else None,
+        last_time=view.instants[-1].requested_time if view.instants else None,
+        completed_times=frozenset(i.requested_time for i in timeline.writes.completed()),
+        completion_times={
+            i.requested_time: i.completion_time for i in timeline.writes.completed() if i.completion_time is not None
+        },
+        replaced=_replaced(timeline, contents),
+        pending_compactions=_pending_compactions(timeline, contents),
+        pending_clustering=_pending_clustering(timeline, contents),
+    )
+
+
+def _replaced(timeline: Timeline, contents: Contents) -> dict[GroupKey, str]:
+    """Rule Z-5; instants ascend, so the larger time wins."""
+    replaced: dict[GroupKey, str] = {}
+    for instant in timeline.completed(Action.REPLACE_COMMIT):
+        for partition, file_ids in (contents.commit(instant).partition_to_replace_file_ids or {}).items():
+            for file_id in file_ids:
+                replaced[partition, file_id] = instant.requested_time
+    return replaced
+
+
+def _pending_compactions(timeline: Timeline, contents: Contents) -> dict[GroupKey, PendingOperation]:
+    pending: dict[GroupKey, PendingOperation] = {}
+    for instant in timeline.pending(Action.COMPACTION, Action.LOG_COMPACTION):
+        for operation in contents.compaction_plan(instant).operations:
+            names = (*filter(None, (operation.data_file_path,)), *operation.delta_file_paths)
+            pending[operation.partition_path or "", operation.file_id or ""] = PendingOperation(
+                instant.requested_time,
+                operation.base_instant_time or "",
+                instant.action is Action.LOG_COMPACTION,
+                tuple(name.rpartition("/")[2] for name in names),
+            )
+    return pending
+
+
+def _pending_clustering(timeline: Timeline, contents: Contents) -> dict[GroupKey, str]:
+    pending: dict[GroupKey, str] = {}
+    for instant in timeline.pending(Action.CLUSTERING, Action.REPLACE_COMMIT):
+        try:
+            requested = contents.requested_replace(instant)
+        except NotFound:  # a replacecommit whose requested file is gone: being rolled back
+            continue
+        except CorruptMetadata:
+            if instant.action is Action.REPLACE_COMMIT and not contents.store.read_plan(instant):
+                continue  # an empty request is no clustering
+            raise
+        if requested.clustering_plan is not None:
+            pending.update(dict.fromkeys(requested.clustering_plan.file_groups, instant.requested_time))
+    return pending

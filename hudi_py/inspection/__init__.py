@@ -1,0 +1,1 @@
+"""The command line: `report` (pure) makes the JSON shapes, `render` the text, `cli` the commands."""

@@ -1,0 +1,142 @@
+"""``hudi-py clean``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from hudi_py.errors import ConfigError
+from hudi_py.inspection import render
+from hudi_py.inspection.options import Common, command, print_json
+
+if TYPE_CHECKING:
+    from hudi_py.engine.base import Engine
+    from hudi_py.model.instant import Instant
+    from hudi_py.services.clean.execute import CleanResult
+    from hudi_py.services.clean.plan import CleanPlan
+    from hudi_py.services.clean.service import CleanService
+    from hudi_py.table import Table
+
+
+@click.command()
+@click.argument("table")
+@click.option("--policy", help="KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS or KEEP_LATEST_BY_HOURS.")
+@click.option("--commits-retained", type=click.IntRange(min=1))
+@click.option("--file-versions-retained", type=click.IntRange(min=1))
+@click.option("--hours-retained", type=click.IntRange(min=1))
+@click.option("--full", is_flag=True, help="Look at every partition.")
+@click.option("--dry-run", is_flag=True, help="Show the plan; nothing is written.")
+@click.option("--schedule-only", is_flag=True, help="Store the plan; delete nothing yet.")
+@click.option("--engine", type=click.Choice(["auto", "local", "spark"]), default="auto", show_default=True)
+@command
+def clean(
+    common: Common,
+    table: str,
+    policy: str | None,
+    commits_retained: int | None,
+    file_versions_retained: int | None,
+    hours_retained: int | None,
+    full: bool,
+    dry_run: bool,
+    schedule_only: bool,
+    engine: str,
+) -> None:
+    """Remove file slices that no query may still need; pending cleans are finished first."""
+    if dry_run and schedule_only:
+        raise ConfigError("--dry-run and --schedule-only exclude each other")
+    opened = common.open(table)
+    if full:
+        opened.settings = opened.settings.merged({"hoodie.clean.incremental.enabled": False})
+    if dry_run:
+        opened = opened.read_only()
+    service = opened.clean_service(
+        opened.clean_config(
+            policy=policy,
+            commits_retained=commits_retained,
+            file_versions_retained=file_versions_retained,
+            hours_retained=hours_retained,
+        ),
+        now=common.planning_time(opened),
+        engine=None if dry_run or schedule_only else _engine(engine),
+    )
+    if dry_run:
+        _dry_run(common, opened, service)
+    elif schedule_only:
+        _scheduled(common, opened, service.schedule())
+    else:
+        _done(common, opened, service.run())
+
+
+def _engine(name: str) -> Engine | None:
+    if name != "spark":
+        return None
+    from hudi_py.spark.engine import SparkEngine
+    from hudi_py.spark.session import local_session
+
+    return SparkEngine(local_session("hudi-py clean"))
+
+
+def _dry_run(common: Common, opened: Table, service: CleanService) -> None:
+    from hudi_py.inspection.report import plan_report
+
+    plan = service.plan(details=True)
+    pending = opened.timeline.pending("clean")
+    if common.as_json:
+        print_json(plan_report(plan, pending))
+        return
+    _print_plan(plan, service, pending)
+
+
+def _print_plan(plan: CleanPlan, service: CleanService, pending: tuple[Instant, ...]) -> None:
+    for instant in pending:
+        print(f"clean {instant.requested_time} is pending: a clean finishes it first and plans nothing new")
+    rows = [
+        (file.path, render.human_bytes(file.size_bytes), file.reason.value)
+        for partition in sorted(plan.files)
+        for file in plan.files[partition]
+    ]
+    render.table("would be deleted (nothing was written)", ("file", "size", "why"), rows, right=(1,))
+    print()
+    kept = [(reason.value, str(count)) for reason, count in sorted(plan.kept.items(), key=lambda each: -each[1])]
+    render.table("slices kept", ("why", "slices"), kept, right=(1,))
+    print()
+    earliest = plan.earliest_to_retain
+    print(f"policy     {service.config.retention}")
+    print(f"examined   {plan.scope.reason}")
+    print(f"readable   from {earliest.requested_time if earliest else 'the versions kept'} on, afterwards")
+    print(f"total      {plan.file_count} files, {render.human_bytes(plan.size_bytes)}")
+    for partition in plan.partitions_to_delete:
+        print(f"partition  {partition} would go as a whole")
+    if not plan.would_schedule:
+        print("nothing    " + ("to delete" if plan.needs_cleaning else "to do: no commit since the last clean"))
+
+
+def _scheduled(common: Common, opened: Table, instant: Instant | None) -> None:
+    from hudi_py.inspection.report import instant_entry
+
+    if common.as_json:
+        print_json({"scheduled": None if instant is None else instant_entry(instant)})
+    elif instant is None:
+        print("nothing was scheduled: nothing to delete, or a clean is pending already")
+    else:
+        print(f"scheduled clean {instant.requested_time}; hudi-py clean {opened.storage.root} carries it out")
+
+
+def _done(common: Common, opened: Table, results: list[CleanResult]) -> None:
+    from hudi_py.inspection.report import clean_report
+
+    opened.refresh()
+    if common.as_json:
+        contents = []
+        for result in results:
+            done = opened.timeline.find(result.instant)
+            contents.append(None if done is None else opened.decoded(done))
+        print_json(clean_report(results, contents))
+        return
+    for result in results:
+        word = "was completed by another cleaner" if result.superseded else "completed"
+        gone = f", {len(result.missing_files)} were gone already" if result.missing_files else ""
+        print(f"clean {result.instant} {word}: {len(result.deleted_files)} files deleted{gone}")
+    if not results:
+        print("nothing to clean")

@@ -1,0 +1,166 @@
+"""The command line ``hudi-py``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hudi_py.errors import ConfigError
+from hudi_py.inspection import render
+from hudi_py.inspection.options import Common, command, print_json
+
+if TYPE_CHECKING:
+    from hudi_py.model.instant import Instant
+    from hudi_py.table import Table
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="hudi_py", prog_name="hudi-py")
+def main() -> None:
+    """Look at Apache Hudi tables and look after them. TABLE is a local path or a URL (s3://...)."""
+
+
+@main.command()
+@click.argument("table")
+@click.option("--action", help="Only this action (commit, clean, ...).")
+@click.option("--state", help="Only this state (requested, inflight, completed).")
+@click.option("--limit", type=click.IntRange(min=0), help="Only the last N instants.")
+@click.option("--archived", is_flag=True, help="The archived timeline too.")
+@click.option("--contents", is_flag=True, help="Decode what each instant holds.")
+@click.option("--all-states", is_flag=True, help="One entry per file instead of the highest state of each instant.")
+@command
+def timeline(
+    common: Common,
+    table: str,
+    action: str | None,
+    state: str | None,
+    limit: int | None,
+    archived: bool,
+    contents: bool,
+    all_states: bool,
+) -> None:
+    """What happened to a table, oldest first."""
+    from hudi_py.inspection.report import instant_entry
+
+    opened = common.open(table)
+    instants = _selected(opened.timeline.all_states if all_states else opened.timeline.instants, action, state)
+    if limit is not None:
+        instants = instants[len(instants) - min(limit, len(instants)) :]
+    old = _selected(opened.archived_timeline().instants, action, state) if archived else ()
+    if common.as_json:
+        entries = [instant_entry(each) for each in instants]
+        if contents:
+            for entry, instant in zip(entries, instants, strict=True):
+                entry["content"] = _content(opened, instant)
+        print_json(
+            {
+                "layout_version": opened.config.layout_version,
+                "instants": entries,
+                "archived": [instant_entry(each) for each in old],
+            }
+        )
+        return
+    _print_timeline(opened, instants, old)
+
+
+def _selected(instants: tuple[Instant, ...], action: str | None, state: str | None) -> tuple[Instant, ...]:
+    from hudi_py.model.instant import Action, State
+
+    if action is not None:
+        try:
+            wanted = Action(action.lower())
+        except ValueError as error:
+            names = ", ".join(each.value for each in Action)
+            raise ConfigError(f"--action {action}: there is no such action; one of {names}") from error
+        instants = tuple(i for i in instants if i.action is wanted)
+    if state is not None:
+        if state.upper() not in State.__members__:
+            raise ConfigError(f"--state {state}: one of requested, inflight, completed")
+        instants = tuple(i for i in instants if i.state is State[state.upper()])
+    return instants
+
+
+def _print_timeline(opened: Table, instants: tuple[Instant, ...], archived: tuple[Instant, ...]) -> None:
+    columns = ("requested time", "action", "state", "completion time")
+    for title, listed in (("archived", archived), ("active", instants)):
+        if listed or title == "active":
+            rows = [(i.requested_time, i.action.value, i.state.name, i.completion_time or "-") for i in listed]
+            render.table(f"{title} timeline of {opened.config.name}, {len(rows)} instants", columns, rows)
+
+
+def _content(opened: Table, instant: Instant) -> Any:
+    from hudi_py.errors import CorruptMetadata
+
+    try:
+        return opened.decoded(instant)
+    except CorruptMetadata as error:  # one damaged instant must not hide the others
+        return {"error": str(error)}
+
+
+@main.command()
+@click.argument("table")
+@click.argument("instant")
+@click.option("--state", help="Requested, inflight or completed; default: the highest there is.")
+@command
+def instant(common: Common, table: str, instant: str, state: str | None) -> None:
+    """What one instant holds, decoded."""
+    from hudi_py.inspection.report import instant_entry
+
+    opened = common.open(table)
+    time = opened.resolve_time(instant)
+    found = [i for i in _selected(opened.timeline.all_states, None, state) if i.requested_time == time]
+    if not found:
+        raise ConfigError(f"{table} has no instant {time}" + (f" in state {state}" if state else "") + "; see hudi-py timeline")
+    chosen = max(found, key=lambda i: (i.state, i.action.value != "savepoint"))
+    document = {**instant_entry(chosen), "content": opened.decoded(chosen)}
+    if common.as_json:
+        print_json(document)
+        return
+    print(chosen)
+    print_json(document["content"])
+
+
+@main.command()
+@click.argument("table")
+@click.option("--partition", help="Only this partition.")
+@click.option("--as-of", help="As the table was at that time.")
+@command
+def files(common: Common, table: str, partition: str | None, as_of: str | None) -> None:
+    """File groups and slices."""
+    from hudi_py.inspection.report import files_report
+
+    opened = common.open(table)
+    if as_of is not None:
+        opened = opened.as_of(opened.resolve_time(as_of))
+    paths = opened.partitions() if partition is None else (partition,)
+    if partition is not None and partition not in opened.partitions():
+        raise ConfigError(f"{table} has no partition {partition!r}; see hudi-py files")
+    views = [opened.partition(path) for path in paths]
+    if common.as_json:
+        print_json(files_report(opened.view_context, views))
+        return
+    rows = []
+    for view in views:
+        for group in view.groups:
+            for position, each in enumerate(group.slices):
+                size = (each.base_file.size_bytes if each.base_file else 0) or 0
+                size += sum(log.size_bytes or 0 for log in each.log_files)
+                rows.append(
+                    (
+                        view.partition_path or "(none)",
+                        group.file_id,
+                        each.base_instant_time,
+                        str(len(each.log_files)),
+                        render.human_bytes(size),
+                        "latest" if position == 0 else "",
+                    )
+                )
+    columns = ("partition", "file group", "base instant", "logs", "size", "")
+    render.table(f"file slices of {opened.config.name}, {len(rows)}", columns, rows, right=(3, 4))
+
+
+from hudi_py.inspection import clean_command, read_command  # noqa: E402
+
+main.add_command(clean_command.clean)
+main.add_command(read_command.read)

@@ -1,0 +1,114 @@
+"""Options that every command shares, and how errors become exit codes."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import attrs
+import click
+
+from hudi_py.errors import ConfigError, HudiError
+
+if TYPE_CHECKING:
+    from hudi_py.table import Table
+
+
+@attrs.frozen
+class Common:
+    """The shared options of one call."""
+
+    as_json: bool
+    storage_options: dict[str, str]
+    settings: dict[str, str]
+    now: str | None
+
+    def open(self, location: str) -> Table:
+        """Open the table of the call."""
+        from hudi_py.table import open_table
+
+        return open_table(location, storage_options=self.storage_options, settings=self.settings)
+
+    def planning_time(self, opened: Table) -> datetime | None:
+        """The moment ``--now`` names, in the table's zone."""
+        if self.now is None:
+            return None
+        from hudi_py.model.instant_time import parse_instant_time
+
+        text = opened.resolve_time(self.now)
+        try:
+            return parse_instant_time(text, opened.zone)
+        except ValueError as error:
+            raise ConfigError(f"--now {self.now}: {error}") from error
+
+
+def pairs(option: str, values: tuple[str, ...]) -> dict[str, str]:
+    """``KEY=VALUE`` options as a mapping."""
+    result = {}
+    for value in values:
+        key, equals, text = value.partition("=")
+        if not equals or not key:
+            raise ConfigError(f"{option} {value!r}: give KEY=VALUE")
+        result[key.strip()] = text
+    return result
+
+
+def print_json(document: Any) -> None:
+    """Exactly one JSON document on standard output."""
+    sys.stdout.write(json.dumps(document, indent=1, ensure_ascii=False, default=str) + "\n")
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the shared options to a command and turn errors into one or two lines and an exit code."""
+
+    @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+    @click.option("--storage-option", "storage_option", multiple=True, metavar="KEY=VALUE", help="For the storage library.")
+    @click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A Hudi setting, old or new spelling.")
+    @click.option("--conf-file", type=click.Path(), help="Hudi settings, properties file.")
+    @click.option("--now", metavar="TIME", help="Replaces the clock for planning.")
+    @click.option("--debug", is_flag=True, help="Show tracebacks.")
+    @functools.wraps(function)
+    def wrapper(
+        as_json: bool,
+        storage_option: tuple[str, ...],
+        conf: tuple[str, ...],
+        conf_file: str | None,
+        now: str | None,
+        debug: bool,
+        **arguments: Any,
+    ) -> None:
+        try:
+            settings = {**_file_settings(conf_file), **pairs("--conf", conf)}
+            common = Common(as_json, pairs("--storage-option", storage_option), settings, now)
+            function(common, **arguments)
+        except HudiError as error:
+            if debug:
+                raise
+            fail(error)
+        except BrokenPipeError:
+            sys.stderr.close()
+
+    return wrapper
+
+
+def fail(error: HudiError) -> NoReturn:
+    """Print the error in one or two lines and leave with its exit code."""
+    sys.stdout.flush()
+    print(f"hudi-py: {type(error).__name__}: {error}", file=sys.stderr)
+    raise SystemExit(error.exit_code)
+
+
+def _file_settings(path: str | None) -> dict[str, str]:
+    if path is None:
+        return {}
+    from hudi_py.formats.properties import parse_properties
+
+    try:
+        with open(path, "rb") as file:
+            return parse_properties(file.read(), path)
+    except OSError as error:
+        raise ConfigError(f"--conf-file {path}: {error.strerror}") from error

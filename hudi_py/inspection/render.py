@@ -1,0 +1,57 @@
+"""Text for people: rich tables on a terminal, aligned columns elsewhere."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+
+def human_bytes(count: int | None) -> str:
+    """``1.4 MB``; decimal units."""
+    if count is None:
+        return "?"
+    size = float(count)
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if size < 1000 or unit == "TB":
+            return f"{int(size)} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    raise AssertionError
+
+
+def is_terminal() -> bool:
+    """Whether standard output is a terminal that wants more than plain text."""
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> None:
+    """
+    Print a table.
+
+    Args:
+        right: Positions of columns to align right.
+    """
+    if is_terminal():
+        _rich_table(title, columns, rows, right)
+        return
+    widths = [max(len(row[i]) for row in (columns, *rows)) for i in range(len(columns))]
+    print(title)
+    for row in (columns, *rows):
+        cells = [c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
+        print("  ".join(cells).rstrip())
+
+
+def _rich_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int]) -> None:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    grid = RichTable(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
+    for position, name in enumerate(columns):
+        grid.add_column(name, justify="right" if position in right else "left", overflow="fold")
+    for row in rows:
+        grid.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))
+    Console().print(grid)
+
+
+_STYLES = {"COMPLETED": "green", "INFLIGHT": "yellow", "REQUESTED": "yellow"}

@@ -1,0 +1,126 @@
+"""
+The JSON shapes of the public contract, from values. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hudi_py.fsview.build import PartitionView, ViewContext, latest_base_files, latest_slices
+from hudi_py.model.files import FileGroup, FileSlice
+from hudi_py.model.instant import Instant
+from hudi_py.services.clean.execute import CleanResult
+from hudi_py.services.clean.plan import CleanPlan
+
+Json = dict[str, Any]
+
+
+def instant_entry(instant: Instant) -> Json:
+    """One line of the timeline."""
+    return {
+        "requested_time": instant.requested_time,
+        "action": instant.action.value,
+        "state": instant.state.name,
+        "completion_time": instant.completion_time,
+    }
+
+
+def slice_entry(file_slice: FileSlice) -> Json:
+    """One slice."""
+    return {
+        "base_instant": file_slice.base_instant_time,
+        "base_file": None if file_slice.base_file is None else file_slice.base_file.name,
+        "log_files": sorted(log.name for log in file_slice.log_files),
+    }
+
+
+def group_entry(group: FileGroup) -> Json:
+    """One file group, slices newest first."""
+    return {"file_id": group.file_id, "slices": [slice_entry(each) for each in group.slices]}
+
+
+def partition_entry(context: ViewContext, partition: PartitionView) -> Json:
+    """One partition of ``hudi-py files``."""
+    return {
+        "file_groups": [group_entry(group) for group in partition.groups],
+        "latest_slices": [{"file_id": s.file_id, **slice_entry(s)} for s in latest_slices(context, partition)],
+        "latest_base_files": sorted(base.name for base in latest_base_files(context, partition)),
+        "replaced_file_ids": sorted(group.file_id for group in partition.replaced_groups),
+    }
+
+
+def files_report(context: ViewContext, partitions: Iterable[PartitionView]) -> Json:
+    """``hudi-py files --json``."""
+    compaction = [
+        {"instant": operation.instant_time, "partition": partition, "file_id": file_id}
+        for (partition, file_id), operation in context.pending_compactions.items()
+        if not operation.is_log_compaction
+    ]
+    clustering = [
+        {"instant": instant, "partition": partition, "file_id": file_id}
+        for (partition, file_id), instant in context.pending_clustering.items()
+    ]
+    return {
+        "partitions": {p.partition_path: partition_entry(context, p) for p in partitions},
+        "pending_compaction": sorted(compaction, key=_pending_order),
+        "pending_clustering": sorted(clustering, key=_pending_order),
+    }
+
+
+def _pending_order(entry: Mapping[str, str]) -> tuple[str, str, str]:
+    return (entry["instant"], entry["partition"], entry["file_id"])
+
+
+def plan_report(plan: CleanPlan, pending: Iterable[Instant]) -> Json:
+    """``hudi-py clean --dry-run --json``."""
+    earliest = plan.earliest_to_retain
+    files = {partition: sorted(file.path for file in files) for partition, files in plan.files.items()}
+    bootstrap = sorted(f.path for files in plan.files.values() for f in files if f.is_bootstrap_base_file)
+    return {
+        "needs_cleaning": plan.needs_cleaning,
+        "would_schedule": plan.would_schedule,
+        "plan": {
+            "policy": plan.policy,
+            "version": plan.version,
+            "earliest_instant_to_retain": None
+            if earliest is None
+            else {
+                "timestamp": earliest.requested_time,
+                "action": earliest.action.value,
+                "state": earliest.state.name,
+            },
+            "last_completed_commit_timestamp": plan.last_completed_commit,
+            "files_to_delete": files,
+            "bootstrap_files": bootstrap,
+            "files_to_delete_v1": {},
+            "partitions_to_delete": list(plan.partitions_to_delete),
+            "extra_metadata": dict(plan.extra_metadata),
+        },
+        "totals": {"files": plan.file_count, "bytes": plan.size_bytes},
+        "files": [
+            {"path": file.path, "bytes": file.size_bytes, "reason": file.reason.value}
+            for partition in sorted(plan.files)
+            for file in plan.files[partition]
+        ],
+        "kept": {reason.value: count for reason, count in plan.kept.items()},
+        "scope": plan.scope.reason,
+        "pending_cleans": [instant.requested_time for instant in pending],
+    }
+
+
+def clean_report(results: Iterable[CleanResult], metadata: Iterable[Json]) -> Json:
+    """``hudi-py clean --json``."""
+    return {
+        "cleans": [
+            {
+                "instant": result.instant,
+                "metadata": content,
+                "deleted_files": list(result.deleted_files),
+                "failed_files": [],
+                "missing_files": list(result.missing_files),
+                "superseded": result.superseded,
+            }
+            for result, content in zip(results, metadata, strict=True)
+        ]
+    }

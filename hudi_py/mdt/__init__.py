@@ -1,0 +1,1 @@
+"""The metadata table (`.hoodie/metadata`): what our instants mean for it."""

@@ -1,0 +1,88 @@
+"""
+Which files hold a snapshot. Pure.
+
+Source: Hudi ``HoodieFileSystemView.getLatestMergedFileSlicesBeforeOrOn``, ``TimelineUtils.validateTimestampAsOf``;
+format/timeline 7 (time travel).
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from hudi_py.errors import RefusedError, UnsupportedTable
+from hudi_py.fsview.build import PartitionView, ViewContext
+from hudi_py.model.files import BaseFile, FileSlice
+from hudi_py.timeline.timeline import Timeline
+
+
+def context_as_of(context: ViewContext, as_of: str) -> ViewContext:
+    """
+    The view as the table was at *as_of*: later instants invisible, groups replaced later still live.
+
+    Pending compactions and clusterings are left out: they hold no rows of their own.
+    """
+    visible = frozenset(time for time in context.visible_times if time <= as_of)
+    last = None if context.last_time is None else min(context.last_time, as_of)
+    return attrs.evolve(
+        context,
+        visible_times=visible,
+        completed_times=frozenset(time for time in context.completed_times if time <= as_of),
+        last_time=last,
+        replaced={key: time for key, time in context.replaced.items() if time <= as_of},
+        pending_compactions={},
+        pending_clustering={},
+    )
+
+
+def check_as_of(timeline: Timeline, as_of: str, *, earliest_retained: str, pending_clusterings: frozenset[str]) -> None:
+    """
+    Refuse a time for which the table no longer (or not yet) has one answer.
+
+    Args:
+        as_of: Instant time.
+        earliest_retained: What the last completed clean kept everything from; ``""`` when unknown.
+        pending_clusterings: Requested times: those change no rows.
+
+    Raises:
+        RefusedError: Earlier files are gone, or a write of that time is still under way.
+    """
+    if earliest_retained and as_of < earliest_retained:
+        raise RefusedError(
+            f"the table cannot be read as of {as_of}: a clean removed what was only needed before {earliest_retained}; "
+            f"the earliest readable instant is {earliest_retained}"
+        )
+    pending = [i for i in timeline.commits.pending() if i.requested_time not in pending_clusterings]
+    if pending and as_of >= pending[0].requested_time:
+        raise RefusedError(
+            f"the table cannot be read as of {as_of}: {pending[0]} may still change the answer; read an earlier instant, "
+            "or roll it back if its writer is dead"
+        )
+
+
+def base_files(slices: tuple[FileSlice, ...], source: str) -> tuple[tuple[str, BaseFile], ...]:
+    """
+    Partition path and base file of each slice.
+
+    Raises:
+        UnsupportedTable: A slice has log files: merging them is not served yet.
+    """
+    found = []
+    for each in slices:
+        if each.log_files:
+            raise UnsupportedTable(
+                f"{source}: file group {each.file_id} has log files, which hudi_py does not merge yet; read the table "
+                "with Apache Hudi, or compact it first"
+            )
+        if each.base_file is not None:
+            found.append((each.partition_path, each.base_file))
+    return tuple(found)
+
+
+def slices_as_of(partition: PartitionView) -> tuple[FileSlice, ...]:
+    """The newest slice with files of each live group; *partition* was built with the context of the time asked."""
+    found = []
+    for group in partition.groups:
+        slice_ = next((each for each in group.slices if not each.is_empty), None)
+        if slice_ is not None:
+            found.append(slice_)
+    return tuple(found)

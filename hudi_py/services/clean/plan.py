@@ -1,0 +1,243 @@
+"""
+Planning a clean: trigger, window, partitions, verdicts, and the plan made of them. Pure.
+
+Source: format/table-services A.2 to A.6; Hudi ``CleanPlanActionExecutor``, ``CleanPlanner``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import attrs
+
+from hudi_py.config.clean import CleanConfig, CleanPolicy
+from hudi_py.config.table import TableType
+from hudi_py.model.files import BaseFile, LogFile, join_path
+from hudi_py.model.instant import Instant
+from hudi_py.services.clean.policy import PartitionJudgement, Reason, Verdict
+from hudi_py.timeline.timeline import Timeline
+
+PLAN_VERSION: Final = 2
+SAVEPOINTED_TIMES: Final = "savepointed_timestamps"
+
+
+@attrs.frozen(kw_only=True)
+class LastClean:
+    """
+    What the last completed clean recorded.
+
+    Args:
+        requested_time: Of the clean.
+        earliest_to_retain: Requested time, ``""`` for a clean by file versions.
+        last_completed_commit: Requested time of the last commit it saw, ``""`` when none.
+        savepoints: Times of the savepoints it spared files for.
+    """
+
+    requested_time: str
+    earliest_to_retain: str
+    last_completed_commit: str
+    savepoints: frozenset[str]
+
+
+@attrs.frozen
+class Trigger:
+    """Whether a clean is due: commits since the last one, against the setting (rules A-10, A-11)."""
+
+    commits: int
+    required: int
+
+    @property
+    def is_due(self) -> bool:
+        return self.commits >= self.required
+
+
+def trigger(timeline: Timeline, last_clean: LastClean | None, config: CleanConfig) -> Trigger:
+    """Count the completed commits that the last clean did not see."""
+    completed = timeline.commits.completed()
+    if last_clean is not None:
+        completed = tuple(i for i in completed if i.requested_time > last_clean.last_completed_commit)
+    return Trigger(len(completed), config.trigger_max_commits)
+
+
+@attrs.frozen(kw_only=True)
+class Scope:
+    """
+    Which partitions a plan looks at.
+
+    Args:
+        everything: All partitions have to be listed.
+        instants: Otherwise: completed commits whose partitions are the scope.
+        reason: Why, for people.
+    """
+
+    everything: bool
+    instants: tuple[Instant, ...] = ()
+    reason: str
+
+
+def scope(
+    timeline: Timeline,
+    table_type: TableType,
+    config: CleanConfig,
+    *,
+    earliest: Instant | None,
+    last_clean: LastClean | None,
+    savepoints: frozenset[str],
+) -> Scope:
+    """
+    Decide between all partitions and those written since the last clean (rules A-26 to A-33).
+
+    A savepoint removed since the last clean means everything in every table version: 0.15.0 looks only at the
+    partitions of the savepointed commit and so forgets files for good (K-1).
+    """
+    if config.policy is CleanPolicy.KEEP_LATEST_FILE_VERSIONS:
+        return Scope(everything=True, reason="file versions are counted in every partition")
+    if earliest is None:
+        return Scope(everything=False, reason="no commit lies outside the retention window")
+    if not config.incremental:
+        return Scope(everything=True, reason="incremental cleaning is switched off")
+    if last_clean is None:
+        return Scope(everything=True, reason="the active timeline has no completed clean")
+    start = last_clean.earliest_to_retain.strip()
+    if not start:
+        return Scope(everything=True, reason=f"clean {last_clean.requested_time} recorded no earliest commit")
+    if timeline.commits.is_before_start(start):
+        return Scope(everything=True, reason=f"{start}, where the last clean stopped, is archived")
+    if not last_clean.savepoints <= savepoints:
+        gone = ", ".join(sorted(last_clean.savepoints - savepoints))
+        return Scope(everything=True, reason=f"savepoint {gone} was removed since the last clean")
+    instants = tuple(
+        instant
+        for instant in timeline.table_commits(table_type).completed()
+        if start <= instant.requested_time < earliest.requested_time
+    )
+    return Scope(
+        everything=False, instants=instants, reason=f"partitions written from {start} to {earliest.requested_time}"
+    )
+
+
+@attrs.frozen(slots=True)
+class PlannedFile:
+    """One file to delete. ``path`` is relative to the table."""
+
+    path: str
+    reason: Reason
+    size_bytes: int | None = None
+    is_bootstrap_base_file: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class CleanPlan:
+    """
+    What a clean will do. A value: nothing has happened yet.
+
+    Args:
+        policy: Word in the stored plan.
+        version: Of the stored plan.
+        earliest_to_retain: None for file versions.
+        last_completed_commit: Requested time of the last completed commit, ``""`` when none.
+        files: Partition path to files, in the order in which Hudi lists them (rule A-37).
+        partitions_to_delete: Partitions that hold nothing else.
+        extra_metadata: Savepoints that were spared (rule A-34).
+        needs_cleaning: Whether enough commits completed since the last clean.
+        scope: Which partitions were looked at, and why.
+        verdicts: Every verdict, when asked for.
+        kept: Number of slices kept, by reason.
+    """
+
+    policy: str
+    version: int = PLAN_VERSION
+    earliest_to_retain: Instant | None = None
+    last_completed_commit: str = ""
+    files: Mapping[str, tuple[PlannedFile, ...]] = attrs.field(factory=dict)
+    partitions_to_delete: tuple[str, ...] = ()
+    extra_metadata: Mapping[str, str] = attrs.field(factory=dict)
+    needs_cleaning: bool = True
+    scope: Scope
+    verdicts: tuple[Verdict, ...] = attrs.field(default=(), repr=False)
+    kept: Mapping[Reason, int] = attrs.field(factory=dict)
+
+    @property
+    def file_count(self) -> int:
+        """Files to delete."""
+        return sum(len(files) for files in self.files.values())
+
+    @property
+    def size_bytes(self) -> int | None:
+        """Bytes that the files take; None when the listing did not tell sizes."""
+        sizes = [file.size_bytes for files in self.files.values() for file in files]
+        return None if None in sizes else sum(size for size in sizes if size is not None)
+
+    @property
+    def would_schedule(self) -> bool:
+        """Whether the plan gets stored: it is due, and there is something to delete (rules A-54, A-55)."""
+        return self.needs_cleaning and self.file_count > 0
+
+
+def assemble(
+    judgements: Iterable[PartitionJudgement],
+    *,
+    config: CleanConfig,
+    earliest: Instant | None,
+    last_completed_commit: str,
+    savepoints: frozenset[str],
+    needs_cleaning: bool,
+    scope: Scope,
+    with_verdicts: bool = False,
+) -> CleanPlan:
+    """
+    Make the plan of the judged partitions.
+
+    Args:
+        savepoints: Times to record; the caller passes none for tables that never record them (rule A-34).
+        with_verdicts: Keep every verdict, for people who ask why.
+    """
+    files: dict[str, tuple[PlannedFile, ...]] = {}
+    kept: dict[Reason, int] = {}
+    delete: list[str] = []
+    verdicts: list[Verdict] = []
+    examined = 0
+    for judgement in judgements:
+        examined += 1
+        planned: list[PlannedFile] = []
+        for verdict in judgement.verdicts:
+            if verdict.keep:
+                kept[verdict.reason] = kept.get(verdict.reason, 0) + 1
+            else:
+                planned += _planned(verdict)
+        if planned:
+            files[judgement.partition_path] = tuple(planned)
+        if judgement.delete_partition:
+            delete.append(judgement.partition_path)
+        if with_verdicts:
+            verdicts += judgement.verdicts
+    if not examined:
+        return _nothing_to_look_at(scope, needs_cleaning=needs_cleaning)
+    return CleanPlan(
+        policy=config.policy.value,
+        earliest_to_retain=earliest,
+        last_completed_commit=last_completed_commit,
+        files=files,
+        partitions_to_delete=tuple(sorted(delete)),
+        extra_metadata={SAVEPOINTED_TIMES: ",".join(sorted(savepoints))} if savepoints else {},
+        needs_cleaning=needs_cleaning,
+        scope=scope,
+        verdicts=tuple(verdicts),
+        kept=kept,
+    )
+
+
+def _nothing_to_look_at(scope: Scope, *, needs_cleaning: bool) -> CleanPlan:
+    """The bare plan that Hudi makes when no partition is in scope: never stored, its policy word always the same."""
+    return CleanPlan(
+        policy=CleanPolicy.KEEP_LATEST_COMMITS.value, version=1, needs_cleaning=needs_cleaning, scope=scope
+    )
+
+
+def _planned(verdict: Verdict) -> list[PlannedFile]:
+    partition = verdict.file_slice.partition_path
+    base = verdict.file_slice.base_file
+    files: list[BaseFile | LogFile] = [] if base is None else [base]
+    files += reversed(verdict.file_slice.log_files)
+    return [PlannedFile(join_path(partition, file.name), verdict.reason, file.size_bytes) for file in files]

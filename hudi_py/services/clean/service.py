@@ -1,0 +1,176 @@
+"""
+Cleaning a table: finish what is pending, else plan, store the plan, carry it out.
+
+Source: format/table-services A-7 to A-15; Hudi ``CleanActionExecutor``, ``CleanPlanActionExecutor``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+import attrs
+
+from hudi_py.config.clean import CleanConfig
+from hudi_py.config.table import TableConfig
+from hudi_py.engine.base import Engine
+from hudi_py.formats import records_codec as codec
+from hudi_py.fsview.build import ViewContext, build_partition
+from hudi_py.fsview.listing import list_partition, walk_partitions
+from hudi_py.fsview.loader import load_context
+from hudi_py.mdt.guard import MetadataTableGuard
+from hudi_py.model.instant import Action, Instant
+from hudi_py.services.clean import plan as planning
+from hudi_py.services.clean.execute import CleanResult, execute_clean
+from hudi_py.services.clean.plan import CleanPlan, LastClean, Scope
+from hudi_py.services.clean.policy import PartitionJudgement, Protection, earliest_to_retain, judge_partition
+from hudi_py.services.clean.stored_plan import to_record
+from hudi_py.storage.base import Entry
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
+
+
+@attrs.frozen(kw_only=True)
+class CleanService:
+    """
+    Cleans one table.
+
+    Args:
+        contents: The table's timeline.
+        table: Its settings.
+        config: How to clean.
+        engine: What deletes the files.
+        now: Replaces the clock for planning by hours.
+        metadata_table: What to do about the table's metadata table before our first instant.
+    """
+
+    contents: Contents
+    table: TableConfig
+    config: CleanConfig
+    engine: Engine
+    now: datetime | None = None
+    metadata_table: MetadataTableGuard
+
+    def plan(self, timeline: Timeline | None = None, *, details: bool = False) -> CleanPlan:
+        """
+        What a clean would do; nothing is written.
+
+        Args:
+            details: Ask for file sizes and keep every verdict.
+        """
+        timeline = timeline or self.contents.store.load()
+        last_clean = self._last_clean(timeline)
+        context = load_context(timeline, self.contents, for_planning=True)
+        protection, savepoints = self._protection(timeline, context)
+        zone = self.contents.store.zone
+        now = self.now or self.contents.store.clock.now()
+        earliest = earliest_to_retain(timeline, self.config, now=now, zone=zone)
+        scope = planning.scope(
+            timeline,
+            self.table.table_type,
+            self.config,
+            earliest=earliest,
+            last_clean=last_clean,
+            savepoints=savepoints,
+        )
+        table_commits = timeline.table_commits(self.table.table_type).completed()
+        judgements: Iterable[PartitionJudgement] = ()
+        if scope.everything or scope.instants:
+            judgements = (
+                judge_partition(
+                    context,
+                    build_partition(context, path, ((entry.name, entry.size_bytes) for entry in entries)),
+                    self.config,
+                    protection,
+                    earliest=None if earliest is None else earliest.requested_time,
+                    commit_count=len(table_commits),
+                )
+                for path, entries in self._partitions(scope, details)
+            )
+        return planning.assemble(
+            judgements,
+            config=self.config,
+            earliest=earliest,
+            last_completed_commit=table_commits[-1].requested_time if table_commits else "",
+            savepoints=savepoints if self.table.is_partitioned else frozenset(),
+            needs_cleaning=planning.trigger(timeline, last_clean, self.config).is_due,
+            scope=scope,
+            with_verdicts=details,
+        )
+
+    def schedule(self) -> Instant | None:
+        """
+        Plan and store the plan, unless there is nothing to do or a clean is pending already (rule A-8).
+
+        The instant's time is taken once there is something to store, as Hudi 1.1 does (rule A-14).
+        """
+        if not self.config.services_enabled:
+            return None
+        timeline = self.contents.store.load()
+        if timeline.pending(Action.CLEAN) and not self.config.allow_multiple:
+            return None
+        plan = self.plan(timeline)
+        if not plan.would_schedule:
+            return None
+        self.metadata_table.prepare()
+        record = to_record(plan, self.contents.store.storage.root)
+        time = self.contents.store.new_time(timeline)
+        content = codec.encode_cleaner_plan(record, sync=os.urandom(16))
+        return self.contents.store.request(Action.CLEAN, time, content)
+
+    def execute_pending(self) -> list[CleanResult]:
+        """Carry out every pending clean, oldest first."""
+        pending = self.contents.store.load().pending(Action.CLEAN)
+        if pending:
+            self.metadata_table.prepare()
+        return [execute_clean(self.contents, self.engine, self.config, instant) for instant in pending]
+
+    def run(self) -> list[CleanResult]:
+        """Schedule if nothing is pending, then carry out what is pending."""
+        if not self.config.services_enabled:
+            return []
+        self.schedule()
+        return self.execute_pending()
+
+    def _last_clean(self, timeline: Timeline) -> LastClean | None:
+        completed = timeline.completed(Action.CLEAN)
+        if not completed:
+            return None
+        metadata = self.contents.clean(completed[-1])
+        times = metadata.extra_metadata.get(planning.SAVEPOINTED_TIMES, "")
+        return LastClean(
+            requested_time=completed[-1].requested_time,
+            earliest_to_retain=metadata.earliest_commit_to_retain,
+            last_completed_commit=metadata.last_completed_commit_timestamp,
+            savepoints=frozenset(time.strip() for time in times.split(",") if time.strip()),
+        )
+
+    def _protection(self, timeline: Timeline, context: ViewContext) -> tuple[Protection, frozenset[str]]:
+        files: dict[str, set[str]] = {}
+        savepoints = timeline.completed(Action.SAVEPOINT)
+        for instant in savepoints:
+            for partition, names in self.contents.savepoint(instant).files.items():
+                files.setdefault(partition, set()).update(names)
+        pending = context.pending_compactions
+        protection = Protection(
+            savepointed_files={partition: frozenset(names) for partition, names in files.items()},
+            pending=pending,
+            pending_files=frozenset(
+                (key[0], name) for key, operation in pending.items() for name in operation.file_names
+            ),
+        )
+        return protection, frozenset(i.requested_time for i in savepoints)
+
+    def _partitions(self, scope: Scope, details: bool) -> Iterator[tuple[str, list[Entry]]]:
+        storage = self.contents.store.storage
+        if scope.everything:
+            yield from walk_partitions(storage, details=details)
+            return
+        paths: set[str] = set()
+        for instant in scope.instants:
+            metadata = self.contents.commit(instant)
+            paths.update(metadata.partition_to_write_stats)
+            paths.update(metadata.partition_to_replace_file_ids or {})
+        for path in sorted(paths):
+            yield path, list_partition(storage, path, details=details)

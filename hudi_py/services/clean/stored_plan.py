@@ -1,0 +1,87 @@
+"""
+Between the planner's value and the record that is stored as ``.clean.requested``. Pure.
+
+Source: format/table-services A-56, A-57, J-3; format/timeline 4.3, 4.4.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from hudi_py.errors import RefusedError
+from hudi_py.model.files import join_path
+from hudi_py.model.records import ActionInstant, CleanerPlan, CleanFileInfo
+from hudi_py.services.clean.plan import CleanPlan
+
+_SCHEME: Final = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]*:(?://)?(?=/|[^/])")
+
+
+def to_record(plan: CleanPlan, root: str) -> CleanerPlan:
+    """
+    The record of *plan* for a table at *root*; paths become absolute, as Hudi stores them.
+
+    An empty plan is never stored: no release of Hudi can finish one (rule A-68).
+    """
+    assert plan.file_count > 0
+    earliest = plan.earliest_to_retain
+    return CleanerPlan(
+        earliest_instant_to_retain=None
+        if earliest is None
+        else ActionInstant(earliest.requested_time, earliest.action.value, earliest.state.name),
+        last_completed_commit_timestamp=plan.last_completed_commit,
+        policy=plan.policy,
+        version=plan.version,
+        files_to_delete={
+            partition: tuple(CleanFileInfo(f"{root}/{file.path}", file.is_bootstrap_base_file) for file in files)
+            for partition, files in plan.files.items()
+        },
+        partitions_to_delete=plan.partitions_to_delete,
+        extra_metadata=dict(plan.extra_metadata),
+    )
+
+
+def relative_paths(record: CleanerPlan, root: str, source: str) -> Mapping[str, tuple[str, ...]]:
+    """
+    Partition path to the planned files' paths, relative to the table at *root*.
+
+    A plan stores absolute paths. Where the table was moved or copied after planning, they point at the place it was
+    planned in; since each is that place, its partition and a file name, the same files of *this* table are meant.
+
+    Raises:
+        RefusedError: A path is not of that form, so it cannot be told what is meant; nothing was deleted.
+    """
+    result: dict[str, tuple[str, ...]] = {}
+    bases: set[str] = set()
+    for partition, files in record.files_to_delete.items():
+        names = []
+        for file in files:
+            if file.is_bootstrap:
+                raise RefusedError(
+                    f"{source}: {file.path} is a bootstrap source file outside the table; "
+                    "let Apache Hudi finish this clean"
+                )
+            if record.version > 1:
+                bases.add(_base(file.path, partition, source))
+            names.append(join_path(partition, file.name))
+        result[partition] = tuple(names)
+    if len({_plain(base) for base in bases} - {_plain(root)}) > 1:
+        raise RefusedError(
+            f"{source}: the plan's files lie below several places ({', '.join(sorted(bases))}); nothing was deleted"
+        )
+    return result
+
+
+def _base(path: str, partition: str, source: str) -> str:
+    """The table's base path as a planned file's full path spells it."""
+    folder, _, name = path.rpartition("/")
+    suffix = f"/{partition}" if partition else ""
+    if not name or not folder.endswith(suffix) or ".." in path.split("/"):
+        raise RefusedError(f"{source}: {path!r} is not a file of partition {partition!r}; nothing was deleted")
+    return folder[: len(folder) - len(suffix)]
+
+
+def _plain(base: str) -> str:
+    """A base path without its scheme: listings through different doors spell it differently (rule A-57)."""
+    return _SCHEME.sub("", base).strip("/")

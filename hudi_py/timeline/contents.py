@@ -1,0 +1,71 @@
+"""
+What instant files hold, decoded on demand.
+
+Each file is read at most once (`TimelineStore.read`) and decoded when somebody asks; a damaged one is an error that
+names the file, raised only to those who need that file.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from hudi_py.formats import records_codec as codec
+from hudi_py.formats.commit_codec import decode_commit
+from hudi_py.model.instant import Action, Instant, State
+from hudi_py.model.records import (
+    CleanerPlan,
+    CleanMetadata,
+    CommitMetadata,
+    CompactionPlan,
+    RequestedReplaceMetadata,
+    RollbackPlan,
+    SavepointMetadata,
+)
+from hudi_py.timeline.store import TimelineStore
+
+
+@attrs.frozen
+class Contents:
+    """Typed access to the contents of one table's instants."""
+
+    store: TimelineStore
+
+    def commit(self, instant: Instant) -> CommitMetadata:
+        """Of a completed commit, deltacommit or replacecommit."""
+        return decode_commit(self.store.read(instant), self._source(instant))
+
+    def clean_plan(self, instant: Instant) -> CleanerPlan:
+        """The stored plan, always from the requested file (section 9.7)."""
+        return codec.decode_cleaner_plan(self.store.read_plan(instant), self._plan_source(instant))
+
+    def clean(self, instant: Instant) -> CleanMetadata:
+        """Of a completed clean."""
+        return codec.decode_clean_metadata(self.store.read(instant), self._source(instant))
+
+    def savepoint(self, instant: Instant) -> SavepointMetadata:
+        """Of a completed savepoint."""
+        return codec.decode_savepoint(self.store.read(instant), self._source(instant))
+
+    def compaction_plan(self, instant: Instant) -> CompactionPlan:
+        """Of a pending compaction or log compaction."""
+        return codec.decode_compaction_plan(self.store.read_plan(instant), self._plan_source(instant))
+
+    def requested_replace(self, instant: Instant) -> RequestedReplaceMetadata:
+        """Of a pending replacecommit or clustering; tells whether a layout-1 replacecommit is a clustering."""
+        return codec.decode_requested_replace(self.store.read_plan(instant), self._plan_source(instant))
+
+    def rollback_plan(self, instant: Instant) -> RollbackPlan:
+        """Of a pending rollback."""
+        return codec.decode_rollback_plan(self.store.read_plan(instant), self._plan_source(instant))
+
+    def is_clustering(self, instant: Instant) -> bool:
+        """Whether a pending instant is a clustering (layout 1 writes those as replacecommit)."""
+        if instant.action is Action.CLUSTERING:
+            return True
+        return instant.action is Action.REPLACE_COMMIT and self.requested_replace(instant).operation_type == "CLUSTER"
+
+    def _source(self, instant: Instant) -> str:
+        return f"{self.store.storage.root}/{self.store.path(instant)}"
+
+    def _plan_source(self, instant: Instant) -> str:
+        return self._source(Instant(instant.requested_time, instant.action, State.REQUESTED))

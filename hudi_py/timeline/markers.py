@@ -1,0 +1,104 @@
+"""
+Markers: the names of data files that a write is about to create, so that a failed write can be found again.
+
+Ours are direct ones: one empty file per data file, created before the data file. Those of Apache Hudi's timeline server
+(a few text files that list them) are read too. Source: format/timeline 6.2; Hudi ``WriteMarkers``, ``MarkerUtils``.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Final, NamedTuple
+
+from hudi_py.errors import AlreadyExists, CorruptMetadata, NotFound
+from hudi_py.model.files import join_path
+from hudi_py.storage.base import Storage
+
+_TEMP_FOLDER: Final = ".hoodie/.temp"
+_TYPE_FILE: Final = "MARKERS.type"
+_SEPARATOR: Final = ".marker."
+
+
+class MarkerType(enum.Enum):
+    """What the write does to the file."""
+
+    CREATE = "CREATE"
+    MERGE = "MERGE"
+    APPEND = "APPEND"
+
+
+class Marker(NamedTuple):
+    """One data file of a write."""
+
+    partition_path: str
+    file_name: str
+    type: MarkerType
+
+    @property
+    def path(self) -> str:
+        """Path of the data file, relative to the table."""
+        return join_path(self.partition_path, self.file_name)
+
+
+def marker_folder(instant_time: str) -> str:
+    """Folder of all markers of one instant, relative to the table."""
+    return f"{_TEMP_FOLDER}/{instant_time}"
+
+
+def create_marker(storage: Storage, instant_time: str, marker: Marker) -> None:
+    """Create a direct marker; one that is there already is as good."""
+    path = f"{marker_folder(instant_time)}/{marker.path}{_SEPARATOR}{marker.type.value}"
+    try:
+        storage.create_new(path, b"")
+    except AlreadyExists:
+        return
+
+
+def read_markers(storage: Storage, instant_time: str) -> frozenset[Marker] | None:
+    """
+    All markers of an instant, in either form; None when its marker folder is not there.
+
+    Raises:
+        CorruptMetadata: An entry is no marker. Then it is unknown what the write created.
+    """
+    folder = marker_folder(instant_time)
+    entries = storage.list(folder)
+    if not entries:
+        return None
+    if any(entry.name == _TYPE_FILE for entry in entries):
+        lines: set[str] = set()
+        for entry in entries:
+            if entry.name.startswith("MARKERS") and entry.name != _TYPE_FILE:
+                lines.update(storage.read(f"{folder}/{entry.name}").decode("utf-8").split("\n"))
+        return frozenset(_parse(line, folder) for line in lines if line)
+    return frozenset(_parse(path, folder) for path in _walk(storage, folder, ""))
+
+
+def delete_markers(storage: Storage, instant_time: str) -> None:
+    """Remove all markers of an instant; nothing happens when there are none."""
+    storage.delete_folder(marker_folder(instant_time))
+
+
+def instants_with_markers(storage: Storage) -> tuple[str, ...]:
+    """Times of all instants that have a marker folder."""
+    return tuple(sorted(entry.name for entry in storage.list(_TEMP_FOLDER) if entry.is_folder))
+
+
+def _walk(storage: Storage, folder: str, below: str) -> list[str]:
+    found = []
+    try:
+        entries = storage.list(join_path(folder, below) if below else folder)
+    except NotFound:
+        return []
+    for entry in entries:
+        path = join_path(below, entry.name)
+        found += _walk(storage, folder, path) if entry.is_folder else [path]
+    return found
+
+
+def _parse(path: str, folder: str) -> Marker:
+    data_path, separator, word = path.rpartition(_SEPARATOR)
+    partition, _, name = data_path.rpartition("/")
+    if not separator or word not in MarkerType.__members__:
+        raise CorruptMetadata(f"{folder}/{path} is not a marker; remove it if no write of that time is running")
+    return Marker(partition, name, MarkerType[word])

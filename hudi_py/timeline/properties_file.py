@@ -1,0 +1,133 @@
+"""
+``.hoodie/hoodie.properties`` on storage: reading, creating, and rewriting it so that a crash loses nothing.
+
+Source: format/timeline 1.1 to 1.4; Hudi ``HoodieTableConfig.modify``, ``ConfigUtils``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import Final
+
+from hudi_py.config.table import TableConfig, table_config
+from hudi_py.errors import AlreadyExists, ConflictError, CorruptMetadata, NotFound, TableNotFound
+from hudi_py.formats.properties import checksum, format_properties, parse_properties
+from hudi_py.runtime.clock import Clock
+from hudi_py.storage.base import Storage
+
+PROPERTIES_FILE: Final = ".hoodie/hoodie.properties"
+BACKUP_FILE: Final = ".hoodie/hoodie.properties.backup"
+CHECKSUM_KEY: Final = "hoodie.table.checksum"
+_ATTEMPTS_MAX: Final = 5
+
+
+def read_table_config(storage: Storage) -> TableConfig:
+    """
+    Read the table's properties, from their backup where a rewrite is under way or was interrupted.
+
+    Raises:
+        TableNotFound: Neither file is there.
+        CorruptMetadata: What is there is damaged.
+        UnsupportedTable: A version that is not served.
+    """
+    return table_config(read_properties(storage), f"{storage.root}/{PROPERTIES_FILE}")
+
+
+def read_properties(storage: Storage) -> dict[str, str]:
+    """The properties as key to text. Raises as `read_table_config`."""
+    problem: CorruptMetadata | None = None
+    for _ in range(_ATTEMPTS_MAX):  # a rewrite by another process may fall between our two reads
+        for path in (PROPERTIES_FILE, BACKUP_FILE):
+            try:
+                return _read_valid(storage, path)
+            except NotFound:
+                continue
+            except CorruptMetadata as error:
+                problem = problem or error
+    if problem is not None:
+        raise problem
+    raise TableNotFound(
+        f"{storage.root} is not a Hudi table: it has no {PROPERTIES_FILE}; check the path and the storage options"
+    )
+
+
+def _read_valid(storage: Storage, path: str) -> dict[str, str]:
+    source = f"{storage.root}/{path}"
+    properties = parse_properties(storage.read(path), source)
+    if not properties:
+        raise CorruptMetadata(f"{source} is empty; restore it from {BACKUP_FILE} or from a copy of the table")
+    expected = checksum(properties.get("hoodie.database.name", ""), properties.get("hoodie.table.name", ""))
+    if properties.get(CHECKSUM_KEY, str(expected)) != str(expected):
+        raise CorruptMetadata(
+            f"{source}: {CHECKSUM_KEY} is {properties[CHECKSUM_KEY]}, its database and table name give {expected}; "
+            f"the file is damaged, restore it from {BACKUP_FILE} or correct the names"
+        )
+    return properties
+
+
+def create_properties(storage: Storage, properties: Mapping[str, str], clock: Clock) -> None:
+    """
+    Make a folder a table; the last step of creating one.
+
+    Raises:
+        ConflictError: It is one already.
+    """
+    try:
+        storage.create_new(PROPERTIES_FILE, _format(_with_checksum(properties), clock.now(), "Properties saved on"))
+    except AlreadyExists as error:
+        raise ConflictError(f"{storage.root} is a Hudi table already") from error
+
+
+def update_properties(storage: Storage, changes: Mapping[str, str | None], clock: Clock) -> None:
+    """
+    Rewrite the properties with *changes* (None removes a key).
+
+    The old content goes to the backup file first and stays there until the new content has been read back, so at
+    every moment one of the two files is whole: after a crash anywhere, Apache Hudi and we read one of the two states.
+    The caller holds the table's lock where it has one.
+
+    Raises:
+        ConflictError: Another process is rewriting them at this moment.
+    """
+    current = recover_properties(storage)
+    merged = {**current, **{key: value for key, value in changes.items() if value is not None}}
+    for key in (key for key, value in changes.items() if value is None):
+        merged.pop(key, None)
+    if merged == current:
+        return
+    content = _format(_with_checksum(merged), clock.now(), "Updated at")
+    try:
+        storage.create_new(BACKUP_FILE, storage.read(PROPERTIES_FILE))
+    except AlreadyExists as error:
+        raise ConflictError(f"{storage.root}/{BACKUP_FILE} appeared: another writer is changing the table") from error
+    storage.replace(PROPERTIES_FILE, content)
+    _read_valid(storage, PROPERTIES_FILE)
+    storage.delete(BACKUP_FILE)
+
+
+def recover_properties(storage: Storage) -> dict[str, str]:
+    """
+    Finish or undo a rewrite that was interrupted; return the valid properties.
+
+    Raises:
+        TableNotFound, CorruptMetadata: As `read_table_config`; then nothing was changed.
+    """
+    properties = read_properties(storage)
+    try:
+        _read_valid(storage, PROPERTIES_FILE)
+    except (NotFound, CorruptMetadata):
+        storage.replace(PROPERTIES_FILE, storage.read(BACKUP_FILE))
+    storage.delete(BACKUP_FILE)
+    return properties
+
+
+def _with_checksum(properties: Mapping[str, str]) -> dict[str, str]:
+    value = checksum(properties.get("hoodie.database.name", ""), properties["hoodie.table.name"])
+    return {**properties, CHECKSUM_KEY: str(value)}
+
+
+def _format(properties: Mapping[str, str], now: datetime, verb: str) -> bytes:
+    moment = now.astimezone(timezone.utc)
+    stamp = moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond:06d}Z"
+    return format_properties(properties, (f"{verb} {stamp}", moment.strftime("%a %b %d %H:%M:%S UTC %Y")))

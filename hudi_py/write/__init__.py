@@ -1,0 +1,3 @@
+"""
+Writing rows: pure parts (`keys`, `assign`), base files (`base_file`), and the commit (`transaction`). Free of pyspark.
+"""

@@ -1,0 +1,126 @@
+"""
+One write on the timeline: requested, inflight, data files under markers, completed.
+
+What a crash leaves, step by step: before the completed file nothing is visible, and the next write rolls back what the
+markers name; after it the write stands, and left-over markers harm nobody. Source: format/table-services G-1 to G-4;
+Hudi ``BaseHoodieWriteClient.commitStats``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import attrs
+
+from hudi_py.config import keys
+from hudi_py.config.keys import Settings
+from hudi_py.config.table import TableConfig
+from hudi_py.errors import ConflictError, RefusedError, StorageError
+from hudi_py.formats.commit_codec import encode_commit
+from hudi_py.mdt.guard import MetadataTableGuard
+from hudi_py.model.instant import Action, Instant
+from hudi_py.model.records import CommitMetadata, RollbackMetadata, WriteStat
+from hudi_py.runtime.log import log
+from hudi_py.services.rollback.service import RollbackService
+from hudi_py.storage.base import StorageFailure
+from hudi_py.timeline.markers import delete_markers, read_markers
+from hudi_py.timeline.properties_file import recover_properties
+
+if TYPE_CHECKING:
+    from hudi_py.timeline.contents import Contents
+
+
+@attrs.define(kw_only=True)
+class WriteTransaction:
+    """
+    A write that has begun.
+
+    Args:
+        contents: The table's timeline.
+        table: Its settings.
+        instant: Inflight until `commit`.
+        rolled_back: Failed writes that were rolled back before this one began.
+    """
+
+    contents: Contents
+    table: TableConfig
+    instant: Instant
+    rolled_back: tuple[RollbackMetadata, ...] = ()
+
+    @property
+    def instant_time(self) -> str:
+        """Requested time: what data files and rows carry."""
+        return self.instant.requested_time
+
+    def commit(
+        self, stats: Iterable[WriteStat], *, operation: str, extra_metadata: Mapping[str, str]
+    ) -> CommitMetadata:
+        """
+        Publish the write.
+
+        Files that a marker names and no stat does are leftovers of retried tasks: they go first (rule G-3).
+
+        Raises:
+            ConflictError: Another process rolled this write back, or completed it.
+        """
+        store = self.contents.store
+        by_partition: dict[str, list[WriteStat]] = {}
+        for stat in stats:
+            by_partition.setdefault(stat.partition_path or "", []).append(stat)
+        metadata = CommitMetadata(
+            partition_to_write_stats={partition: tuple(each) for partition, each in by_partition.items()},
+            extra_metadata=dict(extra_metadata),
+            operation_type=operation,
+        )
+        self._remove_leftovers({stat.path for each in by_partition.values() for stat in each})
+        content = encode_commit(metadata, as_json=self.table.layout_version == 1, sync=os.urandom(16))
+        self.instant = store.complete(self.instant, content)
+        delete_markers(store.storage, self.instant_time)
+        log.info("commit.completed", instant=self.instant_time, files_written=sum(map(len, by_partition.values())))
+        return metadata
+
+    def _remove_leftovers(self, written: set[str | None]) -> None:
+        store = self.contents.store
+        markers = read_markers(store.storage, self.instant_time) or frozenset()
+        leftovers = [marker.path for marker in markers if marker.path not in written]
+        failed = {
+            path: each for path, each in store.storage.delete_many(leftovers).items() if isinstance(each, StorageFailure)
+        }
+        if failed:  # it would become visible with the commit
+            path, why = next(iter(failed.items()))
+            raise StorageError(f"{path}, left by a retried task, could not be deleted: {why.message}", why.retryable)
+
+
+def begin_write(
+    contents: Contents, table: TableConfig, settings: Settings, metadata_table: MetadataTableGuard
+) -> WriteTransaction:
+    """
+    Start a commit: recover the properties, roll back failed writes, then requested and inflight (rules G-1, G-2).
+
+    Failed writes are rolled back before the new time is taken, as Hudi 1.1 does. With the failed-writes policy LAZY or
+    NEVER they stay.
+
+    Raises:
+        RefusedError: A restore is pending, or the table has a metadata table that may not be dropped.
+        ConflictError: Another writer is at work.
+    """
+    store = contents.store
+    recover_properties(store.storage)
+    timeline = store.load()
+    restores = timeline.pending(Action.RESTORE)
+    if restores:
+        raise RefusedError(f"{restores[0]} is pending: finish the restore first, no commit can start before")
+    metadata_table.prepare()
+    rolled_back: list[RollbackMetadata] = []
+    if settings[keys.FAILED_WRITES_POLICY] == "EAGER":
+        rolled_back = RollbackService(contents=contents, table=table, metadata_table=metadata_table).run()
+    instant = store.request(Action.COMMIT, store.new_time(), b"")
+    empty = CommitMetadata()
+    inflight = b"" if table.layout_version == 1 else encode_commit(empty, as_json=False, sync=os.urandom(16))
+    try:
+        instant = store.transition(instant, inflight)
+    except ConflictError:
+        raise ConflictError(f"{instant}: another process uses the same instant time; try again") from None
+    return WriteTransaction(contents=contents, table=table, instant=instant, rolled_back=tuple(rolled_back))
