@@ -127,6 +127,12 @@ _BAD_PART = re.compile(r"(?:^|/)\.{0,2}(?:/|\Z)|\0")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 
 
+def _is_bad(path: str) -> bool:
+    """Whether non-empty *path* has a bad part. The expression decides; the tests before it are faster."""
+    suspicious = path[0] in "/." or path[-1] == "/" or "/." in path or "//" in path or "\0" in path
+    return suspicious and _BAD_PART.search(path) is not None
+
+
 def check_path(path: str) -> str:
     """
     Return *path* unchanged if it is a clean relative path below the root, or the root itself (``""``).
@@ -134,7 +140,7 @@ def check_path(path: str) -> str:
     Raises:
         ConfigError: It is absolute, has an empty, ``.`` or ``..`` part, or a NUL.
     """
-    if path and _BAD_PART.search(path):
+    if path and _is_bad(path):
         raise ConfigError(f"{path!r} is not a path inside the table; nothing was touched")
     return path
 
@@ -146,7 +152,7 @@ def check_below_root(path: str) -> str:
     Raises:
         ConfigError: It is not, see `check_path`.
     """
-    if not path or _BAD_PART.search(path):
+    if not path or _is_bad(path):
         raise ConfigError(f"{path!r} is not a path below the root of the table; nothing was touched")
     return path
 
