@@ -1,0 +1,1 @@
+"""Bytes to values and back: pure, free of storage, clocks and engines."""
