@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute
 
 if TYPE_CHECKING:
     Array = pa.Array[Any]
@@ -16,3 +17,5 @@ else:
     ChunkedArray = pa.ChunkedArray
     Field = pa.Field
     Column = pa.Array | pa.ChunkedArray
+
+compute: Any = pyarrow.compute  # untyped: the stubs refuse plain Python values as arguments
