@@ -40,7 +40,7 @@ def java_order(strings: Array) -> Array:
     """
     binary: Array = strings.cast(pa.large_binary())
     validity, offsets, data = binary.buffers()
-    raw = np.frombuffer(data if data is not None else b"", dtype=np.uint8)
+    raw = np.zeros(0, dtype=np.uint8) if data is None else np.frombuffer(memoryview(data), dtype=np.uint8)
     if not (raw >= 0xEE).any():
         return binary  # nothing to swap: the common case, and no copy
     make: Any = pa.Array.from_buffers
