@@ -1,5 +1,5 @@
 """
-Bytes and values: pure pairs of ``decode_*``/``encode_*`` and ``parse_*``/``format_*``.
+Bytes to values and back, pure: no storage, no clock, no chance. Whoever calls says where the bytes came from.
 
-Nothing here knows storage, time or chance; whatever does not parse raises `CorruptMetadata` and nothing else.
+Instant files (`avro_file`, `commit_json`, `records_codec`, ...), properties, archives, log blocks, bloom filters, schemas.
 """

@@ -1,0 +1,158 @@
+"""
+Rows of any acceptable Arrow schema to rows of the storage schema, and the checks on values that go with it.
+
+Used on what users write and on what is read back from older files, whose lists, nullability and integer widths may
+differ from the table's present schema.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from hudi_py.errors import WriteError
+from hudi_py.formats.arrow_types import Array, compute
+
+
+def conform_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """
+    Return the columns of *schema*, in its order, cast to its types; other columns are dropped.
+
+    Args:
+        batch: Rows; columns are matched by name. Missing nullable columns are filled with null.
+        schema: A storage schema, with or without meta columns in front.
+
+    Raises:
+        WriteError: A value does not fit its type, or is null where the schema has no nulls.
+    """
+    columns = []
+    for field in schema:
+        position = batch.schema.get_field_index(field.name)
+        column: Array
+        if position >= 0:
+            column = conform_array(batch.column(position), field.type, field.name)
+        else:
+            column = pa.nulls(batch.num_rows, field.type)
+        _refuse_nulls(column, None, nullable=field.nullable, path=field.name)
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def conform_array(array: Array, target: pa.DataType, path: str) -> Array:
+    """
+    Cast one column.
+
+    Args:
+        array: Values of a type that `schema_evolution.fits` accepts for *target*.
+        target: A storage type.
+        path: The column's name for errors, dotted when nested.
+
+    Raises:
+        WriteError: As for `conform_batch`.
+    """
+    if array.type == target:
+        return array
+    if isinstance(target, pa.StructType) and isinstance(array, pa.StructArray):
+        return _conform_struct(array, target, path)
+    if isinstance(target, pa.MapType) and isinstance(array, pa.MapArray):
+        entries = _conform_list(array.cast(_entries_of(array.type)), _entries_of(target), path)
+        make: Any = pa.MapArray.from_buffers
+        result: Array = make(target, len(entries), entries.buffers()[:2], entries.null_count, 0, [_values_of(entries)])
+        return result
+    if isinstance(target, pa.ListType) and isinstance(array, pa.LargeListArray):
+        array = array.cast(pa.list_(array.type.value_field))
+    if isinstance(target, pa.ListType) and isinstance(array, pa.ListArray):
+        return _conform_list(array, target, path)
+    try:
+        cast: Array = array.cast(target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise WriteError(f"column {path!r}: {array.type} does not become {target}: {error}") from error
+    return cast
+
+
+def refuse_null_elements(batch: pa.RecordBatch) -> None:
+    """
+    Refuse lists that hold a null element, at any depth.
+
+    Hudi's default Avro writer cannot write such a list, so storing one makes its file group impossible to upsert for
+    other writers.
+
+    Raises:
+        WriteError: There is one; the message names the column and the way out.
+    """
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        if pa.types.is_nested(field.type):
+            _refuse_elements(column, field.name)
+
+
+def _refuse_elements(array: Array, path: str) -> None:
+    if isinstance(array, pa.StructArray):
+        for field, child in zip(array.type, array.flatten(), strict=True):
+            if pa.types.is_nested(field.type):
+                _refuse_elements(child, f"{path}.{field.name}")
+    elif isinstance(array, pa.MapArray):
+        if pa.types.is_nested(array.type.item_type):
+            entries: Any = array.cast(_entries_of(array.type))
+            entries = entries.flatten()
+            _refuse_elements(entries.flatten()[1], f"{path}.value")
+    elif isinstance(array, pa.ListArray):
+        elements = array.flatten()
+        if elements.null_count:
+            raise WriteError(
+                f"column {path!r} has {elements.null_count} null elements in its lists, which Hudi's own writers "
+                "cannot copy; remove them (filter), or wrap the elements in a struct"
+            )
+        if pa.types.is_nested(array.type.value_type):
+            _refuse_elements(elements, f"{path}.element")
+
+
+def _conform_struct(array: Any, target: pa.StructType, path: str) -> Array:
+    mask = array.is_null()
+    children = []
+    for field in target:
+        name = f"{path}.{field.name}"
+        position = array.type.get_field_index(field.name)
+        child: Array
+        if position >= 0:
+            child = conform_array(array.field(position), field.type, name)
+        else:
+            child = pa.nulls(len(array), field.type)
+        _refuse_nulls(child, mask, nullable=field.nullable, path=name)
+        children.append(child)
+    make: Any = pa.StructArray.from_arrays
+    result: Array = make(children, fields=list(target), mask=mask)
+    return result
+
+
+def _conform_list(array: Any, target: Any, path: str) -> Array:
+    """Rebuild a list array around its conformed elements; the result has no offset of its own."""
+    values = _values_of(array)
+    element = target.value_field
+    values = conform_array(values, element.type, f"{path}.element")
+    _refuse_nulls(values, None, nullable=element.nullable, path=f"{path}.element")
+    offsets = compute.subtract(array.offsets, array.offsets[0])
+    make: Any = pa.ListArray.from_arrays
+    result: Array = make(offsets, values, type=target, mask=array.is_null() if array.null_count else None)
+    return result
+
+
+def _values_of(array: Any) -> Array:
+    """Elements from the first to the last list of a (possibly sliced) list array, in place."""
+    start, end = array.offsets[0].as_py(), array.offsets[-1].as_py()
+    values: Array = array.values.slice(start, end - start)
+    return values
+
+
+def _entries_of(arrow: Any) -> Any:
+    """Type of a map's entries as plain list of structs, which Arrow can slice and flatten."""
+    return pa.list_(pa.struct([pa.field("key", arrow.key_type, nullable=False), arrow.item_field.with_name("value")]))
+
+
+def _refuse_nulls(array: Array, parent_null: Any, *, nullable: bool, path: str) -> None:
+    if nullable or not array.null_count:
+        return
+    visible = array.is_null() if parent_null is None else compute.and_not(array.is_null(), parent_null)
+    count = compute.sum(visible).as_py()
+    if count:
+        raise WriteError(f"column {path!r} is null in {count} rows, but the table's schema requires a value")

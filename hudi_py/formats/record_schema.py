@@ -1,0 +1,355 @@
+"""
+The schema of a table's records: Avro text in commit metadata and footers, Arrow schema in memory.
+
+Two Arrow schemas occur. The *incoming* one is whatever a user's rows have. The *storage* schema is the one that goes
+into base files, made by `storage_schema` or read from Avro by `parse_record_schema`; it has only the types of the
+table below and never the meta columns.
+
+===========================  =======================================  =================================
+incoming Arrow               storage Arrow                            Avro
+===========================  =======================================  =================================
+string, large_string, views  string                                   string
+bool, float32, float64       the same                                 boolean, float, double
+int8, int16, int32           int32                                    int
+int64                        int64                                    long
+binary, large_binary, views  binary                                   bytes
+date32                       date32                                   int, date
+timestamp us, any zone       timestamp us, UTC                        long, timestamp-micros
+timestamp us, no zone        timestamp us                             long, local-timestamp-micros
+decimal128(p, s)             decimal128(p, s)                         fixed, decimal
+list, large_list             list                                     array
+map with string keys         map                                      map
+struct                       struct                                   record
+===========================  =======================================  =================================
+
+Source: Hudi 0.15.0, 1.0.2, 1.1.1: ``AvroConversionUtils``, ``SchemaConverters``, ``HoodieAvroUtils.sanitizeName``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+
+from hudi_py.errors import ConfigError, CorruptMetadata, UnsupportedTable
+from hudi_py.formats.arrow_types import Field
+
+META_COLUMNS: Final = (
+    "_hoodie_commit_time",
+    "_hoodie_commit_seqno",
+    "_hoodie_record_key",
+    "_hoodie_partition_path",
+    "_hoodie_file_name",
+)
+_NOT_DATA: Final = frozenset((*META_COLUMNS, "_hoodie_operation"))
+
+_AVRO_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_UTC_MICROS: Final = pa.timestamp("us", "UTC")
+_LOCAL_MICROS: Final = pa.timestamp("us")
+_DECIMAL_BYTES_MAX: Final = 16
+
+_PRIMITIVES: Final[Mapping[pa.DataType, Any]] = {
+    pa.string(): "string",
+    pa.bool_(): "boolean",
+    pa.int32(): "int",
+    pa.int64(): "long",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.binary(): "bytes",
+    pa.date32(): {"type": "int", "logicalType": "date"},
+    _UTC_MICROS: {"type": "long", "logicalType": "timestamp-micros"},
+    _LOCAL_MICROS: {"type": "long", "logicalType": "local-timestamp-micros"},
+}
+_ARROW_OF: Final[Mapping[tuple[str, str | None], pa.DataType]] = {
+    (avro, None) if isinstance(avro, str) else (avro["type"], avro["logicalType"]): arrow
+    for arrow, avro in _PRIMITIVES.items()
+}
+
+
+def sanitize_name(name: str) -> str:
+    """Make a table name fit for Avro: characters outside ``[A-Za-z0-9_]``, and a leading digit, become ``__``."""
+    return re.sub(r"[^A-Za-z0-9_]", "__", re.sub(r"^[^A-Za-z_]", "__", name))
+
+
+def meta_fields() -> list[Field]:
+    """Arrow fields of the five meta columns, in file order."""
+    return [pa.field(name, pa.string()) for name in META_COLUMNS]
+
+
+def storage_schema(incoming: pa.Schema) -> pa.Schema:
+    """
+    Return the schema in which rows of *incoming* are stored.
+
+    Meta columns are left out, as Hudi does when a user writes back what was read from a table.
+
+    Raises:
+        ConfigError: A column's type cannot be stored, its name is no Avro name, or two names differ only by case.
+    """
+    fields = [field for field in incoming if field.name not in _NOT_DATA]
+    seen: dict[str, str] = {}
+    for field in fields:
+        other = seen.get(field.name.lower())
+        if other is not None:
+            raise ConfigError(f"columns {other!r} and {field.name!r} have the same name for Spark; rename one")
+        seen[field.name.lower()] = field.name
+    if not fields:
+        raise ConfigError("the rows have no columns besides Hudi's own; there is nothing to write")
+    return pa.schema([_storage_field(field, field.name) for field in fields])
+
+
+def format_record_schema(schema: pa.Schema, table_name: str) -> str:
+    """
+    Write a storage schema as Avro text, the value of ``extraMetadata.schema``.
+
+    The text equals that of Hudi for the same columns, character by character.
+    """
+    table = sanitize_name(table_name)
+    return _dump(_avro_record(list(schema), f"{table}_record", f"hoodie.{table}"))
+
+
+def with_meta_fields(text: str) -> str:
+    """Return record schema *text* with the five meta columns in front, the value of ``parquet.avro.schema``."""
+    record = _load(text)
+    meta = [{"name": name, "type": ["null", "string"], "doc": "", "default": None} for name in META_COLUMNS]
+    return _dump({**record, "fields": [*meta, *_data_fields(record)]})
+
+
+def parse_record_schema(text: str) -> pa.Schema:
+    """
+    Read a record schema as storage schema, without the meta columns.
+
+    Args:
+        text: Avro JSON, of commit metadata or of a footer.
+
+    Raises:
+        CorruptMetadata: It is no JSON, or no Avro record.
+        UnsupportedTable: A column has a type that this release cannot write.
+    """
+    record = _load(text)
+    reader = _AvroReader()
+    try:
+        return pa.schema(reader.fields(_data_fields(record), _full_name(record, ""), ""))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise CorruptMetadata(f"the table's Avro schema is malformed: {error!r}") from error
+
+
+def append_fields(text: str, widened: pa.Schema) -> str:
+    """
+    Bring schema *text* to a widened storage schema, leaving all other text as it is.
+
+    Args:
+        text: The table's present schema, without meta columns.
+        widened: Its columns in order, some with a promoted type, then new ones.
+
+    Returns:
+        The text for the next commit.
+    """
+    record = _load(text)
+    present = {field["name"]: field for field in _data_fields(record)}
+    old = parse_record_schema(text)
+    name, namespace = record["name"], record.get("namespace", "")
+    fields = []
+    for field in widened:
+        if field.name in present and old.field(field.name) == field:
+            fields.append(present[field.name])
+        else:
+            fields.append({**present.get(field.name, {}), **_avro_field(field, _join(namespace, name))})
+    return _dump({**record, "fields": fields})
+
+
+def storage_type(incoming: pa.DataType, path: str) -> pa.DataType:
+    """
+    Return the type in which values of *incoming* are stored.
+
+    Args:
+        incoming: Any Arrow type.
+        path: The column's name for the error, dotted when nested.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    types = pa.types
+    if types.is_string(incoming) or types.is_large_string(incoming) or _is(incoming, "string_view"):
+        return pa.string()
+    if types.is_binary(incoming) or types.is_large_binary(incoming) or _is(incoming, "binary_view"):
+        return pa.binary()
+    if types.is_int8(incoming) or types.is_int16(incoming):
+        return pa.int32()
+    if isinstance(incoming, pa.TimestampType) and incoming.unit == "us":
+        return _UTC_MICROS if incoming.tz else _LOCAL_MICROS
+    if isinstance(incoming, pa.Decimal128Type):
+        if not 0 <= incoming.scale <= incoming.precision:
+            raise ConfigError(f"column {path!r} is {incoming}; the scale must lie between 0 and the precision")
+        return incoming
+    if isinstance(incoming, pa.StructType):
+        if not incoming.num_fields:
+            raise ConfigError(f"column {path!r} is a struct without fields; Parquet cannot store it")
+        return pa.struct([_storage_field(field, f"{path}.{field.name}") for field in incoming])
+    if isinstance(incoming, (pa.ListType, pa.LargeListType)):
+        element = incoming.value_field
+        stored = storage_type(element.type, f"{path}.element")
+        return pa.list_(pa.field("element", stored, element.nullable))
+    if isinstance(incoming, pa.MapType):
+        if storage_type(incoming.key_type, f"{path}.key") != pa.string():
+            raise ConfigError(f"column {path!r} is {incoming}; keys of a map must be strings")
+        value = incoming.item_field
+        stored = storage_type(value.type, f"{path}.value")
+        return _map_of(pa.field("value", stored, value.nullable))
+    if incoming in _PRIMITIVES:
+        return incoming
+    raise ConfigError(f"column {path!r} is {incoming}, which a Hudi table cannot store; {_advice(incoming)}")
+
+
+def _map_of(value: Field) -> pa.DataType:
+    make: Any = pa.map_  # the stubs know types only, but a field is what carries "not null"
+    arrow: pa.DataType = make(pa.string(), value)
+    return arrow
+
+
+def _advice(incoming: pa.DataType) -> str:
+    if isinstance(incoming, pa.TimestampType):
+        return "cast it to microseconds"
+    if pa.types.is_unsigned_integer(incoming):
+        return "cast it to a signed integer"
+    if pa.types.is_null(incoming):
+        return "cast it to the type it should have"
+    if pa.types.is_dictionary(incoming):
+        return "cast it to its value type"
+    return "cast it to a supported type or leave it out"
+
+
+def _is(arrow: pa.DataType, name: str) -> bool:
+    return str(arrow) == name
+
+
+def _storage_field(field: Field, path: str) -> Field:
+    if not _AVRO_NAME.fullmatch(field.name):
+        raise ConfigError(f"column {path!r}: names may hold letters, digits and _ only, and start with no digit")
+    return pa.field(field.name, storage_type(field.type, path), field.nullable)
+
+
+def _avro_record(fields: list[Field], name: str, namespace: str) -> dict[str, Any]:
+    inner = _join(namespace, name)
+    return {
+        "type": "record",
+        "name": name,
+        "namespace": namespace,
+        "fields": [_avro_field(field, inner) for field in fields],
+    }
+
+
+def _avro_field(field: Field, namespace: str) -> dict[str, Any]:
+    avro: dict[str, Any] = {"name": field.name, "type": _avro_type(field, field.name, namespace)}
+    if field.nullable:
+        avro["default"] = None
+    return avro
+
+
+def _avro_type(field: Field, name: str, namespace: str) -> Any:
+    """Avro of a field's type; *name* is that of the column, also for what lies inside lists and maps."""
+    arrow = field.type
+    avro: Any
+    if isinstance(arrow, pa.StructType):
+        avro = _avro_record(list(arrow), name, namespace)
+    elif isinstance(arrow, pa.ListType):
+        avro = {"type": "array", "items": _avro_type(arrow.value_field, name, namespace)}
+    elif isinstance(arrow, pa.MapType):
+        avro = {"type": "map", "values": _avro_type(arrow.item_field, name, namespace)}
+    elif isinstance(arrow, pa.Decimal128Type):
+        avro = {
+            "type": "fixed",
+            "name": "fixed",
+            "namespace": _join(namespace, name),
+            "size": _decimal_size(arrow.precision),
+            "logicalType": "decimal",
+            "precision": arrow.precision,
+            "scale": arrow.scale,
+        }
+    else:
+        avro = _PRIMITIVES[arrow]
+    return ["null", avro] if field.nullable else avro
+
+
+def _decimal_size(precision: int) -> int:
+    """Fewest bytes that hold every decimal of that precision."""
+    sizes: Iterator[int] = iter(range(1, _DECIMAL_BYTES_MAX + 1))
+    return next(size for size in sizes if 2 ** (8 * size - 1) >= 10**precision)
+
+
+def _data_fields(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [field for field in record["fields"] if field["name"] not in _NOT_DATA]
+
+
+def _load(text: str) -> dict[str, Any]:
+    try:
+        record = json.loads(text)
+    except ValueError as error:
+        raise CorruptMetadata(f"the table's Avro schema is not JSON: {error}") from error
+    if not isinstance(record, dict) or record.get("type") != "record" or "name" not in record:
+        raise CorruptMetadata("the table's Avro schema is not that of a record")
+    if not isinstance(record.get("fields"), list):
+        raise CorruptMetadata("the table's Avro schema has no list of fields")
+    return record
+
+
+def _dump(avro: Any) -> str:
+    return json.dumps(avro, separators=(",", ":"), ensure_ascii=False)
+
+
+def _join(namespace: str, name: str) -> str:
+    return f"{namespace}.{name}" if namespace else name
+
+
+def _full_name(avro: Mapping[str, Any], enclosing: str) -> str:
+    name: str = avro["name"]
+    return name if "." in name else _join(avro.get("namespace", enclosing), name)
+
+
+class _AvroReader:
+    """Avro to Arrow; remembers named types, because Avro spells each out only once."""
+
+    def __init__(self) -> None:
+        self._named: dict[str, Any] = {}
+
+    def fields(self, avro: list[dict[str, Any]], enclosing: str, path: str) -> list[Field]:
+        namespace = enclosing.rpartition(".")[0]
+        return [self._field(field["name"], field["type"], namespace, _join(path, field["name"])) for field in avro]
+
+    def _field(self, name: str, avro: Any, namespace: str, path: str) -> Field:
+        nullable = False
+        if isinstance(avro, list):
+            branches = [branch for branch in avro if branch != "null"]
+            nullable = len(branches) < len(avro)
+            if len(branches) != 1:
+                raise UnsupportedTable(f"column {path!r} is a union of {len(branches)} types; it cannot be written")
+            avro = branches[0]
+        return pa.field(name, self._type(avro, namespace, path), nullable)
+
+    def _type(self, avro: Any, namespace: str, path: str) -> pa.DataType:
+        if isinstance(avro, str):
+            named = self._named.get(avro, self._named.get(_join(namespace, avro)))
+            if named is not None:
+                return self._type(named, namespace, path)
+            avro = {"type": avro}
+        kind, logical = avro["type"], avro.get("logicalType")
+        if isinstance(kind, (dict, list)):
+            nested: pa.DataType = self._field(path, kind, namespace, path).type
+            return nested
+        if kind in ("record", "fixed", "enum"):
+            self._named[_full_name(avro, namespace)] = avro
+        if kind == "record":
+            return pa.struct(self.fields(avro["fields"], _full_name(avro, namespace), path))
+        if kind == "array":
+            return pa.list_(self._field("element", avro["items"], namespace, f"{path}.element"))
+        if kind == "map":
+            return _map_of(self._field("value", avro["values"], namespace, f"{path}.value"))
+        if (kind, logical) == ("fixed", "decimal"):
+            return pa.decimal128(avro["precision"], avro.get("scale", 0))
+        arrow = _ARROW_OF.get((kind, logical))
+        if arrow is None:
+            what = f"{kind} ({logical})" if logical else kind
+            raise UnsupportedTable(f"column {path!r} is of Avro type {what}; this release cannot write it")
+        return arrow

@@ -1,0 +1,292 @@
+"""
+Record keys and partition paths, computed for whole batches.
+
+Served are the key generators SIMPLE, NON_PARTITION and COMPLEX. Values become text as in Hudi's Java: a timestamp is
+its microseconds since the epoch, a date ISO, a decimal keeps its scale, a boolean is ``true`` or ``false``. Java's text
+of float and double cannot be reproduced safely, so such keys are refused.
+
+Source: Hudi 0.15.0, 1.0.2, 1.1.1: ``KeyGenUtils``, ``SimpleAvroKeyGenerator``, ``ComplexAvroKeyGenerator``,
+``NonpartitionedAvroKeyGenerator``, ``PartitionPathEncodeUtils``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, Final
+
+import attrs
+import pyarrow as pa
+
+from hudi_py.errors import ConfigError, UnsupportedTable, WriteError
+from hudi_py.formats.arrow_types import Array, compute
+from hudi_py.model.files import METADATA_FOLDER
+
+NULL_KEY_PART: Final = "__null__"
+EMPTY_KEY_PART: Final = "__empty__"
+DEFAULT_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
+
+_ESCAPED: Final = re.compile(r"""[\x00-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
+_UNSAFE_PLAIN: Final = re.compile(r"[\x00/:]")
+_NO_SEGMENT: Final = frozenset({".", "..", METADATA_FOLDER})
+_KEYGEN_PACKAGE: Final = "org.apache.hudi.keygen."
+
+
+class KeyGeneratorKind(Enum):
+    """The key generators that are served, spelled as in ``hoodie.table.keygenerator.type``."""
+
+    SIMPLE = "SIMPLE"
+    NON_PARTITION = "NON_PARTITION"
+    COMPLEX = "COMPLEX"
+
+
+_KIND_OF_CLASS: Final[Mapping[str, KeyGeneratorKind]] = {
+    "SimpleKeyGenerator": KeyGeneratorKind.SIMPLE,
+    "SimpleAvroKeyGenerator": KeyGeneratorKind.SIMPLE,
+    "NonpartitionedKeyGenerator": KeyGeneratorKind.NON_PARTITION,
+    "NonpartitionedAvroKeyGenerator": KeyGeneratorKind.NON_PARTITION,
+    "ComplexKeyGenerator": KeyGeneratorKind.COMPLEX,
+    "ComplexAvroKeyGenerator": KeyGeneratorKind.COMPLEX,
+}
+
+
+@attrs.frozen(kw_only=True)
+class KeyGenerator:
+    """
+    How a table names its records and partitions.
+
+    Args:
+        kind: Which of Hudi's generators.
+        record_key_fields: Top-level columns, at least one, in the order of ``hoodie.table.recordkey.fields``.
+        partition_fields: Top-level columns; none for NON_PARTITION, one for SIMPLE.
+        hive_style: Segments read ``field=value``.
+        url_encode: Characters that a path cannot hold are written ``%XX``.
+        single_field_prefixed: For COMPLEX with one key field only: True when keys read ``field:value``, False when
+            they read ``value``. Releases differ; on an existing table follow a stored key, see `is_prefixed`.
+
+    Raises:
+        ConfigError: The fields do not suit the kind, or the ambiguous case was left open.
+    """
+
+    kind: KeyGeneratorKind
+    record_key_fields: tuple[str, ...]
+    partition_fields: tuple[str, ...] = ()
+    hive_style: bool = False
+    url_encode: bool = False
+    single_field_prefixed: bool | None = None
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse combinations that Hudi does not know either."""
+        if not self.record_key_fields:
+            raise ConfigError("no record key field is configured; set hoodie.datasource.write.recordkey.field")
+        if self.kind is KeyGeneratorKind.NON_PARTITION and self.partition_fields:
+            raise ConfigError(f"key generator NON_PARTITION with partition fields {', '.join(self.partition_fields)}")
+        if self.kind is KeyGeneratorKind.SIMPLE and (len(self.partition_fields), len(self.record_key_fields)) != (1, 1):
+            raise ConfigError("key generator SIMPLE needs exactly one record key field and one partition field")
+        if self.is_ambiguous and self.single_field_prefixed is None:
+            raise ConfigError(
+                "key generator COMPLEX with one key field: releases of Hudi write either 'value' or 'field:value'; "
+                "look at a stored key and say which (single_field_prefixed)"
+            )
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether the form of the key depends on the release that wrote the table."""
+        return self.kind is KeyGeneratorKind.COMPLEX and len(self.record_key_fields) == 1
+
+    def record_keys(self, batch: pa.RecordBatch) -> Array:
+        """
+        Compute the key of each row.
+
+        Returns:
+            Strings of the batch's length, without nulls.
+
+        Raises:
+            ConfigError: A key column is absent or of a type that cannot be a key.
+            WriteError: A key is null or empty (composite keys: all parts are).
+        """
+        texts = [(name, _text(_column(batch, name), name, "record key")) for name in self.record_key_fields]
+        if len(texts) == 1:
+            ((name, text),) = texts
+            _refuse_keys(_is_blank(text), name)
+            return _prefixed(name, text) if self.single_field_prefixed else text
+        blank = _is_blank(texts[0][1])
+        for _, text in texts[1:]:
+            blank = compute.and_(blank, _is_blank(text))
+        _refuse_keys(blank, ", ".join(self.record_key_fields))
+        return _join(",", [_prefixed(name, text) for name, text in texts])
+
+    def partition_paths(self, batch: pa.RecordBatch) -> Array:
+        """
+        Compute the relative partition path of each row.
+
+        Returns:
+            Strings of the batch's length, ``""`` when the table has no partitions.
+
+        Raises:
+            ConfigError: A partition column is absent or of a type that cannot name a folder.
+            WriteError: A value cannot be a folder's name; the message says how to allow it.
+        """
+        if not self.partition_fields:
+            return pa.repeat("", batch.num_rows)
+        return _join("/", [self._segments(batch, name) for name in self.partition_fields])
+
+    def _segments(self, batch: pa.RecordBatch, name: str) -> Array:
+        """Format each distinct value once: a batch has few."""
+        text: Any = _text(_column(batch, name), name, "partition path").fill_null("")
+        encoded = text.dictionary_encode()
+        segments = [self.format_segment(name, value) for value in encoded.dictionary.to_pylist()]
+        result: Array = pa.array(segments, pa.string()).take(encoded.indices)
+        return result
+
+    def format_segment(self, name: str, value: str) -> str:
+        """Return the folder name for one value of partition field *name*; ``""`` stands for null too."""
+        if value and self.url_encode:
+            value = escape_path_name(value)
+        elif match := _UNSAFE_PLAIN.search(value):
+            raise WriteError(
+                f"partition column {name!r} has the value {value!r}; {match[0]!r} in a folder's name needs "
+                "hoodie.datasource.write.partitionpath.urlencode=true, which must be set when the table is created"
+            )
+        segment = value or DEFAULT_PARTITION
+        if self.hive_style:
+            return f"{name}={segment}"
+        if segment in _NO_SEGMENT:
+            raise WriteError(f"partition column {name!r} has the value {value!r}, which no folder may be called")
+        return segment
+
+
+def escape_path_name(value: str) -> str:
+    """Replace the characters that Hudi escapes in partition paths, and only those, by ``%XX``."""
+    return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", value)
+
+
+def is_prefixed(stored_key: str, field: str) -> bool:
+    """Whether a stored key of a single-field COMPLEX table reads ``field:value``."""
+    return stored_key.startswith(f"{field}:")
+
+
+def default_kind(record_key_fields: tuple[str, ...], partition_fields: tuple[str, ...]) -> KeyGeneratorKind:
+    """
+    Infer the generator as Hudi's Spark writer does when none is named.
+
+    Raises:
+        UnsupportedTable: A partition field has a type suffix (``field:SIMPLE``), which means CUSTOM.
+    """
+    if any(":" in field for field in partition_fields):
+        raise UnsupportedTable(
+            f"partition fields {','.join(partition_fields)} need key generator CUSTOM; not supported"
+        )
+    if not partition_fields:
+        return KeyGeneratorKind.NON_PARTITION
+    if len(partition_fields) == 1 and len(record_key_fields) <= 1:
+        return KeyGeneratorKind.SIMPLE
+    return KeyGeneratorKind.COMPLEX
+
+
+def key_generator_of(properties: Mapping[str, str], *, single_field_prefixed: bool | None = None) -> KeyGenerator:
+    """
+    Read a table's key generator from its properties.
+
+    Args:
+        properties: Of ``hoodie.properties``; any table version.
+        single_field_prefixed: See `KeyGenerator`. When None, version 9 means True; versions 6 and 8 must say.
+
+    Raises:
+        UnsupportedTable: A generator that is not served, or a table without meta columns.
+        ConfigError: See `KeyGenerator`.
+    """
+    if properties.get("hoodie.populate.meta.fields", "true").lower() == "false":
+        raise UnsupportedTable(
+            "the table has no meta columns (hoodie.populate.meta.fields=false); it cannot be written"
+        )
+    keys = _split(properties.get("hoodie.table.recordkey.fields", ""))
+    partitions = _split(properties.get("hoodie.table.partition.fields", ""))
+    kind = _kind(properties, keys, partitions)
+    if single_field_prefixed is None and int(properties.get("hoodie.table.version", "0")) >= 9:
+        single_field_prefixed = True
+    return KeyGenerator(
+        kind=kind,
+        record_key_fields=keys,
+        partition_fields=partitions,
+        hive_style=_is_true(properties, "hoodie.datasource.write.hive_style_partitioning"),
+        url_encode=_is_true(properties, "hoodie.datasource.write.partitionpath.urlencode"),
+        single_field_prefixed=single_field_prefixed if kind is KeyGeneratorKind.COMPLEX and len(keys) == 1 else None,
+    )
+
+
+def _kind(properties: Mapping[str, str], keys: tuple[str, ...], partitions: tuple[str, ...]) -> KeyGeneratorKind:
+    type_name = properties.get("hoodie.table.keygenerator.type", "").removesuffix("_AVRO")
+    class_name = properties.get("hoodie.table.keygenerator.class", "")
+    if not type_name and not class_name:
+        return default_kind(keys, partitions)
+    if type_name in KeyGeneratorKind.__members__:
+        kind = KeyGeneratorKind[type_name]
+    elif not type_name and class_name.removeprefix(_KEYGEN_PACKAGE) in _KIND_OF_CLASS:
+        kind = _KIND_OF_CLASS[class_name.removeprefix(_KEYGEN_PACKAGE)]
+    else:
+        raise UnsupportedTable(
+            f"key generator {type_name or class_name} is not supported for writing; "
+            f"supported are {', '.join(KeyGeneratorKind.__members__)}"
+        )
+    default_kind(keys, partitions)  # refuses typed partition fields
+    return kind
+
+
+def _split(value: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in value.split(",") if part.strip())
+
+
+def _is_true(properties: Mapping[str, str], key: str) -> bool:
+    return properties.get(key, "false").lower() == "true"
+
+
+def _column(batch: pa.RecordBatch, name: str) -> Array:
+    position = batch.schema.get_field_index(name)
+    if position < 0:
+        raise ConfigError(f"column {name!r} is configured as key or partition field, but the rows have no such column")
+    column: Array = batch.column(position)
+    return column
+
+
+def _text(column: Array, name: str, role: str) -> Array:
+    arrow = column.type
+    types = pa.types
+    if types.is_timestamp(arrow):
+        if arrow.unit != "us":
+            raise ConfigError(f"column {name!r} is {arrow}; cast it to microseconds to use it as {role}")
+        column = column.cast(pa.int64())
+    elif not (
+        types.is_string(arrow)
+        or types.is_large_string(arrow)
+        or str(arrow) == "string_view"
+        or types.is_signed_integer(arrow)
+        or types.is_boolean(arrow)
+        or types.is_date32(arrow)
+        or types.is_decimal128(arrow)
+    ):
+        raise ConfigError(f"column {name!r} is {arrow} and cannot be part of a {role}; cast it to string yourself")
+    text: Array = column.cast(pa.string())
+    return text
+
+
+def _is_blank(text: Array) -> Any:
+    return compute.fill_null(compute.equal(text, ""), True)
+
+
+def _refuse_keys(blank: Any, names: str) -> None:
+    count = compute.sum(blank).as_py() or 0
+    if count:
+        raise WriteError(f"record key {names} is null or empty in {count} rows; every row needs a key")
+
+
+def _prefixed(name: str, text: Any) -> Any:
+    value = text.fill_null(NULL_KEY_PART)
+    value = compute.if_else(compute.equal(value, ""), EMPTY_KEY_PART, value)
+    return compute.binary_join_element_wise(pa.scalar(f"{name}:"), value, "")
+
+
+def _join(separator: str, parts: list[Any]) -> Array:
+    result: Array = parts[0] if len(parts) == 1 else compute.binary_join_element_wise(*parts, separator)
+    return result
