@@ -22,10 +22,12 @@ from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import resolve_time
 from hudi_py.read.select import base_files, check_as_of, context_as_of, slices_as_of
+from hudi_py.model.records import RollbackMetadata
 from hudi_py.runtime.clock import Clock
 from hudi_py.services.clean.execute import CleanResult
 from hudi_py.services.clean.plan import CleanPlan
 from hudi_py.services.clean.service import CleanService
+from hudi_py.services.rollback.service import RollbackService
 from hudi_py.storage.base import Storage
 from hudi_py.storage.wrappers import ReadOnlyStorage
 from hudi_py.timeline.contents import Contents
@@ -200,8 +202,30 @@ class Table:
             config=config or clean_config(self.settings),
             engine=engine or LocalEngine(),
             now=now,
-            metadata_table=MetadataTableGuard(self.storage, self.settings, self._store.clock),
+            metadata_table=self.metadata_table,
         )
+
+    def rollback_failed_writes(self) -> list[RollbackMetadata]:
+        """
+        Undo every write that did not complete, newest first; pending rollbacks are finished.
+
+        Only when no writer is at work: a write that is still running would be undone too.
+
+        Raises:
+            UnsupportedTable: A merge-on-read table has failed writes.
+            RefusedError: It could lose data; the message names the way out.
+        """
+        try:
+            return RollbackService(
+                contents=self._contents, table=self.config, metadata_table=self.metadata_table
+            ).run()
+        finally:
+            self.refresh()
+
+    @property
+    def metadata_table(self) -> MetadataTableGuard:
+        """What is done about the table's metadata table before an instant of ours."""
+        return MetadataTableGuard(self.storage, self.settings, self._store.clock)
 
     def clean_config(
         self,

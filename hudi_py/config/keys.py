@@ -129,6 +129,8 @@ def _to_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+_NONE: Final[tuple[str, ...]] = ()
+
 # --- table services ---------------------------------------------------------------------------------------------
 TABLE_SERVICES_ENABLED: Final = Key("hoodie.table.services.enabled", _flag, True)
 
@@ -176,15 +178,15 @@ TABLE_TYPE: Final = Key(
 )
 WRITE_TABLE_VERSION: Final = Key("hoodie.write.table.version", _whole(0), 9, ("hoodie.table.version",))
 RECORD_KEY_FIELDS: Final = Key(
-    "hoodie.datasource.write.recordkey.field", _names, (), ("hoodie.table.recordkey.fields",)
+    "hoodie.datasource.write.recordkey.field", _names, _NONE, ("hoodie.table.recordkey.fields",)
 )
 PARTITION_FIELDS: Final = Key(
-    "hoodie.datasource.write.partitionpath.field", _names, (), ("hoodie.table.partition.fields",)
+    "hoodie.datasource.write.partitionpath.field", _names, _NONE, ("hoodie.table.partition.fields",)
 )
 ORDERING_FIELDS: Final = Key(
     "hoodie.table.ordering.fields",
     _names,
-    (),
+    _NONE,
     ("hoodie.datasource.write.precombine.field", "hoodie.table.precombine.field"),
 )
 HIVE_STYLE: Final = Key("hoodie.datasource.write.hive_style_partitioning", _flag, False)

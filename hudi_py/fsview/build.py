@@ -137,7 +137,9 @@ def _partition(
     for group_partition, file_id in context.pending_compactions:
         if group_partition == partition_path and file_id not in collected:
             collected[file_id] = _Group()
-    groups, replaced, uncommitted = [], [], []
+    groups: list[FileGroup] = []
+    replaced: list[FileGroup] = []
+    uncommitted: list[FileSlice] = []
     for file_id in sorted(collected):
         key = (partition_path, file_id)
         slices = _slices(context, key, collected[file_id])

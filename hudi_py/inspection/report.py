@@ -109,7 +109,7 @@ def plan_report(plan: CleanPlan, pending: Iterable[Instant]) -> Json:
     }
 
 
-def clean_report(results: Iterable[CleanResult], metadata: Iterable[Json]) -> Json:
+def clean_report(results: Iterable[CleanResult], metadata: Iterable[Json | None]) -> Json:
     """``hudi-py clean --json``."""
     return {
         "cleans": [

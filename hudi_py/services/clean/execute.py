@@ -70,14 +70,13 @@ def execute_clean(contents: Contents, engine: Engine, config: CleanConfig, insta
         # layout 1 needs the copy (0.15 archival reads it), layout 2 tolerates it: format/timeline 9.4
         instant = store.transition(instant, store.read_plan(instant))
     results = _delete(store.storage, engine, config, paths)
-    deleted_partitions = [p for p in plan.partitions_to_delete if _delete_partition(store.storage, p)]
+    results += [_delete_partition(store.storage, partition) for partition in plan.partitions_to_delete]
     elapsed_ms = int((store.clock.now() - started).total_seconds() * 1000)
     metadata = _metadata(instant, plan, paths, results, config, elapsed_ms)
     log.info(
         "clean.files.deleted",
         instant=instant.requested_time,
         files_deleted=metadata.total_files_deleted,
-        partitions_deleted=len(deleted_partitions),
         elapsed_ms=elapsed_ms,
     )
     return _complete(contents, instant, metadata, results)
@@ -126,22 +125,24 @@ def _chunks(items: Sequence[str], count: int) -> Iterable[tuple[str, ...]]:
     return (tuple(items[start : start + size]) for start in range(0, len(items), size))
 
 
-def _delete_partition(storage: Storage, partition_path: str) -> bool:
+def _delete_partition(storage: Storage, partition_path: str) -> DeleteResult:
     """
     Remove a dropped partition's folder if it holds nothing but its metafile (rule A-54).
 
     A file that came after planning keeps the folder: it may belong to a writer that is still at work (K-10).
     """
+    kept = DeleteResult((), (), ())
     if not partition_path:
-        return False
+        return kept
     entries = storage.list(partition_path)
     if any(not entry.name.startswith(PARTITION_METAFILE) for entry in entries):
         log.warning("clean.partition.kept", partition=partition_path, files_left=len(entries))
-        return False
-    for entry in entries:
-        storage.delete(join_path(partition_path, entry.name))
+        return kept
+    paths = tuple(join_path(partition_path, entry.name) for entry in entries)
+    for path in paths:
+        storage.delete(path)
     storage.delete_folder(partition_path)
-    return True
+    return DeleteResult(paths, (), ())
 
 
 def _metadata(
@@ -176,7 +177,7 @@ def _metadata(
         start_clean_time=instant.requested_time,
         time_taken_ms=elapsed_ms,
         total_files_deleted=sum(len(each.success_delete_files) for each in partitions.values()),
-        earliest_commit_to_retain="" if earliest is None else earliest.timestamp,
+        earliest_commit_to_retain="" if earliest is None else earliest.requested_time,
         last_completed_commit_timestamp=plan.last_completed_commit_timestamp,
         partitions=partitions,
         extra_metadata=plan.extra_metadata,

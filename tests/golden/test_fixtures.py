@@ -1,0 +1,156 @@
+"""
+Tables of three releases of Apache Hudi: our answers beside theirs.
+
+Every expected value was computed by real Hudi (``tests/fixtures/README.md``); nothing here comes from our own output.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hudi_py.inspection.report import files_report, instant_entry, plan_report
+from hudi_py.model.instant_time import parse_instant_time
+from hudi_py.storage.local import LocalStorage
+from hudi_py.table import Table
+from tests.fixtures import expected, fixture_names, unpack
+
+DROP = {"hoodie.metadata.enable": "false"}
+
+
+def with_mdt(name: str) -> bool:
+    return "metadata_listing_agrees" in expected(name)["expected"]
+
+
+def data_files(table: Path) -> dict[str, int]:
+    """Relative path to size of everything but the metadata folder and checksum side files."""
+    return {
+        path.relative_to(table).as_posix(): path.stat().st_size
+        for path in table.rglob("*")
+        if path.is_file() and ".hoodie" not in path.relative_to(table).parts[:1] and not path.name.endswith(".crc")
+    }
+
+
+def comparable(plan: dict[str, Any]) -> dict[str, Any]:
+    """Savepoint times are a set, whatever the order of the list (fixtures/README.md)."""
+    times = plan["plan"]["extra_metadata"].get("savepointed_timestamps")
+    if times:
+        plan["plan"]["extra_metadata"]["savepointed_timestamps"] = sorted(times.split(","))
+    return {key: plan[key] for key in ("needs_cleaning", "would_schedule", "plan")}
+
+
+@pytest.fixture(scope="module", params=fixture_names())
+def fixture(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    yield request.param, unpack(request.param, tmp_path_factory.mktemp("fixture"))
+
+
+@pytest.fixture(autouse=True)
+def utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fixtures were written by processes in UTC, and their timeline's zone is that of the process."""
+    import time
+
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+
+
+def test_timeline_has_the_instants_that_hudi_lists(fixture: tuple[str, Path]) -> None:
+    """Instants, their highest states and completion times (format/timeline 7)."""
+    name, path = fixture
+    ours = [instant_entry(instant) for instant in Table(LocalStorage(path)).timeline]
+    assert ours == expected(name)["expected"]["timeline"]["instants"]
+
+
+def test_partitions_are_those_that_hudi_lists(fixture: tuple[str, Path]) -> None:
+    """Partitions are the folders with a partition metafile (format/data-files 2)."""
+    name, path = fixture
+    assert sorted(Table(LocalStorage(path)).partitions()) == expected(name)["expected"]["partitions"]
+
+
+def test_file_slices_equal_hudis_view(fixture: tuple[str, Path]) -> None:
+    """Groups, slices, latest slices, replaced groups, pending compaction and clustering (rules Z-1 to Z-6)."""
+    name, path = fixture
+    table = Table(LocalStorage(path))
+    ours = files_report(table.view_context, [table.partition(each) for each in table.partitions()])
+    assert ours == expected(name)["expected"]["file_slices"]
+
+
+def test_clean_plans_equal_hudis(fixture: tuple[str, Path]) -> None:
+    """Every policy and retention, full and incremental (rules A-10 to A-57)."""
+    name, path = fixture
+    now = parse_instant_time(expected(name)["inputs"]["now"], timezone.utc)
+    for question in expected(name)["expected"]["clean_plans"]:
+        arguments = dict(question["args"])
+        settings = {"hoodie.clean.incremental.enabled": arguments.pop("incremental", True)}
+        plan = Table(LocalStorage(path), settings=settings).plan_clean(now=now, **arguments)
+        assert comparable(plan_report(plan, ())) == comparable(question["result"]), question["args"]
+
+
+def cleaned(name: str, key: str) -> bool:
+    return key in expected(name)["expected"]["after"]
+
+
+@pytest.mark.parametrize("name", [name for name in fixture_names() if cleaned(name, "clean")])
+def test_a_clean_leaves_the_files_that_hudis_leaves(name: str, tmp_path: Path) -> None:
+    """Deleted files, remaining files and the record of the clean (rules A-60 to A-67)."""
+    arguments = expected(name)["inputs"]["after"]["clean"]
+    after = expected(name)["expected"]["after"]["clean"]
+    path = unpack(name, tmp_path)
+    now = parse_instant_time(expected(name)["inputs"]["now"], timezone.utc)
+    results = Table(LocalStorage(path), settings=DROP).clean(now=now, **arguments)
+    assert sorted(data_files(path)) == after["remaining_files"]
+    assert sorted(file for result in results for file in result.deleted_files) == after["deleted_files"]
+    assert_recorded(path, results, after["metadata"])
+
+
+@pytest.mark.parametrize("name", [name for name in fixture_names() if cleaned(name, "clean_pending")])
+def test_a_pending_clean_is_finished_as_hudi_does(name: str, tmp_path: Path) -> None:
+    """The stored plan is carried out, files already gone are recorded as Hudi records them (rules A-8, A-65)."""
+    after = expected(name)["expected"]["after"]["clean_pending"]
+    path = unpack(name, tmp_path)
+    table = Table(LocalStorage(path), settings=DROP)
+    pending = table.timeline.pending("clean")
+    results = table.clean()
+    assert [result.instant for result in results] == [instant.requested_time for instant in pending]
+    assert sorted(data_files(path)) == after["remaining_files"]
+    assert_recorded(path, results, after["metadata"])
+
+
+def assert_recorded(path: Path, results: list[Any], theirs: dict[str, Any] | None) -> None:
+    """Compare the completed instant with Hudi's record, times apart."""
+    if theirs is None:
+        assert results == []
+        return
+    table = Table(LocalStorage(path))
+    done = table.timeline.find(results[-1].instant)
+    assert done is not None and done.is_completed
+    ours = json.loads(json.dumps(table.decoded(done)))
+    for key in ("startCleanTime", "timeTakenInMillis"):
+        ours.pop(key)
+        theirs.pop(key, None)
+    for record in (ours, theirs):
+        for partition in record["partitionMetadata"].values():
+            for key in ("deletePathPatterns", "successDeleteFiles", "failedDeleteFiles"):
+                partition[key] = sorted(partition[key])
+        times = record["extraMetadata"].get("savepointed_timestamps", "")
+        record["extraMetadata"] = {**record["extraMetadata"], "savepointed_timestamps": sorted(times.split(","))}
+    assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in fixture_names() if cleaned(name, "rollback") and name.startswith("cow")]
+)
+def test_rollback_of_a_failed_write_removes_exactly_its_files(name: str, tmp_path: Path) -> None:
+    """Files of the failed write, found by its markers (rules B-1 to B-22)."""
+    after = expected(name)["expected"]["after"]["rollback"]
+    path = unpack(name, tmp_path)
+    before = set(data_files(path))
+    table = Table(LocalStorage(path), settings=DROP)
+    table.rollback_failed_writes()
+    assert sorted(data_files(path)) == after["remaining_files"]
+    assert sorted(before - set(data_files(path))) == after["deleted_files"]
+    assert not table.refresh().timeline.commits.pending()
