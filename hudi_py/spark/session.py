@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-from pyspark import SparkContext
 from pyspark import __version__ as spark_version
 from pyspark.sql import SparkSession
 
@@ -38,7 +37,7 @@ def local_session(app_name: str, cores: int | None = None, memory: str | None = 
     if cores is not None and cores < 1:
         raise ConfigError(f"cores is {cores}; a session needs at least 1, or None for one per core of the machine")
     ensure_python()
-    if SparkContext._active_spark_context is None:
+    if SparkSession.getActiveSession() is None:
         ensure_java()
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # the name of a bare machine may not resolve
     settings: dict[str, Any] = {
