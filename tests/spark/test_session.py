@@ -1,0 +1,50 @@
+"""The local session, for real."""
+
+import os
+
+import pytest
+
+from hudi_py.errors import ConfigError
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def spark():
+    """A session of this module's own settings."""
+    session = pytest.importorskip("hudi_py.spark.session").local_session("test", cores=2, **{"spark.hudi_py.x": "y"})
+    yield session
+    session.stop()
+
+
+def test_python_tasks_run_and_rows_pass_through_arrow(spark):
+    """Workers start with our own Python, and both ways through Arrow work."""
+
+    def double(batches):
+        import pyarrow.compute as pc
+
+        for batch in batches:
+            yield batch.set_column(0, "id", pc.multiply(batch.column(0), 2))
+
+    assert [0, 2, 4] == sorted(row.id for row in spark.range(3).mapInArrow(double, "id long").collect())
+    assert 3 == len(spark.range(3).toPandas())
+
+
+def test_session_listens_on_this_machine_only(spark):
+    """No web page, no address that others reach."""
+    conf = spark.sparkContext.getConf()
+    assert "127.0.0.1" == conf.get("spark.driver.host") == conf.get("spark.driver.bindAddress")
+    assert "false" == conf.get("spark.ui.enabled")
+    assert "y" == conf.get("spark.hudi_py.x")
+
+
+def test_environment_of_the_user_is_left_alone(spark):
+    """What is set already wins."""
+    assert os.environ["PYSPARK_PYTHON"]
+
+
+def test_session_without_cores_is_refused():
+    """Spark's own message would not name the argument."""
+    session = pytest.importorskip("hudi_py.spark.session")
+    with pytest.raises(ConfigError, match="cores is 0"):
+        session.local_session("test", cores=0)

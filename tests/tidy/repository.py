@@ -1,0 +1,100 @@
+"""What the tests of this folder look at: the files of the repository and the imports of the package."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "hudi_py"
+TOP_LEVEL = frozenset(
+    {
+        ".ci",
+        ".gitignore",
+        "LICENSE",
+        "README.md",
+        "avro_schemas",
+        "hudi_py",
+        "pyproject.toml",
+        "setup.cfg",
+        "tests",
+        "tools",
+    }
+)
+
+
+class Import(NamedTuple):
+    """One name that a module imports, written out: ``from hudi_py.model import x`` gives ``hudi_py.model.x``."""
+
+    target: str
+    line: int
+    deferred: bool  # inside a function, or for type checkers only
+
+
+@cache
+def repository_files() -> tuple[Path, ...]:
+    """Every file that is or could be committed; all below the allowed folders where git is absent."""
+    command = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        listed = subprocess.run(command, capture_output=True, check=True).stdout.decode().split("\0")
+        paths = [ROOT / name for name in listed if name]
+    except (OSError, subprocess.CalledProcessError):
+        below = (ROOT / name for name in TOP_LEVEL)
+        paths = [path for top in below for path in ([top] if top.is_file() else top.rglob("*"))]
+    return tuple(sorted(path for path in paths if path.is_file() and "__pycache__" not in path.parts))
+
+
+def text_files() -> Iterator[tuple[Path, str]]:
+    """Yield the files that people write, with their text."""
+    for path in repository_files():
+        if path.suffix in {".py", ".md", ".cfg", ".toml", ".sh", ".avsc", ".js", ".css", ".html", ".properties", ""}:
+            try:
+                yield path, path.read_text(encoding="utf-8")
+            except UnicodeDecodeError:
+                continue
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the package by its dotted name."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """Syntax tree of a file."""
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def imports(name: str, path: Path) -> list[Import]:
+    """List what a module imports, anywhere in it."""
+    tree = tree_of(path)
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    deferred = {id(node) for outer in ast.walk(tree) if _defers(outer) for node in ast.walk(outer)}
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            targets = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*above, base] if base else above)
+            targets = [f"{base}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        found.extend(Import(target, node.lineno, id(node) in deferred) for target in targets)
+    return found
+
+
+def _defers(node: ast.AST) -> bool:
+    if isinstance(node, ast.If):
+        return "TYPE_CHECKING" in ast.unparse(node.test)
+    return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))

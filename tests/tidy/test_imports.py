@@ -1,0 +1,184 @@
+"""Who may import whom. The tables are the rule; the tests only read them."""
+
+import ast
+from graphlib import CycleError, TopologicalSorter
+
+import pytest
+
+from tidy.repository import ROOT, imports, modules, tree_of
+
+LAYERS = (
+    {"errors", "model", "avro_schemas"},
+    {"config", "formats"},
+    {"storage", "runtime"},
+    {"timeline", "fsview", "txn", "engine"},
+    {"services", "mdt"},
+    {"write", "read"},
+    {"spark"},
+    {"__init__", "__main__", "table", "inspection", "server"},
+)
+LEVEL = {component: level for level, components in enumerate(LAYERS) for component in components}
+SIBLINGS = {  # an import within one layer
+    ("model", "errors"),
+    ("config", "formats"),
+    ("fsview", "timeline"),
+    ("txn", "timeline"),
+    ("services", "mdt"),
+    ("write", "read"),
+    ("__init__", "table"),
+    ("__main__", "inspection"),
+    ("inspection", "table"),
+    ("inspection", "server"),
+    ("server", "table"),
+    ("server", "inspection"),
+}
+SERVICES = {  # an import between two services; None stands for all of them
+    "restore": {"rollback", "savepoint"},
+    "recovery": None,
+}
+FREE = {"testing"}  # may import anything, and only tests import it
+
+PURE_PACKAGES = {"model", "formats"}
+PURE_MODULES = {
+    "policy",
+    "plan",
+    "build",
+    "view",
+    "layout",
+    "conflict",
+    "assign",
+    "select",
+    "report",
+    "check",
+    "routes",
+}
+IMPURE = {
+    *(f"hudi_py.{component}" for component in ("storage", "runtime", "engine")),
+    *("os", "time", "random", "fsspec", "pyspark", "structlog"),
+}
+CLOCK_CALLS = {("datetime", "now"), ("datetime", "utcnow"), ("datetime", "today"), ("date", "today")}
+MODULES = modules()
+
+
+def component_of(name: str) -> str:
+    """``hudi_py.services.clean.plan`` belongs to ``services``; the package itself is ``__init__``."""
+    parts = name.split(".")
+    return parts[1] if len(parts) > 1 else "__init__"
+
+
+def service_of(name: str) -> str | None:
+    parts = name.split(".")
+    return parts[2] if len(parts) > 2 and parts[1] == "services" else None
+
+
+def module_of(target: str) -> str | None:
+    """The module of ours that an imported name lives in; None for others' modules."""
+    while target and target not in MODULES:
+        if target == "hudi_py.avro_schemas":
+            return target
+        target = target.rpartition(".")[0]
+    return target or None
+
+
+def own_imports(name: str) -> list[tuple[str, int]]:
+    found = [(module_of(item.target), item.line) for item in imports(name, MODULES[name])]
+    return [(module, line) for module, line in found if module is not None and module != name]
+
+
+def is_pure(name: str) -> bool:
+    return component_of(name) in PURE_PACKAGES or name.rpartition(".")[2] in PURE_MODULES
+
+
+def is_allowed(importer: str, imported: str) -> bool:
+    above, below = component_of(importer), component_of(imported)
+    if above in FREE:
+        return True
+    if below in FREE:
+        return False
+    if above == below:
+        ours, theirs = service_of(importer), service_of(imported)
+        if None in (ours, theirs) or ours == theirs:
+            return True
+        allowed = SERVICES.get(ours, set())
+        return allowed is None or theirs in allowed
+    return LEVEL[below] < LEVEL[above] or (above, below) in SIBLINGS
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_module_belongs_to_a_known_component(name):
+    """A new component gets a layer before it gets an importer."""
+    assert component_of(name) in {*LEVEL, *FREE}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_point_down(name):
+    """A module imports lower layers, its own component, and the siblings listed above."""
+    wrong = [f"line {line}: {module}" for module, line in own_imports(name) if not is_allowed(name, module)]
+    assert [] == wrong
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if is_pure(name)])
+def test_pure_module_touches_no_outside_world(name):
+    """Decisions depend on their arguments only."""
+    targets = [(item.target, item.line) for item in imports(name, MODULES[name])]
+    wrong = [f"line {n}: {t}" for t, n in targets if any(t == bad or t.startswith(f"{bad}.") for bad in IMPURE)]
+    assert [] == wrong
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if is_pure(name)])
+def test_pure_module_never_reads_the_clock(name):
+    """The moment of planning is an argument."""
+    calls = [node for node in ast.walk(tree_of(MODULES[name])) if isinstance(node, ast.Call)]
+    wrong = [f"line {call.lineno}: {ast.unparse(call)}" for call in calls if _reads_clock(call)]
+    assert [] == wrong
+
+
+def _reads_clock(call: ast.Call) -> bool:
+    function = call.func
+    if not isinstance(function, ast.Attribute):
+        return False
+    owner = ast.unparse(function.value).rpartition(".")[2]
+    return (owner, function.attr) in CLOCK_CALLS
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_pyspark_is_imported_only_by_its_adapter(name):
+    """Everything but hudi_py.spark works without Spark; type checkers may look at it anywhere."""
+    if component_of(name) == "spark":
+        return
+    assert [] == [item for item in imports(name, MODULES[name]) if item.target.split(".")[0] in {"pyspark", "py4j"}]
+
+
+def test_executor_tasks_import_little():
+    """What runs on an executor is pickled with everything that it imports."""
+    name = "hudi_py.services.clean.tasks"
+    if name not in MODULES:
+        pytest.skip(f"{name} does not exist yet")
+    allowed = {"storage", "model", "errors"}
+    assert set() == {component_of(module) for module, _ in own_imports(name)} - allowed - {"services"}
+    assert [] == [module for module, _ in own_imports(name) if component_of(module) == "services"]
+
+
+def test_modules_do_not_import_each_other_in_circles():
+    """An import inside a function hides a circle, so it counts too, except in the command line and the surfaces."""
+    graph = {
+        name: {
+            module_of(item.target) or name
+            for item in imports(name, path)
+            if not (item.deferred and LEVEL.get(component_of(name), 0) == LEVEL["inspection"])
+        }
+        - {name, name.rpartition(".")[0]}
+        for name, path in MODULES.items()
+        if component_of(name) not in FREE
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"circle of imports: {' -> '.join(reversed(error.args[1]))}")
+
+
+def test_tests_only_import_the_public_doubles():
+    """hudi_py.testing is for tests, ours and the users'; the package itself never needs it."""
+    users = [name for name in MODULES if any(module == "hudi_py.testing" for module, _ in own_imports(name))]
+    assert [] == users
+    assert (ROOT / "tests").is_dir()

@@ -1,0 +1,49 @@
+"""Lanes of the test suite: which, in which order, and what they add up to."""
+
+import pytest
+
+
+@pytest.fixture
+def lanes(load_tool):
+    """The script."""
+    return load_tool("lanes")
+
+
+def test_fast_lane_comes_first_and_spark_4_last(lanes):
+    """A mistake shows within seconds."""
+    names = [lane.name for lane in lanes.lanes("py35", "py40", [])]
+    assert ["fast tests", "slow tests, S3, browser", "Spark 3.5", "against Apache Hudi", "Spark 4.0"] == names
+
+
+def test_marks_of_the_user_replace_the_lanes(lanes):
+    """One run per environment, and no -m of ours."""
+    assert [("tests as chosen", "py35", None)] == list(lanes.lanes("py35", None, ["-m", "oracle"]))
+    assert [("Spark 4.0", "py40", None)] == list(lanes.lanes(None, "py40", ["-mslow"]))
+
+
+@pytest.mark.parametrize(
+    ("codes", "code"), [([0, 0], 0), ([0, 5], 0), ([5, 5], 5), ([0, 1, 2], 1), ([5, 2], 2), ([0, -9], -9)]
+)
+def test_exit_code_is_that_of_the_first_failure(lanes, codes, code):
+    """A lane without tests fails only when all lanes are without."""
+    assert code == lanes.verdict(codes)
+
+
+def test_outcomes_are_counted_from_the_report(lanes, tmp_path):
+    """Errors in fixtures count as failures."""
+    report = tmp_path / "report.xml"
+    report.write_text('<testsuites><testsuite tests="9" failures="1" errors="2" skipped="3"/></testsuites>')
+    assert lanes.Count(passed=3, failed=3, skipped=3) == lanes.count(report)
+
+
+def test_lane_that_died_counts_as_a_failure(lanes, tmp_path):
+    """No report, no success."""
+    assert lanes.Count(failed=1) == lanes.count(tmp_path / "absent.xml")
+
+
+def test_total_stands_on_the_last_line(lanes, monkeypatch, capsys):
+    """In the form that build servers read."""
+    monkeypatch.setattr(lanes, "run", lambda lane, report, arguments: 5)
+    monkeypatch.setattr(lanes, "count", lambda report: lanes.Count(2, 0, 1))
+    assert 5 == lanes.main(["--spark35", "py", "--", "-k", "x"])
+    assert "total: 8 passed, 0 failed, 4 skipped" == capsys.readouterr().out.splitlines()[-1]

@@ -1,0 +1,106 @@
+"""
+Run the test suite lane by lane, fastest first, and add up what happened.
+
+    python lanes.py [--spark35 PYTHON] [--spark40 PYTHON] -- [pytest arguments]
+
+Each lane is a pytest of its own, so that a JVM that dies takes one lane with it. The last line counts all of them. The
+exit code is that of the first lane that failed; 5 when no lane had a test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree as ET
+
+ROOT = Path(__file__).resolve().parent.parent
+NO_TESTS = 5  # pytest's exit code when nothing was collected or selected
+
+
+class Lane(NamedTuple):
+    """Tests with a common need."""
+
+    name: str
+    python: str
+    marks: str | None  # pytest's -m; None leaves the choice to the arguments
+
+
+class Count(NamedTuple):
+    """Tests by outcome."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run all lanes, whatever becomes of the earlier ones."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--spark35")
+    parser.add_argument("--spark40")
+    parser.add_argument("pytest", nargs="*")
+    options = parser.parse_args(arguments)
+    codes, counts = [], []
+    with tempfile.TemporaryDirectory(prefix="hudi_py-lanes-") as folder:
+        for number, lane in enumerate(lanes(options.spark35, options.spark40, options.pytest)):
+            started = time.monotonic()
+            print(f"== {lane.name}", flush=True)
+            report = Path(folder) / f"{number}.xml"
+            codes.append(run(lane, report, options.pytest))
+            counts.append(count(report))
+            print(f"== {lane.name}: {time.monotonic() - started:.0f} s", flush=True)
+    total = Count(*map(sum, zip(*counts, strict=True)))
+    print(f"total: {total.passed} passed, {total.failed} failed, {total.skipped} skipped", flush=True)
+    return verdict(codes)
+
+
+def lanes(spark35: str | None, spark40: str | None, arguments: Sequence[str]) -> Iterator[Lane]:
+    """List the lanes in the order in which they run."""
+    own_marks = any(argument.startswith("-m") for argument in arguments)
+    if spark35 is not None:
+        if own_marks:
+            yield Lane("tests as chosen", spark35, None)
+        else:
+            heavy = "slow or s3 or browser"
+            yield Lane("fast tests", spark35, f"not (spark or oracle or {heavy})")
+            yield Lane("slow tests, S3, browser", spark35, f"({heavy}) and not (spark or oracle)")
+            yield Lane("Spark 3.5", spark35, "spark and not oracle")
+            yield Lane("against Apache Hudi", spark35, "oracle")
+    if spark40 is not None:
+        yield Lane("Spark 4.0", spark40, None if own_marks else "spark and not oracle")
+
+
+def run(lane: Lane, report: Path, arguments: Sequence[str]) -> int:
+    """Run one lane and return pytest's exit code."""
+    marks = ["-m", lane.marks] if lane.marks is not None else []
+    command = [lane.python, "-m", "pytest", *marks, f"--junit-xml={report}", *arguments]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def count(report: Path) -> Count:
+    """Read the outcomes from a lane's report; a lane that left none counts as one failure."""
+    try:
+        suites = list(ET.parse(report).getroot().iter("testsuite"))  # noqa: S314  # pytest wrote it a moment ago
+    except (OSError, ET.ParseError):
+        return Count(failed=1)
+    tests, failures, errors, skipped = (
+        sum(int(suite.get(key, "0")) for suite in suites) for key in ("tests", "failures", "errors", "skipped")
+    )
+    return Count(max(tests - failures - errors - skipped, 0), failures + errors, skipped)
+
+
+def verdict(codes: Sequence[int]) -> int:
+    """Return the exit code of the whole: a lane without tests is no failure as long as another one had some."""
+    if all(code == NO_TESTS for code in codes):
+        return NO_TESTS
+    return next((code for code in codes if code not in (0, NO_TESTS)), 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
