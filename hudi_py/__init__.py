@@ -1,1 +1,102 @@
-"""hudi_py: Apache Hudi tables from Python."""
+"""
+hudi_py: Apache Hudi tables from Python.
+
+Everything public is here; nothing else is, except `hudi_py.testing`. What needs Spark is imported when it is used, so
+looking at a table costs no pyspark.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from hudi_py.errors import (
+    AlreadyExists,
+    ConfigError,
+    ConflictError,
+    CorruptMetadata,
+    HudiError,
+    NotFound,
+    OutcomeUnknown,
+    RefusedError,
+    StorageError,
+    TableNotFound,
+    TimelineStateError,
+    UnsupportedTable,
+    WriteError,
+)
+
+if TYPE_CHECKING:
+    from hudi_py.model.files import BaseFile, FileGroup, FileSlice, LogFile
+    from hudi_py.model.instant import Action, Instant, State
+    from hudi_py.services.clean.execute import CleanResult
+    from hudi_py.services.clean.plan import CleanPlan
+    from hudi_py.services.clean.planner import CleanPlanner
+    from hudi_py.spark.client import WriteClient, WriteResult
+    from hudi_py.spark.read import read
+    from hudi_py.table import Table, open_table
+    from hudi_py.timeline.timeline import Timeline
+
+_LAZY = {
+    "Action": "model.instant",
+    "BaseFile": "model.files",
+    "CleanPlan": "services.clean.plan",
+    "CleanPlanner": "services.clean.planner",
+    "CleanResult": "services.clean.execute",
+    "FileGroup": "model.files",
+    "FileSlice": "model.files",
+    "Instant": "model.instant",
+    "LogFile": "model.files",
+    "State": "model.instant",
+    "Table": "table",
+    "Timeline": "timeline.timeline",
+    "WriteClient": "spark.client",
+    "WriteResult": "spark.client",
+    "open_table": "table",
+    "read": "spark.read",
+}
+
+__all__ = [
+    "Action",
+    "AlreadyExists",
+    "BaseFile",
+    "CleanPlan",
+    "CleanPlanner",
+    "CleanResult",
+    "ConfigError",
+    "ConflictError",
+    "CorruptMetadata",
+    "FileGroup",
+    "FileSlice",
+    "HudiError",
+    "Instant",
+    "LogFile",
+    "NotFound",
+    "OutcomeUnknown",
+    "RefusedError",
+    "State",
+    "StorageError",
+    "Table",
+    "TableNotFound",
+    "Timeline",
+    "TimelineStateError",
+    "UnsupportedTable",
+    "WriteClient",
+    "WriteError",
+    "WriteResult",
+    "open_table",
+    "read",
+]
+
+
+def __getattr__(name: str) -> Any:
+    module = _LAZY.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -37,6 +37,8 @@ from hudi_py.timeline.timeline import Timeline
 
 __all__ = ["Table", "open_table"]
 
+_NO_ROW_SCHEMA = frozenset({"CLUSTER", "COMPACT", "LOG_COMPACT", "INDEX"})
+
 
 def open_table(
     location: str,
@@ -266,6 +268,25 @@ class Table:
             slices = latest_slices(context, partition) if as_of is None else slices_as_of(partition)
             found += base_files(slices, self.storage.root)
         return tuple(sorted(found, key=lambda each: (each[0], each[1].name)))
+
+    def schema_text(self, as_of: str | None = None) -> str | None:
+        """
+        Avro text of the rows, without meta columns: that of the newest commit that has one (format/timeline 4.5).
+
+        Args:
+            as_of: Instant time; None for the newest.
+
+        Returns:
+            None for a table without such a commit that was not created with a schema either.
+        """
+        for instant in reversed(self.timeline.commits.completed()):
+            if as_of is not None and instant.requested_time > as_of:
+                continue
+            metadata = self._contents.commit(instant)
+            text = metadata.extra_metadata.get("schema")
+            if text and metadata.operation_type not in _NO_ROW_SCHEMA:
+                return text
+        return self.config.properties.get("hoodie.table.create.schema") or None
 
     def as_of(self, requested_time: str) -> Table:
         """

@@ -99,6 +99,7 @@ def merge_base_file(
     rules: MergeRules,
     options: BaseFileOptions,
     first_row_index: int = 0,
+    append_only: bool = False,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> FileWriteResult:
     """
@@ -114,6 +115,7 @@ def merge_base_file(
         rules: Of the table.
         options: Layout of the new file.
         first_row_index: See `BaseFileWriter`.
+        append_only: Add all rows at the end without looking for their keys, as an insert does (its duplicates stay).
         monotonic: Clock in seconds.
 
     Returns:
@@ -130,7 +132,9 @@ def merge_base_file(
     try:
         merge = _Merge(changes, rules, writer)
         for group in range(file.num_row_groups):
-            places = merge.places(_stored_keys(file, group, previous))
+            count = file.metadata.row_group(group).num_rows
+            nowhere = np.full(count if append_only else 0, -1, dtype=np.int64)
+            places = nowhere if append_only else merge.places(_stored_keys(file, group, previous))
             stored_schema = pa.schema([*meta_fields(), *schema])
             start = 0
             for batch in file.iter_batches(_BATCH_ROWS, row_groups=[group]):

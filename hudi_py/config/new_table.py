@@ -1,0 +1,124 @@
+"""
+Properties of a table that is about to be created. Pure.
+
+Source: format/data-files 14, tried against the three releases; Hudi ``HoodieTableMetaClient.TableBuilder``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from hudi_py.config import keys
+from hudi_py.config.keys import Settings
+from hudi_py.config.table import SERVED_VERSIONS
+from hudi_py.errors import ConfigError, UnsupportedTable
+
+_KEY_GENERATOR_CLASS: Final = {
+    "SIMPLE": "org.apache.hudi.keygen.SimpleKeyGenerator",
+    "COMPLEX": "org.apache.hudi.keygen.ComplexKeyGenerator",
+    "NON_PARTITION": "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
+}
+_EVENT_TIME: Final = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
+_COMMIT_TIME: Final = "ce9acb64-bde0-424c-9b91-f6ebba25356d"
+
+
+def new_table_properties(settings: Settings) -> dict[str, str]:
+    """
+    The properties of the copy-on-write table that *settings* describe; the checksum is added when they are written.
+
+    Raises:
+        ConfigError: The name or the record key is missing, or the version is unknown.
+        UnsupportedTable: A kind of table that hudi_py does not write.
+    """
+    version = settings[keys.WRITE_TABLE_VERSION]
+    if version not in SERVED_VERSIONS:
+        raise ConfigError(f"hoodie.write.table.version={version}: tables of versions 6, 8 and 9 can be created")
+    if settings[keys.TABLE_TYPE] != "COPY_ON_WRITE":
+        raise UnsupportedTable("hudi_py writes COPY_ON_WRITE tables; create a MERGE_ON_READ table with Apache Hudi")
+    name = settings[keys.TABLE_NAME]
+    if not name:
+        raise ConfigError("hoodie.table.name is not set; a new table needs a name")
+    if not settings[keys.RECORD_KEY_FIELDS]:
+        raise ConfigError("hoodie.datasource.write.recordkey.field is not set; name the column(s) that identify a row")
+    common = {
+        "hoodie.table.name": name,
+        "hoodie.table.type": "COPY_ON_WRITE",
+        "hoodie.table.version": str(version),
+        "hoodie.table.base.file.format": "PARQUET",
+        "hoodie.table.recordkey.fields": ",".join(settings[keys.RECORD_KEY_FIELDS]),
+        "hoodie.populate.meta.fields": "true",
+        "hoodie.table.cdc.enabled": "false",
+        "hoodie.table.timeline.timezone": settings[keys.TIMELINE_TIMEZONE],
+        "hoodie.datasource.write.hive_style_partitioning": _text(settings[keys.HIVE_STYLE]),
+        "hoodie.datasource.write.partitionpath.urlencode": _text(settings[keys.URL_ENCODE]),
+        "hoodie.datasource.write.drop.partition.columns": "false",
+        "hoodie.partition.metafile.use.base.format": "false",
+        "hoodie.database.name": settings[keys.DATABASE_NAME],
+    }
+    if settings[keys.PARTITION_FIELDS]:
+        common["hoodie.table.partition.fields"] = ",".join(settings[keys.PARTITION_FIELDS])
+    specific = _version_6(settings) if version == 6 else _version_8_or_9(settings, version)
+    return {**common, **specific}
+
+
+def table_folders(properties: Mapping[str, str]) -> tuple[str, ...]:
+    """Folders that a new table has from the start, relative to its base path."""
+    if properties["hoodie.table.version"] == "6":
+        return (".hoodie/archived", ".hoodie/.aux", ".hoodie/.temp", ".hoodie/.schema")
+    return (".hoodie/timeline/history", ".hoodie/.aux", ".hoodie/.temp", ".hoodie/.schema")
+
+
+def _version_6(settings: Settings) -> dict[str, str]:
+    properties = {
+        "hoodie.timeline.layout.version": "1",
+        "hoodie.archivelog.folder": "archived",
+        "hoodie.table.keygenerator.class": settings[keys.KEY_GENERATOR_CLASS]
+        or _KEY_GENERATOR_CLASS[_key_generator(settings)],
+    }
+    if settings[keys.ORDERING_FIELDS]:
+        properties["hoodie.table.precombine.field"] = ",".join(settings[keys.ORDERING_FIELDS])
+    return properties
+
+
+def _version_8_or_9(settings: Settings, version: int) -> dict[str, str]:
+    ordering = settings[keys.ORDERING_FIELDS]
+    mode = settings[keys.MERGE_MODE] or ("EVENT_TIME_ORDERING" if ordering else "COMMIT_TIME_ORDERING")
+    if mode == "CUSTOM":
+        raise UnsupportedTable("hoodie.record.merge.mode=CUSTOM runs Java code; create the table with Apache Hudi")
+    if mode == "EVENT_TIME_ORDERING" and not ordering:
+        raise ConfigError("hoodie.record.merge.mode=EVENT_TIME_ORDERING needs hoodie.table.ordering.fields")
+    properties = {
+        "hoodie.timeline.layout.version": "2",
+        "hoodie.timeline.path": "timeline",
+        "hoodie.timeline.history.path": "history",
+        "hoodie.archivelog.folder": "history",
+        "hoodie.table.initial.version": str(version),
+        "hoodie.table.multiple.base.file.formats.enable": "false",
+        "hoodie.table.keygenerator.type": settings[keys.KEY_GENERATOR_TYPE] or _key_generator(settings),
+        "hoodie.record.merge.mode": mode,
+    }
+    if version == 8:
+        event_time = mode == "EVENT_TIME_ORDERING"
+        payload = "DefaultHoodieRecordPayload" if event_time else "OverwriteWithLatestAvroPayload"
+        properties["hoodie.record.merge.strategy.id"] = _EVENT_TIME if event_time else _COMMIT_TIME
+        properties["hoodie.compaction.payload.class"] = f"org.apache.hudi.common.model.{payload}"
+        if ordering:
+            properties["hoodie.table.precombine.field"] = ",".join(ordering)
+        return properties
+    properties["hoodie.table.format"] = "native"
+    if ordering:
+        properties["hoodie.table.ordering.fields"] = ",".join(ordering)
+    return properties
+
+
+def _key_generator(settings: Settings) -> str:
+    """The generator that Hudi's Spark writer infers from the number of fields."""
+    partitions = settings[keys.PARTITION_FIELDS]
+    if not partitions:
+        return "NON_PARTITION"
+    return "SIMPLE" if len(partitions) == 1 and len(settings[keys.RECORD_KEY_FIELDS]) == 1 else "COMPLEX"
+
+
+def _text(flag: bool) -> str:
+    return str(flag).lower()

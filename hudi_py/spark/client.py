@@ -1,0 +1,309 @@
+"""
+The write client: rows of a DataFrame into a table, every commit followed by the clean that the settings ask for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from hudi_py.config import keys
+from hudi_py.config.clean import clean_config
+from hudi_py.config.keys import Settings
+from hudi_py.config.new_table import new_table_properties, table_folders
+from hudi_py.config.table import TableType
+from hudi_py.engine.inline import LocalEngine
+from hudi_py.errors import ConfigError, TableNotFound, UnsupportedTable
+from hudi_py.formats.bloom import BloomKind, BloomSizing
+from hudi_py.formats.record_schema import parse_record_schema
+from hudi_py.formats.schema_evolution import ResolvedSchema, resolve_schema
+from hudi_py.model.records import CommitMetadata
+from hudi_py.runtime.clock import Clock, SystemClock
+from hudi_py.services.clean.execute import CleanResult
+from hudi_py.spark.engine import SparkEngine
+from hudi_py.spark.rows import write_rows
+from hudi_py.storage.factory import open_storage
+from hudi_py.table import Table
+from hudi_py.timeline.properties_file import create_properties
+from hudi_py.write.assign import SizingLimits, average_record_bytes
+from hudi_py.write.base_file import BaseFileOptions
+from hudi_py.write.keys import KeyGenerator, KeyGeneratorKind, is_prefixed, key_generator_of
+from hudi_py.write.lookup import read_keys
+from hudi_py.write.precedence import merge_rules_of
+from hudi_py.write.stats import write_stat
+from hudi_py.write.tasks import WriteJob
+from hudi_py.write.transaction import WriteTransaction, begin_write
+
+
+@attrs.frozen(kw_only=True)
+class WriteResult:
+    """
+    One commit.
+
+    Args:
+        instant: Requested time.
+        metadata: What was stored as the completed instant.
+        cleans: What the clean after it removed; empty when nothing was due.
+    """
+
+    instant: str
+    metadata: CommitMetadata
+    cleans: tuple[CleanResult, ...] = ()
+
+
+class WriteClient:
+    """
+    Writes to one copy-on-write table, which is created by the first write if it is not there.
+
+    Args:
+        spark: The session that does the work.
+        location: Local path or URL of the table.
+        settings: Under Hudi's own names, old and new spellings. A new table needs ``hoodie.table.name`` and
+            ``hoodie.datasource.write.recordkey.field``; for a table that exists, what its properties say counts.
+        storage_options: For the storage library.
+        clock: Replaces the machine's clock.
+
+    Raises:
+        ConfigError: A setting is wrong, or contradicts the table.
+        UnsupportedTable: A kind of table that is not written.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        location: str,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        storage_options: Mapping[str, str] | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._spark = spark
+        self._settings = Settings(settings)
+        self._clock = clock or SystemClock()
+        self._storage = open_storage(location, storage_options)
+        self._table: Table | None = None
+        try:
+            self._table = self._open()
+        except TableNotFound:
+            new_table_properties(self._settings)  # complain now, not at the first write
+
+    @property
+    def table(self) -> Table:
+        """
+        The table, without Spark.
+
+        Raises:
+            TableNotFound: Nothing was written yet.
+        """
+        if self._table is None:
+            self._table = self._open()
+        return self._table.refresh()
+
+    def upsert(self, rows: DataFrame) -> WriteResult:
+        """
+        Update rows whose key the table holds, insert the others.
+
+        Of several rows with one key the one with the largest ordering value counts. Rows whose boolean column
+        ``_hoodie_is_deleted`` is true are deleted.
+
+        Raises:
+            ConfigError, WriteError: The rows do not fit the table; nothing is visible.
+            RefusedError: See `MetadataTableGuard`.
+            ConflictError: Another writer is at work.
+            StorageError: The storage refused; nothing is visible, and the next write cleans up.
+        """
+        return self._write(rows, "UPSERT")
+
+    def insert(self, rows: DataFrame) -> WriteResult:
+        """Add rows without looking for their keys. Raises as `upsert`."""
+        return self._write(rows, "INSERT")
+
+    def bulk_insert(self, rows: DataFrame) -> WriteResult:
+        """Add rows in new file groups only: the way to load much at once. Raises as `upsert`."""
+        return self._write(rows, "BULK_INSERT")
+
+    def delete(self, rows: DataFrame) -> WriteResult:
+        """
+        Delete the rows with these keys.
+
+        Args:
+            rows: At least the record key and partition columns; keys that the table does not hold are ignored.
+
+        Raises:
+            As `upsert`.
+        """
+        return self._write(rows, "DELETE")
+
+    def clean(self) -> list[CleanResult]:
+        """
+        Clean as the settings say; files are deleted on Spark executors.
+
+        Returns:
+            What was carried out, oldest first; empty when there was nothing to do.
+        """
+        table = self.table
+        return table.clean_service(clean_config(self._settings), engine=SparkEngine(self._spark)).run()
+
+    def _open(self) -> Table:
+        table = Table(self._storage, settings=self._settings.as_dict(), clock=self._clock)
+        if table.config.table_type is not TableType.COPY_ON_WRITE:
+            raise UnsupportedTable(
+                f"{self._storage.root} is a MERGE_ON_READ table; hudi_py writes COPY_ON_WRITE tables only"
+            )
+        self._check_settings(table)
+        return table
+
+    def _check_settings(self, table: Table) -> None:
+        """What defines a table cannot be changed by a write."""
+        config = table.config
+        for key, actual in (
+            (keys.RECORD_KEY_FIELDS, config.record_key_fields),
+            (keys.PARTITION_FIELDS, config.partition_fields),
+            (keys.TABLE_NAME, config.name),
+        ):
+            if key in self._settings and self._settings[key] != actual:
+                shown = actual if isinstance(actual, str) else ",".join(actual)
+                raise ConfigError(
+                    f"{key.name}={self._settings.raw(key)}, but the table at {self._storage.root} has {shown!r}; leave the "
+                    "setting out or write to another table"
+                )
+
+    def _create(self) -> Table:
+        properties = new_table_properties(self._settings)
+        for folder in table_folders(properties):
+            self._storage.create_new(f"{folder}/.keep", b"")
+            self._storage.delete(f"{folder}/.keep")
+        create_properties(self._storage, properties, self._clock)
+        return self._open()
+
+    def _write(self, rows: DataFrame, operation: str) -> WriteResult:
+        incoming = to_arrow_schema(rows.schema)
+        if self._table is None:
+            try:
+                self._table = self._open()
+            except TableNotFound:
+                resolve_schema(None, incoming, self._settings[keys.TABLE_NAME])  # before there is anything to undo
+                self._table = self._create()
+        table = self._table.refresh()
+        schema = self._schema(table, incoming, operation)
+        generator = self._key_generator(table)
+        _check_columns(incoming, generator)
+        transaction = begin_write(table.contents, table.config, self._settings, table.metadata_table)
+        table.refresh()
+        job = self._job(table, transaction, operation, schema, generator)
+        results = write_rows(rows, job, self._parallelism(operation))
+        stats = [write_stat(each, with_prev_base_file=table.config.version >= 8) for each in results]
+        metadata = transaction.commit(stats, operation=operation, extra_metadata={"schema": schema.text})
+        return WriteResult(
+            instant=transaction.instant_time, metadata=metadata, cleans=tuple(self._clean_after_commit(table))
+        )
+
+    def _clean_after_commit(self, table: Table) -> list[CleanResult]:
+        """Few files go quicker from the driver's threads than through a Spark job."""
+        if not self._settings[keys.CLEAN_AUTOMATIC]:
+            return []
+        service = table.refresh().clean_service(clean_config(self._settings), engine=LocalEngine())
+        return service.run()
+
+    def _schema(self, table: Table, incoming: pa.Schema, operation: str) -> ResolvedSchema:
+        text = table.schema_text()
+        if operation == "DELETE" and text is not None:
+            return resolve_schema(text, parse_record_schema(text), table.config.name)
+        return resolve_schema(text, incoming, table.config.name)
+
+    def _key_generator(self, table: Table) -> KeyGenerator:
+        """The table's; where the form of its keys depends on the release that wrote it, a stored key decides."""
+        config = table.config
+        properties = dict(config.properties)
+        prefixed = self._settings[keys.NEW_COMPLEX_KEY_ENCODING]
+        single = len(config.record_key_fields) == 1
+        if prefixed is None and single:
+            stored = next(iter(table.base_files()), None)
+            if stored is not None and _is_complex(properties):
+                partition, base = stored
+                path = f"{partition}/{base.name}" if partition else base.name
+                with self._storage.open_read(path) as stream:
+                    first = read_keys(stream)
+                if len(first):
+                    prefixed = is_prefixed(first[0].as_py(), config.record_key_fields[0])
+            if prefixed is None and config.version < 9:
+                prefixed = False
+        return key_generator_of(properties, single_field_prefixed=prefixed)
+
+    def _job(
+        self,
+        table: Table,
+        transaction: WriteTransaction,
+        operation: str,
+        schema: ResolvedSchema,
+        generator: KeyGenerator,
+    ) -> WriteJob:
+        settings = self._settings
+        limits = SizingLimits(
+            max_file_bytes=settings[keys.PARQUET_MAX_FILE_SIZE],
+            small_file_bytes=settings[keys.PARQUET_SMALL_FILE_LIMIT],
+            insert_split_rows=settings[keys.INSERT_SPLIT_SIZE],
+            auto_split=settings[keys.INSERT_AUTO_SPLIT],
+        )
+        return WriteJob(
+            storage=self._storage,
+            instant_time=transaction.instant_time,
+            operation=operation,
+            context=table.view_context,
+            schema=schema.schema,
+            avro_schema=schema.text,
+            keys=generator,
+            rules=merge_rules_of(table.config.properties),
+            options=_base_file_options(settings),
+            limits=limits,
+            record_bytes=self._record_bytes(table, limits),
+            combine=settings[keys.COMBINE_BEFORE_INSERT],
+        )
+
+    def _record_bytes(self, table: Table, limits: SizingLimits) -> int:
+        """Rule E-56: from recent commits, of which at most five are read."""
+        newest = list(reversed(table.timeline.completed("commit")))[:5]
+        return average_record_bytes(
+            (_written(table.contents.commit(instant)) for instant in newest),
+            limits=limits,
+            threshold=self._settings[keys.RECORD_SIZE_THRESHOLD],
+            estimate=self._settings[keys.RECORD_SIZE_ESTIMATE],
+        )
+
+    def _parallelism(self, operation: str) -> int:
+        key = keys.BULK_INSERT_PARALLELISM if operation == "BULK_INSERT" else keys.UPSERT_PARALLELISM
+        return self._settings[key] or 2 * self._spark.sparkContext.defaultParallelism
+
+
+def _written(metadata: CommitMetadata) -> tuple[int, int]:
+    stats = [stat for each in metadata.partition_to_write_stats.values() for stat in each]
+    return sum(stat.total_write_bytes for stat in stats), sum(stat.num_writes for stat in stats)
+
+
+def _is_complex(properties: Mapping[str, str]) -> bool:
+    return key_generator_of(properties, single_field_prefixed=False).kind is KeyGeneratorKind.COMPLEX
+
+
+def _check_columns(incoming: pa.Schema, generator: KeyGenerator) -> None:
+    missing = [name for name in (*generator.record_key_fields, *generator.partition_fields) if name not in incoming.names]
+    if missing:
+        raise ConfigError(f"the rows have no column {', '.join(missing)}, which the table's keys or partitions are made of")
+
+
+def _base_file_options(settings: Settings) -> BaseFileOptions:
+    return BaseFileOptions(
+        compression=settings[keys.PARQUET_COMPRESSION],
+        bloom=BloomSizing(
+            kind=BloomKind(settings[keys.BLOOM_TYPE]),
+            entries=settings[keys.BLOOM_NUM_ENTRIES],
+            false_positive_rate=settings[keys.BLOOM_FPP],
+            entries_max=settings[keys.BLOOM_MAX_ENTRIES],
+        ),
+        max_file_bytes=settings[keys.PARQUET_MAX_FILE_SIZE],
+    )
+
