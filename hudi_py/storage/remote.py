@@ -75,7 +75,8 @@ class RemoteStorage:
 
     def __init__(self, url: str, options: Mapping[str, str] | None = None, *, retry: Retry | None = None) -> None:
         scheme, separator, rest = url.partition("://")
-        if not separator or not scheme or not rest.strip("/"):
+        has_host = scheme.lower() not in S3_SCHEMES or rest[:1] != "/"
+        if not separator or not scheme or not rest.strip("/") or not has_host:
             raise ConfigError(f"{url.rpartition('@')[2]!r} is not a URL of a folder, like s3://bucket/table")
         if "@" in rest.partition("/")[0] and ":" in rest.partition("@")[0]:
             raise ConfigError(

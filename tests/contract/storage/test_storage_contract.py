@@ -167,7 +167,11 @@ def test_list_shows_names_directly_inside(storage):
     assert {(entry.name, entry.is_folder) for entry in storage.list("")} == {
         ("r", False), ("a", True), ("ab", True), ("a.b", False),
     }  # fmt: skip
-    assert {(entry.name, entry.is_folder) for entry in storage.list("a")} == {("1", False), ("2", False), ("deep", True)}
+    assert {(entry.name, entry.is_folder) for entry in storage.list("a")} == {
+        ("1", False),
+        ("2", False),
+        ("deep", True),
+    }
     assert {entry.name: entry.is_folder for entry in storage.list("a", details=True)} == {
         "1": False, "2": False, "deep": True,
     }  # fmt: skip
