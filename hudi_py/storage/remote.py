@@ -41,7 +41,7 @@ _PROBE_FOLDER = ".hoodie/.aux/hudi_py"
 
 
 class Retry(NamedTuple):
-    """How long to insist: capped exponential delays with full jitter. *sleep* takes seconds."""
+    """How long to insist: capped exponential delays, randomly shortened by up to half. *sleep* takes seconds."""
 
     attempts_max: int = 6
     delay_s_first: float = 0.2
@@ -144,6 +144,7 @@ class RemoteStorage:
     # ------------------------------------------------------------------ deleting
 
     def delete(self, path: str) -> bool:
+        # May say False for our own deletion whose answer was lost; either way it is gone.
         check_below_root(path)
         return self._call("delete", path, lambda backend: backend.delete(path))
 

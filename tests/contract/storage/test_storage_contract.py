@@ -51,7 +51,8 @@ def test_created_content_is_read_back(storage, data):
     assert storage.size("a/b/file.bin") == len(data)
     (entry,) = storage.list("a/b", details=True)
     assert (entry.name, entry.is_folder, entry.size_bytes) == ("file.bin", False, len(data))
-    assert entry.modified_ms is not None and entry.modified_ms > 1_600_000_000_000
+    assert entry.modified_ms is not None
+    assert entry.modified_ms > 1_600_000_000_000
 
 
 @pytest.mark.parametrize("path", ODD_NAMES)
@@ -355,7 +356,8 @@ def test_read_only_storage_reads(storage):
     """Reading passes through."""
     storage.create_new("a/b", b"x")
     reader = pickle.loads(pickle.dumps(ReadOnlyStorage(storage)))
-    assert reader.read("a/b") == reader.open_read("a/b").read() == b"x"
+    with reader.open_read("a/b") as stream:
+        assert reader.read("a/b") == stream.read() == b"x"
     assert reader.size("a/b") == 1
     assert names(reader, "a") == {"b"}
     assert (reader.root, reader.capabilities) == (storage.root, storage.capabilities)

@@ -61,7 +61,7 @@ def test_racing_processes_have_exactly_one_winner_and_readers_see_no_part(storag
         rival.start()
     barrier.wait(60)
     sizes, complete = set(), {0, CONTENT_BYTES}
-    while any(rival.is_alive() for rival in rivals[:1]):
+    while rivals[0].is_alive():
         for entry in storage.list("race"):
             sizes.add(len(storage.read(f"race/{entry.name}")))
     won = [results.get(timeout=60) for _ in rivals]
@@ -136,7 +136,8 @@ def test_stale_checksum_is_gone_before_new_data_appears(storage, monkeypatch, ve
     for name in ("link", "replace", "open"):
         watch(name)
     getattr(storage, verb)("t/001.commit", data)
-    assert seen and not any(seen)
+    assert seen
+    assert not any(seen)
     assert files(storage) == {"t/001.commit"}
 
 
@@ -307,7 +308,8 @@ def test_missing_permission_says_what_to_do(foreign_folder):
             attempt()
         assert not caught.value.retryable
     failure = storage.delete_many(["file", "none"])
-    assert isinstance(failure["file"], StorageFailure) and "give this user access" in failure["file"].message
+    assert isinstance(failure["file"], StorageFailure)
+    assert "give this user access" in failure["file"].message
     assert failure["none"] is False
     assert storage.read("file") == b"x"
 
@@ -321,7 +323,8 @@ def test_folder_is_not_deleted_as_a_file(storage):
     with pytest.raises(StorageError, match="is a folder"):
         storage.delete("folder")
     (failure,) = storage.delete_many(["folder"]).values()
-    assert isinstance(failure, StorageFailure) and not failure.retryable
+    assert isinstance(failure, StorageFailure)
+    assert not failure.retryable
     with pytest.raises(AlreadyExists):
         storage.create_new("folder", b"x")
     assert files(storage) == {"folder/file"}

@@ -63,7 +63,8 @@ def translated(code: str) -> OSError:
 def test_meaning(error, meaning):
     """Only what was surely not executed counts as such."""
     fault = classify(error)
-    assert fault is not None and fault.meaning is meaning
+    assert fault is not None
+    assert fault.meaning is meaning
     assert fault.is_retryable is (meaning in (Meaning.NOT_DONE, Meaning.UNKNOWN))
     assert fault.message
 
