@@ -98,7 +98,7 @@ class Storage(Protocol):
         """
         Stream a data file, replacing what is there; it is complete and durable once closed.
 
-        Use it as a context manager: leaving by an exception may leave a torn file, or none.
+        Use it as a context manager: leaving by an exception leaves a torn file, none, or what was there before.
         """
 
     def delete(self, path: str) -> bool:

@@ -43,7 +43,7 @@ def open_storage(location: str, options: Mapping[str, str] | None = None) -> Sto
         return LocalStorage(_local_path(location, slashes, rest))
     if "::" in location:
         raise ConfigError(f"{location!r}: chained URLs are not supported, a cache between us and the table goes stale")
-    if slashes != "//":
+    if slashes not in ("//", "///"):  # three: the default name node of HDFS
         if slashes == "" and "/" not in match[1]:
             return LocalStorage(location)  # a folder may be called `a:b`
         raise ConfigError(f"{location!r} is neither a path nor a URL; did you mean {scheme}://{rest}?")
@@ -60,10 +60,11 @@ def _local_path(location: str, slashes: str, rest: str) -> str:
 
 def _remote(location: str, scheme: str, options: Mapping[str, str] | None) -> Storage:
     package = _PACKAGE_BY_SCHEME.get(scheme, "")
+    from hudi_py.storage.remote import RemoteStorage
+
+    storage = RemoteStorage(location, options)
     try:
         import fsspec  # type: ignore[import-untyped]
-
-        from hudi_py.storage.remote import RemoteStorage
 
         fsspec.get_filesystem_class(scheme)
     except ImportError as error:
@@ -73,4 +74,4 @@ def _remote(location: str, scheme: str, options: Mapping[str, str] | None) -> St
         raise ConfigError(
             f"{scheme}:// is no storage that fsspec knows; use a local path, file://, s3:// or one of its protocols"
         ) from error
-    return RemoteStorage(location, options)
+    return storage

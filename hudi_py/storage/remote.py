@@ -41,7 +41,7 @@ _PROBE_FOLDER = ".hoodie/.aux/hudi_py"
 
 
 class Retry(NamedTuple):
-    """How long to insist: capped exponential delays with full jitter. *sleep* takes seconds."""
+    """How long to insist: capped exponential delays, randomly shortened by up to half. *sleep* takes seconds."""
 
     attempts_max: int = 6
     delay_s_first: float = 0.2
@@ -75,7 +75,8 @@ class RemoteStorage:
 
     def __init__(self, url: str, options: Mapping[str, str] | None = None, *, retry: Retry | None = None) -> None:
         scheme, separator, rest = url.partition("://")
-        if not separator or not scheme or not rest.strip("/"):
+        has_host = scheme.lower() not in S3_SCHEMES or rest[:1] != "/"
+        if not separator or not scheme or not rest.strip("/") or not has_host:
             raise ConfigError(f"{url.rpartition('@')[2]!r} is not a URL of a folder, like s3://bucket/table")
         if "@" in rest.partition("/")[0] and ":" in rest.partition("@")[0]:
             raise ConfigError(
@@ -143,6 +144,7 @@ class RemoteStorage:
     # ------------------------------------------------------------------ deleting
 
     def delete(self, path: str) -> bool:
+        # May say False for our own deletion whose answer was lost; either way it is gone.
         check_below_root(path)
         return self._call("delete", path, lambda backend: backend.delete(path))
 
