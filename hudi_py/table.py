@@ -21,7 +21,7 @@ from hudi_py.mdt.guard import MetadataTableGuard
 from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import resolve_time
-from hudi_py.read.select import base_files, check_as_of, context_as_of, slices_as_of
+from hudi_py.reading.select import base_files, check_as_of, context_as_of, slices_as_of
 from hudi_py.model.records import RollbackMetadata
 from hudi_py.runtime.clock import Clock
 from hudi_py.services.clean.execute import CleanResult

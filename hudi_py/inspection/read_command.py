@@ -35,7 +35,7 @@ def read(
     output: str | None,
 ) -> None:
     """Rows of a copy-on-write table, without Spark."""
-    from hudi_py.read.snapshot import plain_rows, read_batches
+    from hudi_py.reading.snapshot import plain_rows, read_batches
 
     opened = common.open(table)
     files = opened.base_files(None if as_of is None else opened.resolve_time(as_of))
@@ -81,7 +81,7 @@ def _write(path: str, batches: Iterator[pa.RecordBatch]) -> int:
     import pyarrow.csv
     import pyarrow.parquet as pq
 
-    from hudi_py.read.snapshot import plain_rows
+    from hudi_py.reading.snapshot import plain_rows
 
     count = 0
     if path.endswith(".jsonl"):
