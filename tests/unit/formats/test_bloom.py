@@ -1,6 +1,7 @@
 """Bloom filters against a scalar model written from the format description; real filters: test_real_files.py."""
 
 import base64
+import itertools
 import math
 import struct
 
@@ -91,7 +92,7 @@ def test_filter_equals_the_scalar_model(keys, sizing, cuts):
     """Every bit of every row is where the description puts it, however the keys are cut into calls."""
     bloom = BloomFilter.sized(sizing)
     edges = [0, *sorted(min(cut, len(keys)) for cut in cuts), len(keys)]
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in itertools.pairwise(edges):
         bloom.add(pa.array(keys[start:end], pa.string()))
     assert model_rows(keys, sizing) == stored_rows(bloom.to_text(), sizing)
 

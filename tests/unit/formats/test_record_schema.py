@@ -23,8 +23,10 @@ from hudi_py.formats.record_schema import (
 UTC = pa.timestamp("us", "UTC")
 NAMES = st.sampled_from(["a", "b", "_c", "D9", "fixed", "element"])
 LEAVES = st.sampled_from(
-    [pa.string(), pa.bool_(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.binary(), pa.date32(), UTC]
-    + [pa.timestamp("us"), pa.decimal128(5, 2), pa.decimal128(38, 0), pa.decimal128(18, 18)]
+    [
+        *(pa.string(), pa.bool_(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.binary(), pa.date32(), UTC),
+        *(pa.timestamp("us"), pa.decimal128(5, 2), pa.decimal128(38, 0), pa.decimal128(18, 18)),
+    ]
 )
 
 
@@ -208,7 +210,7 @@ def test_named_types_may_be_referred_to():
     ]
     text = json.dumps({"type": "record", "name": "r", "namespace": "n", "fields": fields})
     money = pa.decimal128(9, 2)
-    expected = pa.schema([pa.field("a", money, False), pa.field("b", money), pa.field("c", money, False)])  # noqa: FBT003
+    expected = pa.schema([pa.field("a", money, False), pa.field("b", money), pa.field("c", money, False)])
     assert expected == parse_record_schema(text)
 
 
