@@ -96,10 +96,14 @@ def assign_buckets(
         packed = _pack(rest, existing.get(partition_path, ()), record_bytes, limits)
         rest -= sum(packed.values())
         only_updated = dict.fromkeys(sorted(set(updated.get(partition_path, ())) - packed.keys()), 0)
-        for file_id, count in {**packed, **only_updated}.items():
-            buckets.append(Bucket(partition_path=partition_path, file_id=file_id, is_new=False, num_inserts=count))
-        for count in _split(rest, record_bytes, limits):
-            buckets.append(Bucket(partition_path=partition_path, file_id=new_file_id(), is_new=True, num_inserts=count))
+        buckets += [
+            Bucket(partition_path=partition_path, file_id=file_id, is_new=False, num_inserts=count)
+            for file_id, count in {**packed, **only_updated}.items()
+        ]
+        buckets += [
+            Bucket(partition_path=partition_path, file_id=new_file_id(), is_new=True, num_inserts=count)
+            for count in _split(rest, record_bytes, limits)
+        ]
     return tuple(buckets)
 
 
@@ -117,7 +121,8 @@ def spread_inserts(hashes: npt.NDArray[np.uint64], buckets: Sequence[Bucket]) ->
     bounds = np.cumsum([bucket.num_inserts for bucket in buckets], dtype=np.uint64)
     if not len(bounds) or not bounds[-1]:
         raise ValueError("none of the buckets takes inserts")
-    return np.searchsorted(bounds, hashes % bounds[-1], side="right").astype(np.int64)
+    positions: npt.NDArray[np.int64] = np.searchsorted(bounds, hashes % bounds[-1], side="right").astype(np.int64)
+    return positions
 
 
 def average_record_bytes(

@@ -293,7 +293,7 @@ def write_new_files(
     def finish(writer: BaseFileWriter, sink: BinaryIO) -> None:
         size_bytes = writer.close()
         sink.close()
-        elapsed_ms = int((monotonic() - started) * 1000)
+        elapsed_ms = round((monotonic() - started) * 1000)
         results.append(_created(writer, size_bytes, elapsed_ms))
 
     try:

@@ -156,7 +156,7 @@ def merge_base_file(
         num_update_writes=merge.updated,
         num_deletes=merge.deleted,
         size_bytes=size_bytes,
-        upsert_ms=int((monotonic() - started) * 1000),
+        upsert_ms=round((monotonic() - started) * 1000),
     )
 
 

@@ -1,0 +1,108 @@
+"""What a write may do to a table's schema."""
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from hudi_py.errors import ConfigError, WriteError
+from hudi_py.formats.record_schema import format_record_schema, parse_record_schema
+from hudi_py.formats.schema_evolution import resolve_schema
+
+TABLE = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("ts", pa.int64()),
+        pa.field("n", pa.int32()),
+        pa.field("x", pa.float32()),
+        pa.field("d", pa.decimal128(9, 2)),
+        pa.field("s", pa.struct([pa.field("a", pa.int64()), pa.field("b", pa.string())])),
+    ]
+)
+TEXT = format_record_schema(TABLE, "t").replace('"name":"ts"', '"name":"ts","doc":"kept"')
+
+
+def rows(**types):
+    """Schema of rows: TABLE's columns with some types replaced, or added."""
+    fields = {field.name: field.type for field in TABLE} | types
+    return pa.schema([(name, arrow) for name, arrow in fields.items() if arrow is not None])
+
+
+def test_new_table_takes_the_rows_schema():
+    """The first commit decides, nullability included."""
+    resolved = resolve_schema(None, TABLE, "t")
+    assert (TABLE, format_record_schema(TABLE, "t")) == (resolved.schema, resolved.text)
+
+
+def test_unchanged_schema_is_taken_over_to_the_letter():
+    """Order, nullability and text stay the table's, whatever Spark thinks of the rows."""
+    resolved = resolve_schema(TEXT, pa.schema(list(rows())[::-1]), "other")
+    assert (TEXT, TABLE, (), ()) == (resolved.text, resolved.schema, resolved.added, resolved.promoted)
+
+
+@pytest.mark.parametrize(
+    "narrower",
+    [
+        {"ts": pa.int32()},
+        {"ts": pa.int8()},
+        {"d": pa.decimal128(5, 2)},
+        {"s": pa.struct([("b", pa.large_string()), ("a", pa.int32())])},
+        {"x": None, "s": None},
+    ],
+    ids=str,
+)
+def test_narrower_rows_leave_the_table_alone(narrower):
+    """Values that fit, and missing nullable columns, need no change."""
+    assert TEXT == resolve_schema(TEXT, rows(**narrower), "t").text
+
+
+def test_new_columns_come_last_and_nullable():
+    """Older files do not have them."""
+    resolved = resolve_schema(TEXT, pa.schema([pa.field("new", pa.int8(), nullable=False), *rows()]), "t")
+    assert pa.schema([*TABLE, pa.field("new", pa.int32())]) == resolved.schema
+    assert ("new",) == resolved.added
+    assert resolved.schema == parse_record_schema(resolved.text)
+    old, new = json.loads(TEXT)["fields"], json.loads(resolved.text)["fields"]
+    assert [*old, {"name": "new", "type": ["null", "int"], "default": None}] == new
+
+
+def test_new_nested_columns_are_named_below_the_table():
+    """A column added later reads as if it had always been there."""
+    resolved = resolve_schema(TEXT, rows(new=pa.struct([("q", pa.decimal128(9, 2))])), "t")
+    assert format_record_schema(resolved.schema, "t") == resolved.text.replace(',"doc":"kept"', "")
+
+
+def test_wider_rows_promote_the_column():
+    """Int to long and float to double, keeping the rest of the field."""
+    resolved = resolve_schema(TEXT, rows(n=pa.int64(), x=pa.float64()), "t")
+    assert ("n", "x") == resolved.promoted
+    assert rows(n=pa.int64(), x=pa.float64()).types == resolved.schema.types
+    assert resolved.schema == parse_record_schema(resolved.text)
+
+
+@pytest.mark.parametrize(
+    "unfit",
+    [
+        {"ts": pa.string()},
+        {"ts": pa.float64()},
+        {"n": pa.float64()},
+        {"d": pa.decimal128(9, 3)},
+        {"d": pa.decimal128(12, 2)},
+        {"s": pa.struct([("a", pa.int64())])},
+        {"s": pa.struct([("a", pa.int64()), ("b", pa.string()), ("c", pa.string())])},
+        {"s": pa.list_(pa.int64())},
+        {"S": pa.int64()},
+    ],
+    ids=str,
+)
+def test_other_changes_are_refused_with_the_way_out(unfit):
+    """The error names the column."""
+    (name,) = unfit
+    with pytest.raises(ConfigError, match=f"'{name}'"):
+        resolve_schema(TEXT, rows(**unfit), "t")
+
+
+def test_missing_required_column_is_refused():
+    """A required column cannot be filled with null."""
+    with pytest.raises(WriteError, match="id"):
+        resolve_schema(TEXT, rows(id=None), "t")
