@@ -21,8 +21,8 @@ from hudi_py.mdt.guard import MetadataTableGuard
 from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import resolve_time
-from hudi_py.reading.select import base_files, check_as_of, context_as_of, slices_as_of
 from hudi_py.model.records import RollbackMetadata
+from hudi_py.reading.select import base_files, check_as_of, context_as_of, slices_as_of
 from hudi_py.runtime.clock import Clock
 from hudi_py.services.clean.execute import CleanResult
 from hudi_py.services.clean.plan import CleanPlan
@@ -30,6 +30,7 @@ from hudi_py.services.clean.service import CleanService
 from hudi_py.services.rollback.service import RollbackService
 from hudi_py.storage.base import Storage
 from hudi_py.storage.wrappers import ReadOnlyStorage
+from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.store import TimelineStore
@@ -218,9 +219,7 @@ class Table:
             RefusedError: It could lose data; the message names the way out.
         """
         try:
-            return RollbackService(
-                contents=self._contents, table=self.config, metadata_table=self.metadata_table
-            ).run()
+            return RollbackService(contents=self._contents, table=self.config, metadata_table=self.metadata_table).run()
         finally:
             self.refresh()
 
@@ -237,7 +236,7 @@ class Table:
         file_versions_retained: int | None = None,
         hours_retained: int | None = None,
     ) -> CleanConfig:
-        """The table's cleaning settings with these on top; exactly one retention without a policy implies its policy."""
+        """The table's cleaning settings with these on top; a single retention without a policy implies its policy."""
         retentions = {
             CleanPolicy.KEEP_LATEST_COMMITS: (keys.CLEAN_COMMITS_RETAINED, commits_retained),
             CleanPolicy.KEEP_LATEST_FILE_VERSIONS: (keys.CLEAN_FILE_VERSIONS_RETAINED, file_versions_retained),
@@ -305,6 +304,15 @@ class Table:
         past = Table(self.storage, settings=self.settings.as_dict(), clock=self._store.clock)
         past.__dict__["view_context"] = context_as_of(self.view_context, requested_time)
         return past
+
+    def archived_timeline(self) -> Timeline:
+        """
+        Completed and pending instants that were archived, oldest first; layout 2 archives completed ones only.
+
+        Raises:
+            CorruptMetadata: A file of the archive is damaged.
+        """
+        return load_archived(self.storage, self.config)
 
     # --- times and views -----------------------------------------------------------------------------------------
     @property

@@ -75,7 +75,7 @@ class Faulty(DelegatingStorage):
 
         if self.is_dead:
             raise Crash("the process has ended before")
-        return cast(BinaryIO, _Deferred(commit))
+        return cast("BinaryIO", _Deferred(commit))
 
     def create_new(self, path: str, data: bytes) -> None:
         self._around("create_new", (path,), lambda: self.inner.create_new(path, data), data)
@@ -251,7 +251,7 @@ class Interruption(Generic[S]):
         """
         self.was_run = True
         try:
-            operation(cast(Storage, self.faulty))
+            operation(cast("Storage", self.faulty))
         except Crash:
             if not self.faulty.is_dead:
                 raise

@@ -149,12 +149,8 @@ CLEAN_FILE_VERSIONS_RETAINED: Final = Key(
     "hoodie.clean.fileversions.retained", _whole(1), 3, ("hoodie.cleaner.fileversions.retained",)
 )
 CLEAN_TRIGGER_STRATEGY: Final = Key("hoodie.clean.trigger.strategy", _one_of("NUM_COMMITS"), "NUM_COMMITS")
-CLEAN_TRIGGER_MAX_COMMITS: Final = Key(
-    "hoodie.clean.trigger.max.commits", _whole(1), 1, ("hoodie.clean.max.commits",)
-)
-CLEAN_INCREMENTAL: Final = Key(
-    "hoodie.clean.incremental.enabled", _flag, True, ("hoodie.cleaner.incremental.mode",)
-)
+CLEAN_TRIGGER_MAX_COMMITS: Final = Key("hoodie.clean.trigger.max.commits", _whole(1), 1, ("hoodie.clean.max.commits",))
+CLEAN_INCREMENTAL: Final = Key("hoodie.clean.incremental.enabled", _flag, True, ("hoodie.cleaner.incremental.mode",))
 CLEAN_PARALLELISM: Final = Key("hoodie.clean.parallelism", _whole(1), 200, ("hoodie.cleaner.parallelism",))
 CLEAN_MULTIPLE: Final = Key("hoodie.clean.multiple.enabled", _flag, False, ("hoodie.clean.allow.multiple",))
 CLEAN_BOOTSTRAP_BASE_FILE: Final = Key(
@@ -177,13 +173,13 @@ TABLE_TYPE: Final = Key(
     ("hoodie.datasource.write.table.type",),
 )
 WRITE_TABLE_VERSION: Final = Key("hoodie.write.table.version", _whole(0), 9, ("hoodie.table.version",))
-RECORD_KEY_FIELDS: Final = Key(
+RECORD_KEY_FIELDS: Final[Key[tuple[str, ...]]] = Key(
     "hoodie.datasource.write.recordkey.field", _names, _NONE, ("hoodie.table.recordkey.fields",)
 )
-PARTITION_FIELDS: Final = Key(
+PARTITION_FIELDS: Final[Key[tuple[str, ...]]] = Key(
     "hoodie.datasource.write.partitionpath.field", _names, _NONE, ("hoodie.table.partition.fields",)
 )
-ORDERING_FIELDS: Final = Key(
+ORDERING_FIELDS: Final[Key[tuple[str, ...]]] = Key(
     "hoodie.table.ordering.fields",
     _names,
     _NONE,
@@ -221,9 +217,9 @@ INSERT_AUTO_SPLIT: Final = Key("hoodie.copyonwrite.insert.auto.split", _flag, Tr
 RECORD_SIZE_ESTIMATE: Final = Key("hoodie.copyonwrite.record.size.estimate", _whole(1), 1024)
 RECORD_SIZE_THRESHOLD: Final = Key("hoodie.record.size.estimation.threshold", _number, 1.0)
 ALLOW_EMPTY_COMMIT: Final = Key("hoodie.allow.empty.commit", _flag, True)
-METADATA_ENABLED: Final = Key("hoodie.metadata.enable", _flag, None)
+METADATA_ENABLED: Final[Key[bool | None]] = Key("hoodie.metadata.enable", _flag, None)
 """None = as the table is; False = the metadata table may be dropped."""
-NEW_COMPLEX_KEY_ENCODING: Final = Key("hoodie.write.complex.keygen.new.encoding", _flag, None)
+NEW_COMPLEX_KEY_ENCODING: Final[Key[bool | None]] = Key("hoodie.write.complex.keygen.new.encoding", _flag, None)
 BULK_INSERT_PARALLELISM: Final = Key("hoodie.bulkinsert.shuffle.parallelism", _whole(0), 0)
 UPSERT_PARALLELISM: Final = Key("hoodie.upsert.shuffle.parallelism", _whole(0), 0)
 

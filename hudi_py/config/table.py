@@ -138,7 +138,9 @@ def _table_type(properties: Mapping[str, str], source: str) -> TableType:
     try:
         return TableType(raw)
     except ValueError as error:
-        raise CorruptMetadata(f"{source}: hoodie.table.type={raw!r} is neither COPY_ON_WRITE nor MERGE_ON_READ") from error
+        raise CorruptMetadata(
+            f"{source}: hoodie.table.type={raw!r} is neither COPY_ON_WRITE nor MERGE_ON_READ"
+        ) from error
 
 
 def _folder(properties: Mapping[str, str], key: str, default: str, source: str) -> str:

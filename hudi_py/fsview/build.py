@@ -161,9 +161,7 @@ def _slices(context: ViewContext, key: GroupKey, group: _Group) -> list[FileSlic
     pending = context.pending_compactions.get(key)
     compaction = pending.instant_time if pending is not None and not pending.is_log_compaction else None
     if not group.logs and compaction is None:
-        return [
-            FileSlice(key[0], key[1], time, group.bases[time]) for time in sorted(group.bases, reverse=True)
-        ]
+        return [FileSlice(key[0], key[1], time, group.bases[time]) for time in sorted(group.bases, reverse=True)]
     times = set(group.bases)
     if compaction is not None:
         times.add(compaction)

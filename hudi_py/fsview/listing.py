@@ -16,9 +16,7 @@ from hudi_py.storage.base import Entry, Storage
 _METAFILES = frozenset(PARTITION_METAFILE + suffix for suffix in ("", ".parquet", ".orc"))
 
 
-def walk_partitions(
-    storage: Storage, *, details: bool = False, threads: int = 1
-) -> Iterator[tuple[str, list[Entry]]]:
+def walk_partitions(storage: Storage, *, details: bool = False, threads: int = 1) -> Iterator[tuple[str, list[Entry]]]:
     """
     Yield every partition with the files directly in it; each folder is listed once.
 

@@ -111,7 +111,9 @@ def instant(common: Common, table: str, instant: str, state: str | None) -> None
     time = opened.resolve_time(instant)
     found = [i for i in _selected(opened.timeline.all_states, None, state) if i.requested_time == time]
     if not found:
-        raise ConfigError(f"{table} has no instant {time}" + (f" in state {state}" if state else "") + "; see hudi-py timeline")
+        raise ConfigError(
+            f"{table} has no instant {time}" + (f" in state {state}" if state else "") + "; see hudi-py timeline"
+        )
     chosen = max(found, key=lambda i: (i.state, i.action.value != "savepoint"))
     document = {**instant_entry(chosen), "content": opened.decoded(chosen)}
     if common.as_json:

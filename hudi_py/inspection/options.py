@@ -66,7 +66,9 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     """Add the shared options to a command and turn errors into one or two lines and an exit code."""
 
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-    @click.option("--storage-option", "storage_option", multiple=True, metavar="KEY=VALUE", help="For the storage library.")
+    @click.option(
+        "--storage-option", "storage_option", multiple=True, metavar="KEY=VALUE", help="For the storage library."
+    )
     @click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A Hudi setting, old or new spelling.")
     @click.option("--conf-file", type=click.Path(), help="Hudi settings, properties file.")
     @click.option("--now", metavar="TIME", help="Replaces the clock for planning.")

@@ -87,8 +87,7 @@ def _write(path: str, batches: Iterator[pa.RecordBatch]) -> int:
     if path.endswith(".jsonl"):
         with open(path, "w", encoding="utf-8") as file:
             for batch in batches:
-                for row in plain_rows(batch):
-                    file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in plain_rows(batch))
                 count += batch.num_rows
         return count
     openers: dict[str, Any] = {"parquet": pq.ParquetWriter, "csv": pyarrow.csv.CSVWriter}

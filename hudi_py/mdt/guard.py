@@ -45,9 +45,9 @@ class MetadataTableGuard:
         partitions = ", ".join((*config.metadata_partitions, *config.metadata_partitions_inflight))
         if self.settings[keys.METADATA_ENABLED] is not False:
             raise RefusedError(
-                f"{self.storage.root} has a metadata table ({partitions}), which hudi_py does not maintain yet; nothing "
-                "was changed. With hoodie.metadata.enable=false it is dropped first (Apache Hudi's next writer builds "
-                "it again, indexes included)"
+                f"{self.storage.root} has a metadata table ({partitions}), which hudi_py does not maintain yet; "
+                "nothing was changed. With hoodie.metadata.enable=false it is dropped first (Apache Hudi's next writer "
+                "builds it again, indexes included)"
             )
         update_properties(self.storage, {_PARTITIONS: None, _PARTITIONS_INFLIGHT: None}, self.clock)
         self.storage.delete_folder(_FOLDER)

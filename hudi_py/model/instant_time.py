@@ -77,6 +77,7 @@ def resolve_time(text: str, *, now: datetime, zone: tzinfo) -> str:
         moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError as error:
         raise ConfigError(
-            f"{text!r} is not a time; give an instant (20261121063000000), ISO 8601 (2026-11-21T06:30) or a duration (36h)"
+            f"{text!r} is not a time; give an instant (20261121063000000), ISO 8601 (2026-11-21T06:30) or a duration "
+            "(36h)"
         ) from error
     return format_instant_time((moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(zone))

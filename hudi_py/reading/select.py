@@ -54,8 +54,8 @@ def check_as_of(timeline: Timeline, as_of: str, *, earliest_retained: str, pendi
     pending = [i for i in timeline.commits.pending() if i.requested_time not in pending_clusterings]
     if pending and as_of >= pending[0].requested_time:
         raise RefusedError(
-            f"the table cannot be read as of {as_of}: {pending[0]} may still change the answer; read an earlier instant, "
-            "or roll it back if its writer is dead"
+            f"the table cannot be read as of {as_of}: {pending[0]} may still change the answer; read an earlier "
+            "instant, or roll it back if its writer is dead"
         )
 
 

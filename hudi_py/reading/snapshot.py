@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Iterator, Sequence
-from datetime import date, datetime, timedelta, time as time_of_day, timezone
+from datetime import date, datetime, timedelta, timezone
+from datetime import time as time_of_day
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
@@ -65,7 +66,10 @@ def _columns(names: Sequence[str], wanted: Sequence[str] | None, with_meta: bool
     missing = [name for name in wanted if name not in names]
     if missing:
         raise ConfigError(f"{path} has no column {', '.join(missing)}; it has {', '.join(names)}")
-    return [*(META_COLUMNS if with_meta else ()), *(name for name in wanted if name not in META_COLUMNS or not with_meta)]
+    return [
+        *(META_COLUMNS if with_meta else ()),
+        *(name for name in wanted if name not in META_COLUMNS or not with_meta),
+    ]
 
 
 def plain_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:

@@ -161,16 +161,17 @@ class WriteClient:
     def _check_settings(self, table: Table) -> None:
         """What defines a table cannot be changed by a write."""
         config = table.config
-        for key, actual in (
+        defining: tuple[tuple[keys.Key[Any], Any], ...] = (
             (keys.RECORD_KEY_FIELDS, config.record_key_fields),
             (keys.PARTITION_FIELDS, config.partition_fields),
             (keys.TABLE_NAME, config.name),
-        ):
+        )
+        for key, actual in defining:
             if key in self._settings and self._settings[key] != actual:
                 shown = actual if isinstance(actual, str) else ",".join(actual)
                 raise ConfigError(
-                    f"{key.name}={self._settings.raw(key)}, but the table at {self._storage.root} has {shown!r}; leave the "
-                    "setting out or write to another table"
+                    f"{key.name}={self._settings.raw(key)}, but the table at {self._storage.root} has {shown!r}; "
+                    "leave the setting out or write to another table"
                 )
 
     def _create(self) -> Table:
@@ -290,9 +291,13 @@ def _is_complex(properties: Mapping[str, str]) -> bool:
 
 
 def _check_columns(incoming: pa.Schema, generator: KeyGenerator) -> None:
-    missing = [name for name in (*generator.record_key_fields, *generator.partition_fields) if name not in incoming.names]
+    missing = [
+        name for name in (*generator.record_key_fields, *generator.partition_fields) if name not in incoming.names
+    ]
     if missing:
-        raise ConfigError(f"the rows have no column {', '.join(missing)}, which the table's keys or partitions are made of")
+        raise ConfigError(
+            f"the rows have no column {', '.join(missing)}, which the table's keys or partitions are made of"
+        )
 
 
 def _base_file_options(settings: Settings) -> BaseFileOptions:
@@ -306,4 +311,3 @@ def _base_file_options(settings: Settings) -> BaseFileOptions:
         ),
         max_file_bytes=settings[keys.PARQUET_MAX_FILE_SIZE],
     )
-

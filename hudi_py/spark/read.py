@@ -50,4 +50,6 @@ def read(
         return spark.createDataFrame([], schema)
     root = table.storage.root
     base = root if "://" in root else f"file://{root}"
-    return spark.read.schema(schema).parquet(*(f"{base}/{join_path(partition, file.name)}" for partition, file in files))
+    return spark.read.schema(schema).parquet(
+        *(f"{base}/{join_path(partition, file.name)}" for partition, file in files)
+    )

@@ -23,7 +23,7 @@ from hudi_py.write.tasks import TaskIdentity, WriteJob, run_task
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-_RESULT: Final = pa.schema([("succeeded", pa.bool_()), ("value", pa.binary())])
+_RESULT: Final = pa.schema([pa.field("succeeded", pa.bool_()), pa.field("value", pa.binary())])
 _RESULT_DDL: Final = "succeeded boolean, value binary"
 
 

@@ -64,11 +64,11 @@ def _remote(location: str, scheme: str, options: Mapping[str, str] | None) -> St
 
     storage = RemoteStorage(location, options)
     try:
-        import fsspec  # type: ignore[import-untyped]
+        import fsspec
 
         fsspec.get_filesystem_class(scheme)
     except ImportError as error:
-        wanted = " ".join(["fsspec", package]).strip()
+        wanted = f"fsspec {package}".strip()
         raise ConfigError(f"{scheme}:// storage needs packages that are missing: pip install {wanted}") from error
     except ValueError as error:
         raise ConfigError(

@@ -148,7 +148,7 @@ class LocalStorage:
             raw = self._with_parents(full, start)
         except OSError as error:
             raise self._failure("open_write", path, error) from error
-        return cast(BinaryIO, _DataFile(raw, self, path))
+        return cast("BinaryIO", _DataFile(raw, self, path))
 
     # ------------------------------------------------------------------ deleting
 

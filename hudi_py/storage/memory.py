@@ -143,7 +143,7 @@ class MemoryStorage:
 
     def open_write(self, path: str) -> BinaryIO:
         self.replace(path, b"")
-        return cast(BinaryIO, _DataFile(self, path))
+        return cast("BinaryIO", _DataFile(self, path))
 
     def delete(self, path: str) -> bool:
         check_below_root(path)

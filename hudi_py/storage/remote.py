@@ -123,7 +123,7 @@ class RemoteStorage:
         if size is None:
             raise NotFound(f"{self._url}/{path}: no such object")
         reader = RangeReader(functools.partial(self._fetch, path), size, f"{self._url}/{path}")
-        return cast(BinaryIO, io.BufferedReader(reader, _READ_BUFFER_BYTES))
+        return cast("BinaryIO", io.BufferedReader(reader, _READ_BUFFER_BYTES))
 
     # ------------------------------------------------------------------ writing
 
@@ -139,7 +139,7 @@ class RemoteStorage:
     def open_write(self, path: str) -> BinaryIO:
         check_below_root(path)
         target = self._call("open_write", path, lambda backend: backend.open_write(path))
-        return cast(BinaryIO, Upload(target, functools.partial(self._upload_failure, path)))
+        return cast("BinaryIO", Upload(target, functools.partial(self._upload_failure, path)))
 
     # ------------------------------------------------------------------ deleting
 
@@ -200,6 +200,7 @@ class RemoteStorage:
         Equal content would not tell: two writers may well create the same empty file. So each call marks its object.
         """
         creator, is_doubtful = str(uuid4()), False
+        fault, cause = Fault(Meaning.NOT_DONE, "not tried"), Exception()
         for attempt in range(self._retry.attempts_max):
             if attempt:
                 self._retry.wait(attempt - 1)
@@ -320,7 +321,7 @@ def _client(protocol: str, options: Mapping[str, str], url: str = "") -> Any:
 
     Never through fsspec's own cache of instances: it would hand out one that caches listings.
     """
-    import fsspec  # type: ignore[import-untyped]
+    import fsspec
 
     kind = fsspec.get_filesystem_class(protocol)
     from_url = {} if protocol == "s3" else kind._get_kwargs_from_urls(url)

@@ -129,7 +129,7 @@ class S3Backend:
         return bool(answer.get("IsTruncated"))
 
     def _delete_keys(self, keys: Sequence[str]) -> dict[str, StorageFailure]:
-        """Delete and return what failed. (s3fs's own bulk deletion drops that part of the answer.)"""
+        """Delete and return what failed; s3fs's own bulk deletion drops that part of the answer."""
         request = {"Objects": [{"Key": key} for key in keys], "Quiet": True}
         failures = {}
         for found in self._call("delete_objects", Delete=request).get("Errors", []):

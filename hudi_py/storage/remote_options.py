@@ -73,7 +73,7 @@ def nested_options(options: Mapping[str, str]) -> dict[str, Any]:
             target = target.setdefault(parent, {})
             if not isinstance(target, dict):
                 raise ConfigError(f"storage option {name}: {parent} is given as a value too")
-        target[last] = _BOOLEANS.get(value.lower(), value) if isinstance(value, str) else value
+        target[last] = _BOOLEANS.get(value.lower(), value)
     return result
 
 

@@ -123,9 +123,7 @@ class Timeline:
     def view(self) -> Timeline:
         """``TL.view``: what file listings are judged by: completed writes and pending (log) compactions."""
         pending = (Action.COMPACTION, Action.LOG_COMPACTION)
-        return Timeline(
-            tuple(i for i in self.writes if i.state is State.COMPLETED or i.action in pending)
-        )
+        return Timeline(tuple(i for i in self.writes if i.state is State.COMPLETED or i.action in pending))
 
     def table_commits(self, table_type: TableType) -> Timeline:
         """``TL.table``: the commits timeline of the table's type."""

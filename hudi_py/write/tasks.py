@@ -131,10 +131,10 @@ def _pieces(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]
 
 def _runs(paths: Array) -> Iterator[tuple[int, int, str]]:
     """Start, stop and value of each run of equal values."""
-    codes = pa.array(paths).dictionary_encode()
+    codes: Any = paths.dictionary_encode()
     values = codes.indices.to_numpy(zero_copy_only=False)
     edges = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), len(values)]
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+    for start, stop in itertools.pairwise(edges):
         yield start, stop, codes.dictionary[values[start]].as_py()
 
 
@@ -227,12 +227,11 @@ class _PartitionWrite:
         taking = [position for position, bucket in enumerate(buckets) if bucket.num_inserts]
         if len(taking) <= 1:
             return np.full(len(inserts), taking[0] if taking else -1, dtype=np.int64)
-        keys = self.changes.keys.take(pa.array(inserts)).to_pylist()
-        digests = [int.from_bytes(hashlib.md5(key.encode(), usedforsecurity=False).digest()[:8], "big") for key in keys]
+        digests = [_hash(key) for key in self._part(inserts).keys.to_pylist()]
         return spread_inserts(np.array(digests, dtype=np.uint64), buckets)
 
     def _part(self, positions: npt.NDArray[np.int64]) -> Changes:
-        chosen: Any = pa.array(positions)
+        chosen: Any = pa.array(positions, pa.int64())
         deletes = self.changes.deletes
         return Changes(
             self.changes.rows.take(chosen),
@@ -273,6 +272,11 @@ class _PartitionWrite:
         return _write_new(self.job, self.path, [(part.rows, part.keys)], self.task, has_metafile=self.has_metafile)
 
 
+def _hash(key: str) -> int:
+    """64 well-mixed bits of a record key."""
+    return int.from_bytes(hashlib.md5(key.encode(), usedforsecurity=False).digest()[:8], "big")
+
+
 def _write_new(
     job: WriteJob,
     partition_path: str,
@@ -303,9 +307,7 @@ def _write_new(
 
 def _create_metafile(job: WriteJob, partition_path: str) -> None:
     """Without its metafile a partition does not exist for readers that list folders; it goes before the data."""
-    text = format_partition_metadata(
-        partition_path, instant_time=job.instant_time, written_at=SystemClock().now()
-    )
+    text = format_partition_metadata(partition_path, instant_time=job.instant_time, written_at=SystemClock().now())
     try:
         job.storage.create_new(join_path(partition_path, PARTITION_METAFILE), text)
     except AlreadyExists:

@@ -86,7 +86,9 @@ class WriteTransaction:
         markers = read_markers(store.storage, self.instant_time) or frozenset()
         leftovers = [marker.path for marker in markers if marker.path not in written]
         failed = {
-            path: each for path, each in store.storage.delete_many(leftovers).items() if isinstance(each, StorageFailure)
+            path: each
+            for path, each in store.storage.delete_many(leftovers).items()
+            if isinstance(each, StorageFailure)
         }
         if failed:  # it would become visible with the commit
             path, why = next(iter(failed.items()))

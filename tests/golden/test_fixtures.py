@@ -7,7 +7,6 @@ Every expected value was computed by real Hudi (``tests/fixtures/README.md``); n
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import timezone
 from pathlib import Path
 from typing import Any
@@ -45,8 +44,8 @@ def comparable(plan: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module", params=fixture_names())
-def fixture(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    yield request.param, unpack(request.param, tmp_path_factory.mktemp("fixture"))
+def fixture(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    return request.param, unpack(request.param, tmp_path_factory.mktemp("fixture"))
 
 
 @pytest.fixture(autouse=True)
@@ -154,3 +153,17 @@ def test_rollback_of_a_failed_write_removes_exactly_its_files(name: str, tmp_pat
     assert sorted(data_files(path)) == after["remaining_files"]
     assert sorted(before - set(data_files(path))) == after["deleted_files"]
     assert not table.refresh().timeline.commits.pending()
+
+
+def test_archived_timeline_equals_hudis(fixture: tuple[str, Path]) -> None:
+    """Log files of layout 1 and the Parquet history of layout 2 (format/timeline 5.2, 5.3)."""
+    name, path = fixture
+    ours = [instant_entry(instant) for instant in Table(LocalStorage(path)).archived_timeline()]
+    key = lambda each: (each["requested_time"], each["action"], each["state"])
+    assert sorted(ours, key=key) == sorted(expected(name)["expected"]["timeline"]["archived"], key=key)
+
+
+def test_archived_timeline_ascends(fixture: tuple[str, Path]) -> None:
+    """Oldest first, as the contract says."""
+    times = [instant.requested_time for instant in Table(LocalStorage(fixture[1])).archived_timeline()]
+    assert sorted(times) == times

@@ -114,8 +114,8 @@ def _delete(
     if failed:
         path, why = failed[0]
         raise StorageError(
-            f"{len(failed)} of {len(everything)} files could not be deleted, the first is {storage.root}/{path}: {why}; "
-            "the clean stays inflight, correct the access and run clean again"
+            f"{len(failed)} of {len(everything)} files could not be deleted, the first is {storage.root}/{path}: "
+            f"{why}; the clean stays inflight, correct the access and run clean again"
         )
     return results
 
@@ -168,7 +168,9 @@ def _metadata(
             partition_path=partition,
             policy=config.policy.value,
             delete_path_patterns=short,
-            success_delete_files=tuple(n for n, p in zip(short, names, strict=True) if p not in gone) if gone else short,
+            success_delete_files=tuple(n for n, p in zip(short, names, strict=True) if p not in gone)
+            if gone
+            else short,
             failed_delete_files=failed,
             is_partition_deleted=partition in plan.partitions_to_delete,
         )

@@ -80,9 +80,7 @@ class Protection:
         )
 
 
-def earliest_to_retain(
-    timeline: Timeline, config: CleanConfig, *, now: datetime, zone: tzinfo
-) -> Instant | None:
+def earliest_to_retain(timeline: Timeline, config: CleanConfig, *, now: datetime, zone: tzinfo) -> Instant | None:
     """
     The earliest instant whose files must all be kept, or None when the policy has none (rules A-16 to A-22).
 
@@ -145,7 +143,9 @@ def judge_partition(
     verdicts: list[Verdict] = []
     for group in partition.groups:
         if not active:
-            verdicts += [Verdict(s, True, Reason.LATEST if s is group.slices[0] else Reason.NO_WINDOW) for s in group.slices]
+            verdicts += [
+                Verdict(s, True, Reason.LATEST if s is group.slices[0] else Reason.NO_WINDOW) for s in group.slices
+            ]
         elif by_versions:
             verdicts += _judge_versions(group, config.file_versions_retained, protection)
         else:

@@ -121,8 +121,8 @@ class RollbackService:
             foreign = [m for m in markers if not belongs_to(m.file_name, failed.requested_time)]
             if foreign:
                 raise CorruptMetadata(
-                    f"{store.storage.root}: a marker of {failed} names {foreign[0].path}, which is not a base file of that "
-                    "write; nothing was deleted"
+                    f"{store.storage.root}: a marker of {failed} names {foreign[0].path}, which is not a base file "
+                    "of that write; nothing was deleted"
                 )
             return {(marker.partition_path, marker.file_name) for marker in markers}
         return {
@@ -179,8 +179,8 @@ class RollbackService:
             if failed:
                 path, why = failed[0]
                 raise StorageError(
-                    f"rollback of {failed_time}: {storage.root}/{path} could not be deleted: {why.message}; the rollback "
-                    "stays inflight, correct the access and try again",
+                    f"rollback of {failed_time}: {storage.root}/{path} could not be deleted: {why.message}; the "
+                    "rollback stays inflight, correct the access and try again",
                     why.retryable,
                 )
             result[partition] = RollbackPartitionMetadata(
@@ -194,5 +194,7 @@ class RollbackService:
         names = [path.rpartition("/")[2] for path in request.files_to_be_deleted]
         strange = [name for name in names if not belongs_to(name, failed_time)]
         if strange:
-            raise RefusedError(f"the rollback plan of {failed_time} names {strange[0]}, not a file of it; nothing was deleted")
+            raise RefusedError(
+                f"the rollback plan of {failed_time} names {strange[0]}, not a file of it; nothing was deleted"
+            )
         return [join_path(request.partition_path, name) for name in names]

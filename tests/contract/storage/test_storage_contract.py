@@ -83,7 +83,7 @@ def test_second_create_is_refused_and_changes_nothing(storage):
 
 
 def test_replace_creates_and_replaces(storage):
-    """replace works with and without a former object, longer or shorter."""
+    """Replace works with and without a former object, longer or shorter."""
     for data in (b"one", b"", b"longer than before"):
         storage.replace("x/y", data)
         assert storage.read("x/y") == data

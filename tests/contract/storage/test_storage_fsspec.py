@@ -53,7 +53,7 @@ def test_the_other_verbs_work(storage):
 
 
 def test_folder_with_a_pattern_for_a_name_takes_no_others_along(storage):
-    """fsspec's recursive removal would expand it."""
+    """Fsspec's recursive removal would expand it."""
     for path in ("a*/x/y", "ab/x", "a"):
         storage.replace(path, b"")
     for _ in range(2):

@@ -318,7 +318,7 @@ def test_missing_permission_says_what_to_do(foreign_folder):
 
 
 def test_folder_is_not_deleted_as_a_file(storage):
-    """delete refuses, delete_many reports, neither recurses."""
+    """Delete refuses, delete_many reports, neither recurses."""
     storage.create_new("folder/file", b"x")
     with pytest.raises(StorageError, match="is a folder"):
         storage.delete("folder")
@@ -392,7 +392,7 @@ def test_listing_without_details_does_not_ask_for_each_file(storage, monkeypatch
             self.name, self.is_dir = item.name, item.is_dir
 
     class Listing(list):
-        def __enter__(self) -> Listing:
+        def __enter__(self):
             return self
 
         def __exit__(self, *arguments: object) -> None: ...

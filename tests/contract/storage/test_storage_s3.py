@@ -7,7 +7,7 @@ import pickle
 import warnings
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, ClassVar
 from uuid import uuid4
 
 import pytest
@@ -56,7 +56,7 @@ def interfere(monkeypatch: pytest.MonkeyPatch):
     original = S3Backend._call
 
     class Control:
-        counts: Counter[str] = Counter()
+        counts: ClassVar[Counter[str]] = Counter()
         rule: Any = staticmethod(lambda method, number: None)
 
     control = Control()
@@ -318,7 +318,7 @@ def test_big_upload_goes_in_parts_and_an_aborted_one_leaves_none(storage, url):
 
 
 def test_dropped_upload_is_not_published(storage):
-    """fsspec's own file would write what it has when it is collected."""
+    """Fsspec's own file would write what it has when it is collected."""
     stream = storage.open_write("torn")
     stream.write(b"half")
     del stream

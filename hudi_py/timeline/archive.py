@@ -1,0 +1,76 @@
+"""
+Reading the archived timeline: log files in layout 1, the Parquet history in layout 2.
+
+Source: format/timeline 5.2 and 5.3; Hudi ``ArchivedTimelineV1``, ``ArchivedTimelineLoaderV2``.
+"""
+
+from __future__ import annotations
+
+from hudi_py.config.table import TableConfig
+from hudi_py.errors import CorruptMetadata, NotFound
+from hudi_py.formats.archive_log import archive_file_number, decode_archive_log, latest_entries
+from hudi_py.formats.lsm_history import (
+    HistoryFile,
+    decode_manifest,
+    decode_version,
+    manifest_number,
+    read_history,
+)
+from hudi_py.model.instant import COMPARABLE_ACTION, Action, Instant, State
+from hudi_py.storage.base import Storage
+from hudi_py.timeline.timeline import Timeline
+
+
+def load_archived(storage: Storage, config: TableConfig) -> Timeline:
+    """
+    The archived timeline, ascending; layout 1 keeps an entry per state, layout 2 one per instant.
+
+    Raises:
+        CorruptMetadata: A file of the archive is damaged.
+    """
+    folder = config.history_folder
+    names = [entry.name for entry in storage.list(folder) if not entry.is_folder]
+    instants = _from_logs(storage, folder, names) if config.layout_version == 1 else _from_history(storage, folder, names)
+    return Timeline(tuple(sorted(instants, key=_order)))
+
+
+def _order(instant: Instant) -> tuple[str, str, int]:
+    return (instant.requested_time, COMPARABLE_ACTION[instant.action].value, instant.state)
+
+
+def _from_logs(storage: Storage, folder: str, names: list[str]) -> list[Instant]:
+    numbered = sorted(((number, name) for name in names if (number := archive_file_number(name)) is not None), reverse=True)
+    files = (decode_archive_log(storage.read(f"{folder}/{name}"), f"{storage.root}/{folder}/{name}") for _, name in numbered)
+    return [Instant(e.requested_time, _action(e.action, folder), State[e.state]) for e in latest_entries(files)]
+
+
+def _from_history(storage: Storage, folder: str, names: list[str]) -> list[Instant]:
+    rows: dict[tuple[str, str], Instant] = {}
+    for file in _snapshot(storage, folder, names):
+        source = f"{storage.root}/{folder}/{file.name}"
+        with storage.open_read(f"{folder}/{file.name}") as stream:
+            for row in read_history(stream, source):
+                key = (row.requested_time, row.action)
+                action = _action(row.action, source)
+                rows.setdefault(key, Instant(row.requested_time, action, State.COMPLETED, row.completion_time))
+    return list(rows.values())
+
+
+def _snapshot(storage: Storage, folder: str, names: list[str]) -> tuple[HistoryFile, ...]:
+    """Files of the newest snapshot: the one ``_version_`` names, or the largest where that is missing or damaged."""
+    known = sorted(number for name in names if (number := manifest_number(name)) is not None)
+    if not known:
+        return ()
+    try:
+        newest = decode_version(storage.read(f"{folder}/_version_"), f"{storage.root}/{folder}/_version_")
+    except (NotFound, CorruptMetadata):
+        newest = known[-1]
+    path = f"{folder}/manifest_{newest}"
+    return decode_manifest(storage.read(path), f"{storage.root}/{path}")
+
+
+def _action(word: str, source: str) -> Action:
+    try:
+        return Action(word)
+    except ValueError as error:
+        raise CorruptMetadata(f"{source}: there is no action {word!r}; the archive is newer than hudi_py") from error
