@@ -11,17 +11,15 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from real_hudi.bundle import TABLE_VERSION, Unavailable, find_bundle
+from real_hudi.bundle import TABLE_VERSION, find_bundle
 
 _TOOLS = Path(__file__).resolve().parent.parent
 _START_SECONDS_MAX = 120
 _LOG_LINES = 15
-
-Rows = "str | Path | Sequence[Mapping[str, Any]] | Any"
 
 
 class RealHudiError(Exception):
@@ -134,6 +132,11 @@ class RealHudi:
         self._call("archive", table=_path(table), options=_texts(options))
 
     @property
+    def is_running(self) -> bool:
+        """Whether the process has been started."""
+        return self._process is not None
+
+    @property
     def has_clock(self) -> bool:
         """Whether `set_clock` works here; starts the process."""
         self._started()
@@ -202,7 +205,8 @@ class RealHudi:
         try:
             line = self._answers.get(timeout=seconds_max)
         except queue.Empty:
-            error = RealHudiError("Timeout", f"Hudi {self.version} gave no answer within {seconds_max} s; {self._tail()}")
+            message = f"Hudi {self.version} gave no answer within {seconds_max} s; {self._tail()}"
+            error = RealHudiError("Timeout", message)
             if self._process is not None:
                 self._process.kill()
             self.close()
@@ -264,6 +268,3 @@ def _texts(options: Mapping[str, object] | None) -> dict[str, str]:
     return {
         key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in (options or {}).items()
     }
-
-
-__all__ = ["RealHudi", "RealHudiError", "Unavailable", "parquet_of"]

@@ -63,7 +63,7 @@ def _describe(error: Exception) -> dict[str, str]:
     cause = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     if cause is None:
         return {"type": type(error).__name__, "message": str(error)[:MESSAGE_CHARACTERS_MAX]}
-    texts = []
+    texts: list[str] = []
     while cause is not None and len(texts) < 6:
         texts.append(cause.toString().split("\n")[0])
         cause = cause.getCause()
