@@ -16,9 +16,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
-from real_hudi import VERSIONS, RealHudi, Unavailable  # noqa: E402
-
-from interop_ours import Ours  # noqa: E402  isort: skip
+from interop_ours import Ours
+from real_hudi import VERSIONS, RealHudi, Unavailable
 
 CHOSEN = tuple(filter(None, os.environ.get("HUDI_INTEROP_VERSIONS", ",".join(VERSIONS)).split(",")))
 

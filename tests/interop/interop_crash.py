@@ -58,10 +58,10 @@ def kill_between_inflight_and_completion(table: Path, rows: Path, settings: dict
 
 def _kill_session(leader: int) -> None:
     """Kill the writer, its JVM and its Python workers (which form process groups of their own)."""
-    for entry in os.listdir("/proc"):
+    for pid in (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()):
         try:
-            if entry.isdigit() and os.getsid(int(entry)) == leader:
-                os.kill(int(entry), signal.SIGKILL)
+            if os.getsid(pid) == leader:
+                os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             continue
 

@@ -37,6 +37,8 @@ class History:
         self._version = 0
         self._savepoints: list[str] = []
         self._write("upsert", range(9))
+        for share in (1.0, 0.4, 0.4):  # so that there is something to clean from the first step on
+            self._write("upsert", self._some(share))
 
     def step(self) -> None:
         """One random operation."""

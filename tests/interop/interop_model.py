@@ -194,7 +194,9 @@ DEEP = Variant(
     ("tenant", "id"),
     ("place", "day"),
     # the partition fields stand last, because 0.15.0 moves them there when it reads
-    pa.schema([("tenant", pa.int32()), ("id", pa.string()), *TYPED_FIELDS, ("place", pa.string()), ("day", pa.date32())]),
+    pa.schema(
+        [("tenant", pa.int32()), ("id", pa.string()), *TYPED_FIELDS, ("place", pa.string()), ("day", pa.date32())]
+    ),
     {
         "hoodie.datasource.write.hive_style_partitioning": "true",
         "hoodie.datasource.write.partitionpath.urlencode": "true",

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import hudi_py
 import pyarrow as pa
 import pyarrow.parquet as pq
 from real_hudi import canonical_rows
 
-SETTLED = {"hoodie.clean.automatic": False}
+import hudi_py
 
 
 class Ours:
@@ -64,12 +63,13 @@ class Ours:
 
 def hudi_py_json(*arguments: str) -> Any:
     """What ``python -m hudi_py ARGUMENTS --json`` prints; in this process, because a start costs as much as a plan."""
-    out = io.StringIO()
+    out, code = io.StringIO(), None
     with mock.patch.object(sys, "argv", ["hudi-py", *arguments, "--json"]), redirect_stdout(out):
         try:
             runpy.run_module("hudi_py", run_name="__main__")
         except SystemExit as end:
-            assert end.code in (0, None), f"hudi-py {' '.join(arguments)} ended with {end.code}: {out.getvalue()}"
+            code = end.code
+    assert code in (0, None), f"hudi-py {' '.join(arguments)} ended with {code}: {out.getvalue()}"
     return json.loads(out.getvalue())
 
 

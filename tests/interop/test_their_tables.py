@@ -58,8 +58,7 @@ def test_a_metadata_table_is_kept_right_or_the_write_refused(peer, their_table, 
     batch = PARTITIONED.batch(numbers(version, len(model), 4), version)
     try:
         we.write(batch)
-    except hudi_py.RefusedError as refused:
-        assert "hoodie.metadata.enable" in str(refused)
+    except hudi_py.RefusedError:
         assert before == sorted(path.name for path in table.rglob("*"))
         return
     model.upsert(batch)

@@ -53,7 +53,7 @@ def _answer(operations: Operations, allowed: tuple[str, ...], request: dict[str,
         if request["op"] not in allowed:
             raise ValueError(f"unknown operation {request['op']!r}")
         return {"id": request["id"], "ok": getattr(operations, request["op"])(**request["args"])}
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  (reported to the parent)
         traceback.print_exc()
         return {"id": request["id"], "error": _describe(error)}
 

@@ -68,9 +68,9 @@ class HudiJvm:
         self.version = version
         self.is_v1 = version.startswith("1.")
         self.spark = spark
-        self.jvm = spark._jvm
-        self._gateway = spark.sparkContext._gateway
-        self._java_context = spark.sparkContext._jsc
+        self.jvm = spark._jvm  # noqa: SLF001  (the only way to the JVM)
+        self._gateway = spark.sparkContext._gateway  # noqa: SLF001
+        self._java_context = spark.sparkContext._jsc  # noqa: SLF001
         self.engine = self.jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(self._java_context)
 
     @property
