@@ -164,6 +164,7 @@ class RealHudi:
         except (OSError, subprocess.TimeoutExpired):
             process.kill()
             process.wait()
+        atexit.unregister(self.close)
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _started(self) -> subprocess.Popen[str]:
@@ -255,8 +256,9 @@ def parquet_of(rows: Any, path: Path) -> str:
 
 def _pump(process: subprocess.Popen[str], answers: queue.Queue[str | None]) -> None:
     assert process.stdout is not None
-    for line in process.stdout:
-        answers.put(line)
+    with process.stdout as lines:
+        for line in lines:
+            answers.put(line)
     answers.put(None)
 
 
