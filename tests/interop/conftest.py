@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tools")]  # helpers of this folder, in every import mode of pytest
 
 from interop_ours import Ours
 from real_hudi import VERSIONS, RealHudi, Unavailable
