@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tools")]  # helpers of this folder, in every import mode of pytest
+# pytest's import mode decides whether the helpers of this folder would be found without this
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from interop_ours import Ours
 from real_hudi import VERSIONS, RealHudi, Unavailable
