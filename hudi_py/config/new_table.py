@@ -46,7 +46,7 @@ def new_table_properties(settings: Settings) -> dict[str, str]:
         "hoodie.table.type": "COPY_ON_WRITE",
         "hoodie.table.version": str(version),
         "hoodie.table.base.file.format": "PARQUET",
-        "hoodie.table.recordkey.fields": ",".join(settings[keys.RECORD_KEY_FIELDS]),
+        "hoodie.table.recordkey.fields": _comma(settings[keys.RECORD_KEY_FIELDS]),
         "hoodie.populate.meta.fields": "true",
         "hoodie.table.cdc.enabled": "false",
         "hoodie.table.timeline.timezone": settings[keys.TIMELINE_TIMEZONE],
@@ -57,7 +57,7 @@ def new_table_properties(settings: Settings) -> dict[str, str]:
         "hoodie.database.name": settings[keys.DATABASE_NAME],
     }
     if settings[keys.PARTITION_FIELDS]:
-        common["hoodie.table.partition.fields"] = ",".join(settings[keys.PARTITION_FIELDS])
+        common["hoodie.table.partition.fields"] = _comma(settings[keys.PARTITION_FIELDS])
     specific = _version_6(settings) if version == 6 else _version_8_or_9(settings, version)
     return {**common, **specific}
 
@@ -77,7 +77,7 @@ def _version_6(settings: Settings) -> dict[str, str]:
         or _KEY_GENERATOR_CLASS[_key_generator(settings)],
     }
     if settings[keys.ORDERING_FIELDS]:
-        properties["hoodie.table.precombine.field"] = ",".join(settings[keys.ORDERING_FIELDS])
+        properties["hoodie.table.precombine.field"] = _comma(settings[keys.ORDERING_FIELDS])
     return properties
 
 
@@ -118,6 +118,10 @@ def _key_generator(settings: Settings) -> str:
     if not partitions:
         return "NON_PARTITION"
     return "SIMPLE" if len(partitions) == 1 and len(settings[keys.RECORD_KEY_FIELDS]) == 1 else "COMPLEX"
+
+
+def _comma(names: tuple[str, ...]) -> str:
+    return ",".join(names)
 
 
 def _text(flag: bool) -> str:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from hudi_py.errors import HudiError
+from hudi_py.formats.arrow_types import Field
 from hudi_py.spark.engine import described, raise_first
 from hudi_py.write.base_file import FileWriteResult
 from hudi_py.write.tasks import TaskIdentity, WriteJob, run_task
@@ -23,7 +24,8 @@ from hudi_py.write.tasks import TaskIdentity, WriteJob, run_task
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-_RESULT: Final = pa.schema([pa.field("succeeded", pa.bool_()), pa.field("value", pa.binary())])
+_FIELDS: list[Field] = [pa.field("succeeded", pa.bool_()), pa.field("value", pa.binary())]
+_RESULT: Final = pa.schema(_FIELDS)
 _RESULT_DDL: Final = "succeeded boolean, value binary"
 
 

@@ -30,7 +30,9 @@ def load_archived(storage: Storage, config: TableConfig) -> Timeline:
     """
     folder = config.history_folder
     names = [entry.name for entry in storage.list(folder) if not entry.is_folder]
-    instants = _from_logs(storage, folder, names) if config.layout_version == 1 else _from_history(storage, folder, names)
+    instants = (
+        _from_logs(storage, folder, names) if config.layout_version == 1 else _from_history(storage, folder, names)
+    )
     return Timeline(tuple(sorted(instants, key=_order)))
 
 
@@ -39,8 +41,12 @@ def _order(instant: Instant) -> tuple[str, str, int]:
 
 
 def _from_logs(storage: Storage, folder: str, names: list[str]) -> list[Instant]:
-    numbered = sorted(((number, name) for name in names if (number := archive_file_number(name)) is not None), reverse=True)
-    files = (decode_archive_log(storage.read(f"{folder}/{name}"), f"{storage.root}/{folder}/{name}") for _, name in numbered)
+    numbered = sorted(
+        ((number, name) for name in names if (number := archive_file_number(name)) is not None), reverse=True
+    )
+    files = (
+        decode_archive_log(storage.read(f"{folder}/{name}"), f"{storage.root}/{folder}/{name}") for _, name in numbered
+    )
     return [Instant(e.requested_time, _action(e.action, folder), State[e.state]) for e in latest_entries(files)]
 
 

@@ -218,8 +218,8 @@ class _PartitionWrite:
             clustering = self.job.context.pending_clustering.get((self.path, file_id))
             if clustering is not None:
                 raise ConflictError(
-                    f"file group {file_id} in partition {self.path!r} is waiting for clustering {clustering}; run or roll "
-                    "back the clustering, then write again"
+                    f"file group {file_id} in partition {self.path!r} is waiting for clustering {clustering}; run or "
+                    "roll back the clustering, then write again"
                 )
 
     def _chosen(self, inserts: npt.NDArray[np.int64], buckets: tuple[Bucket, ...]) -> npt.NDArray[np.int64]:
@@ -227,7 +227,7 @@ class _PartitionWrite:
         taking = [position for position, bucket in enumerate(buckets) if bucket.num_inserts]
         if len(taking) <= 1:
             return np.full(len(inserts), taking[0] if taking else -1, dtype=np.int64)
-        digests = [_hash(key) for key in self._part(inserts).keys.to_pylist()]
+        digests = [_hash(str(key)) for key in self._part(inserts).keys.to_pylist()]
         return spread_inserts(np.array(digests, dtype=np.uint64), buckets)
 
     def _part(self, positions: npt.NDArray[np.int64]) -> Changes:

@@ -6,7 +6,6 @@ Listing, parsing and unlinking in plain Python, PyArrow for rows, one bare Spark
 replaced groups and no pending work, so it bounds from below.
 """
 
-# ruff: noqa: PTH103, PTH108, PTH112, PTH118, PTH123, PTH208
 # The limit must not pay for the comfort of pathlib.
 
 from __future__ import annotations
