@@ -13,9 +13,10 @@ LAYERS = (
     {"storage", "runtime"},
     {"timeline", "fsview", "txn", "engine"},
     {"services", "mdt"},
-    {"write", "read"},
+    {"write", "reading"},
+    {"table"},
     {"spark"},
-    {"__init__", "__main__", "table", "inspection", "server"},
+    {"__init__", "__main__", "inspection", "server"},
 )
 LEVEL = {component: level for level, components in enumerate(LAYERS) for component in components}
 SIBLINGS = {  # an import within one layer
@@ -24,12 +25,9 @@ SIBLINGS = {  # an import within one layer
     ("fsview", "timeline"),
     ("txn", "timeline"),
     ("services", "mdt"),
-    ("write", "read"),
-    ("__init__", "table"),
+    ("write", "reading"),
     ("__main__", "inspection"),
-    ("inspection", "table"),
     ("inspection", "server"),
-    ("server", "table"),
     ("server", "inspection"),
 }
 SERVICES = {  # an import between two services; None stands for all of them
