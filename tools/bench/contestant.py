@@ -96,30 +96,29 @@ def clean(
     path: str, mdt: bool = False, retained: int = 3, execute: bool = True, tuned: bool = False, incremental: bool = True
 ) -> dict[str, Any]:
     """``plan`` ends with ``.clean.requested`` on disk, ``exec`` with the completed instant; both open the table."""
-    del tuned  # there is nothing to tune: the defaults are meant for any machine
-    if not incremental and ARGUMENTS.variant == "local":
-        raise NotImplementedError("the mode is a setting of the write client")
+    settings = {"hoodie.clean.incremental.enabled": incremental, "hoodie.metadata.enable": mdt or None}
+    if tuned:  # parallelism is the one thing to tune, as for real Hudi
+        settings["hoodie.clean.parallelism"] = 10 * int(ARGUMENTS.cores)
     before = _base_files(path)
     with Meter(pids()) as planning:
-        instant = _schedule(path, mdt, retained, incremental)
+        instant = _cleaner(path, settings, retained).schedule()
     answer = {"plan": planning.dict(instant=None if instant is None else str(instant))}
     if execute and instant is not None:
         with Meter(pids()) as running:
-            _cleaner(path, mdt).run_pending_cleans()
+            _cleaner(path, settings, retained).execute_pending()
         answer["exec"] = running.dict(deleted=before - _base_files(path))
     return answer
 
 
-def _schedule(path: str, mdt: bool, retained: int, incremental: bool) -> Any:
-    if ARGUMENTS.variant == "local":
-        return _cleaner(path, mdt).schedule_clean(commits_retained=retained)
-    settings = {"hoodie.clean.commits.retained": retained, "hoodie.clean.incremental.enabled": incremental}
-    return client(path, mdt, **settings).schedule_clean()
+def _cleaner(path: str, settings: dict[str, Any], retained: int) -> Any:
+    """A freshly opened table's clean, with the engine of the measured variant."""
+    table = hudi_py.open_table(path, settings=settings)
+    engine = None
+    if ARGUMENTS.variant == "spark":
+        from hudi_py.spark.engine import SparkEngine
 
-
-def _cleaner(path: str, mdt: bool) -> Any:
-    """A fresh object of the measured variant; both know ``schedule_clean()`` and ``run_pending_cleans()``."""
-    return hudi_py.open_table(path) if ARGUMENTS.variant == "local" else client(path, mdt)
+        engine = SparkEngine(session())
+    return table.clean_service(table.clean_config(commits_retained=retained), engine=engine)
 
 
 def timeline(path: str, decode: bool = True) -> dict[str, Any]:
@@ -130,10 +129,9 @@ def timeline(path: str, decode: bool = True) -> dict[str, Any]:
         table = hudi_py.open_table(path)
         len(table.timeline)
     answer = {"load": loading.dict(n=count), "reload": again.dict()}
-    read_instant = getattr(table, "read_instant", None)  # the contract has it on the command line only
-    if decode and read_instant is not None:
+    if decode:
         with Meter() as decoding:
-            decoded = [read_instant(instant) for instant in table.timeline.completed()]
+            decoded = [table.decoded(instant) for instant in table.timeline.completed()]
         answer["decode"] = decoding.dict(n=len(decoded))
     return answer
 
