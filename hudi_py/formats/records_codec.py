@@ -200,7 +200,10 @@ def decode_cleaner_plan(data: bytes, source: str) -> records.CleanerPlan:
         infos = value["filePathsToBeDeletedPerPartition"] or {}
         if any(info["filePath"] is None for entries in infos.values() for info in entries):
             raise CorruptMetadata(f"{source}: the clean plan has a file without a path; nothing was deleted")
-        files = {partition: tuple(map(_CLEAN_FILE.decode, entries)) for partition, entries in infos.items()}
+        files = {  # spelled out: a plan may hold a hundred thousand of these
+            partition: tuple(records.CleanFileInfo(e["filePath"], bool(e["isBootstrapBaseFile"])) for e in entries)
+            for partition, entries in infos.items()
+        }
     earliest = value["earliestInstantToRetain"]
     return records.CleanerPlan(
         policy=value["policy"],
@@ -224,7 +227,11 @@ def encode_cleaner_plan(plan: records.CleanerPlan, sync: bytes) -> bytes:
         "policy": plan.policy,
         "filesToBeDeletedPerPartition": {p: [info.path for info in infos] for p, infos in files if is_named},
         "version": plan.version,
-        "filePathsToBeDeletedPerPartition": {p: list(map(_CLEAN_FILE.encode, i)) for p, i in files if not is_named},
+        "filePathsToBeDeletedPerPartition": {
+            partition: [{"filePath": info.path, "isBootstrapBaseFile": info.is_bootstrap} for info in infos]
+            for partition, infos in files
+            if not is_named
+        },
         "partitionsToBeDeleted": list(plan.partitions_to_delete),
         "extraMetadata": plan.extra_metadata,
     }

@@ -55,6 +55,7 @@ def relative_paths(record: CleanerPlan, root: str, source: str) -> Mapping[str, 
     result: dict[str, tuple[str, ...]] = {}
     bases: set[str] = set()
     for partition, files in record.files_to_delete.items():
+        folder = ""
         names = []
         for file in files:
             if file.is_bootstrap:
@@ -62,9 +63,12 @@ def relative_paths(record: CleanerPlan, root: str, source: str) -> Mapping[str, 
                     f"{source}: {file.path} is a bootstrap source file outside the table; "
                     "let Apache Hudi finish this clean"
                 )
-            if record.version > 1:
-                bases.add(_base(file.path, partition, source))
-            names.append(join_path(partition, file.name))
+            path = file.path
+            if record.version > 1 and not (folder and path.startswith(folder) and "/" not in path[len(folder) :]):
+                base = _base(path, partition, source)
+                bases.add(base)
+                folder = f"{base}/{partition}/" if partition else f"{base}/"
+            names.append(join_path(partition, path[len(folder) :]))
         result[partition] = tuple(names)
     if len({_plain(base) for base in bases} - {_plain(root)}) > 1:
         raise RefusedError(
