@@ -21,7 +21,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # works from a checkout, prefers an installed hudi_py
+ROOT = str(Path(__file__).resolve().parents[2])
+sys.path.append(ROOT)  # works from a checkout, prefers an installed hudi_py; so do the workers that Spark starts
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), ROOT)))
 
 try:
     from common import Meter, serve  # of a runner that brings its own
