@@ -2,14 +2,16 @@
 The storage protocol: every byte of a table passes through here.
 
 Paths are relative to the storage's root (the table's base path), ``/``-separated, without leading or trailing slash;
-``""`` is the root itself. A path that would leave the root is refused with `ConfigError` before any effect.
+``""`` is the root itself: it can be listed, but it is neither an object nor a folder that could be deleted. A path
+that would leave the root is refused with `ConfigError` before any effect.
 
 What each backend promises, and `tests/contract/storage` proves for each:
 
 ==================  ===============================================================================================
 verb                promise
 ==================  ===============================================================================================
-``list``            fresh; an absent folder is empty; order unspecified; never shows our own temporary names
+``list``            fresh; an absent folder is empty; order unspecified; never shows temporary files
+                    (``<name>.<uuid>``) nor checksum side files (``.<name>.crc``)
 ``read``            the whole content, or `NotFound`
 ``create_new``      the object appears complete or not at all; `AlreadyExists` if the name is taken; one winner
                     among racing writers; durable when it returns
@@ -20,16 +22,21 @@ verb                promise
 ``delete_folder``   recursive and idempotent
 ==================  ===============================================================================================
 
-Backends raise `StorageError` and nothing else for the outside world's faults, with ``retryable`` set where the same
-call may succeed later.
+Missing parent folders are created by the verbs that write. A path that names a folder is not an object: `read` raises
+`NotFound`, `size` is None. Backends raise `StorageError` for the outside world's faults, with ``retryable`` set where
+the same call may succeed later, and `OutcomeUnknown` when `create_new` or `replace` was sent and cannot be confirmed.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
-from typing import BinaryIO, NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple, Protocol, TypeAlias
 
 from hudi_py.errors import ConfigError
+
+READING_VERBS = frozenset({"list", "read", "size", "open_read"})
+MUTATING_VERBS = frozenset({"create_new", "replace", "open_write", "delete", "delete_many", "delete_folder"})
 
 
 class Entry(NamedTuple):
@@ -46,12 +53,16 @@ class Entry(NamedTuple):
     modified_ms: int | None = None
 
 
+Listing: TypeAlias = list[Entry]  # inside the classes `list` is a method
+
+
 class Capabilities(NamedTuple):
     """Facts about a backend that callers may rely on."""
 
-    atomic_create: bool  # create_new has one winner among racing processes
+    atomic_create: bool  # create_new has one winner among racing processes; otherwise it is refused
     atomic_replace: bool  # replace never shows a gap
     has_folders: bool  # empty folders exist and have to be removed
+    reports_missing: bool = True  # delete_many can tell False (was not there) from True; otherwise True = gone now
 
 
 class Storage(Protocol):
@@ -65,8 +76,8 @@ class Storage(Protocol):
     def root(self) -> str:
         """Absolute path or URL of the root, without trailing slash, as Hudi writes it into plans (no ``file:``)."""
 
-    def list(self, folder: str, *, details: bool = False) -> list[Entry]:
-        """Names directly inside *folder*; with *details* also size and modification time."""
+    def list(self, folder: str, *, details: bool = False) -> Listing:
+        """Names directly inside *folder*; with *details* also size and modification time of files."""
 
     def read(self, path: str) -> bytes:
         """Whole content. Raises `NotFound`."""
@@ -78,22 +89,31 @@ class Storage(Protocol):
         """Seekable stream, for Parquet. Raises `NotFound`."""
 
     def create_new(self, path: str, data: bytes) -> None:
-        """Create atomically and durably. Raises `AlreadyExists`."""
+        """Create atomically and durably. Raises `AlreadyExists`, and `OutcomeUnknown` when that cannot be known."""
 
     def replace(self, path: str, data: bytes) -> None:
-        """Create or replace atomically and durably."""
+        """Create or replace atomically and durably. Raises `OutcomeUnknown` when that cannot be known."""
 
     def open_write(self, path: str) -> BinaryIO:
-        """Stream a data file; it is complete and durable once closed. Leaving by an exception may leave a torn file."""
+        """
+        Stream a data file, replacing what is there; it is complete and durable once closed.
+
+        Use it as a context manager: leaving by an exception may leave a torn file, or none.
+        """
 
     def delete(self, path: str) -> bool:
-        """Delete one object; False when it was not there."""
+        """Delete one object; False when it was not there. A folder is refused with `StorageError`."""
 
     def delete_many(self, paths: Iterable[str]) -> Mapping[str, bool | StorageFailure]:
-        """Delete many; per path True (deleted), False (was not there), or why it could not be deleted."""
+        """
+        Delete many; per path True (deleted), False (was not there), or why it could not be deleted.
+
+        Where ``capabilities.reports_missing`` is False, True only says that it is gone now. A bad path refuses the
+        whole call before any effect.
+        """
 
     def delete_folder(self, folder: str) -> None:
-        """Delete a folder with everything below it; nothing happens when it is absent."""
+        """Delete a folder with everything below it; nothing happens when it is absent. Links are not followed."""
 
 
 class StorageFailure(NamedTuple):
@@ -103,13 +123,47 @@ class StorageFailure(NamedTuple):
     retryable: bool
 
 
+_BAD_PART = re.compile(r"(?:^|/)\.{0,2}(?:/|\Z)|\0")
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+def _is_bad(path: str) -> bool:
+    """Whether non-empty *path* has a bad part. The expression decides; the tests before it are faster."""
+    suspicious = path[0] in "/." or path[-1] == "/" or "/." in path or "//" in path or "\0" in path
+    return suspicious and _BAD_PART.search(path) is not None
+
+
 def check_path(path: str) -> str:
     """
-    Return *path* unchanged if it is a clean relative path below the root.
+    Return *path* unchanged if it is a clean relative path below the root, or the root itself (``""``).
 
     Raises:
         ConfigError: It is absolute, has an empty, ``.`` or ``..`` part, or a NUL.
     """
-    if path and (path[0] == "/" or "\0" in path or any(part in ("", ".", "..") for part in path.split("/"))):
+    if path and _is_bad(path):
         raise ConfigError(f"{path!r} is not a path inside the table; nothing was touched")
     return path
+
+
+def check_below_root(path: str) -> str:
+    """
+    Return *path* unchanged if it is a clean relative path and not the root: what may be written or deleted.
+
+    Raises:
+        ConfigError: It is not, see `check_path`.
+    """
+    if not path or _is_bad(path):
+        raise ConfigError(f"{path!r} is not a path below the root of the table; nothing was touched")
+    return path
+
+
+def is_hidden(name: str) -> bool:
+    """
+    Whether a file of that name is kept out of listings.
+
+    Checksum side files of Hadoop's local file system (``.name.crc``) and the temporary files that ours and Hudi's
+    atomic creation leave after a crash (``name.<uuid>``). Never true of folders: a partition may look like that.
+    """
+    if name[-4:] == ".crc" and name[0] == ".":
+        return True
+    return name[-37:-36] == "." and len(name) > 37 and _UUID.fullmatch(name, len(name) - 36) is not None

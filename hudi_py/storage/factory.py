@@ -1,0 +1,76 @@
+"""From what a user types to a storage. Libraries for remote stores are imported only when one is asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from hudi_py.errors import ConfigError
+from hudi_py.storage.base import Storage
+from hudi_py.storage.local import LocalStorage
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(/{0,3})(.*)", re.DOTALL)
+_PACKAGE_BY_SCHEME = {
+    "s3": "s3fs",
+    "s3a": "s3fs",
+    "s3n": "s3fs",
+    "gs": "gcsfs",
+    "gcs": "gcsfs",
+    "abfs": "adlfs",
+    "abfss": "adlfs",
+    "az": "adlfs",
+    "hdfs": "pyarrow",
+    "sftp": "paramiko",
+}
+
+
+def open_storage(location: str, options: Mapping[str, str] | None = None) -> Storage:
+    """
+    Open the storage of a table. Nothing is read or written yet.
+
+    Args:
+        location: A local path, ``file:///…``, ``s3://bucket/…`` (or ``s3a``), or any other URL that fsspec knows.
+        options: For remote storage, see `RemoteStorage`; a local path needs none and ignores them.
+
+    Raises:
+        ConfigError: Unknown scheme, a package that is not installed, or a location that is neither path nor URL.
+    """
+    match = _SCHEME.match(location)
+    if match is None:
+        return LocalStorage(location)
+    scheme, slashes, rest = match[1].lower(), match[2], match[3]
+    if scheme == "file":
+        return LocalStorage(_local_path(location, slashes, rest))
+    if "::" in location:
+        raise ConfigError(f"{location!r}: chained URLs are not supported, a cache between us and the table goes stale")
+    if slashes != "//":
+        if slashes == "" and "/" not in match[1]:
+            return LocalStorage(location)  # a folder may be called `a:b`
+        raise ConfigError(f"{location!r} is neither a path nor a URL; did you mean {scheme}://{rest}?")
+    return _remote(location, scheme, options)
+
+
+def _local_path(location: str, slashes: str, rest: str) -> str:
+    if slashes in ("/", "///"):
+        return "/" + rest
+    if slashes == "//" and rest.startswith("localhost/"):
+        return rest.removeprefix("localhost")
+    raise ConfigError(f"{location!r} names no absolute local path; write file:///path")
+
+
+def _remote(location: str, scheme: str, options: Mapping[str, str] | None) -> Storage:
+    package = _PACKAGE_BY_SCHEME.get(scheme, "")
+    try:
+        import fsspec  # type: ignore[import-untyped]
+
+        from hudi_py.storage.remote import RemoteStorage
+
+        fsspec.get_filesystem_class(scheme)
+    except ImportError as error:
+        wanted = " ".join(["fsspec", package]).strip()
+        raise ConfigError(f"{scheme}:// storage needs packages that are missing: pip install {wanted}") from error
+    except ValueError as error:
+        raise ConfigError(
+            f"{scheme}:// is no storage that fsspec knows; use a local path, file://, s3:// or one of its protocols"
+        ) from error
+    return RemoteStorage(location, options)

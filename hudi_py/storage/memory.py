@@ -1,0 +1,193 @@
+"""
+A table in memory, for tests and experiments.
+
+Behaves like an object store: folders exist only as prefixes. Writers that stream make their name visible at once, as
+on a local disk, so that a crash leaves what a crash would leave there.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Any, BinaryIO, cast
+from uuid import uuid4
+
+from hudi_py.errors import AlreadyExists, NotFound
+from hudi_py.storage.base import (
+    Capabilities,
+    Entry,
+    Listing,
+    StorageFailure,
+    check_below_root,
+    check_path,
+    is_hidden,
+)
+
+_LIVE: weakref.WeakValueDictionary[str, MemoryStorage] = weakref.WeakValueDictionary()
+
+
+def _wall_clock_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class MemoryStorage:
+    """
+    Objects in a dictionary, safe for threads.
+
+    Unpickled in the process that holds the original, it is the original, so that tasks shipped by an engine see and
+    change the same table; elsewhere it is a copy. `copy` always gives an independent one.
+
+    Args:
+        root: What `root` shall say.
+        clock_ms: Source of modification times, epoch milliseconds.
+    """
+
+    def __init__(self, root: str = "memory://table", *, clock_ms: Callable[[], int] = _wall_clock_ms) -> None:
+        self._root = root.rstrip("/")
+        self._clock_ms = clock_ms
+        self._objects: dict[str, tuple[bytes, int]] = {}  # path -> content, modification time
+        self._lock = threading.RLock()
+        self._identity = str(uuid4())
+        _LIVE[self._identity] = self
+
+    @classmethod
+    def from_files(cls, files: Mapping[str, bytes], root: str = "memory://table") -> MemoryStorage:
+        """
+        Build one holding *files*, a mapping of paths to contents.
+
+        Raises:
+            ConfigError: A path is not below the root.
+        """
+        storage = cls(root)
+        for path, data in files.items():
+            storage.replace(path, data)
+        return storage
+
+    def files(self) -> dict[str, bytes]:
+        """A snapshot of everything, hidden files too, by path in sorted order."""
+        with self._lock:
+            return {path: self._objects[path][0] for path in sorted(self._objects)}
+
+    def copy(self) -> MemoryStorage:
+        """An independent copy with the same content and times."""
+        twin = MemoryStorage(self._root, clock_ms=self._clock_ms)
+        with self._lock:
+            twin._objects = dict(self._objects)
+        return twin
+
+    def __copy__(self) -> MemoryStorage:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, object]) -> MemoryStorage:
+        return self.copy()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        with self._lock:
+            return _attach, (self._identity, self._root, dict(self._objects))
+
+    def __repr__(self) -> str:
+        return f"MemoryStorage({self._root!r}, {len(self._objects)} objects)"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(atomic_create=True, atomic_replace=True, has_folders=False)
+
+    @property
+    def root(self) -> str:
+        return self._root
+
+    def list(self, folder: str, *, details: bool = False) -> Listing:
+        prefix = f"{folder}/" if check_path(folder) else ""
+        found: dict[str, Entry] = {}
+        with self._lock:
+            for path, (data, modified_ms) in self._objects.items():
+                if not path.startswith(prefix):
+                    continue
+                name, slash, _ = path[len(prefix) :].partition("/")
+                if slash:
+                    found[name + "/"] = Entry(name, True)
+                elif not is_hidden(name):
+                    found[name] = Entry(name, False, len(data), modified_ms) if details else Entry(name, False)
+        return [*found.values()]
+
+    def read(self, path: str) -> bytes:
+        with self._lock:
+            found = self._objects.get(check_below_root(path))
+        if found is None:
+            raise NotFound(f"{self._root}/{path}: no such object")
+        return found[0]
+
+    def size(self, path: str) -> int | None:
+        with self._lock:
+            found = self._objects.get(check_below_root(path))
+        return None if found is None else len(found[0])
+
+    def open_read(self, path: str) -> BinaryIO:
+        return io.BytesIO(self.read(path))
+
+    def create_new(self, path: str, data: bytes) -> None:
+        check_below_root(path)
+        with self._lock:
+            if path in self._objects:
+                raise AlreadyExists(f"{self._root}/{path} exists already; it was left as it is")
+            self._objects[path] = (bytes(data), self._clock_ms())
+
+    def replace(self, path: str, data: bytes) -> None:
+        check_below_root(path)
+        with self._lock:
+            self._objects[path] = (bytes(data), self._clock_ms())
+
+    def open_write(self, path: str) -> BinaryIO:
+        self.replace(path, b"")
+        return cast(BinaryIO, _DataFile(self, path))
+
+    def delete(self, path: str) -> bool:
+        check_below_root(path)
+        with self._lock:
+            return self._objects.pop(path, None) is not None
+
+    def delete_many(self, paths: Iterable[str]) -> Mapping[str, bool | StorageFailure]:
+        wanted = dict.fromkeys(paths)
+        for path in wanted:
+            check_below_root(path)
+        return {path: self.delete(path) for path in wanted}
+
+    def delete_folder(self, folder: str) -> None:
+        prefix = check_below_root(folder) + "/"
+        with self._lock:
+            for path in [path for path in self._objects if path.startswith(prefix)]:
+                del self._objects[path]
+
+
+class _DataFile(io.BytesIO):
+    """A data file being streamed: empty under its name until closed; half of it stays after an exception."""
+
+    def __init__(self, storage: MemoryStorage, path: str) -> None:
+        super().__init__()
+        self._storage, self._path, self._is_torn = storage, path, False
+
+    def close(self) -> None:
+        if not self.closed:
+            content = self.getvalue()
+            self._storage.replace(self._path, content[: len(content) // 2] if self._is_torn else content)
+        super().close()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._is_torn = kind is not None
+        self.close()
+
+
+def _attach(identity: str, root: str, objects: dict[str, tuple[bytes, int]]) -> MemoryStorage:
+    """Find the original in this process, or build a copy that keeps its identity."""
+    storage = _LIVE.get(identity)
+    if storage is None:
+        storage = MemoryStorage(root)
+        storage._identity, storage._objects = identity, objects
+        _LIVE[identity] = storage
+    return storage

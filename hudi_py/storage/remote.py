@@ -1,0 +1,341 @@
+"""
+Object stores and other remote file systems, through fsspec.
+
+Three things that a network adds are handled here, once for all verbs: calls that fail for a moment are repeated; a
+create whose answer was lost is resolved by asking whose object it is; clients are opened anew in each process,
+because they do not survive a fork and must not be pickled.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, BinaryIO, NamedTuple, TypeAlias, TypeVar, cast
+from uuid import uuid4
+
+from hudi_py.errors import AlreadyExists, ConfigError, HudiError, NotFound, OutcomeUnknown, StorageError
+from hudi_py.storage.base import (
+    Capabilities,
+    Listing,
+    StorageFailure,
+    check_below_root,
+    check_path,
+    is_hidden,
+)
+from hudi_py.storage.remote_backends import KEYS_PER_DELETE, Backend, FsspecBackend, S3Backend
+from hudi_py.storage.remote_faults import Fault, Meaning, classify
+from hudi_py.storage.remote_options import nested_options, redact, s3_options
+from hudi_py.storage.remote_streams import RangeReader, Upload
+
+Keys: TypeAlias = list[str]  # inside the class `list` is a method
+T = TypeVar("T")
+
+S3_SCHEMES = frozenset({"s3", "s3a", "s3n"})
+_READ_BUFFER_BYTES = 1 << 20
+_PROBE_FOLDER = ".hoodie/.aux/hudi_py"
+
+
+class Retry(NamedTuple):
+    """How long to insist: capped exponential delays with full jitter. *sleep* takes seconds."""
+
+    attempts_max: int = 6
+    delay_s_first: float = 0.2
+    delay_s_max: float = 8.0
+    sleep: Callable[[float], None] = time.sleep
+
+    def wait(self, attempt: int) -> None:
+        """Sleep after the failed *attempt*, counted from 0."""
+        self.sleep(random.uniform(0.5, 1.0) * min(self.delay_s_first * 2**attempt, self.delay_s_max))
+
+
+# Clients by process, protocol and options: tasks of one executor share them, a forked child opens its own.
+_CLIENTS: dict[tuple[int, str, str], Any] = {}
+_CLIENTS_LOCK = threading.Lock()
+os.register_at_fork(after_in_child=lambda: _forget_clients())
+
+
+class RemoteStorage:
+    """
+    A folder on a store that fsspec reaches.
+
+    Args:
+        url: ``scheme://bucket/prefix``. Credentials belong into *options* or, better, the environment.
+        options: As the fsspec implementation takes them, as text; dots for nested ones (``client_kwargs.region_name``).
+            For S3 also Hadoop's names (``fs.s3a.access.key``) and those of the Rust tools (``aws_access_key_id``).
+        retry: How long to insist.
+
+    Raises:
+        ConfigError: *url* is none, or holds a password.
+    """
+
+    def __init__(self, url: str, options: Mapping[str, str] | None = None, *, retry: Retry | None = None) -> None:
+        scheme, separator, rest = url.partition("://")
+        if not separator or not scheme or not rest.strip("/"):
+            raise ConfigError(f"{url.rpartition('@')[2]!r} is not a URL of a folder, like s3://bucket/table")
+        if "@" in rest.partition("/")[0] and ":" in rest.partition("@")[0]:
+            raise ConfigError(
+                "the URL holds a password, and URLs end up in plans and logs; use storage options instead"
+            )
+        self._scheme, self._url, self._options = scheme.lower(), url.rstrip("/"), dict(options or {})
+        self._retry = retry or Retry()
+        self._is_create_proven = False
+
+    def __repr__(self) -> str:
+        return f"RemoteStorage({self._url!r}, options={sorted(self._options)})"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return (S3Backend if self._scheme in S3_SCHEMES else FsspecBackend).capabilities
+
+    @property
+    def root(self) -> str:
+        return self._url
+
+    # ------------------------------------------------------------------ reading
+
+    def list(self, folder: str, *, details: bool = False) -> Listing:
+        check_path(folder)
+        entries: Listing = []
+        token: str | None = None
+        while True:
+            page = self._call("list", folder, lambda backend, token=token: backend.list_page(folder, token))  # type: ignore[misc]
+            entries += [entry for entry in page.entries if entry.is_folder or not is_hidden(entry.name)]
+            token = page.token
+            if token is None:
+                return entries
+
+    def read(self, path: str) -> bytes:
+        check_below_root(path)
+        return self._call("read", path, lambda backend: backend.get(path))
+
+    def size(self, path: str) -> int | None:
+        check_below_root(path)
+        return self._call("size", path, lambda backend: backend.size(path))
+
+    def open_read(self, path: str) -> BinaryIO:
+        size = self.size(path)
+        if size is None:
+            raise NotFound(f"{self._url}/{path}: no such object")
+        reader = RangeReader(functools.partial(self._fetch, path), size, f"{self._url}/{path}")
+        return cast(BinaryIO, io.BufferedReader(reader, _READ_BUFFER_BYTES))
+
+    # ------------------------------------------------------------------ writing
+
+    def create_new(self, path: str, data: bytes) -> None:
+        check_below_root(path)
+        self._prove_create()
+        self._create(path, data)
+
+    def replace(self, path: str, data: bytes) -> None:
+        check_below_root(path)
+        self._call("replace", path, lambda backend: backend.put(path, data), is_write=True)
+
+    def open_write(self, path: str) -> BinaryIO:
+        check_below_root(path)
+        target = self._call("open_write", path, lambda backend: backend.open_write(path))
+        return cast(BinaryIO, Upload(target, functools.partial(self._upload_failure, path)))
+
+    # ------------------------------------------------------------------ deleting
+
+    def delete(self, path: str) -> bool:
+        check_below_root(path)
+        return self._call("delete", path, lambda backend: backend.delete(path))
+
+    def delete_many(self, paths: Iterable[str]) -> Mapping[str, bool | StorageFailure]:
+        keys = [*dict.fromkeys(paths)]
+        for path in keys:
+            check_below_root(path)
+        outcome: dict[str, bool | StorageFailure] = {}
+        for start in range(0, len(keys), KEYS_PER_DELETE):
+            try:
+                done = self._delete_page(keys[start : start + KEYS_PER_DELETE])
+            except StorageError as error:
+                # The store refuses or is away: asking for the other pages would only take the same time again.
+                done = dict.fromkeys(keys[start:], StorageFailure(str(error), error.retryable))
+            outcome.update(done)
+            if len(outcome) == len(keys):
+                break
+        return outcome
+
+    def delete_folder(self, folder: str) -> None:
+        check_below_root(folder)
+        while self._call("delete_folder", folder, lambda backend: backend.delete_folder_page(folder)):
+            pass  # each round has deleted a page or raised
+
+    # ------------------------------------------------------------------ steps
+
+    def _fetch(self, path: str, start: int, end: int) -> bytes:
+        return self._call("read", path, lambda backend: backend.get(path, start, end))
+
+    def _upload_failure(self, path: str, error: Exception) -> Exception:
+        fault = None if isinstance(error, HudiError) else classify(error)
+        return error if fault is None else self._failure("open_write", path, fault)
+
+    def _delete_page(self, keys: Keys) -> dict[str, bool | StorageFailure]:
+        """Delete one page, repeating it for the keys that may succeed later."""
+        outcome: dict[str, bool | StorageFailure] = {}
+        pending = keys
+        for attempt in range(self._retry.attempts_max):
+            sent = pending
+            done = self._call("delete_many", "", lambda backend, sent=sent: backend.delete_page(sent))  # type: ignore[misc]
+            outcome.update(done)
+            pending = [key for key, result in done.items() if isinstance(result, StorageFailure) and result.retryable]
+            if not pending:
+                break
+            if attempt < self._retry.attempts_max - 1:
+                self._retry.wait(attempt)
+        return outcome
+
+    def _create(self, path: str, data: bytes) -> None:
+        """
+        Create it, telling "taken by another" from "taken by our own request whose answer was lost".
+
+        Equal content would not tell: two writers may well create the same empty file. So each call marks its object.
+        """
+        creator, is_doubtful = str(uuid4()), False
+        for attempt in range(self._retry.attempts_max):
+            if attempt:
+                self._retry.wait(attempt - 1)
+            try:
+                return self._backend().put_new(path, data, creator)
+            except HudiError:
+                raise
+            except Exception as error:
+                fault, cause = self._classified(error), error
+            is_doubtful |= fault.meaning is Meaning.UNKNOWN
+            if not fault.is_retryable:
+                break
+        if fault.meaning is not Meaning.TAKEN and not is_doubtful:
+            raise self._failure("create_new", path, fault) from cause
+        # Also after a plain "taken": the layers below may have repeated the request on their own.
+        self._resolve(path, creator, is_doubtful, cause)
+        return None
+
+    def _resolve(self, path: str, creator: str, is_doubtful: bool, cause: Exception) -> None:
+        """Find out whose object it is; returns when it is ours."""
+        try:
+            found = self._call("create_new", path, lambda backend: backend.creator(path))
+        except StorageError as error:
+            raise self._unknown("create_new", path, str(error)) from error
+        if found == creator:
+            return
+        if found is not None:
+            raise AlreadyExists(f"{self._url}/{path} exists already; it was left as it is") from cause
+        if is_doubtful:  # absent now, but the request may still be on its way
+            raise self._unknown("create_new", path, "the answer was lost") from cause
+        raise StorageError(f"create_new {self._url}/{path}: the name was taken and is free again", True) from cause
+
+    def _prove_create(self) -> None:
+        """
+        Make sure that this server honours the condition; some that speak S3 ignore it and overwrite silently.
+
+        Once per process and storage, and not at all at AWS, which documents it.
+
+        Raises:
+            StorageError: The server does not.
+        """
+        if self._is_create_proven or self._call("create_new", "", lambda backend: backend.is_create_documented):
+            return
+        path = f"{_PROBE_FOLDER}/create-{uuid4()}"
+        self._create(path, b"1")
+        try:
+            self._create(path, b"2")
+        except AlreadyExists:
+            self._is_create_proven = True
+        finally:
+            self._call("delete", path, lambda backend: backend.delete(path))
+        if not self._is_create_proven:
+            raise StorageError(
+                f"create_new {self._url}: this server ignores If-None-Match and would let two writers overwrite each "
+                "other; nothing was written, upgrade the server or keep the table elsewhere"
+            )
+
+    def _call(self, verb: str, path: str, action: Callable[[Backend], T], *, is_write: bool = False) -> T:
+        """Do *action*, again while it fails for reasons that pass. Raises `StorageError`, or `OutcomeUnknown`."""
+        is_doubtful = False
+        for attempt in range(self._retry.attempts_max):
+            if attempt:
+                self._retry.wait(attempt - 1)
+            try:
+                return action(self._backend())
+            except StorageError as error:
+                if not error.retryable or attempt == self._retry.attempts_max - 1:
+                    raise
+            except HudiError:
+                raise
+            except Exception as error:
+                fault = self._classified(error)
+                is_doubtful |= fault.meaning is Meaning.UNKNOWN
+                if not fault.is_retryable or attempt == self._retry.attempts_max - 1:
+                    if is_write and is_doubtful:
+                        raise self._unknown(verb, path, fault.message) from error
+                    raise self._failure(verb, path, fault) from error
+        raise AssertionError("attempts_max is below 1")
+
+    def _classified(self, error: Exception) -> Fault:
+        fault = classify(error)
+        if fault is None:
+            raise error
+        return fault
+
+    def _failure(self, verb: str, path: str, fault: Fault) -> StorageError:
+        message = self._redact(f"{verb} {self._url}/{path}: {fault.message}")
+        if fault.meaning is Meaning.MISSING and verb == "read":
+            return NotFound(message)
+        return StorageError(message, fault.is_retryable)
+
+    def _unknown(self, verb: str, path: str, why: str) -> OutcomeUnknown:
+        return OutcomeUnknown(
+            self._redact(f"{verb} {self._url}/{path}: it may or may not have been written ({why}); reload and look")
+        )
+
+    def _redact(self, text: str) -> str:
+        return redact(text, self._options)
+
+    # ------------------------------------------------------------------ clients
+
+    def _backend(self) -> Backend:
+        try:
+            if self._scheme in S3_SCHEMES:
+                bucket, _, prefix = self._url.partition("://")[2].partition("/")
+                return S3Backend(_client("s3", self._options), bucket, prefix.strip("/"))
+            fs = _client(self._scheme, self._options, self._url)
+            return FsspecBackend(fs, fs._strip_protocol(self._url), self._scheme)
+        except (TypeError, ValueError, KeyError, ImportError) as error:
+            raise ConfigError(
+                self._redact(f"{self._url} cannot be opened, check the storage options: {error}")
+            ) from error
+
+
+def _client(protocol: str, options: Mapping[str, str], url: str = "") -> Any:
+    """
+    The fsspec file system of this process for *options*; for others than S3 also the host in *url* counts.
+
+    Never through fsspec's own cache of instances: it would hand out one that caches listings.
+    """
+    import fsspec  # type: ignore[import-untyped]
+
+    kind = fsspec.get_filesystem_class(protocol)
+    from_url = {} if protocol == "s3" else kind._get_kwargs_from_urls(url)
+    key = (os.getpid(), protocol, repr((sorted(from_url.items()), sorted(options.items()))))
+    with _CLIENTS_LOCK:
+        if key not in _CLIENTS:
+            if protocol == "s3":
+                fs = kind(skip_instance_cache=True, **s3_options(options))
+                fs.retries = 1  # one loop is enough, see `Retry`
+            else:
+                fs = kind(skip_instance_cache=True, **{**from_url, **nested_options(options)})
+            _CLIENTS[key] = fs
+        return _CLIENTS[key]
+
+
+def _forget_clients() -> None:
+    """In a forked child the parent's clients are unusable, and the lock may have been held."""
+    global _CLIENTS_LOCK
+    _CLIENTS_LOCK = threading.Lock()
+    _CLIENTS.clear()

@@ -1,0 +1,278 @@
+"""
+The raw verbs of remote stores: one request each, no retries, exceptions as the libraries raise them.
+
+`RemoteStorage` adds the promises. `S3Backend` speaks the S3 protocol through s3fs and has what the promises need;
+`FsspecBackend` serves whatever else fsspec knows, and says through its facts what cannot be promised there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import posixpath
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple, Protocol
+
+from hudi_py.errors import StorageError
+from hudi_py.storage.base import Capabilities, Entry, Listing, StorageFailure
+from hudi_py.storage.remote_faults import as_failure, classify, classify_code
+
+KEYS_PER_DELETE = 250  # S3 allows 1000; smaller requests throttle less and lose less when one fails
+_CREATOR = "hudi-py-creator"  # user metadata that tells our own object from another writer's
+_PART_BYTES = 16 << 20  # of a streamed upload; 10,000 parts are allowed, so 156 GiB
+
+
+class Page(NamedTuple):
+    """Part of a listing; *token* asks for the next part, None after the last."""
+
+    entries: Listing
+    token: str | None
+
+
+class Backend(Protocol):
+    """Paths are those of the protocol, relative to the root; they have been checked."""
+
+    @property
+    def is_create_documented(self) -> bool: ...  # whether `put_new` may be trusted without a trial
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+    def list_page(self, folder: str, token: str | None) -> Page: ...
+    def get(self, path: str, start: int | None = None, end: int | None = None) -> bytes: ...
+    def size(self, path: str) -> int | None: ...
+    def put(self, path: str, data: bytes) -> None: ...
+    def put_new(self, path: str, data: bytes, creator: str) -> None: ...
+    def creator(self, path: str) -> str | None: ...
+    def open_write(self, path: str) -> Any: ...
+    def delete(self, path: str) -> bool: ...
+    def delete_page(self, paths: Sequence[str]) -> dict[str, bool | StorageFailure]: ...
+    def delete_folder_page(self, folder: str) -> bool: ...
+
+
+class S3Backend:
+    """
+    S3 and servers that speak its protocol.
+
+    Args:
+        fs: An ``s3fs.S3FileSystem``. Its own verbs are mostly passed by: they swallow errors of bulk deletion, expand
+            patterns in names, and test before they create.
+        bucket: Bucket name.
+        prefix: Key of the root, without slashes around it; may be empty.
+    """
+
+    capabilities = Capabilities(atomic_create=True, atomic_replace=True, has_folders=False, reports_missing=False)
+
+    def __init__(self, fs: Any, bucket: str, prefix: str) -> None:
+        self._fs, self._bucket, self._prefix = fs, bucket, prefix
+
+    @property
+    def is_create_documented(self) -> bool:
+        """AWS documents If-None-Match; other servers may ignore it and overwrite silently."""
+        host = str(self._fs.s3.meta.endpoint_url).partition("://")[2].partition("/")[0].partition(":")[0]
+        return host.endswith((".amazonaws.com", ".amazonaws.com.cn"))
+
+    def list_page(self, folder: str, token: str | None) -> Page:
+        key = self._key(folder)
+        prefix = f"{key}/" if key else ""
+        more = {"ContinuationToken": token} if token else {}
+        answer = self._call("list_objects_v2", Prefix=prefix, Delimiter="/", **more)
+        entries = [Entry(found["Prefix"][len(prefix) : -1], True) for found in answer.get("CommonPrefixes", [])]
+        for found in answer.get("Contents", []):
+            entries.append(
+                Entry(found["Key"][len(prefix) :], False, found["Size"], _milliseconds(found["LastModified"]))
+            )
+        # An empty name is the marker object of the folder itself.
+        return Page([entry for entry in entries if entry.name], answer.get("NextContinuationToken"))
+
+    def get(self, path: str, start: int | None = None, end: int | None = None) -> bytes:
+        full = f"{self._bucket}/{self._key(path)}"
+        data: bytes = self._fs.cat_file(full, start=start, end=end, max_concurrency=1)
+        return data
+
+    def size(self, path: str) -> int | None:
+        found = self._head(path)
+        return None if found is None else int(found["ContentLength"])
+
+    def put(self, path: str, data: bytes) -> None:
+        self._call("put_object", Key=self._key(path), Body=data)
+
+    def put_new(self, path: str, data: bytes, creator: str) -> None:
+        self._call("put_object", Key=self._key(path), Body=data, IfNoneMatch="*", Metadata={_CREATOR: creator})
+
+    def creator(self, path: str) -> str | None:
+        """Who created the object: None when it is absent, empty text when it does not say."""
+        found = self._head(path)
+        return None if found is None else str(found.get("Metadata", {}).get(_CREATOR, ""))
+
+    def open_write(self, path: str) -> Any:
+        return self._fs.open(f"{self._bucket}/{self._key(path)}", "wb", block_size=_PART_BYTES)
+
+    def delete(self, path: str) -> bool:
+        if self._head(path) is None:
+            return False
+        self._call("delete_object", Key=self._key(path))
+        return True
+
+    def delete_page(self, paths: Sequence[str]) -> dict[str, bool | StorageFailure]:
+        path_by_key = {self._key(path): path for path in paths}
+        outcome: dict[str, bool | StorageFailure] = dict.fromkeys(paths, True)
+        for key, failure in self._delete_keys([*path_by_key]).items():
+            outcome[path_by_key[key]] = failure
+        return outcome
+
+    def delete_folder_page(self, folder: str) -> bool:
+        # Always the first page: what was listed before is gone.
+        answer = self._call("list_objects_v2", Prefix=f"{self._key(folder)}/", MaxKeys=KEYS_PER_DELETE)
+        keys = [found["Key"] for found in answer.get("Contents", [])]
+        for failure in self._delete_keys(keys).values() if keys else ():
+            raise StorageError(failure.message, failure.retryable)
+        return bool(answer.get("IsTruncated"))
+
+    def _delete_keys(self, keys: Sequence[str]) -> dict[str, StorageFailure]:
+        """Delete and return what failed. (s3fs's own bulk deletion drops that part of the answer.)"""
+        request = {"Objects": [{"Key": key} for key in keys], "Quiet": True}
+        failures = {}
+        for found in self._call("delete_objects", Delete=request).get("Errors", []):
+            fault = classify_code(str(found.get("Code", "")), str(found.get("Message", "")))
+            failures[str(found["Key"])] = as_failure(fault, f"delete s3://{self._bucket}/{found['Key']}")
+        return failures
+
+    def _key(self, path: str) -> str:
+        return f"{self._prefix}/{path}" if self._prefix and path else path or self._prefix
+
+    def _head(self, path: str) -> dict[str, Any] | None:
+        try:
+            found: dict[str, Any] = self._call("head_object", Key=self._key(path))
+        except FileNotFoundError:
+            return None
+        return found
+
+    def _call(self, method: str, **arguments: Any) -> Any:
+        return self._fs.call_s3(method, Bucket=self._bucket, **arguments)
+
+
+class FsspecBackend:
+    """
+    Any other file system of fsspec. Whether its create and replace are atomic was not proven, so they count as not.
+
+    Args:
+        fs: An ``fsspec.AbstractFileSystem``.
+        base: Path of the root, as *fs* writes it.
+        name: Its protocol, for messages.
+    """
+
+    capabilities = Capabilities(atomic_create=False, atomic_replace=False, has_folders=True)
+
+    is_create_documented = True  # it is refused, no trial needed
+
+    def __init__(self, fs: Any, base: str, name: str) -> None:
+        self._fs, self._base, self._name = fs, base.rstrip("/"), name
+
+    def list_page(self, folder: str, token: str | None) -> Page:
+        return Page([_entry(found) for found in self._children(self._full(folder))], None)
+
+    def get(self, path: str, start: int | None = None, end: int | None = None) -> bytes:
+        if self.size(path) is None:
+            raise FileNotFoundError(path)
+        data: bytes = self._fs.cat_file(self._full(path), start=start, end=end)
+        return data
+
+    def size(self, path: str) -> int | None:
+        self._fs.invalidate_cache()
+        try:
+            found = self._fs.info(self._full(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return None if found["type"] == "directory" else int(found["size"])
+
+    def put(self, path: str, data: bytes) -> None:
+        self._fs.pipe_file(self._in_folder(path), data)
+
+    def put_new(self, path: str, data: bytes, creator: str) -> None:
+        raise StorageError(
+            f"create_new {path}: creating only if absent is not proven for {self._name}:// storage, two writers could "
+            "both win; nothing was written, use a local disk or S3 to write tables"
+        )
+
+    def creator(self, path: str) -> str | None:
+        return None if self.size(path) is None else ""
+
+    def open_write(self, path: str) -> Any:
+        return self._fs.open(self._in_folder(path), "wb")
+
+    def delete(self, path: str) -> bool:
+        self._fs.invalidate_cache()
+        try:
+            found = self._fs.info(self._full(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        if found["type"] == "directory":
+            raise StorageError(f"{path} is a folder; it was not deleted")
+        try:
+            self._fs.rm_file(self._full(path))
+        except FileNotFoundError:
+            return False
+        return True
+
+    def delete_page(self, paths: Sequence[str]) -> dict[str, bool | StorageFailure]:
+        outcome: dict[str, bool | StorageFailure] = {}
+        for path in paths:
+            try:
+                outcome[path] = self.delete(path)
+            except StorageError as error:
+                outcome[path] = StorageFailure(str(error), error.retryable)
+            except Exception as error:
+                fault = classify(error)
+                if fault is None:
+                    raise
+                outcome[path] = as_failure(fault, f"delete {path}")
+        return outcome
+
+    def delete_folder_page(self, folder: str) -> bool:
+        self._delete_tree(self._full(folder))
+        return False
+
+    def _delete_tree(self, full: str) -> None:
+        # Not `rm(recursive=True)`: it expands patterns, and a partition may be called `a*`.
+        for found in self._children(full):
+            if found["type"] == "directory":
+                self._delete_tree(found["name"])
+            else:
+                self._fs.rm_file(found["name"])
+        with contextlib.suppress(FileNotFoundError):
+            if self._fs.isdir(full):
+                self._fs.rmdir(full)
+
+    def _full(self, path: str) -> str:
+        return f"{self._base}/{path}" if path else self._base
+
+    def _in_folder(self, path: str) -> str:
+        """The full path, with the folders above it created where the file system has folders."""
+        full = self._full(path)
+        self._fs.makedirs(posixpath.dirname(full), exist_ok=True)
+        return full
+
+    def _children(self, full: str) -> list[dict[str, Any]]:
+        self._fs.invalidate_cache()
+        try:
+            found = self._fs.ls(full, detail=True)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        itself = full.strip("/")  # some answer for a file with the file itself
+        return [one for one in found if one["name"].strip("/") != itself]
+
+
+def _entry(found: dict[str, Any]) -> Entry:
+    name = found["name"].rstrip("/").rpartition("/")[2]
+    if found["type"] == "directory":
+        return Entry(name, True)
+    modified = next(
+        (found[key] for key in ("mtime", "LastModified", "last_modified", "updated", "created") if key in found), None
+    )
+    return Entry(name, False, found.get("size"), _milliseconds(modified))
+
+
+def _milliseconds(moment: object) -> int | None:
+    if isinstance(moment, datetime):
+        return int(moment.timestamp() * 1000)
+    return int(moment * 1000) if isinstance(moment, int | float) else None

@@ -1,0 +1,139 @@
+"""What an exception of a storage library means: gone, taken, refused, or worth another try."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+from typing import NamedTuple
+
+from hudi_py.storage.base import StorageFailure
+
+
+class Meaning(enum.Enum):
+    """What the caller has to do about a fault; the order of the members carries nothing."""
+
+    MISSING = "there is no such object"
+    TAKEN = "the condition of a conditional create did not hold"
+    REFUSED = "will be refused again"
+    NOT_DONE = "surely not executed, may work later"
+    UNKNOWN = "may or may not have been executed, may work later"
+
+
+class Fault(NamedTuple):
+    """A classified exception; *text* is for people and holds no advice yet."""
+
+    meaning: Meaning
+    text: str
+    advice: str = ""
+
+    @property
+    def is_retryable(self) -> bool:
+        """Whether the same call may succeed later."""
+        return self.meaning in (Meaning.NOT_DONE, Meaning.UNKNOWN)
+
+    @property
+    def message(self) -> str:
+        """Text and advice in one line."""
+        return f"{self.text}; {self.advice}" if self.advice else self.text
+
+
+_ACCESS = "check the credentials and what they allow"
+_CODES = {
+    "NoSuchKey": Meaning.MISSING,
+    "404": Meaning.MISSING,
+    "NotFound": Meaning.MISSING,
+    "PreconditionFailed": Meaning.TAKEN,
+    "412": Meaning.TAKEN,
+    # Another conditional request for the same key is under way; S3 says that this one was not executed.
+    "ConditionalRequestConflict": Meaning.NOT_DONE,
+    "OperationAborted": Meaning.NOT_DONE,
+    "SlowDown": Meaning.NOT_DONE,
+    "Throttling": Meaning.NOT_DONE,
+    "ThrottlingException": Meaning.NOT_DONE,
+    "RequestLimitExceeded": Meaning.NOT_DONE,
+    "TooManyRequests": Meaning.NOT_DONE,
+    "BandwidthLimitExceeded": Meaning.NOT_DONE,
+    "429": Meaning.NOT_DONE,
+    "RequestTimeout": Meaning.UNKNOWN,
+    "InternalError": Meaning.UNKNOWN,
+    "ServiceUnavailable": Meaning.UNKNOWN,
+    "500": Meaning.UNKNOWN,
+    "502": Meaning.UNKNOWN,
+    "503": Meaning.UNKNOWN,
+    "504": Meaning.UNKNOWN,
+}
+_ADVICE = {
+    "NoSuchBucket": "the bucket does not exist, check the URL and the endpoint",
+    "AccessDenied": _ACCESS,
+    "403": _ACCESS,
+    "InvalidAccessKeyId": _ACCESS,
+    "SignatureDoesNotMatch": _ACCESS,
+    "ExpiredToken": "the credentials have expired, renew them",
+    "RequestTimeTooSkewed": "the clock of this machine is wrong",
+    "NotImplemented": "this server does not support the request",
+}
+# By name, because the libraries that define them are optional. These fail before anything is sent.
+_NEVER_SENT = frozenset(
+    {"EndpointConnectionError", "ConnectTimeoutError", "ProxyConnectionError", "ClientConnectorError"}
+)
+_NO_CREDENTIALS = frozenset({"NoCredentialsError", "PartialCredentialsError", "TokenRetrievalError"})
+_LOST = frozenset({"HTTPClientError", "ResponseStreamingError", "ResponseParserError", "ClientError", "HttpError"})
+
+
+def classify(error: Exception) -> Fault | None:
+    """
+    Say what *error*, raised by fsspec or a library below it, means.
+
+    Returns:
+        The fault, or None when the exception is no fault of the outside world but a programming error.
+    """
+    code, text = _service_answer(error)
+    if code is not None:
+        return classify_code(code, text)
+    if isinstance(error, FileNotFoundError):
+        return Fault(Meaning.MISSING, "no such object")
+    if isinstance(error, FileExistsError):
+        return Fault(Meaning.TAKEN, "exists already")
+    if isinstance(error, PermissionError):
+        return Fault(Meaning.REFUSED, _brief(error), _ACCESS)
+    names = {kind.__name__ for kind in type(error).__mro__}
+    if names & _NO_CREDENTIALS:
+        return Fault(Meaning.REFUSED, _brief(error), "set credentials for this storage")
+    if names & _NEVER_SENT or isinstance(error, ConnectionRefusedError):
+        return Fault(Meaning.NOT_DONE, _brief(error), "check the endpoint and the network")
+    if isinstance(error, TimeoutError | asyncio.TimeoutError | ConnectionError | EOFError):
+        return Fault(Meaning.UNKNOWN, _brief(error), "the storage did not answer in time, try again")
+    if names & _LOST:
+        return Fault(Meaning.UNKNOWN, _brief(error), "the connection broke, try again")
+    if isinstance(error, OSError) or type(error).__module__ not in ("builtins", "hudi_py.errors"):
+        return Fault(Meaning.REFUSED, _brief(error))
+    return None
+
+
+def classify_code(code: str, text: str) -> Fault:
+    """Say what an error code of the S3 protocol means."""
+    return Fault(_CODES.get(code, Meaning.REFUSED), f"{code}: {text}" if text else code, _ADVICE.get(code, ""))
+
+
+def as_failure(fault: Fault, where: str) -> StorageFailure:
+    """The fault of one path in a bulk call."""
+    return StorageFailure(f"{where}: {fault.message}", fault.is_retryable)
+
+
+def _service_answer(error: BaseException) -> tuple[str | None, str]:
+    """Code and text of the service's answer, which s3fs keeps as the cause of the OSError that it raises."""
+    seen: BaseException | None = error
+    for _ in range(5):
+        if seen is None:
+            break
+        response = getattr(seen, "response", None)
+        if isinstance(response, dict) and isinstance(response.get("Error"), dict):
+            answer = response["Error"]
+            return str(answer.get("Code", "")), str(answer.get("Message", ""))
+        seen = seen.__cause__
+    return None, ""
+
+
+def _brief(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__

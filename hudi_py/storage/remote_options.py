@@ -1,0 +1,85 @@
+"""Storage options as users give them (text) into what fsspec takes, and their secrets out of every message."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from hudi_py.errors import ConfigError
+
+# Spellings that users bring along from Hadoop (Hudi's own), and from delta-rs, hudi-rs and obstore.
+_S3_ALIASES = {
+    "fs.s3a.access.key": "key",
+    "fs.s3a.secret.key": "secret",
+    "fs.s3a.session.token": "token",
+    "fs.s3a.endpoint": "endpoint_url",
+    "fs.s3a.endpoint.region": "client_kwargs.region_name",
+    "aws_access_key_id": "key",
+    "aws_secret_access_key": "secret",
+    "aws_session_token": "token",
+    "aws_endpoint_url": "endpoint_url",
+    "aws_endpoint": "endpoint_url",
+    "aws_region": "client_kwargs.region_name",
+    "endpoint": "endpoint_url",
+    "region": "client_kwargs.region_name",
+}
+_PATH_STYLE = "fs.s3a.path.style.access"
+_BOOLEANS = {"true": True, "false": False}
+_SECRET_NAME = re.compile(r"key|secret|token|passw|credential|sas|signature|connection_string", re.IGNORECASE)
+_HIDDEN = "***"
+
+
+def s3_options(options: Mapping[str, str]) -> dict[str, Any]:
+    """
+    Translate *options* for s3fs: aliases, dotted names for nested settings, ``true``/``false``.
+
+    Listings are never cached, and each request is sent by the layers below at most three times: the outer loop in
+    `RemoteStorage` rides out longer trouble.
+
+    Raises:
+        ConfigError: A Hadoop option that has no counterpart here, or names that contradict each other.
+    """
+    translated = {}
+    for name, value in options.items():
+        if name == _PATH_STYLE:
+            name, value = "config_kwargs.s3.addressing_style", "path" if value.lower() == "true" else "auto"
+        elif name.startswith("fs.") and name not in _S3_ALIASES:
+            known = ", ".join(sorted([_PATH_STYLE, *(alias for alias in _S3_ALIASES if alias.startswith("fs."))]))
+            raise ConfigError(f"storage option {name} is Hadoop's and has no counterpart here; known: {known}")
+        translated[_S3_ALIASES.get(name, _S3_ALIASES.get(name.lower(), name))] = value
+    endpoint = translated.get("endpoint_url")
+    if endpoint and "://" not in endpoint:
+        translated["endpoint_url"] = f"https://{endpoint}"
+    result = nested_options(translated)
+    config = result.setdefault("config_kwargs", {})
+    config.setdefault("retries", {"mode": "standard", "total_max_attempts": 3})
+    result["use_listings_cache"] = False
+    return result
+
+
+def nested_options(options: Mapping[str, str]) -> dict[str, Any]:
+    """
+    Turn ``{"a.b": "true"}`` into ``{"a": {"b": True}}``.
+
+    Raises:
+        ConfigError: A name is both a value and the beginning of another name.
+    """
+    result: dict[str, Any] = {}
+    for name, value in options.items():
+        *parents, last = name.split(".")
+        target = result
+        for parent in parents:
+            target = target.setdefault(parent, {})
+            if not isinstance(target, dict):
+                raise ConfigError(f"storage option {name}: {parent} is given as a value too")
+        target[last] = _BOOLEANS.get(value.lower(), value) if isinstance(value, str) else value
+    return result
+
+
+def redact(text: str, options: Mapping[str, str]) -> str:
+    """Return *text* without any value of an option whose name sounds like a secret."""
+    for name, value in options.items():
+        if value and _SECRET_NAME.search(name):
+            text = text.replace(str(value), _HIDDEN)
+    return text

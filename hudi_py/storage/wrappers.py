@@ -1,0 +1,131 @@
+"""
+Storages around a storage. All verbs of a wrapper pass one method, `DelegatingStorage._around`, so a subclass says in
+one place what happens before, after or instead of a call. The test doubles in `hudi_py.testing` are built the same way.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, BinaryIO, TypeVar
+
+from hudi_py.errors import RefusedError
+from hudi_py.storage.base import MUTATING_VERBS, Capabilities, Listing, Storage, StorageFailure
+
+T = TypeVar("T")
+Paths = tuple[str, ...]
+Calls = list[tuple[str, str]]
+
+
+class DelegatingStorage:
+    """
+    Does what *inner* does. Picklable where *inner* is; a copy counts and records on its own.
+
+    Args:
+        inner: The storage that does the work.
+    """
+
+    def __init__(self, inner: Storage) -> None:
+        self.inner = inner
+        self._lock = threading.Lock()
+
+    def _around(self, verb: str, paths: Paths, call: Callable[[], T]) -> T:
+        """Every verb comes through here: its name, the paths it names, and the call that does it."""
+        return call()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.inner!r})"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self.inner.capabilities
+
+    @property
+    def root(self) -> str:
+        return self.inner.root
+
+    def list(self, folder: str, *, details: bool = False) -> Listing:
+        return self._around("list", (folder,), lambda: self.inner.list(folder, details=details))
+
+    def read(self, path: str) -> bytes:
+        return self._around("read", (path,), lambda: self.inner.read(path))
+
+    def size(self, path: str) -> int | None:
+        return self._around("size", (path,), lambda: self.inner.size(path))
+
+    def open_read(self, path: str) -> BinaryIO:
+        return self._around("open_read", (path,), lambda: self.inner.open_read(path))
+
+    def create_new(self, path: str, data: bytes) -> None:
+        self._around("create_new", (path,), lambda: self.inner.create_new(path, data))
+
+    def replace(self, path: str, data: bytes) -> None:
+        self._around("replace", (path,), lambda: self.inner.replace(path, data))
+
+    def open_write(self, path: str) -> BinaryIO:
+        return self._around("open_write", (path,), lambda: self.inner.open_write(path))
+
+    def delete(self, path: str) -> bool:
+        return self._around("delete", (path,), lambda: self.inner.delete(path))
+
+    def delete_many(self, paths: Iterable[str]) -> Mapping[str, bool | StorageFailure]:
+        wanted = tuple(paths)
+        return self._around("delete_many", wanted, lambda: self.inner.delete_many(wanted))
+
+    def delete_folder(self, folder: str) -> None:
+        self._around("delete_folder", (folder,), lambda: self.inner.delete_folder(folder))
+
+
+class ReadOnlyStorage(DelegatingStorage):
+    """
+    Refuses every verb that changes something, before any effect: what a dry run gets.
+
+    Raises:
+        RefusedError: On each such verb.
+    """
+
+    def _around(self, verb: str, paths: Paths, call: Callable[[], T]) -> T:
+        if verb in MUTATING_VERBS:
+            what = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
+            raise RefusedError(f"{verb} {self.root}: {what}: opened for reading only; nothing was changed")
+        return call()
+
+
+class RecordingStorage(DelegatingStorage):
+    """
+    Remembers what was asked, so that a test can say what an operation costs.
+
+    Attributes:
+        calls: ``(verb, path)`` in order; a bulk deletion gives one for each path.
+        counts: Calls by verb; a bulk deletion is one.
+    """
+
+    def __init__(self, inner: Storage) -> None:
+        super().__init__(inner)
+        self.calls: Calls = []
+        self.counts: Counter[str] = Counter()
+
+    def _around(self, verb: str, paths: Paths, call: Callable[[], T]) -> T:
+        with self._lock:
+            self.counts[verb] += 1
+            self.calls.extend((verb, path) for path in paths)
+        return call()
+
+    @property
+    def mutations(self) -> Calls:
+        """The calls that change something."""
+        return [call for call in self.calls if call[0] in MUTATING_VERBS]
+
+    def clear(self) -> None:
+        """Forget everything recorded."""
+        with self._lock:
+            self.calls.clear()
+            self.counts.clear()
