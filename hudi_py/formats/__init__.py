@@ -1,1 +1,5 @@
-"""Bytes to values and back: Avro, properties, commit JSON, log blocks, HFile. Pure: no storage, no clock."""
+"""
+Bytes and values: pure pairs of ``decode_*``/``encode_*`` and ``parse_*``/``format_*``.
+
+Nothing here knows storage, time or chance; whatever does not parse raises `CorruptMetadata` and nothing else.
+"""

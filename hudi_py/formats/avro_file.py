@@ -1,0 +1,292 @@
+r"""
+Avro object container files, the way Hudi writes and reads its instants.
+
+Layout (timeline.md 4.2)::
+
+    "Obj\x01" | header map (avro.schema, rarely avro.codec) | 16 bytes sync marker
+    | block: object count, size in bytes, objects, sync marker | more blocks, in foreign files only
+
+The header is parsed here and the writer schemas are cached by their text, because a timeline holds thousands of small
+files with the same few schemas; the objects go through fastavro.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import zlib
+from typing import Any, Final, NamedTuple
+
+import attrs
+import fastavro
+
+from hudi_py.errors import CorruptMetadata
+
+MAGIC: Final = b"Obj\x01"
+SYNC_SIZE_BYTES: Final = 16
+INFLATED_SIZE_BYTES_MAX: Final = 1 << 28  # a deflated block may grow a thousandfold; ours never come near this
+SCHEMA_DEPTH_MAX: Final = 64
+
+
+@attrs.frozen(slots=True)
+class AvroFile:
+    """
+    What one container file holds.
+
+    Args:
+        schema_text: The writer's schema, the text of the header.
+        sync: 16-byte marker; writing the same record with the same marker gives the same bytes.
+        records: One dict per object; Hudi's instants hold exactly one.
+        codec: ``null`` or ``deflate``.
+        record_name: Name of the writer's top-level record without its namespace.
+    """
+
+    schema_text: str
+    sync: bytes
+    records: tuple[dict[str, Any], ...]
+    codec: str
+    record_name: str
+
+
+class _Header(NamedTuple):
+    schema_bytes: bytes
+    codec: str
+    sync: bytes
+    end: int
+
+
+class _Writer(NamedTuple):
+    """A schema as fastavro wants it, once per text."""
+
+    text: str
+    parsed: Any
+    record_name: str
+
+
+def decode_avro_file(data: bytes, source: str, reader_schema: str | None = None) -> AvroFile:
+    """
+    Decode a whole container file.
+
+    Args:
+        data: The file's bytes.
+        source: Where they come from, for messages.
+        reader_schema: Resolve the records to this schema by name: missing fields get their defaults, unknown ones are
+            dropped. None gives the records as written.
+
+    Raises:
+        CorruptMetadata: The bytes are not a complete container file, or do not resolve to *reader_schema*.
+
+    Source: Avro 1.11 specification, "Object Container Files"; Hudi reads the same leniently (timeline.md 4.2, 4.3).
+    """
+    header = _parse_header(data, source)
+    try:
+        writer = _writer(header.schema_bytes)
+    except Exception as error:  # anything can stand where the schema should be, and fastavro fails in many ways
+        raise CorruptMetadata(f"{source}: the Avro schema in the header does not parse: {error!r}") from error
+    reader = None
+    if reader_schema is not None and reader_schema != writer.text:
+        reader = _writer(reader_schema.encode()).parsed
+    records: list[dict[str, Any]] = []
+    position = header.end
+    while position < len(data):
+        count, position = _parse_long(data, position, source)
+        size, position = _parse_long(data, position, source)
+        end = position + size
+        if count < 0 or size < 0 or end + SYNC_SIZE_BYTES > len(data):
+            raise _corrupt(data, source, position, f"an Avro block of {count} objects and {size} bytes does not fit")
+        if data[end : end + SYNC_SIZE_BYTES] != header.sync:
+            raise _corrupt(data, source, end, "the sync marker after an Avro block is wrong")
+        payload = data[position:end]
+        if header.codec == "deflate":
+            payload = _inflate(payload, data, source, position)
+        records += _decode_records(payload, count, writer, reader, f"{source} (block at byte {position})")
+        position = end + SYNC_SIZE_BYTES
+    return AvroFile(writer.text, header.sync, tuple(records), header.codec, writer.record_name)
+
+
+def decode_record(body: bytes, schema_text: str, source: str, reader_schema: str | None = None) -> dict[str, Any]:
+    """
+    Decode one bare Avro record, as log blocks hold them.
+
+    Raises:
+        CorruptMetadata: The bytes are not exactly one record of that schema, or the schema does not parse.
+    """
+    try:
+        writer = _writer(schema_text.encode())
+    except Exception as error:
+        raise CorruptMetadata(f"{source}: the Avro schema does not parse: {error!r}") from error
+    reader = None
+    if reader_schema is not None and reader_schema != schema_text:
+        reader = _writer(reader_schema.encode()).parsed
+    return _decode_records(body, 1, writer, reader, source)[0]
+
+
+def encode_avro_file(schema_text: str, record: dict[str, Any], sync: bytes) -> bytes:
+    """
+    Encode one record as Hudi does: a header with ``avro.schema`` only, one block, one object.
+
+    Args:
+        schema_text: Goes into the header unchanged.
+        record: Value of that schema.
+        sync: 16 bytes, random in real life; an argument because nothing here throws dice.
+    """
+    assert len(sync) == SYNC_SIZE_BYTES, sync
+    schema_bytes = schema_text.encode()
+    body = encode_record(schema_text, record)
+    return b"".join(
+        (
+            MAGIC,
+            _format_long(1),
+            _format_long(len(b"avro.schema")),
+            b"avro.schema",
+            _format_long(len(schema_bytes)),
+            schema_bytes,
+            _format_long(0),
+            sync,
+            _format_long(1),
+            _format_long(len(body)),
+            body,
+            sync,
+        )
+    )
+
+
+def encode_record(schema_text: str, record: dict[str, Any]) -> bytes:
+    """Encode one bare record, the inverse of `decode_record`."""
+    stream = io.BytesIO()
+    fastavro.schemaless_writer(stream, _writer(schema_text.encode()).parsed, record)
+    return stream.getvalue()
+
+
+def _parse_header(data: bytes, source: str) -> _Header:
+    if data[:4] != MAGIC:
+        raise _corrupt(data, source, 0, "an Avro file should start with 'Obj' 01")
+    schema_bytes, codec, position = None, b"null", 4
+    while True:
+        count, position = _parse_long(data, position, source)
+        if count == 0:
+            break
+        if count < 0:  # then the size of the block in bytes follows
+            count, (_, position) = -count, _parse_long(data, position, source)
+        for _ in range(count):  # every round eats bytes, so the end of the data bounds it
+            key, position = _parse_bytes(data, position, source)
+            value, position = _parse_bytes(data, position, source)
+            if key == b"avro.schema":
+                schema_bytes = value
+            elif key == b"avro.codec":
+                codec = value
+    if schema_bytes is None:
+        raise _corrupt(data, source, position, "the Avro header has no schema")
+    if codec not in (b"null", b"deflate"):
+        raise _corrupt(data, source, position, f"Avro codec {codec!r} is not supported")
+    end = position + SYNC_SIZE_BYTES
+    if end > len(data):
+        raise _corrupt(data, source, position, "the Avro header is cut off in the sync marker")
+    return _Header(schema_bytes, codec.decode(), data[position:end], end)
+
+
+def _decode_records(payload: bytes, count: int, writer: _Writer, reader: Any, source: str) -> list[dict[str, Any]]:
+    stream = io.BytesIO(payload)
+    try:
+        records: list[Any] = [fastavro.schemaless_reader(stream, writer.parsed, reader) for _ in range(count)]
+    except Exception as error:  # fastavro fails on foreign bytes in too many ways to list
+        raise CorruptMetadata(
+            f"{source}: {writer.record_name} does not decode near byte {stream.tell()} of {len(payload)}: {error!r}"
+        ) from error
+    if stream.tell() != len(payload):
+        raise CorruptMetadata(f"{source}: {writer.record_name} ends at byte {stream.tell()} of {len(payload)}")
+    return records
+
+
+def _inflate(payload: bytes, data: bytes, source: str, position: int) -> bytes:
+    inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+    try:
+        inflated = inflater.decompress(payload, INFLATED_SIZE_BYTES_MAX)
+    except zlib.error as error:
+        raise _corrupt(data, source, position, f"an Avro block does not inflate ({error})") from error
+    if not inflater.eof or inflater.unused_data:
+        raise _corrupt(data, source, position, "a deflated Avro block is torn or too large")
+    return inflated
+
+
+def _parse_long(data: bytes, position: int, source: str) -> tuple[int, int]:
+    """Zig-zag varint at *position*; returns the value and the position behind it."""
+    number = shift = 0
+    for index in range(position, min(position + 10, len(data))):
+        byte = data[index]
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (number >> 1) ^ -(number & 1), index + 1
+        shift += 7
+    raise _corrupt(data, source, position, "the Avro file is cut off or damaged in a number")
+
+
+def _parse_bytes(data: bytes, position: int, source: str) -> tuple[bytes, int]:
+    size, start = _parse_long(data, position, source)
+    end = start + size
+    if size < 0 or end > len(data):
+        raise _corrupt(data, source, start, f"{size} bytes of the Avro header do not fit")
+    return data[start:end], end
+
+
+def _format_long(value: int) -> bytes:
+    number = (value << 1) ^ (value >> 63)
+    out = bytearray()
+    while number >= 0x80:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def _corrupt(data: bytes, source: str, position: int, what: str) -> CorruptMetadata:
+    return CorruptMetadata(f"{source}: {what} (byte {position} of {len(data)})")
+
+
+@functools.lru_cache(maxsize=64)
+def _writer(schema_bytes: bytes) -> _Writer:
+    text = schema_bytes.decode()
+    schema = json.loads(text)
+    if not isinstance(schema, dict) or schema.get("type") != "record":
+        raise ValueError("not a record")
+    if _size_min(schema, {}, 0) == 0:
+        raise ValueError("a record without content")
+    return _Writer(text, fastavro.parse_schema(schema), str(schema["name"]).rpartition(".")[2])
+
+
+def _size_min(schema: Any, size_by_name: dict[str, int | None], depth: int) -> int:
+    """
+    Return the smallest number of bytes that a value of *schema* can take.
+
+    Refuses what would let a damaged file loop for ever or exhaust the stack: types that contain themselves, and arrays
+    whose items take no bytes.
+    """
+    if depth > SCHEMA_DEPTH_MAX:
+        raise ValueError("nested too deeply")
+    if isinstance(schema, list):
+        for branch in schema:
+            _size_min(branch, size_by_name, depth + 1)
+        return 1
+    kind = schema["type"] if isinstance(schema, dict) else schema
+    if kind == "array" and _size_min(schema["items"], size_by_name, depth + 1) == 0:
+        raise ValueError("an array of nothing")
+    if kind == "map":
+        _size_min(schema["values"], size_by_name, depth + 1)
+    if kind == "fixed":
+        size_by_name[schema["name"].rpartition(".")[2]] = schema["size"]
+        return int(schema["size"])
+    if kind == "enum":
+        size_by_name[schema["name"].rpartition(".")[2]] = 1
+    if kind == "record":
+        name = schema["name"].rpartition(".")[2]
+        size_by_name[name] = None  # known, not finished: a reference to it now would be recursive
+        size = sum(_size_min(field["type"], size_by_name, depth + 1) for field in schema["fields"])
+        size_by_name[name] = size
+        return size
+    if isinstance(kind, (dict, list)):
+        return _size_min(kind, size_by_name, depth + 1)
+    known = size_by_name.get(kind.rpartition(".")[2], 1)
+    if known is None:
+        raise ValueError(f"{kind} contains itself")
+    return 0 if kind == "null" else known

@@ -1,0 +1,208 @@
+"""
+Commit metadata: JSON on layout 1, Avro on layout 2, the same field names in both (timeline.md 4.4, 4.5).
+
+Decoding goes by the content, not by the layout: a table upgraded half way holds both.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from hudi_py.errors import CorruptMetadata
+from hudi_py.formats.avro_file import encode_avro_file
+from hudi_py.formats.avro_registry import schema_text
+from hudi_py.formats.commit_json import encode_json
+from hudi_py.formats.instant_content import decode_content
+from hudi_py.model.records import CommitMetadata, RuntimeStats, WriteStat
+
+_TEXTS: Final = ("fileId", "path", "prevCommit", "partitionPath", "tempPath", "baseFile", "prevBaseFile")
+_NUMBERS: Final = ("logVersion", "logOffset", "minEventTime", "maxEventTime")
+_COUNTERS: Final = (
+    "numWrites",
+    "numDeletes",
+    "numUpdateWrites",
+    "numInserts",
+    "numUpdates",
+    "totalWriteBytes",
+    "totalWriteErrors",
+    "totalLogRecords",
+    "totalLogFilesCompacted",
+    "totalLogSizeCompacted",
+    "totalLogReadTimeMs",
+    "totalUpdatedRecordsCompacted",
+    "totalLogBlocks",
+    "totalCorruptLogBlock",
+    "totalRollbackBlocks",
+    "fileSizeInBytes",
+)
+_NULLABLE: Final = _TEXTS + _NUMBERS
+_SCALARS: Final = _NULLABLE + _COUNTERS
+_ALLOWED: Final = ({str, type(None)},) * len(_TEXTS) + ({int, type(None)},) * (len(_NUMBERS) + len(_COUNTERS))
+_RUNTIME: Final = ("totalScanTime", "totalCreateTime", "totalUpsertTime")
+
+# fmt: off
+_JSON_STAT: Final = (
+    "fileId", "path", "cdcStats", "prevCommit", "numWrites", "numDeletes", "numUpdateWrites", "numInserts",
+    "totalWriteBytes", "totalWriteErrors", "tempPath", "partitionPath", "totalLogRecords", "totalLogFilesCompacted",
+    "totalLogSizeCompacted", "totalUpdatedRecordsCompacted", "totalLogBlocks", "totalCorruptLogBlock",
+    "totalRollbackBlocks", "fileSizeInBytes", "minEventTime", "maxEventTime", "runtimeStats",
+)
+# fmt: on
+_JSON_LOG_STAT: Final = (*_JSON_STAT, "logVersion", "logOffset", "baseFile", "logFiles", "recordsStats")
+_JSON_RUNTIME: Final = ("totalScanTime", "totalUpsertTime", "totalCreateTime")
+_RECORDS: Final = ("HoodieCommitMetadata", "HoodieReplaceCommitMetadata")
+
+
+class Touched(NamedTuple):
+    """What a cleaner needs to know of a commit."""
+
+    partition_paths: tuple[str, ...]  # those written to
+    replaced_file_ids: Mapping[str, tuple[str, ...]]  # by partition path
+
+
+def decode_commit(data: bytes, source: str) -> CommitMetadata:
+    """
+    Decode a commit, deltacommit or replacecommit, completed or inflight.
+
+    Returns:
+        The metadata; an empty file is a default object with operation ``UNKNOWN``, as in Hudi.
+
+    Raises:
+        CorruptMetadata: It is something else, or a field has a type that it cannot have.
+    """
+    value = _read(data, source)
+    try:
+        return CommitMetadata(
+            partition_to_write_stats={
+                _text(path): tuple(map(_decode_stat, stats))
+                for path, stats in (value.get("partitionToWriteStats") or {}).items()
+            },
+            compacted=bool(value.get("compacted")),
+            extra_metadata={key: _text_or_none(text) for key, text in (value.get("extraMetadata") or {}).items()},
+            operation_type=_text_or_none(value.get("operationType", "UNKNOWN")),
+            partition_to_replace_file_ids=_decode_replaced(value),
+        )
+    except (TypeError, ValueError, AttributeError) as error:
+        raise CorruptMetadata(f"{source}: not commit metadata: {error}") from error
+
+
+def decode_touched(data: bytes, source: str) -> Touched:
+    """
+    Decode only which partitions a commit wrote to and which file groups it replaced; faster than `decode_commit`.
+
+    Raises:
+        CorruptMetadata: As `decode_commit`.
+    """
+    value = _read(data, source)
+    try:
+        return Touched(tuple(map(_text, value.get("partitionToWriteStats") or {})), _decode_replaced(value) or {})
+    except (TypeError, ValueError, AttributeError) as error:
+        raise CorruptMetadata(f"{source}: not commit metadata: {error}") from error
+
+
+def encode_commit(metadata: CommitMetadata, *, as_json: bool, sync: bytes = b"") -> bytes:
+    """
+    Encode commit metadata as Hudi does.
+
+    Args:
+        metadata: With ``partition_to_replace_file_ids`` it is that of a completed replacecommit.
+        as_json: True for layout 1, False for layout 2.
+        sync: 16 bytes, for Avro.
+    """
+    encode_stat = _encode_json_stat if as_json else _encode_avro_stat
+    value: dict[str, Any] = {
+        "partitionToWriteStats": {
+            path: list(map(encode_stat, stats)) for path, stats in metadata.partition_to_write_stats.items()
+        },
+        "compacted": metadata.compacted,
+        "extraMetadata": metadata.extra_metadata,
+        "operationType": metadata.operation_type,
+    }
+    replaced = metadata.partition_to_replace_file_ids
+    if replaced is not None:
+        value["partitionToReplaceFileIds"] = {path: list(file_ids) for path, file_ids in replaced.items()}
+    if as_json:
+        return encode_json(value)
+    return encode_avro_file(schema_text(_RECORDS[replaced is not None]), {**value, "version": None}, sync)
+
+
+def _read(data: bytes, source: str) -> dict[str, Any]:
+    content = decode_content(data, source)
+    if content.kind == "avro" and content.record_name not in _RECORDS:
+        raise CorruptMetadata(f"{source}: holds {content.record_name}, commit metadata is wanted")
+    return content.value
+
+
+def _decode_replaced(value: dict[str, Any]) -> dict[str, tuple[str, ...]] | None:
+    replaced = value.get("partitionToReplaceFileIds")
+    if replaced is None:
+        return None
+    return {_text(path): tuple(map(_text, file_ids)) for path, file_ids in replaced.items()}
+
+
+def _decode_stat(value: dict[str, Any]) -> WriteStat:
+    get = value.get
+    scalars: list[Any] = list(map(get, _SCALARS))
+    _check_types(tuple(map(type, scalars)))
+    split = len(_NULLABLE)
+    log_files, cdc_stats, runtime = get("logFiles"), get("cdcStats"), get("runtimeStats")
+    scalars[split:] = [number or 0 for number in scalars[split:]]
+    scalars.append(None if log_files is None else tuple(map(_text, log_files)))
+    scalars.append(None if cdc_stats is None else {_text(path): int(size) for path, size in cdc_stats.items()})
+    scalars.append(None if runtime is None else RuntimeStats(*[int(runtime.get(name) or 0) for name in _RUNTIME]))
+    return WriteStat(*scalars)
+
+
+@functools.lru_cache(maxsize=256)
+def _check_types(types: tuple[type, ...]) -> None:
+    """Only a few combinations occur in a table, so that looking at every field costs next to nothing."""
+    for name, found, allowed in zip(_SCALARS, types, _ALLOWED, strict=True):
+        if found not in allowed:
+            raise TypeError(f"{name} of a write stat cannot be {found.__name__}")
+
+
+def _encode_avro_stat(stat: WriteStat) -> dict[str, Any]:
+    value = dict(zip(_SCALARS, _scalars(stat), strict=True))
+    value["logFiles"] = None if stat.log_files is None else list(stat.log_files)
+    value["cdcStats"] = stat.cdc_stats
+    value["runtimeStats"] = _encode_runtime(stat.runtime_stats, _RUNTIME)
+    return value
+
+
+def _encode_json_stat(stat: WriteStat) -> dict[str, Any]:
+    value = _encode_avro_stat(stat)
+    value["runtimeStats"] = _encode_runtime(stat.runtime_stats, _JSON_RUNTIME)
+    value["recordsStats"] = {"val": None}
+    names = _JSON_STAT if stat.log_version is None else _JSON_LOG_STAT
+    return {name: value[name] for name in names}
+
+
+def _encode_runtime(runtime: RuntimeStats | None, names: tuple[str, ...]) -> dict[str, int] | None:
+    if runtime is None:
+        return None
+    times = {
+        "totalScanTime": runtime.total_scan_time,
+        "totalCreateTime": runtime.total_create_time,
+        "totalUpsertTime": runtime.total_upsert_time,
+    }
+    return {name: times[name] for name in names}
+
+
+def _scalars(stat: WriteStat) -> list[Any]:
+    return [getattr(stat, name) for name in _ATTRIBUTES]
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} stands where a text is wanted")
+    return value
+
+
+def _text_or_none(value: Any) -> str | None:
+    return None if value is None else _text(value)
+
+
+# The attributes of WriteStat stand in the order of _SCALARS; a unit test holds the two against each other.
+_ATTRIBUTES: Final = tuple(field.name for field in WriteStat.__attrs_attrs__)[: len(_SCALARS)]

@@ -1,0 +1,388 @@
+"""
+Plans and results of table services: bytes of an instant file and the frozen values of `hudi_py.model.records`.
+
+Every ``decode_*`` takes the bytes and their source for messages, resolves what an older or newer Hudi wrote to our
+schema, and raises `CorruptMetadata` for anything else. Every ``encode_*`` takes the 16-byte sync marker and gives the
+bytes that Hudi would write, null and default conventions of timeline.md 4.4 included.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+
+from hudi_py.errors import CorruptMetadata
+from hudi_py.formats.avro_file import encode_avro_file
+from hudi_py.formats.avro_registry import CURRENT_TABLE_VERSION, schema_text
+from hudi_py.formats.commit_codec import decode_commit, decode_touched, encode_commit
+from hudi_py.formats.instant_content import decode_content
+from hudi_py.formats.shapes import MAPPING, TEXTS, Kind, Shape, by_name, default, many, one, optional
+from hudi_py.model import records
+
+__all__ = [
+    "decode_clean_metadata",
+    "decode_cleaner_plan",
+    "decode_commit",
+    "decode_compaction_plan",
+    "decode_requested_replace",
+    "decode_restore_metadata",
+    "decode_restore_plan",
+    "decode_rollback_metadata",
+    "decode_rollback_plan",
+    "decode_savepoint",
+    "decode_touched",
+    "encode_clean_metadata",
+    "encode_cleaner_plan",
+    "encode_commit",
+    "encode_compaction_plan",
+    "encode_requested_replace",
+    "encode_restore_metadata",
+    "encode_restore_plan",
+    "encode_rollback_metadata",
+    "encode_rollback_plan",
+    "encode_savepoint",
+]
+
+_ONE: Final = default(1)
+
+_ACTION_INSTANT: Final = Shape(records.ActionInstant, requested_time="timestamp", action="action", state="state")
+_CLEAN_FILE: Final = Shape(
+    records.CleanFileInfo, path="filePath", is_bootstrap=("isBootstrapBaseFile", default(value=False))
+)
+_CLEAN_PARTITION: Final = Shape(
+    records.CleanPartitionMetadata,
+    partition_path="partitionPath",
+    policy="policy",
+    delete_path_patterns=("deletePathPatterns", TEXTS),
+    success_delete_files=("successDeleteFiles", TEXTS),
+    failed_delete_files=("failedDeleteFiles", TEXTS),
+    is_partition_deleted="isPartitionDeleted",
+)
+_CLEAN_METADATA: Final = Shape(
+    records.CleanMetadata,
+    start_clean_time="startCleanTime",
+    time_taken_ms="timeTakenInMillis",
+    total_files_deleted="totalFilesDeleted",
+    earliest_commit_to_retain="earliestCommitToRetain",
+    last_completed_commit_timestamp="lastCompletedCommitTimestamp",
+    partitions=("partitionMetadata", by_name(one(_CLEAN_PARTITION))),
+    version=("version", _ONE),
+    bootstrap_partitions=("bootstrapPartitionMetadata", by_name(one(_CLEAN_PARTITION))),
+    extra_metadata=("extraMetadata", MAPPING),
+)
+
+
+def _strategy(class_field: str) -> Kind:
+    shape = Shape(
+        records.Strategy,
+        class_name=class_field,
+        strategy_params=("strategyParams", optional(MAPPING)),
+        version="version",
+    )
+    return optional(one(shape))
+
+
+_CLUSTERING_SLICE: Final = Shape(
+    records.ClusteringSlice,
+    data_file_path="dataFilePath",
+    delta_file_paths=("deltaFilePaths", optional(TEXTS)),
+    file_id="fileId",
+    partition_path="partitionPath",
+    bootstrap_file_path="bootstrapFilePath",
+    version="version",
+)
+_CLUSTERING_GROUP: Final = Shape(
+    records.ClusteringGroup,
+    slices=("slices", many(one(_CLUSTERING_SLICE))),
+    metrics=("metrics", optional(MAPPING)),
+    num_output_file_groups="numOutputFileGroups",
+    extra_metadata=("extraMetadata", optional(MAPPING)),
+    version="version",
+)
+_CLUSTERING_PLAN: Final = Shape(
+    records.ClusteringPlan,
+    input_groups=("inputGroups", many(one(_CLUSTERING_GROUP))),
+    strategy=("strategy", _strategy("strategyClassName")),
+    extra_metadata=("extraMetadata", optional(MAPPING)),
+    version="version",
+    preserve_hoodie_metadata="preserveHoodieMetadata",
+    missing_schedule_partitions=("missingSchedulePartitions", optional(TEXTS)),
+)
+_REQUESTED_REPLACE: Final = Shape(
+    records.RequestedReplaceMetadata,
+    operation_type="operationType",
+    clustering_plan=("clusteringPlan", optional(one(_CLUSTERING_PLAN))),
+    extra_metadata=("extraMetadata", optional(MAPPING)),
+    version="version",
+)
+_COMPACTION_OPERATION: Final = Shape(
+    records.CompactionOperation,
+    base_instant_time="baseInstantTime",
+    delta_file_paths=("deltaFilePaths", TEXTS),
+    data_file_path="dataFilePath",
+    file_id="fileId",
+    partition_path="partitionPath",
+    metrics=("metrics", optional(MAPPING)),
+    bootstrap_file_path="bootstrapFilePath",
+)
+_COMPACTION_PLAN: Final = Shape(
+    records.CompactionPlan,
+    operations=("operations", many(one(_COMPACTION_OPERATION))),
+    extra_metadata=("extraMetadata", optional(MAPPING)),
+    version=("version", _ONE),
+    strategy=("strategy", _strategy("compactorClassName")),
+    preserve_hoodie_metadata="preserveHoodieMetadata",
+    missing_schedule_partitions=("missingSchedulePartitions", optional(TEXTS)),
+)
+_INSTANT_INFO: Final = Shape(records.InstantInfo, requested_time="commitTime", action="action")
+_ROLLBACK_REQUEST: Final = Shape(
+    records.RollbackRequest,
+    partition_path="partitionPath",
+    file_id="fileId",
+    latest_base_instant="latestBaseInstant",
+    files_to_be_deleted=("filesToBeDeleted", TEXTS),
+    log_blocks_to_be_deleted=("logBlocksToBeDeleted", MAPPING),
+)
+_ROLLBACK_PLAN: Final = Shape(
+    records.RollbackPlan,
+    instant_to_rollback=("instantToRollback", optional(one(_INSTANT_INFO))),
+    rollback_requests=("RollbackRequests", many(one(_ROLLBACK_REQUEST))),
+    version="version",
+)
+_ROLLBACK_PARTITION: Final = Shape(
+    records.RollbackPartitionMetadata,
+    partition_path="partitionPath",
+    success_delete_files=("successDeleteFiles", TEXTS),
+    failed_delete_files=("failedDeleteFiles", TEXTS),
+    rollback_log_files=("rollbackLogFiles", MAPPING),
+    log_files_from_failed_commit=("logFilesFromFailedCommit", MAPPING),
+)
+_ROLLBACK_METADATA: Final = Shape(
+    records.RollbackMetadata,
+    start_rollback_time="startRollbackTime",
+    time_taken_ms="timeTakenInMillis",
+    total_files_deleted="totalFilesDeleted",
+    commits_rollback=("commitsRollback", TEXTS),
+    partitions=("partitionMetadata", by_name(one(_ROLLBACK_PARTITION))),
+    version="version",
+    instants_rollback=("instantsRollback", many(one(_INSTANT_INFO))),
+)
+_RESTORE_PLAN: Final = Shape(
+    records.RestorePlan,
+    instants_to_rollback=("instantsToRollback", many(one(_INSTANT_INFO))),
+    version="version",
+    savepoint_to_restore_timestamp="savepointToRestoreTimestamp",
+)
+_RESTORE_METADATA: Final = Shape(
+    records.RestoreMetadata,
+    start_restore_time="startRestoreTime",
+    time_taken_ms="timeTakenInMillis",
+    instants_to_rollback=("instantsToRollback", TEXTS),
+    rollbacks=("hoodieRestoreMetadata", by_name(many(one(_ROLLBACK_METADATA)))),
+    version="version",
+    restore_instant_info=("restoreInstantInfo", many(one(_INSTANT_INFO))),
+)
+
+
+def decode_cleaner_plan(data: bytes, source: str) -> records.CleanerPlan:
+    """
+    Decode ``T.clean.requested``, or the copy of it in ``T.clean.inflight``.
+
+    A plan of version 1 keeps its bare file names: only the caller knows the base path that they hang under.
+    """
+    value = _read(data, source, "HoodieCleanerPlan")
+    version = _version(value, source, newest=2)
+    if version == 1:
+        named = (value["filesToBeDeletedPerPartition"] or {}).items()
+        files = {partition: tuple(map(records.CleanFileInfo, names)) for partition, names in named}
+    else:
+        infos = value["filePathsToBeDeletedPerPartition"] or {}
+        if any(info["filePath"] is None for entries in infos.values() for info in entries):
+            raise CorruptMetadata(f"{source}: the clean plan has a file without a path; nothing was deleted")
+        files = {partition: tuple(map(_CLEAN_FILE.decode, entries)) for partition, entries in infos.items()}
+    earliest = value["earliestInstantToRetain"]
+    return records.CleanerPlan(
+        policy=value["policy"],
+        earliest_instant_to_retain=earliest and _ACTION_INSTANT.decode(earliest),
+        last_completed_commit_timestamp=value["lastCompletedCommitTimestamp"],
+        files_to_delete=files,
+        partitions_to_delete=tuple(value["partitionsToBeDeleted"] or ()),
+        extra_metadata=value["extraMetadata"] or {},
+        version=version,
+    )
+
+
+def encode_cleaner_plan(plan: records.CleanerPlan, sync: bytes) -> bytes:
+    """Encode ``T.clean.requested``, in the version that *plan* has."""
+    files = plan.files_to_delete.items()
+    is_named = plan.version == 1
+    earliest = plan.earliest_instant_to_retain
+    value = {
+        "earliestInstantToRetain": earliest and _ACTION_INSTANT.encode(earliest),
+        "lastCompletedCommitTimestamp": plan.last_completed_commit_timestamp,
+        "policy": plan.policy,
+        "filesToBeDeletedPerPartition": {p: [info.path for info in infos] for p, infos in files if is_named},
+        "version": plan.version,
+        "filePathsToBeDeletedPerPartition": {p: list(map(_CLEAN_FILE.encode, i)) for p, i in files if not is_named},
+        "partitionsToBeDeleted": list(plan.partitions_to_delete),
+        "extraMetadata": plan.extra_metadata,
+    }
+    return encode_avro_file(schema_text("HoodieCleanerPlan"), value, sync)
+
+
+def decode_clean_metadata(data: bytes, source: str) -> records.CleanMetadata:
+    """Decode a completed clean; the full paths of version 1 become names (``CleanMetadataV2MigrationHandler``)."""
+    value = _read(data, source, "HoodieCleanMetadata")
+    metadata = _CLEAN_METADATA.decode(value)
+    if _version(value, source, newest=2) == 2:
+        return metadata
+    return attrs.evolve(
+        metadata,
+        version=2,
+        partitions={path: _named(result) for path, result in metadata.partitions.items()},
+        bootstrap_partitions={path: _named(result) for path, result in metadata.bootstrap_partitions.items()},
+    )
+
+
+def encode_clean_metadata(metadata: records.CleanMetadata, sync: bytes) -> bytes:
+    """Encode a completed clean."""
+    return encode_avro_file(schema_text("HoodieCleanMetadata"), _CLEAN_METADATA.encode(metadata), sync)
+
+
+def decode_compaction_plan(data: bytes, source: str) -> records.CompactionPlan:
+    """Decode ``T.compaction.requested``; the full paths of version 1 become names (``CompactionPlanMigrator``)."""
+    value = _read(data, source, "HoodieCompactionPlan")
+    plan = _COMPACTION_PLAN.decode(value)
+    if _version(value, source, newest=2) == 2:
+        return plan
+    operations = (
+        attrs.evolve(
+            operation,
+            delta_file_paths=tuple(map(_name, operation.delta_file_paths)),
+            data_file_path=operation.data_file_path and _name(operation.data_file_path),
+        )
+        for operation in plan.operations
+    )
+    return attrs.evolve(plan, version=2, operations=tuple(operations))
+
+
+def encode_compaction_plan(
+    plan: records.CompactionPlan, sync: bytes, *, table_version: int = CURRENT_TABLE_VERSION
+) -> bytes:
+    """Encode ``T.compaction.requested`` (and that of a log compaction)."""
+    text = schema_text("HoodieCompactionPlan", table_version)
+    return encode_avro_file(text, _COMPACTION_PLAN.encode(plan), sync)
+
+
+def decode_requested_replace(data: bytes, source: str) -> records.RequestedReplaceMetadata:
+    """Decode ``T.replacecommit.requested`` or ``T.clustering.requested``."""
+    return _REQUESTED_REPLACE.decode(_read(data, source, "HoodieRequestedReplaceMetadata"))
+
+
+def encode_requested_replace(
+    metadata: records.RequestedReplaceMetadata, sync: bytes, *, table_version: int = CURRENT_TABLE_VERSION
+) -> bytes:
+    """Encode ``T.replacecommit.requested`` or ``T.clustering.requested``."""
+    text = schema_text("HoodieRequestedReplaceMetadata", table_version)
+    return encode_avro_file(text, _REQUESTED_REPLACE.encode(metadata), sync)
+
+
+def decode_rollback_plan(data: bytes, source: str) -> records.RollbackPlan:
+    """Decode ``T.rollback.requested``."""
+    return _ROLLBACK_PLAN.decode(_read(data, source, "HoodieRollbackPlan"))
+
+
+def encode_rollback_plan(plan: records.RollbackPlan, sync: bytes) -> bytes:
+    """Encode ``T.rollback.requested``."""
+    return encode_avro_file(schema_text("HoodieRollbackPlan"), _ROLLBACK_PLAN.encode(plan), sync)
+
+
+def decode_rollback_metadata(data: bytes, source: str) -> records.RollbackMetadata:
+    """Decode a completed rollback."""
+    return _ROLLBACK_METADATA.decode(_read(data, source, "HoodieRollbackMetadata"))
+
+
+def encode_rollback_metadata(metadata: records.RollbackMetadata, sync: bytes) -> bytes:
+    """Encode a completed rollback."""
+    return encode_avro_file(schema_text("HoodieRollbackMetadata"), _ROLLBACK_METADATA.encode(metadata), sync)
+
+
+def decode_restore_plan(data: bytes, source: str) -> records.RestorePlan:
+    """Decode ``T.restore.requested``."""
+    return _RESTORE_PLAN.decode(_read(data, source, "HoodieRestorePlan"))
+
+
+def encode_restore_plan(plan: records.RestorePlan, sync: bytes) -> bytes:
+    """Encode ``T.restore.requested``."""
+    return encode_avro_file(schema_text("HoodieRestorePlan"), _RESTORE_PLAN.encode(plan), sync)
+
+
+def decode_restore_metadata(data: bytes, source: str) -> records.RestoreMetadata:
+    """Decode a completed restore."""
+    value = _read(data, source, "HoodieRestoreMetadata")
+    if any(rollback is None for rollbacks in value["hoodieRestoreMetadata"].values() for rollback in rollbacks):
+        raise CorruptMetadata(f"{source}: the restore holds an empty rollback result")
+    return _RESTORE_METADATA.decode(value)
+
+
+def encode_restore_metadata(metadata: records.RestoreMetadata, sync: bytes) -> bytes:
+    """Encode a completed restore."""
+    return encode_avro_file(schema_text("HoodieRestoreMetadata"), _RESTORE_METADATA.encode(metadata), sync)
+
+
+def decode_savepoint(data: bytes, source: str) -> records.SavepointMetadata:
+    """Decode a completed savepoint."""
+    value = _read(data, source, "HoodieSavepointMetadata")
+    return records.SavepointMetadata(
+        savepointed_by=value["savepointedBy"],
+        savepointed_at_ms=value["savepointedAt"],
+        comments=value["comments"],
+        files={path: tuple(each["savepointDataFile"]) for path, each in value["partitionMetadata"].items()},
+        version=value["version"],
+    )
+
+
+def encode_savepoint(metadata: records.SavepointMetadata, sync: bytes) -> bytes:
+    """Encode a completed savepoint."""
+    value = {
+        "savepointedBy": metadata.savepointed_by,
+        "savepointedAt": metadata.savepointed_at_ms,
+        "comments": metadata.comments,
+        "partitionMetadata": {
+            path: {"partitionPath": path, "savepointDataFile": list(names)} for path, names in metadata.files.items()
+        },
+        "version": metadata.version,
+    }
+    return encode_avro_file(schema_text("HoodieSavepointMetadata"), value, sync)
+
+
+def _read(data: bytes, source: str, record: str) -> dict[str, Any]:
+    """Return the one record of an Avro file, with all fields of our schema."""
+    if not data:
+        raise CorruptMetadata(f"{source}: the file is empty, a {record} is wanted")
+    content = decode_content(data, source, schema_text(record))
+    if content.record_name != record:
+        raise CorruptMetadata(f"{source}: holds {content.record_name or content.kind}, a {record} is wanted")
+    return content.value
+
+
+def _version(value: dict[str, Any], source: str, *, newest: int) -> int:
+    """Return the record's own version; a newer one could mean anything, so it is refused."""
+    version = 1 if value["version"] is None else int(value["version"])
+    if not 1 <= version <= newest:
+        raise CorruptMetadata(f"{source}: is of version {version}; known are 1 to {newest}")
+    return version
+
+
+def _named(result: records.CleanPartitionMetadata) -> records.CleanPartitionMetadata:
+    return attrs.evolve(
+        result,
+        delete_path_patterns=tuple(map(_name, result.delete_path_patterns)),
+        success_delete_files=tuple(map(_name, result.success_delete_files)),
+        failed_delete_files=tuple(map(_name, result.failed_delete_files)),
+    )
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]

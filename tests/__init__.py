@@ -1,0 +1,1 @@
+"""A package in name only, so that tests can import ``tests.fixtures``."""
