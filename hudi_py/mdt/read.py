@@ -55,7 +55,7 @@ class MetadataReader:
                 "name it; hoodie.metadata.enable=false drops it, Apache Hudi makes it anew"
             )
 
-    def __enter__(self) -> MetadataReader:
+    def __enter__(self) -> MetadataReader:  # noqa: PYI034 - typing has no Self in 3.10
         return self
 
     def __exit__(self, *_: object) -> None:
