@@ -1,0 +1,92 @@
+"""
+Fixtures of the interop suite.
+
+``HUDI_INTEROP_VERSIONS`` (comma list) narrows the releases of real Hudi; ``HUDI_INTEROP_HISTORIES``,
+``HUDI_INTEROP_STEPS`` and ``HUDI_INTEROP_SEED`` size the differential test, see ``test_clean_plans_agree.py``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+
+from interop_ours import Ours
+from real_hudi import VERSIONS, RealHudi, Unavailable
+
+CHOSEN = tuple(filter(None, os.environ.get("HUDI_INTEROP_VERSIONS", ",".join(VERSIONS)).split(",")))
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "oracle: needs real Apache Hudi (Java, Maven or the bundle)")
+
+
+@pytest.fixture(scope="session")
+def real_hudi():
+    """``real_hudi(version)``: the running real Hudi of that version, or a skip with the reason."""
+    running: dict[str, RealHudi] = {}
+    refused: dict[str, str] = {}
+
+    def of(version: str) -> RealHudi:
+        if version not in running and version not in refused:
+            try:
+                running[version] = RealHudi(version)
+            except Unavailable as reason:
+                refused[version] = str(reason)
+        if version in refused:
+            pytest.skip(refused[version])
+        return running[version]
+
+    yield of
+    for hudi in running.values():
+        hudi.close()
+
+
+@pytest.fixture(params=CHOSEN)
+def peer(request, real_hudi):
+    """Real Hudi, once per release; its clock runs true."""
+    hudi = real_hudi(request.param)
+    yield hudi
+    if hudi.is_running and hudi.has_clock:
+        hudi.set_clock(None)
+
+
+@pytest.fixture(scope="session")
+def plain_spark():
+    """Spark as our users have it: without any Hudi on its class path, in UTC."""
+    pyspark = pytest.importorskip("pyspark.sql")
+    os.environ["TZ"] = "UTC"  # collected timestamps come in the time zone of this process
+    time.tzset()
+    active = pyspark.SparkSession.getActiveSession()
+    if active is not None:  # of another part of the suite: borrow it, and leave it running
+        yield active
+        return
+    session = (
+        pyspark.SparkSession.builder.master("local[2]")
+        .appName("interop")
+        .config("spark.driver.memory", "1g")
+        .config("spark.driver.extraJavaOptions", "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def ours(plain_spark, tmp_path_factory):
+    """``ours(path, settings)``: our side of a table."""
+
+    def of(path: Path, settings=None) -> Ours:
+        return Ours(plain_spark, path, dict(settings or {}), tmp_path_factory.mktemp("rows"))
+
+    return of

@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""
+Contestant ``hudi_py``, driven through its public API.
+
+    contestant.py [--variant local|spark] [--heap 4g] [--cores 2]
+
+``local`` cleans with threads and starts no JVM unless rows are written; ``spark`` cleans on executors. No state is kept
+between two calls that a fresh process would not have. Timeline and base files are written durably (fsync), which real
+Hudi does not do: say so beside the figures of small commits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # works from a checkout, prefers an installed hudi_py
+
+try:
+    from common import Meter, serve  # of a runner that brings its own
+except ImportError:
+    from bench_common import Meter, serve
+
+from inputs import SETTINGS, small_batch
+
+import hudi_py
+
+PARSER = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+PARSER.add_argument("--variant", default="local", choices=("local", "spark"))
+PARSER.add_argument("--heap", default="4g")
+PARSER.add_argument("--cores", default="2")
+PARSER.add_argument("--table-version", type=int, default=6, choices=(6, 8, 9))
+ARGUMENTS = PARSER.parse_args()
+SCRATCH = Path(tempfile.mkdtemp(prefix="bench-hudi-py-"))
+_sessions: list[Any] = []
+
+
+def session() -> Any:
+    """Spark without any Hudi; started at first use, never inside a measured block."""
+    if not _sessions:
+        from pyspark.sql import SparkSession
+
+        builder = SparkSession.builder.master(f"local[{ARGUMENTS.cores}]").appName("bench")
+        for key, value in {
+            "spark.driver.memory": ARGUMENTS.heap,
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.sql.shuffle.partitions": ARGUMENTS.cores,
+            "spark.default.parallelism": ARGUMENTS.cores,
+            "spark.sql.warehouse.dir": str(SCRATCH / "warehouse"),
+        }.items():
+            builder = builder.config(key, value)
+        _sessions.append(builder.getOrCreate())
+        _sessions[0].sparkContext.setLogLevel("ERROR")
+    return _sessions[0]
+
+
+def pids() -> list[int]:
+    """This process; the JVM is one of its children and counted with it."""
+    return [os.getpid()]
+
+
+def client(path: str, mdt: bool = False, **settings: Any) -> Any:
+    """A fresh write client."""
+    texts = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in settings.items()}
+    metadata = {"hoodie.metadata.enable": str(mdt).lower()}
+    return hudi_py.WriteClient(session(), path, {**metadata, **texts})
+
+
+# ------------------------------------------------------------------ operations
+def warm() -> dict[str, Any]:
+    """Start what later operations need."""
+    if ARGUMENTS.variant == "spark":
+        session().range(1000).count()
+    return {"pid": os.getpid()}
+
+
+def table_version() -> int:
+    """The table version to measure with."""
+    return int(ARGUMENTS.table_version)
+
+
+def mdt_init(path: str, retained: int = 3) -> dict[str, Any]:
+    """Not measured: hudi_py keeps an existing metadata table, it does not build one."""
+    raise NotImplementedError("hudi_py does not build metadata tables")
+
+
+def clean(
+    path: str, mdt: bool = False, retained: int = 3, execute: bool = True, tuned: bool = False, incremental: bool = True
+) -> dict[str, Any]:
+    """``plan`` ends with ``.clean.requested`` on disk, ``exec`` with the completed instant; both open the table."""
+    del tuned  # there is nothing to tune: the defaults are meant for any machine
+    if not incremental and ARGUMENTS.variant == "local":
+        raise NotImplementedError("the mode is a setting of the write client")
+    before = _base_files(path)
+    with Meter(pids()) as planning:
+        instant = _schedule(path, mdt, retained, incremental)
+    answer = {"plan": planning.dict(instant=None if instant is None else str(instant))}
+    if execute and instant is not None:
+        with Meter(pids()) as running:
+            _cleaner(path, mdt).run_pending_cleans()
+        answer["exec"] = running.dict(deleted=before - _base_files(path))
+    return answer
+
+
+def _schedule(path: str, mdt: bool, retained: int, incremental: bool) -> Any:
+    if ARGUMENTS.variant == "local":
+        return _cleaner(path, mdt).schedule_clean(commits_retained=retained)
+    settings = {"hoodie.clean.commits.retained": retained, "hoodie.clean.incremental.enabled": incremental}
+    return client(path, mdt, **settings).schedule_clean()
+
+
+def _cleaner(path: str, mdt: bool) -> Any:
+    """A fresh object of the measured variant; both know ``schedule_clean()`` and ``run_pending_cleans()``."""
+    return hudi_py.open_table(path) if ARGUMENTS.variant == "local" else client(path, mdt)
+
+
+def timeline(path: str, decode: bool = True) -> dict[str, Any]:
+    """``load``: first sight; ``reload``: the same again; ``decode``: metadata of all completed instants."""
+    with Meter() as loading:
+        count = len(hudi_py.open_table(path).timeline)
+    with Meter() as again:
+        table = hudi_py.open_table(path)
+        len(table.timeline)
+    answer = {"load": loading.dict(n=count), "reload": again.dict()}
+    read_instant = getattr(table, "read_instant", None)  # the contract has it on the command line only
+    if decode and read_instant is not None:
+        with Meter() as decoding:
+            decoded = [read_instant(instant) for instant in table.timeline.completed()]
+        answer["decode"] = decoding.dict(n=len(decoded))
+    return answer
+
+
+def write_base(inputs: str, path: str, mdt: bool) -> dict[str, Any]:
+    """Create a table with the base rows."""
+    shutil.rmtree(path, ignore_errors=True)
+    frame = session().read.parquet(f"{inputs}/base")
+    creating = {**SETTINGS, "hoodie.write.table.version": ARGUMENTS.table_version}
+    with Meter(pids()) as meter:
+        client(path, mdt, **creating).bulk_insert(frame)
+    return meter.dict()
+
+
+def write(inputs: str, path: str, op: str, batch: str, mdt: bool) -> dict[str, Any]:
+    """One commit on a prepared table."""
+    frame = session().read.parquet(f"{inputs}/{batch}")
+    with Meter(pids()) as meter:
+        getattr(client(path, mdt), op)(frame)
+    return meter.dict()
+
+
+def count(path: str) -> int:
+    """Rows of the latest snapshot."""
+    return int(hudi_py.read(session(), path).count())
+
+
+def small_commits(path: str, mdt: bool, commits: int = 20, rows: int = 100, retained: int = 5) -> dict[str, Any]:
+    """Upserts of few rows, each cleaning up behind itself."""
+    shutil.rmtree(path, ignore_errors=True)
+    frames = [session().read.parquet(str(small_batch(SCRATCH, n, rows))) for n in range(commits)]
+    each = []
+    with Meter(pids()) as meter:
+        for frame in frames:
+            start = time.perf_counter()
+            settings = {"hoodie.clean.commits.retained": retained, "hoodie.clean.automatic": True}
+            client(path, mdt, **SETTINGS, **settings).upsert(frame)
+            each.append(round(time.perf_counter() - start, 3))
+    return meter.dict(each=each)
+
+
+def inspect(path: str) -> dict[str, Any]:
+    """``python -m hudi_py timeline PATH``, from process start to exit."""
+    with Meter() as meter:
+        done = subprocess.run(
+            [sys.executable, "-m", "hudi_py", "timeline", path], capture_output=True, text=True, check=True
+        )
+    return meter.dict(lines=done.stdout.count("\n"))
+
+
+def small_files(inputs: str, path: str, mdt: bool, files: int) -> int:
+    """Not measured yet."""
+    raise NotImplementedError("clustering is not part of hudi_py yet")
+
+
+def cluster(path: str, mdt: bool) -> dict[str, Any]:
+    """Not measured yet."""
+    raise NotImplementedError("clustering is not part of hudi_py yet")
+
+
+def _base_files(path: str) -> int:
+    return sum(1 for file in Path(path).rglob("*.parquet") if ".hoodie" not in file.parts)
+
+
+OPERATIONS = {
+    function.__name__: function
+    for function in (
+        warm, table_version, mdt_init, clean, timeline, write_base, write, count, small_commits, inspect, small_files,
+        cluster,
+    )
+}  # fmt: skip
+
+if __name__ == "__main__":
+    try:
+        serve(OPERATIONS)
+    finally:
+        if _sessions:
+            _sessions[0].stop()
+        shutil.rmtree(SCRATCH, ignore_errors=True)
