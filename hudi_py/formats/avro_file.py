@@ -80,10 +80,7 @@ def decode_avro_file(data: bytes, source: str, reader_schema: str | None = None)
     Source: Avro 1.11 specification, "Object Container Files"; Hudi reads the same leniently (timeline.md 4.2, 4.3).
     """
     header = _parse_header(data, source)
-    try:
-        writer = _writer(header.schema_bytes)
-    except Exception as error:  # anything can stand where the schema should be, and fastavro fails in many ways
-        raise CorruptMetadata(f"{source}: the Avro schema in the header does not parse: {error!r}") from error
+    writer = _foreign_writer(header.schema_bytes, source)
     reader = None
     if reader_schema is not None and reader_schema != writer.text:
         reader = _writer(reader_schema.encode()).parsed
@@ -102,24 +99,19 @@ def decode_avro_file(data: bytes, source: str, reader_schema: str | None = None)
             payload = _inflate(payload, data, source, position)
         records += _decode_records(payload, count, writer, reader, f"{source} (block at byte {position})")
         position = end + SYNC_SIZE_BYTES
+    if not records:
+        raise _corrupt(data, source, position, f"the Avro file ends without a single {writer.record_name}")
     return AvroFile(writer.text, header.sync, tuple(records), header.codec, writer.record_name)
 
 
-def decode_record(body: bytes, schema_text: str, source: str, reader_schema: str | None = None) -> dict[str, Any]:
+def decode_record(body: bytes, schema_text: str, source: str) -> dict[str, Any]:
     """
     Decode one bare Avro record, as log blocks hold them.
 
     Raises:
         CorruptMetadata: The bytes are not exactly one record of that schema, or the schema does not parse.
     """
-    try:
-        writer = _writer(schema_text.encode())
-    except Exception as error:
-        raise CorruptMetadata(f"{source}: the Avro schema does not parse: {error!r}") from error
-    reader = None
-    if reader_schema is not None and reader_schema != schema_text:
-        reader = _writer(reader_schema.encode()).parsed
-    return _decode_records(body, 1, writer, reader, source)[0]
+    return _decode_records(body, 1, _foreign_writer(schema_text.encode(), source), None, source)[0]
 
 
 def encode_avro_file(schema_text: str, record: dict[str, Any], sync: bytes) -> bytes:
@@ -205,7 +197,7 @@ def _inflate(payload: bytes, data: bytes, source: str, position: int) -> bytes:
         inflated = inflater.decompress(payload, INFLATED_SIZE_BYTES_MAX)
     except zlib.error as error:
         raise _corrupt(data, source, position, f"an Avro block does not inflate ({error})") from error
-    if not inflater.eof or inflater.unused_data:
+    if not inflater.eof:  # bytes behind the end do no harm: fastavro leaves half a checksum there
         raise _corrupt(data, source, position, "a deflated Avro block is torn or too large")
     return inflated
 
@@ -242,6 +234,13 @@ def _format_long(value: int) -> bytes:
 
 def _corrupt(data: bytes, source: str, position: int, what: str) -> CorruptMetadata:
     return CorruptMetadata(f"{source}: {what} (byte {position} of {len(data)})")
+
+
+def _foreign_writer(schema_bytes: bytes, source: str) -> _Writer:
+    try:
+        return _writer(schema_bytes)
+    except Exception as error:  # anything can stand where the schema should be, and fastavro fails in many ways
+        raise CorruptMetadata(f"{source}: the Avro schema does not parse: {error!r}") from error
 
 
 @functools.lru_cache(maxsize=64)

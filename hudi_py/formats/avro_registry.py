@@ -7,8 +7,6 @@ import importlib.resources
 import pathlib
 from typing import TYPE_CHECKING, Final
 
-import hudi_py
-
 if TYPE_CHECKING:  # moved there in Python 3.11, gone from importlib.abc in 3.14
     from importlib.resources.abc import Traversable
 
@@ -50,4 +48,4 @@ def _folder() -> Traversable:
     try:
         return importlib.resources.files("hudi_py.avro_schemas")
     except ModuleNotFoundError:
-        return pathlib.Path(str(hudi_py.__file__)).parent.parent / "avro_schemas"
+        return pathlib.Path(__file__).parents[2] / "avro_schemas"

@@ -76,11 +76,11 @@ def decode_commit(data: bytes, source: str) -> CommitMetadata:
     try:
         return CommitMetadata(
             partition_to_write_stats={
-                _text(path): tuple(map(_decode_stat, stats))
-                for path, stats in (value.get("partitionToWriteStats") or {}).items()
+                path: tuple(map(_decode_stat, stats))
+                for path, stats in _map(value.get("partitionToWriteStats")).items()
             },
             compacted=bool(value.get("compacted")),
-            extra_metadata={key: _text_or_none(text) for key, text in (value.get("extraMetadata") or {}).items()},
+            extra_metadata={key: _text_or_none(text) for key, text in _map(value.get("extraMetadata")).items()},
             operation_type=_text_or_none(value.get("operationType", "UNKNOWN")),
             partition_to_replace_file_ids=_decode_replaced(value),
         )
@@ -97,7 +97,7 @@ def decode_touched(data: bytes, source: str) -> Touched:
     """
     value = _read(data, source)
     try:
-        return Touched(tuple(map(_text, value.get("partitionToWriteStats") or {})), _decode_replaced(value) or {})
+        return Touched(tuple(_map(value.get("partitionToWriteStats"))), _decode_replaced(value) or {})
     except (TypeError, ValueError, AttributeError) as error:
         raise CorruptMetadata(f"{source}: not commit metadata: {error}") from error
 
@@ -139,7 +139,7 @@ def _decode_replaced(value: dict[str, Any]) -> dict[str, tuple[str, ...]] | None
     replaced = value.get("partitionToReplaceFileIds")
     if replaced is None:
         return None
-    return {_text(path): tuple(map(_text, file_ids)) for path, file_ids in replaced.items()}
+    return {path: tuple(map(_text, file_ids)) for path, file_ids in _map(replaced).items()}
 
 
 def _decode_stat(value: dict[str, Any]) -> WriteStat:
@@ -150,7 +150,7 @@ def _decode_stat(value: dict[str, Any]) -> WriteStat:
     log_files, cdc_stats, runtime = get("logFiles"), get("cdcStats"), get("runtimeStats")
     scalars[split:] = [number or 0 for number in scalars[split:]]
     scalars.append(None if log_files is None else tuple(map(_text, log_files)))
-    scalars.append(None if cdc_stats is None else {_text(path): int(size) for path, size in cdc_stats.items()})
+    scalars.append(None if cdc_stats is None else {path: int(size) for path, size in _map(cdc_stats).items()})
     scalars.append(None if runtime is None else RuntimeStats(*[int(runtime.get(name) or 0) for name in _RUNTIME]))
     return WriteStat(*scalars)
 
@@ -192,6 +192,14 @@ def _encode_runtime(runtime: RuntimeStats | None, names: tuple[str, ...]) -> dic
 
 def _scalars(stat: WriteStat) -> list[Any]:
     return [getattr(stat, name) for name in _ATTRIBUTES]
+
+
+def _map(value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise TypeError(f"{value!r} stands where a map is wanted")
+    return value
 
 
 def _text(value: Any) -> str:

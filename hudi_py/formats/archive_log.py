@@ -1,0 +1,115 @@
+"""
+The archived timeline of layout 1: log files of ``HoodieArchivedMetaEntry`` records (timeline.md 5.2).
+
+One entry stands for one file of the former active timeline, so an instant usually has three. Entries are in no useful
+order; the files are numbered, see `archive_file_number`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+import attrs
+
+from hudi_py.errors import CorruptMetadata
+from hudi_py.formats.avro_file import decode_record
+from hudi_py.formats.log_block import BlockType, HeaderKey, iterate_log_blocks, split_data_block
+
+_FILE_NAME: Final = re.compile(r"\.commits_\.archive\.(\d+)(?:_[^/]*)?")
+_STATES: Final = ("REQUESTED", "INFLIGHT", "COMPLETED")
+_PAYLOADS: Final = {
+    "hoodieCommitMetadata": "HoodieCommitMetadata",
+    "hoodieCleanMetadata": "HoodieCleanMetadata",
+    "hoodieCompactionMetadata": "HoodieCompactionMetadata",
+    "hoodieRollbackMetadata": "HoodieRollbackMetadata",
+    "hoodieSavePointMetadata": "HoodieSavepointMetadata",
+    "hoodieCompactionPlan": "HoodieCompactionPlan",
+    "hoodieCleanerPlan": "HoodieCleanerPlan",
+    "hoodieReplaceCommitMetadata": "HoodieReplaceCommitMetadata",
+    "hoodieRequestedReplaceMetadata": "HoodieRequestedReplaceMetadata",
+    "HoodieInflightReplaceMetadata": "HoodieCommitMetadata",
+    "hoodieIndexCommitMetadata": "HoodieIndexCommitMetadata",
+}
+
+
+@attrs.frozen(slots=True)
+class ArchivedEntry:
+    """
+    One archived file.
+
+    Args:
+        requested_time: Digits.
+        action: The word in the former file name.
+        state: ``REQUESTED``, ``INFLIGHT`` or ``COMPLETED``; old entries without one count as completed.
+        state_transition_time: Modification time of the former file, 17 digits in the zone of its writer; None in files
+            written before Hudi 0.13.
+        record_name: Which record the payload is; None without payload.
+        payload: Fields under their names on disk.
+    """
+
+    requested_time: str
+    action: str
+    state: str
+    state_transition_time: str | None = None
+    record_name: str | None = None
+    payload: dict[str, Any] | None = None
+
+
+def archive_file_number(name: str) -> int | None:
+    """Return N of ``.commits_.archive.<N>_<write token>``, or None for any other file; N grows with time."""
+    match = _FILE_NAME.fullmatch(name)
+    return int(match[1]) if match else None
+
+
+def decode_archive_log(data: bytes, source: str) -> tuple[ArchivedEntry, ...]:
+    """
+    Decode one archive file, in the order of the file.
+
+    Payloads are as written: the schema grew with every release, so look fields up with ``get``.
+
+    Raises:
+        CorruptMetadata: A block is torn or holds something else. Hudi fails here as well: a gap in the history would
+            make instants look as if they had never been.
+    """
+    entries: list[ArchivedEntry] = []
+    for block in iterate_log_blocks(data, source):
+        where = f"{source} (block at byte {block.offset})"
+        if block.block_type is not BlockType.AVRO_DATA or HeaderKey.SCHEMA not in block.header:
+            raise CorruptMetadata(f"{where}: {block.block_type.name.lower()} block where archived instants are wanted")
+        schema = block.header[HeaderKey.SCHEMA]
+        bodies = split_data_block(block.content, where)
+        entries += [_entry(decode_record(body, schema, where), where) for body in bodies]
+    return tuple(entries)
+
+
+def latest_entries(files: Iterable[tuple[ArchivedEntry, ...]]) -> tuple[ArchivedEntry, ...]:
+    """
+    Merge archive files, given newest first, into one history.
+
+    Of entries with equal state, action and requested time the first one counts: a crash between archiving and deleting
+    makes the next run archive the same files again, and merged files stand beside their inputs for a while.
+
+    Returns:
+        Entries by requested time, then action, then state.
+
+    Source: Hudi 0.15.0, ``HoodieArchivedTimeline``.
+    """
+    known: dict[tuple[str, str, int], ArchivedEntry] = {}
+    for entries in files:
+        for entry in entries:
+            known.setdefault((entry.requested_time, entry.action, _STATES.index(entry.state)), entry)
+    return tuple(known[key] for key in sorted(known))
+
+
+def _entry(value: dict[str, Any], where: str) -> ArchivedEntry:
+    get = value.get
+    requested_time, action, state = get("commitTime"), get("actionType"), get("actionState") or "COMPLETED"
+    if not isinstance(requested_time, str) or not isinstance(action, str) or state not in _STATES:
+        raise CorruptMetadata(f"{where}: no archived entry: {action!r} {requested_time!r} in state {state!r}")
+    transition = get("stateTransitionTime")
+    for field, record in _PAYLOADS.items():
+        if get(field) is not None:
+            return ArchivedEntry(requested_time, action, state, transition, record, value[field])
+    return ArchivedEntry(requested_time, action, state, transition)

@@ -1,0 +1,212 @@
+"""
+Blocks of a Hudi log file, format version 1 (timeline.md 5.2, data-files.md 9.2). All numbers are big endian.
+
+::
+
+    "#HUDI#" | int64 block size | int32 format version 1 | int32 block type | header | int64 content size | content
+    | footer | int64 total size
+
+The block size counts the bytes behind it up to the end of the block, the total size everything in front of it. Header
+and footer are an int32 count and as many (int32 key, int32 size, UTF-8 text).
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import attrs
+
+from hudi_py.errors import CorruptMetadata
+
+MAGIC: Final = b"#HUDI#"
+FORMAT_VERSION: Final = 1
+DATA_BLOCK_VERSION: Final = 3
+
+_INT: Final = struct.Struct(">i")
+_LONG: Final = struct.Struct(">q")
+_FRAME_SIZE_BYTES: Final = len(MAGIC) + _LONG.size
+
+
+class BlockType(enum.IntEnum):
+    """What a block holds; the numbers are those on disk."""
+
+    COMMAND = 0
+    DELETE = 1
+    CORRUPT = 2  # never written: bytes between two blocks that are no block
+    AVRO_DATA = 3
+    HFILE_DATA = 4
+    PARQUET_DATA = 5
+    CDC_DATA = 6
+
+
+class HeaderKey(enum.IntEnum):
+    """Keys of a block's header."""
+
+    INSTANT_TIME = 0
+    TARGET_INSTANT_TIME = 1
+    SCHEMA = 2
+    COMMAND_BLOCK_TYPE = 3
+    COMPACTED_BLOCK_TIMES = 4
+    RECORD_POSITIONS = 5
+    BLOCK_IDENTIFIER = 6
+    IS_PARTIAL = 7
+    BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS = 8
+
+
+@attrs.frozen(slots=True)
+class LogBlock:
+    """
+    One block.
+
+    Args:
+        block_type: What ``content`` is; for CORRUPT the raw bytes of the gap.
+        header: `HeaderKey` numbers to texts, in the order of the file; unknown keys are kept.
+        content: The block's payload.
+        offset: Where the block starts in its file.
+    """
+
+    block_type: BlockType
+    header: Mapping[int, str]
+    content: bytes
+    offset: int = 0
+
+
+def iterate_log_blocks(data: bytes, source: str) -> Iterator[LogBlock]:
+    """
+    Yield the blocks of a log file in order.
+
+    A block whose sizes disagree, or behind which neither the end nor another block stands, is torn: everything up to
+    the next magic comes as one CORRUPT block, as in Hudi (``HoodieLogFileReader.isBlockCorrupted``).
+
+    Raises:
+        CorruptMetadata: The file does not start with a block, or a block that is whole makes no sense inside.
+    """
+    position = 0
+    while position < len(data):
+        if data[position : position + len(MAGIC)] != MAGIC:
+            raise _corrupt(data, source, position, "a log file should start with '#HUDI#'")
+        end = _block_end(data, position)
+        if end is None:
+            found = data.find(MAGIC, position + len(MAGIC))
+            end = len(data) if found < 0 else found
+            yield LogBlock(BlockType.CORRUPT, {}, data[position:end], position)
+        else:
+            yield _parse_block(data, source, position, end)
+        position = end
+
+
+def encode_log_block(block: LogBlock) -> bytes:
+    """Encode one block with an empty footer, the inverse of what `iterate_log_blocks` yields."""
+    assert block.block_type is not BlockType.CORRUPT
+    header = [_INT.pack(len(block.header))]
+    for key, text in block.header.items():
+        raw = text.encode()
+        header += (_INT.pack(key), _INT.pack(len(raw)), raw)
+    body = b"".join(
+        (
+            _INT.pack(FORMAT_VERSION),
+            _INT.pack(block.block_type),
+            *header,
+            _LONG.pack(len(block.content)),
+            block.content,
+            _INT.pack(0),
+        )
+    )
+    size = len(body) + _LONG.size
+    return b"".join((MAGIC, _LONG.pack(size), body, _LONG.pack(size + len(MAGIC))))
+
+
+def split_data_block(content: bytes, source: str) -> list[bytes]:
+    """
+    Split the content of an Avro data block into its records.
+
+    Layout: int32 3, int32 count, per record int32 size and Avro binary in the schema of the block's header.
+
+    Raises:
+        CorruptMetadata: Another version, or the sizes do not add up.
+    """
+    version, position = _parse_int(content, source, 0)
+    if version != DATA_BLOCK_VERSION:
+        raise _corrupt(content, source, 0, f"data block version {version} is not known")
+    count, position = _parse_int(content, source, position)
+    bodies = []
+    for _ in range(count):  # every round eats four bytes or fails
+        size, position = _parse_int(content, source, position)
+        body, position = _take(content, source, position, size)
+        bodies.append(body)
+    if position != len(content):
+        raise _corrupt(content, source, position, "a data block has bytes behind its last record")
+    return bodies
+
+
+def join_data_block(bodies: list[bytes]) -> bytes:
+    """Build the content of an Avro data block, the inverse of `split_data_block`."""
+    parts = [_INT.pack(DATA_BLOCK_VERSION), _INT.pack(len(bodies))]
+    for body in bodies:
+        parts += (_INT.pack(len(body)), body)
+    return b"".join(parts)
+
+
+def _block_end(data: bytes, position: int) -> int | None:
+    """Return the end of the block at *position*, or None if it is torn."""
+    start = position + _FRAME_SIZE_BYTES
+    if start > len(data):
+        return None
+    (size,) = _LONG.unpack_from(data, start - _LONG.size)
+    end = start + int(size)
+    if size < _LONG.size or end > len(data):
+        return None
+    (total,) = _LONG.unpack_from(data, end - _LONG.size)
+    is_followed = end == len(data) or data[end : end + len(MAGIC)] == MAGIC
+    return end if total == size + len(MAGIC) and is_followed else None
+
+
+def _parse_block(data: bytes, source: str, position: int, end: int) -> LogBlock:
+    version, at = _parse_int(data, source, position + _FRAME_SIZE_BYTES)
+    if version != FORMAT_VERSION:
+        raise _corrupt(data, source, at - _INT.size, f"log format version {version} is not known")
+    number, at = _parse_int(data, source, at)
+    try:
+        block_type = BlockType(number)
+    except ValueError as error:
+        raise _corrupt(data, source, at - _INT.size, f"log block type {number} is not known") from error
+    header, at = _parse_header(data, source, at)
+    raw, at = _take(data, source, at, _LONG.size)
+    content, at = _take(data, source, at, _LONG.unpack(raw)[0])
+    _, at = _parse_header(data, source, at)  # the footer; no keys exist
+    if at != end - _LONG.size:
+        raise _corrupt(data, source, at, f"the parts of a log block do not fill it to byte {end - _LONG.size}")
+    return LogBlock(block_type, header, content, position)
+
+
+def _parse_header(data: bytes, source: str, position: int) -> tuple[dict[int, str], int]:
+    count, position = _parse_int(data, source, position)
+    header = {}
+    for _ in range(count):
+        key, position = _parse_int(data, source, position)
+        size, position = _parse_int(data, source, position)
+        raw, position = _take(data, source, position, size)
+        try:
+            header[key] = raw.decode()
+        except UnicodeDecodeError as error:
+            raise _corrupt(data, source, position, "the header of a log block is not UTF-8") from error
+    return header, position
+
+
+def _parse_int(data: bytes, source: str, position: int) -> tuple[int, int]:
+    raw, position = _take(data, source, position, _INT.size)
+    return _INT.unpack(raw)[0], position
+
+
+def _take(data: bytes, source: str, position: int, size: int) -> tuple[bytes, int]:
+    end = position + size
+    if size < 0 or end > len(data):
+        raise _corrupt(data, source, position, f"{size} bytes of a log block do not fit")
+    return data[position:end], end
+
+
+def _corrupt(data: bytes, source: str, position: int, what: str) -> CorruptMetadata:
+    return CorruptMetadata(f"{source}: {what} (byte {position} of {len(data)})")

@@ -1,0 +1,140 @@
+"""
+The archived timeline of layout 2: Parquet files of instants, listed in a numbered manifest (timeline.md 5.3).
+
+To read it: `decode_version` of ``_version_`` (or the largest number of a manifest when that file is missing or
+unreadable), `decode_manifest` of ``manifest_<n>``, then `read_history` of the files whose range is wanted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, BinaryIO, Final
+
+import attrs
+
+from hudi_py.errors import CorruptMetadata
+from hudi_py.formats.commit_json import decode_json, encode_json
+
+VERSION_FILE: Final = "_version_"
+_MANIFEST_NAME: Final = re.compile(r"manifest_(\d+)")
+_DATA_FILE_NAME: Final = re.compile(r"(\d+)_(\d+)_(\d)\.parquet")
+_TIMES: Final = ("instantTime", "completionTime", "action")
+_CONTENTS: Final = ("metadata", "plan")
+
+
+@attrs.frozen(slots=True)
+class HistoryFile:
+    """
+    One Parquet file of a manifest.
+
+    Args:
+        name: ``<first requested time>_<last requested time>_<level>.parquet``.
+        size_bytes: Its length.
+    """
+
+    name: str
+    size_bytes: int
+
+    @property
+    def time_range(self) -> tuple[str, str]:
+        """First and last requested time in the file."""
+        match = _DATA_FILE_NAME.fullmatch(self.name)
+        assert match is not None  # checked when the manifest was decoded
+        return match[1], match[2]
+
+    @property
+    def level(self) -> int:
+        """How often the file was merged."""
+        return int(self.name.removesuffix(".parquet")[-1])
+
+
+@attrs.frozen(slots=True)
+class HistoryRow:
+    """
+    One archived instant, always completed.
+
+    Args:
+        requested_time, completion_time, action: As on the active timeline.
+        metadata: Bytes of the completed file; None if it was empty.
+        plan: Bytes of the requested file (clean, compaction, clustering, replacecommit), else None.
+    """
+
+    requested_time: str
+    completion_time: str | None
+    action: str
+    metadata: bytes | None = None
+    plan: bytes | None = None
+
+
+def manifest_number(name: str) -> int | None:
+    """Return n of ``manifest_<n>``, or None for any other name, temporary ones included."""
+    match = _MANIFEST_NAME.fullmatch(name)
+    return int(match[1]) if match else None
+
+
+def decode_version(data: bytes, source: str) -> int:
+    """
+    Decode ``_version_``: the number of the newest manifest.
+
+    Raises:
+        CorruptMetadata: It holds no number; then the largest manifest counts.
+    """
+    text = data.decode("ascii", "replace").strip()
+    if not re.fullmatch(r"\d{1,18}", text, re.ASCII):
+        raise CorruptMetadata(f"{source}: {text[:40]!r} is no manifest number (byte 0 of {len(data)})")
+    return int(text)
+
+
+def encode_version(number: int) -> bytes:
+    """Encode ``_version_``."""
+    return str(number).encode()
+
+
+def decode_manifest(data: bytes, source: str) -> tuple[HistoryFile, ...]:
+    """
+    Decode ``manifest_<n>``: all Parquet files of that snapshot.
+
+    Raises:
+        CorruptMetadata: It is no manifest, or names something that is no history file.
+    """
+    value = decode_json(data, source)
+    try:
+        files = tuple(HistoryFile(entry["fileName"], int(entry["fileLen"])) for entry in value["files"])
+        strays = [file.name for file in files if not _DATA_FILE_NAME.fullmatch(file.name)]
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorruptMetadata(f"{source}: not a manifest of the timeline history: {error!r}") from error
+    if strays:
+        raise CorruptMetadata(f"{source}: names {strays[0]!r}, which is no file of the timeline history")
+    return files
+
+
+def encode_manifest(files: Sequence[HistoryFile]) -> bytes:
+    """Encode ``manifest_<n>``."""
+    return encode_json({"files": [{"fileName": file.name, "fileLen": file.size_bytes} for file in files]})
+
+
+def read_history(stream: BinaryIO | bytes, source: str, *, with_contents: bool = False) -> tuple[HistoryRow, ...]:
+    """
+    Read the rows of one Parquet file of the history, ascending by requested time as in the file.
+
+    Args:
+        stream: Seekable stream or bytes.
+        source: Where it comes from, for messages.
+        with_contents: Also load the bytes of completed and plan files; without them only three columns are read.
+
+    Raises:
+        CorruptMetadata: It is no such Parquet file.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = [*_TIMES, *_CONTENTS] if with_contents else list(_TIMES)
+    try:
+        table = pq.ParquetFile(pa.BufferReader(stream) if isinstance(stream, bytes) else stream).read(columns=columns)
+        cells: list[list[Any]] = [table.column(name).to_pylist() for name in columns]
+    except (pa.ArrowException, KeyError, OSError, ValueError) as error:
+        raise CorruptMetadata(f"{source}: not a Parquet file of the timeline history: {error}") from error
+    if not all(isinstance(text, str) for text in (*cells[0], *cells[2])):
+        raise CorruptMetadata(f"{source}: a row of the timeline history has no time or no action")
+    return tuple(map(HistoryRow, *cells))

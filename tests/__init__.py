@@ -1,1 +1,0 @@
-"""A package in name only, so that tests can import ``tests.fixtures``."""

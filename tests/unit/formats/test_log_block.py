@@ -1,0 +1,101 @@
+import contextlib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hudi_py.errors import CorruptMetadata
+from hudi_py.formats.log_block import (
+    MAGIC,
+    BlockType,
+    LogBlock,
+    encode_log_block,
+    iterate_log_blocks,
+    join_data_block,
+    split_data_block,
+)
+
+blocks = st.builds(
+    LogBlock,
+    st.sampled_from([kind for kind in BlockType if kind is not BlockType.CORRUPT]),
+    st.dictionaries(st.integers(0, 8), st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=3),
+    st.binary(max_size=30),
+)
+ONE = LogBlock(BlockType.AVRO_DATA, {2: "schema"}, b"content")
+
+
+def parts(found):
+    return [(block.block_type, block.header, block.content) for block in found]
+
+
+@settings(max_examples=30)
+@given(st.lists(blocks, max_size=4))
+def test_blocks_round_trip(written):
+    """9.2: blocks are simply concatenated."""
+    data = b"".join(map(encode_log_block, written))
+    found = list(iterate_log_blocks(data, "x"))
+    assert parts(written) == parts(found)
+    assert all(data[block.offset :].startswith(MAGIC) for block in found)
+
+
+def test_frame_is_that_of_the_document():
+    """9.2: big endian; the total size is the block size plus the magic's six bytes."""
+    header = b"\x00\x00\x00\x01" + b"\x00\x00\x00\x02" + b"\x00\x00\x00\x06schema"
+    body = b"\x00\x00\x00\x01" + b"\x00\x00\x00\x03" + header + bytes(7) + b"\x07content" + bytes(4)
+    size = len(body) + 8
+    assert MAGIC + bytes(7) + bytes([size]) + body + bytes(7) + bytes([size + 6]) == encode_log_block(ONE)
+
+
+def test_a_torn_block_is_skipped_up_to_the_next_magic():
+    """9.2: the gap counts as one corrupt block."""
+    whole = encode_log_block(ONE)
+    for size in range(6, len(whole)):
+        found = list(iterate_log_blocks(whole + whole[:size] + whole, "x"))
+        assert [BlockType.AVRO_DATA, BlockType.CORRUPT, BlockType.AVRO_DATA] == [block.block_type for block in found]
+        assert whole[:size] == found[1].content
+        assert len(whole) == found[1].offset
+
+
+def test_a_torn_end_is_a_corrupt_block():
+    """9.2: what a crashed writer leaves is skipped, up to the end."""
+    whole = encode_log_block(ONE)
+    for size in range(6, len(whole)):
+        assert [BlockType.CORRUPT] == [block.block_type for block in iterate_log_blocks(whole[:size], "x")]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"x",
+        b"#HUDI",
+        encode_log_block(ONE).replace(b"\x00\x00\x00\x01\x00\x00\x00\x03", b"\x00\x00\x00\x09\x00\x00\x00\x03", 1),
+        encode_log_block(ONE).replace(b"\x00\x00\x00\x01\x00\x00\x00\x03", b"\x00\x00\x00\x01\x00\x00\x00\x63", 1),
+        encode_log_block(ONE).replace(b"\x00\x00\x00\x06schema", b"\x00\x00\x00\x05schema", 1),
+        encode_log_block(ONE).replace(b"schema", b"\xff\xff\xff\xff\xff\xff", 1),
+    ],
+)
+def test_a_whole_block_that_makes_no_sense_is_corrupt_metadata(data):
+    """A right frame around a wrong block is no crash but damage."""
+    with pytest.raises(CorruptMetadata, match=r"^x: .*byte \d+ of"):
+        list(iterate_log_blocks(data, "x"))
+
+
+@given(st.data())
+def test_damage_gives_blocks_or_corrupt_metadata(data):
+    """No damage leads to another exception."""
+    damaged = bytearray(encode_log_block(ONE) * 2)
+    damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    with contextlib.suppress(CorruptMetadata):
+        list(iterate_log_blocks(bytes(damaged), "x"))
+
+
+@given(st.lists(st.binary(max_size=10), max_size=5))
+def test_data_blocks_round_trip_and_notice_any_cut(bodies):
+    """5.2: version 3, count, then size and bytes of each record."""
+    content = join_data_block(bodies)
+    assert bodies == split_data_block(content, "x")
+    for size in range(len(content)):
+        with pytest.raises(CorruptMetadata):
+            split_data_block(content[:size], "x")
+    with pytest.raises(CorruptMetadata):
+        split_data_block(content + b"\x00", "x")
