@@ -218,6 +218,8 @@ class HFile:
                 raise self._corrupt(offset, "a key of the index is longer than the index")
             entries.append((payload[position : position + length], at, size))
             position += length
+        if position != len(payload) and self.trailer.index_levels == 1:  # otherwise the middle key follows
+            raise self._corrupt(offset, f"the index holds more than the {count} entries that the trailer tells of")
         return entries
 
     def _check_pointers(self, pointers: list[_Pointer], offset: int) -> None:
