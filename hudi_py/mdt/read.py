@@ -43,11 +43,11 @@ class MetadataReader:
         self._table = table
         timeline = timeline or table.store.load()
         validity = Validity(timeline, data_timeline)
-        self._parts: list[_Part] = []
+        self._parts: list[Part] = []
         with contextlib.ExitStack() as stack:
             for file_slice in table.slices(timeline):
                 logs = merge_blocks(table, file_slice, visible_blocks(table, file_slice, timeline, validity))
-                self._parts.append(_Part(self._base(file_slice, stack), logs))
+                self._parts.append(Part(self._base(file_slice, stack), logs))
             self._stack = stack.pop_all()
         if not self._parts:
             raise CorruptMetadata(
@@ -94,7 +94,7 @@ class MetadataReader:
     def _present(self, key: str) -> dict[str, int]:
         return present(self.record(key))
 
-    def _base(self, file_slice: Slice, stack: contextlib.ExitStack) -> _Base | None:
+    def _base(self, file_slice: Slice, stack: contextlib.ExitStack) -> Base | None:
         if file_slice.base is None:
             return None
         path = file_slice.path(file_slice.base.name)
@@ -102,7 +102,7 @@ class MetadataReader:
         return open_base(stream, self._table.source(path))
 
 
-class _Base:
+class Base:
     """A base file: key to files."""
 
     def __init__(self, hfile: HFile, source: str) -> None:
@@ -114,10 +114,12 @@ class _Base:
         self._schema = schema.decode("utf-8", "replace")
 
     def get(self, key: str) -> Files | None:
+        """What it says of a key, or None."""
         value = self._hfile.get(key.encode())
         return None if value is None else self._decode(value)
 
     def scan(self) -> Iterator[tuple[str, Files]]:
+        """All keys, by their bytes."""
         for key, value in self._hfile:
             yield decode_key(key, self._source), self._decode(value)
 
@@ -125,18 +127,20 @@ class _Base:
         return decode_files(value, self._schema, self._source)
 
 
-class _Part:
+class Part:
     """One file group: its base file under its logs."""
 
-    def __init__(self, base: _Base | None, logs: dict[str, Files]) -> None:
+    def __init__(self, base: Base | None, logs: dict[str, Files]) -> None:
         self._base = base
         self.logs = logs
 
     def get(self, key: str) -> Files:
+        """What base file and logs say of a key."""
         older = None if self._base is None else self._base.get(key)
         return _over(older, self.logs.get(key))
 
     def scan(self) -> Iterator[tuple[str, Files]]:
+        """All keys, by their bytes."""
         waiting = sorted(self.logs, key=str.encode, reverse=True)
         for key, older in self._base.scan() if self._base is not None else ():
             while waiting and waiting[-1].encode() < key.encode():
@@ -150,10 +154,10 @@ class _Part:
             yield new, self.logs[new]
 
 
-def open_base(stream: BinaryIO, source: str) -> _Base:
+def open_base(stream: BinaryIO, source: str) -> Base:
     """A base file on a seekable stream."""
     size = stream.seek(0, io.SEEK_END)
-    return _Base(HFile(stream, size, source), source)
+    return Base(HFile(stream, size, source), source)
 
 
 def _over(older: Files | None, newer: Files | None) -> Files:

@@ -26,6 +26,7 @@ from hudi_py.timeline.timeline import Timeline
 METADATA_FOLDER: Final = ".hoodie/metadata"
 FILES_PARTITION: Final = "files"
 FILES_GROUP: Final = "files-0000-0"
+WRITE_TOKEN: Final = "0-0-0"  # noqa: S105 - part of a file name
 INIT_TIME: Final = "00000000000000"
 """Instants that begin so are those that filled a new metadata table; they have no peer in the data table."""
 

@@ -34,13 +34,12 @@ from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log
 from hudi_py.mdt.blocks import Validity, merge_blocks, read_blocks, visible_blocks
 from hudi_py.mdt.changes import Changes, records_of
 from hudi_py.mdt.records import RECORD, Files, encode_files, payload_schema, sorted_entries
-from hudi_py.mdt.table import FILES_GROUP, FILES_PARTITION, MetadataTable, Slice
+from hudi_py.mdt.table import FILES_GROUP, FILES_PARTITION, WRITE_TOKEN, MetadataTable, Slice
 from hudi_py.model.files import LogFile
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata, RuntimeStats, WriteStat
 from hudi_py.timeline.timeline import Timeline
 
-WRITE_TOKEN: Final = "0-0-0"  # noqa: S105 - part of a file name
 _OPERATION: Final = "UPSERT_PREPPED"
 
 
