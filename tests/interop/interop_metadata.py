@@ -18,8 +18,10 @@ from hudi_py.formats.records_codec import (
     encode_rollback_plan,
 )
 from hudi_py.mdt.changes import changes_of_clean, changes_of_commit, changes_of_rollback
+from hudi_py.mdt.compaction import compact
+from hudi_py.mdt.create import create_metadata_table
 from hudi_py.mdt.read import MetadataReader
-from hudi_py.mdt.removal import disable_unmaintained_partitions
+from hudi_py.mdt.removal import disable_unmaintained_partitions, drop_metadata_table
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.mdt.update import record_rollback, write_delta_commit
 from hudi_py.model.files import join_path, parse_base_file
@@ -79,7 +81,7 @@ class OurTable:
         return self._config().metadata_partitions
 
     # --- writing -------------------------------------------------------------------------------------------------
-    def commit(self, change, *, stop_after_metadata: bool = False) -> str:
+    def commit(self, change, *, stop_after_metadata: bool = False, record: bool = True) -> str:
         """*change* (a row to a row) applied to every newest base file; the commit's time."""
         disable_unmaintained_partitions(self.storage, self._config(), self._update_properties)
         store = self._store()
@@ -95,7 +97,8 @@ class OurTable:
             extra_metadata={"schema": self._schema()},
             operation_type="UPSERT",
         )
-        self._record(time, changes_of_commit(metadata))
+        if record:
+            self._record(time, changes_of_commit(metadata))
         if stop_after_metadata:
             raise Stop
         store.complete(instant, self._encode(metadata))
@@ -132,6 +135,22 @@ class OurTable:
         self._record(time, changes_of_clean(metadata))
         store.complete(instant, encode_clean_metadata(metadata, os.urandom(16)))
         return count
+
+    def compact(self):
+        """Compact the metadata table, however few its logs."""
+        table = MetadataTable(self.storage)
+        return compact(table, self._store().load(), sync=os.urandom(16), delta_commits_max=1)
+
+    def create_metadata_table(self) -> None:
+        """Make the metadata table from a listing."""
+        timeline, listing = self._store().load(), self.on_disk()
+        create_metadata_table(
+            self.storage, self._config(), timeline, listing, self._update_properties, sync=os.urandom(16)
+        )
+
+    def drop_metadata_table(self) -> None:
+        """Remove it."""
+        drop_metadata_table(self.storage, self._config(), self._update_properties)
 
     def rollback(self) -> str:
         """Roll back the one pending commit, as our recovery would."""

@@ -51,6 +51,12 @@ class Turns:
         self.model = {key: f"{mark}{key}" for key in self.model}
         self.check()
 
+    def our_commit_without(self, mark):
+        """A commit into the table while it has no metadata table."""
+        self.ts += 1
+        self.ours.commit(lambda row: row | {"val": f"{mark}{row['id']}", "ts": self.ts}, record=False)
+        self.model = {key: f"{mark}{key}" for key in self.model}
+
     def check(self):
         """Rows with and without the metadata table, its listing beside the disk, in both implementations."""
         expected = sorted(self.model.items())
@@ -113,6 +119,27 @@ def test_a_commit_of_ours_that_dies_after_the_metadata_table_is_rolled_back_by_u
     turns.theirs(range(5), "c")
     turns.our_commit("d")
     turns.theirs(range(5, 8), "e", COMPACT)
+
+
+@pytest.mark.parametrize("partition_field", ["region", ""])
+def test_a_metadata_table_made_and_compacted_by_us_serves_them(peer, tmp_path, partition_field):
+    """Created from a listing, filled and compacted by us, then written and compacted by real Hudi, twice over."""
+    turns = Turns(peer, tmp_path / "t", partition_field)
+    turns.theirs(range(4), "b")
+    turns.ours.drop_metadata_table()
+    turns.our_commit_without("c")
+    turns.ours.create_metadata_table()
+    turns.check()
+    for mark in ("d", "e", "f"):
+        for _ in range(2):
+            turns.our_commit(mark)
+        assert turns.ours.clean() > 0
+        turns.check()
+        assert turns.ours.compact() is not None
+        turns.check()
+        turns.our_commit(mark + "x")
+        turns.theirs(range(3, 9), mark + "y", COMPACT if mark == "e" else KEEP)
+    assert turns.ours.metadata_partitions()
 
 
 def test_a_write_of_theirs_that_failed_is_rolled_back_by_us(peer, tmp_path):
