@@ -15,9 +15,12 @@ from hudi_py.engine.base import Engine
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.formats.instant_content import decode_content
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, latest_slices
-from hudi_py.fsview.listing import list_partition, walk_partitions
+from hudi_py.fsview.listing import FolderListing, Listing
 from hudi_py.fsview.loader import load_context
-from hudi_py.mdt.guard import MetadataTableGuard
+from hudi_py.mdt.keeper import MetadataTableKeeper
+from hudi_py.mdt.listing import MetadataListing
+from hudi_py.mdt.read import MetadataReader
+from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
 from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import resolve_time
@@ -96,7 +99,29 @@ class Table:
     @cached_property
     def timeline(self) -> Timeline:
         """The active timeline as it was when first asked for; see `refresh`."""
-        return self._store.load()
+        return self._snapshot[1]
+
+    @cached_property
+    def _snapshot(self) -> tuple[Timeline | None, Timeline]:
+        """
+        The timelines of the metadata table (None without one) and of the table.
+
+        In this order: an action that completes in between is then not seen at all, instead of half.
+        """
+        through = self._lists_through_metadata()
+        metadata = MetadataTable(self.storage, self._store.clock).store.load() if through else None
+        return metadata, self._store.load()
+
+    @cached_property
+    def listing(self) -> Listing:
+        """Where partitions and files are looked up: in the metadata table where there is one, else in the folders."""
+        metadata, timeline = self._snapshot
+        if metadata is None:
+            return FolderListing(self.storage)
+        return MetadataListing(MetadataReader(MetadataTable(self.storage, self._store.clock), timeline, metadata))
+
+    def _lists_through_metadata(self) -> bool:
+        return FILES_PARTITION in self.config.metadata_partitions and self.settings[keys.METADATA_ENABLED] is not False
 
     @property
     def contents(self) -> Contents:
@@ -106,7 +131,7 @@ class Table:
     def refresh(self) -> Table:
         """Forget what was loaded, so that the next question sees the table as it is now."""
         self.config = read_table_config(self.storage)
-        for name in ("timeline", "view_context"):
+        for name in ("timeline", "view_context", "listing", "_snapshot"):
             self.__dict__.pop(name, None)
         return self
 
@@ -117,11 +142,11 @@ class Table:
 
     def partitions(self) -> tuple[str, ...]:
         """Relative paths of all partitions, sorted; ``("",)`` for a table without partition columns."""
-        return tuple(sorted(path for path, _ in walk_partitions(self.storage)))
+        return tuple(sorted(path for path, _ in self.listing.walk()))
 
     def partition(self, partition_path: str) -> PartitionView:
         """All file groups of one partition, replaced and uncommitted files included; sizes are known."""
-        entries = list_partition(self.storage, partition_path, details=True)
+        entries = self.listing.partition(partition_path, details=True)
         return build_partition(self.view_context, partition_path, ((e.name, e.size_bytes) for e in entries))
 
     def file_slices(self, partition_path: str = "") -> tuple[FileSlice, ...]:
@@ -224,9 +249,9 @@ class Table:
             self.refresh()
 
     @property
-    def metadata_table(self) -> MetadataTableGuard:
-        """What is done about the table's metadata table before an instant of ours."""
-        return MetadataTableGuard(self.storage, self.settings, self._store.clock)
+    def metadata_table(self) -> MetadataTableKeeper:
+        """Keeps the table's metadata table in step with what we do."""
+        return MetadataTableKeeper(self.storage, self.settings, self._store.clock)
 
     def clean_config(
         self,
@@ -262,7 +287,7 @@ class Table:
         view = self if as_of is None else self.as_of(as_of)
         context = view.view_context
         found: list[tuple[str, BaseFile]] = []
-        for path, entries in walk_partitions(self.storage):
+        for path, entries in self.listing.walk():
             partition = build_partition(context, path, ((e.name, e.size_bytes) for e in entries))
             slices = latest_slices(context, partition) if as_of is None else slices_as_of(partition)
             found += base_files(slices, self.storage.root)

@@ -19,7 +19,7 @@ from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConflictError, RefusedError, StorageError
 from hudi_py.formats.commit_codec import encode_commit
-from hudi_py.mdt.guard import MetadataTableGuard
+from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CommitMetadata, RollbackMetadata, WriteStat
 from hudi_py.runtime.log import log
@@ -96,7 +96,7 @@ class WriteTransaction:
 
 
 def begin_write(
-    contents: Contents, table: TableConfig, settings: Settings, metadata_table: MetadataTableGuard
+    contents: Contents, table: TableConfig, settings: Settings, metadata_table: MetadataTableKeeper
 ) -> WriteTransaction:
     """
     Start a commit: recover the properties, roll back failed writes, then requested and inflight (rules G-1, G-2).
@@ -114,7 +114,7 @@ def begin_write(
     restores = timeline.pending(Action.RESTORE)
     if restores:
         raise RefusedError(f"{restores[0]} is pending: finish the restore first, no commit can start before")
-    metadata_table.prepare()
+    metadata_table.prepare(writes_data=True)
     rolled_back: list[RollbackMetadata] = []
     if settings[keys.FAILED_WRITES_POLICY] == "EAGER":
         rolled_back = RollbackService(contents=contents, table=table, metadata_table=metadata_table).run()

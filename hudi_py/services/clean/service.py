@@ -17,9 +17,9 @@ from hudi_py.config.table import TableConfig
 from hudi_py.engine.base import Engine
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.build import ViewContext, build_partition
-from hudi_py.fsview.listing import list_partition, walk_partitions
+from hudi_py.fsview.listing import FolderListing, Listing
 from hudi_py.fsview.loader import load_context
-from hudi_py.mdt.guard import MetadataTableGuard
+from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Action, Instant
 from hudi_py.services.clean import plan as planning
 from hudi_py.services.clean.execute import CleanResult, execute_clean
@@ -50,7 +50,7 @@ class CleanService:
     config: CleanConfig
     engine: Engine
     now: datetime | None = None
-    metadata_table: MetadataTableGuard
+    metadata_table: MetadataTableKeeper
 
     def plan(self, timeline: Timeline | None = None, *, details: bool = False) -> CleanPlan:
         """
@@ -113,7 +113,7 @@ class CleanService:
         plan = self.plan(timeline)
         if not plan.would_schedule:
             return None
-        self.metadata_table.prepare()
+        self.metadata_table.prepare(writes_data=False)
         record = to_record(plan, self.contents.store.storage.root)
         time = self.contents.store.new_time(timeline)
         content = codec.encode_cleaner_plan(record, sync=os.urandom(16))
@@ -123,7 +123,7 @@ class CleanService:
         """Carry out every pending clean, oldest first."""
         pending = self.contents.store.load().pending(Action.CLEAN)
         if pending:
-            self.metadata_table.prepare()
+            self.metadata_table.prepare(writes_data=False)
         return [execute_clean(self.contents, self.engine, self.config, instant) for instant in pending]
 
     def run(self) -> list[CleanResult]:

@@ -21,7 +21,7 @@ from hudi_py.config.table import TableConfig, TableType
 from hudi_py.errors import ConflictError, CorruptMetadata, RefusedError, StorageError, UnsupportedTable
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.listing import walk_partitions
-from hudi_py.mdt.guard import MetadataTableGuard
+from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import (
@@ -52,7 +52,7 @@ class RollbackService:
 
     contents: Contents
     table: TableConfig
-    metadata_table: MetadataTableGuard
+    metadata_table: MetadataTableKeeper
 
     def run(self) -> list[RollbackMetadata]:
         """
@@ -72,7 +72,7 @@ class RollbackService:
                 f"{self.contents.store.storage.root} is a MERGE_ON_READ table with failed writes "
                 f"({', '.join(map(str, failed or pending))}); let Apache Hudi roll them back"
             )
-        self.metadata_table.prepare()
+        self.metadata_table.prepare(writes_data=False)
         results = []
         done: set[str] = set()
         for instant in reversed(pending):
