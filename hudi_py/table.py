@@ -106,9 +106,12 @@ class Table:
     def refresh(self) -> Table:
         """Forget what was loaded, so that the next question sees the table as it is now."""
         self.config = read_table_config(self.storage)
+        self._forget()
+        return self
+
+    def _forget(self) -> None:
         for name in ("timeline", "view_context"):
             self.__dict__.pop(name, None)
-        return self
 
     @cached_property
     def view_context(self) -> ViewContext:
@@ -191,9 +194,11 @@ class Table:
             hours_retained=hours_retained,
         )
         try:
-            return self.clean_service(config, now=now, engine=engine).run()
-        finally:
-            self.refresh()
+            results = self.clean_service(config, now=now, engine=engine).run()
+        finally:  # not `refresh`, whose own failure would hide the first one
+            self._forget()
+        self.refresh()
+        return results
 
     def clean_service(
         self, config: CleanConfig | None = None, *, now: datetime | None = None, engine: Engine | None = None
@@ -218,10 +223,13 @@ class Table:
             UnsupportedTable: A merge-on-read table has failed writes.
             RefusedError: It could lose data; the message names the way out.
         """
+        service = RollbackService(contents=self._contents, table=self.config, metadata_table=self.metadata_table)
         try:
-            return RollbackService(contents=self._contents, table=self.config, metadata_table=self.metadata_table).run()
+            results = service.run()
         finally:
-            self.refresh()
+            self._forget()
+        self.refresh()
+        return results
 
     @property
     def metadata_table(self) -> MetadataTableGuard:
@@ -259,8 +267,10 @@ class Table:
             RefusedError: The table has no single answer for that time (any more).
             UnsupportedTable: There are log files to merge.
         """
-        view = self if as_of is None else self.as_of(as_of)
-        context = view.view_context
+        if as_of is None:
+            context = load_context(self.timeline, self._contents, with_clustering=False)
+        else:
+            context = self.as_of(as_of).view_context
         found: list[tuple[str, BaseFile]] = []
         for path, entries in walk_partitions(self.storage):
             partition = build_partition(context, path, ((e.name, e.size_bytes) for e in entries))

@@ -40,10 +40,13 @@ class MetadataTableGuard:
             RefusedError: There is one, and dropping it was not allowed.
         """
         config = read_table_config(self.storage)
+        may_drop = self.settings[keys.METADATA_ENABLED] is False
         if not config.has_metadata_table:
+            if may_drop and self.storage.list(_FOLDER):  # a crash between the two steps below
+                self.storage.delete_folder(_FOLDER)
             return
         partitions = ", ".join((*config.metadata_partitions, *config.metadata_partitions_inflight))
-        if self.settings[keys.METADATA_ENABLED] is not False:
+        if not may_drop:
             raise RefusedError(
                 f"{self.storage.root} has a metadata table ({partitions}), which hudi_py does not maintain yet; "
                 "nothing was changed. With hoodie.metadata.enable=false it is dropped first (Apache Hudi's next writer "

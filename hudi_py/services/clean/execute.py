@@ -25,7 +25,7 @@ from hudi_py.engine.base import Engine
 from hudi_py.errors import ConflictError, StorageError
 from hudi_py.formats import records_codec as codec
 from hudi_py.model.files import PARTITION_METAFILE, join_path
-from hudi_py.model.instant import Instant, State
+from hudi_py.model.instant import Instant, State, advance
 from hudi_py.model.records import CleanerPlan, CleanMetadata, CleanPartitionMetadata
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.stored_plan import relative_paths
@@ -67,12 +67,11 @@ def execute_clean(contents: Contents, engine: Engine, config: CleanConfig, insta
     paths = relative_paths(plan, store.storage.root, store.path(instant))
     started = store.clock.now()
     if instant.state is State.REQUESTED:
-        # layout 1 needs the copy (0.15 archival reads it), layout 2 tolerates it: format/timeline 9.4
-        instant = store.transition(instant, store.read_plan(instant))
+        instant = _start(contents, instant)
     results = _delete(store.storage, engine, config, paths)
-    results += [_delete_partition(store.storage, partition) for partition in plan.partitions_to_delete]
-    elapsed_ms = int((store.clock.now() - started).total_seconds() * 1000)
-    metadata = _metadata(instant, plan, paths, results, config, elapsed_ms)
+    gone = frozenset(path for path in plan.partitions_to_delete if _delete_partition(store.storage, path))
+    elapsed_ms = max(0, int((store.clock.now() - started).total_seconds() * 1000))
+    metadata = _metadata(instant, plan, paths, results, gone, config, elapsed_ms)
     log.info(
         "clean.files.deleted",
         instant=instant.requested_time,
@@ -80,6 +79,19 @@ def execute_clean(contents: Contents, engine: Engine, config: CleanConfig, insta
         elapsed_ms=elapsed_ms,
     )
     return _complete(contents, instant, metadata, results)
+
+
+def _start(contents: Contents, instant: Instant) -> Instant:
+    """
+    Make the clean inflight, unless another process has just done so: deleting twice is no harm (rule A-73).
+
+    The file gets a copy of the plan: 0.15 archival reads it in layout 1, layout 2 tolerates it (format/timeline 9.4).
+    """
+    store = contents.store
+    try:
+        return store.transition(instant, store.read_plan(instant))
+    except ConflictError:
+        return advance(instant)
 
 
 def _complete(
@@ -125,24 +137,22 @@ def _chunks(items: Sequence[str], count: int) -> Iterable[tuple[str, ...]]:
     return (tuple(items[start : start + size]) for start in range(0, len(items), size))
 
 
-def _delete_partition(storage: Storage, partition_path: str) -> DeleteResult:
+def _delete_partition(storage: Storage, partition_path: str) -> bool:
     """
-    Remove a dropped partition's folder if it holds nothing but its metafile (rule A-54).
+    Remove a dropped partition's folder if it holds nothing but its metafile (rule A-54); True when it is gone.
 
     A file that came after planning keeps the folder: it may belong to a writer that is still at work (K-10).
     """
-    kept = DeleteResult((), (), ())
     if not partition_path:
-        return kept
+        return False
     entries = storage.list(partition_path)
-    if any(not entry.name.startswith(PARTITION_METAFILE) for entry in entries):
+    if any(entry.is_folder or not entry.name.startswith(PARTITION_METAFILE) for entry in entries):
         log.warning("clean.partition.kept", partition=partition_path, files_left=len(entries))
-        return kept
-    paths = tuple(join_path(partition_path, entry.name) for entry in entries)
-    for path in paths:
-        storage.delete(path)
+        return False
+    for entry in entries:
+        storage.delete(join_path(partition_path, entry.name))
     storage.delete_folder(partition_path)
-    return DeleteResult(paths, (), ())
+    return True
 
 
 def _metadata(
@@ -150,6 +160,7 @@ def _metadata(
     plan: CleanerPlan,
     paths: Mapping[str, tuple[str, ...]],
     results: Sequence[DeleteResult],
+    deleted_partitions: frozenset[str],
     config: CleanConfig,
     elapsed_ms: int,
 ) -> CleanMetadata:
@@ -172,7 +183,7 @@ def _metadata(
             if gone
             else short,
             failed_delete_files=failed,
-            is_partition_deleted=partition in plan.partitions_to_delete,
+            is_partition_deleted=partition in deleted_partitions,
         )
     earliest = plan.earliest_instant_to_retain
     return CleanMetadata(

@@ -15,6 +15,7 @@ import attrs
 from hudi_py.config.clean import CleanConfig
 from hudi_py.config.table import TableConfig
 from hudi_py.engine.base import Engine
+from hudi_py.errors import CorruptMetadata
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.build import ViewContext, build_partition
 from hudi_py.fsview.listing import list_partition, walk_partitions
@@ -25,6 +26,7 @@ from hudi_py.services.clean import plan as planning
 from hudi_py.services.clean.execute import CleanResult, execute_clean
 from hudi_py.services.clean.plan import CleanPlan, LastClean, Scope
 from hudi_py.services.clean.policy import PartitionJudgement, Protection, earliest_to_retain, judge_partition
+from hudi_py.services.clean.repair import is_empty, repair_cleans
 from hudi_py.services.clean.stored_plan import to_record
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.contents import Contents
@@ -61,7 +63,7 @@ class CleanService:
         """
         timeline = timeline or self.contents.store.load()
         last_clean = self._last_clean(timeline)
-        context = load_context(timeline, self.contents, for_planning=True)
+        context = load_context(timeline, self.contents, for_planning=True, with_clustering=False)
         protection, savepoints = self._protection(timeline, context)
         zone = self.contents.store.zone
         now = self.now or self.contents.store.clock.now()
@@ -104,10 +106,14 @@ class CleanService:
         Plan and store the plan, unless there is nothing to do or a clean is pending already (rule A-8).
 
         The instant's time is taken once there is something to store, as Hudi 1.1 does (rule A-14).
+
+        Raises:
+            RefusedError: The table has a metadata table; nothing was written.
+            CorruptMetadata: An instant that the decision needs does not decode.
         """
         if not self.config.services_enabled:
             return None
-        timeline = self.contents.store.load()
+        timeline = repair_cleans(self.contents.store)
         if timeline.pending(Action.CLEAN) and not self.config.allow_multiple:
             return None
         plan = self.plan(timeline)
@@ -120,8 +126,15 @@ class CleanService:
         return self.contents.store.request(Action.CLEAN, time, content)
 
     def execute_pending(self) -> list[CleanResult]:
-        """Carry out every pending clean, oldest first."""
-        pending = self.contents.store.load().pending(Action.CLEAN)
+        """
+        Carry out every pending clean, oldest first.
+
+        Raises:
+            RefusedError: The table has a metadata table, or a plan names what is no data file; nothing was deleted.
+            CorruptMetadata: A plan is damaged; nothing of that clean was deleted.
+            StorageError: Files refuse to go; the clean stays pending.
+        """
+        pending = repair_cleans(self.contents.store).pending(Action.CLEAN)
         if pending:
             self.metadata_table.prepare()
         return [execute_clean(self.contents, self.engine, self.config, instant) for instant in pending]
@@ -134,10 +147,23 @@ class CleanService:
         return self.execute_pending()
 
     def _last_clean(self, timeline: Timeline) -> LastClean | None:
+        """
+        What the newest completed clean recorded; an empty one counts as none (rule A-10).
+
+        A damaged one hides what was cleaned already, which only incremental planning has to know.
+        """
         completed = timeline.completed(Action.CLEAN)
-        if not completed:
+        if not completed or is_empty(self.contents.store, completed[-1]):
             return None
-        metadata = self.contents.clean(completed[-1])
+        try:
+            metadata = self.contents.clean(completed[-1])
+        except CorruptMetadata as error:
+            if not self.config.incremental:
+                return None
+            raise CorruptMetadata(
+                f"{error}. It tells what was cleaned last; with hoodie.clean.incremental.enabled=false (--full) every "
+                "partition is looked at instead. Nothing was deleted"
+            ) from error
         times = metadata.extra_metadata.get(planning.SAVEPOINTED_TIMES, "")
         return LastClean(
             requested_time=completed[-1].requested_time,
