@@ -94,7 +94,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             sys.stdout.flush()  # here, where a reader that has gone can still be told from other failures
         except BrokenPipeError:
             _forget_output()
-        except click.exceptions.ClickException:
+        except (click.exceptions.ClickException, click.exceptions.Exit, click.exceptions.Abort):
             raise
         except HudiError as error:
             if debug:

@@ -69,16 +69,20 @@ def execute_clean(contents: Contents, engine: Engine, config: CleanConfig, insta
     if instant.state is State.REQUESTED:
         instant = _start(contents, instant)
     results = _delete(store.storage, engine, config, paths)
-    gone = frozenset(path for path in plan.partitions_to_delete if _delete_partition(store.storage, path))
+    gone = {}
+    for partition in plan.partitions_to_delete:
+        outcome = _delete_partition(store.storage, partition)
+        if outcome is not None:
+            gone[partition] = outcome
     elapsed_ms = max(0, int((store.clock.now() - started).total_seconds() * 1000))
-    metadata = _metadata(instant, plan, paths, results, gone, config, elapsed_ms)
+    metadata = _metadata(instant, plan, paths, results, frozenset(gone), config, elapsed_ms)
     log.info(
         "clean.files.deleted",
         instant=instant.requested_time,
         files_deleted=metadata.total_files_deleted,
         elapsed_ms=elapsed_ms,
     )
-    return _complete(contents, instant, metadata, results)
+    return _complete(contents, instant, metadata, [*results, *gone.values()])
 
 
 def _start(contents: Contents, instant: Instant) -> Instant:
@@ -137,22 +141,23 @@ def _chunks(items: Sequence[str], count: int) -> Iterable[tuple[str, ...]]:
     return (tuple(items[start : start + size]) for start in range(0, len(items), size))
 
 
-def _delete_partition(storage: Storage, partition_path: str) -> bool:
+def _delete_partition(storage: Storage, partition_path: str) -> DeleteResult | None:
     """
-    Remove a dropped partition's folder if it holds nothing but its metafile (rule A-54); True when it is gone.
+    Remove a dropped partition's folder if it holds nothing but its metafile (rule A-54); None when it stays.
 
     A file that came after planning keeps the folder: it may belong to a writer that is still at work (K-10).
     """
     if not partition_path:
-        return False
+        return None
     entries = storage.list(partition_path)
     if any(entry.is_folder or not entry.name.startswith(PARTITION_METAFILE) for entry in entries):
         log.warning("clean.partition.kept", partition=partition_path, files_left=len(entries))
-        return False
-    for entry in entries:
-        storage.delete(join_path(partition_path, entry.name))
+        return None
+    paths = tuple(join_path(partition_path, entry.name) for entry in entries)
+    for path in paths:
+        storage.delete(path)
     storage.delete_folder(partition_path)
-    return True
+    return DeleteResult(paths, (), ())
 
 
 def _metadata(
