@@ -33,6 +33,7 @@ def load_context(
         first_time=view.start if view.instants else None,
         last_time=view.instants[-1].requested_time if view.instants else None,
         completed_times=frozenset(i.requested_time for i in timeline.writes.completed()),
+        pending_times=frozenset(i.requested_time for i in timeline.writes.pending()),
         completion_times={
             i.requested_time: i.completion_time for i in timeline.writes.completed() if i.completion_time is not None
         },
