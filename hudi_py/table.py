@@ -15,12 +15,10 @@ from hudi_py.engine.base import Engine
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.formats.instant_content import decode_content
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, latest_slices
-from hudi_py.fsview.listing import FolderListing, Listing
+from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.keeper import MetadataTableKeeper
-from hudi_py.mdt.listing import MetadataListing
-from hudi_py.mdt.read import MetadataReader
-from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
+from hudi_py.mdt.listing import open_snapshot
 from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import resolve_time
@@ -99,29 +97,16 @@ class Table:
     @cached_property
     def timeline(self) -> Timeline:
         """The active timeline as it was when first asked for; see `refresh`."""
+        return self._snapshot[0]
+
+    @property
+    def listing(self) -> Listing:
+        """Where partitions and files are looked up: in the metadata table where there is one, else in the folders."""
         return self._snapshot[1]
 
     @cached_property
-    def _snapshot(self) -> tuple[Timeline | None, Timeline]:
-        """
-        The timelines of the metadata table (None without one) and of the table.
-
-        In this order: an action that completes in between is then not seen at all, instead of half.
-        """
-        through = self._lists_through_metadata()
-        metadata = MetadataTable(self.storage, self._store.clock).store.load() if through else None
-        return metadata, self._store.load()
-
-    @cached_property
-    def listing(self) -> Listing:
-        """Where partitions and files are looked up: in the metadata table where there is one, else in the folders."""
-        metadata, timeline = self._snapshot
-        if metadata is None:
-            return FolderListing(self.storage)
-        return MetadataListing(MetadataReader(MetadataTable(self.storage, self._store.clock), timeline, metadata))
-
-    def _lists_through_metadata(self) -> bool:
-        return FILES_PARTITION in self.config.metadata_partitions and self.settings[keys.METADATA_ENABLED] is not False
+    def _snapshot(self) -> tuple[Timeline, Listing]:
+        return open_snapshot(self._store, self.config, self.settings)
 
     @property
     def contents(self) -> Contents:
@@ -131,9 +116,12 @@ class Table:
     def refresh(self) -> Table:
         """Forget what was loaded, so that the next question sees the table as it is now."""
         self.config = read_table_config(self.storage)
+        self._forget()
+        return self
+
+    def _forget(self) -> None:
         for name in ("timeline", "view_context", "listing", "_snapshot"):
             self.__dict__.pop(name, None)
-        return self
 
     @cached_property
     def view_context(self) -> ViewContext:
@@ -216,9 +204,11 @@ class Table:
             hours_retained=hours_retained,
         )
         try:
-            return self.clean_service(config, now=now, engine=engine).run()
-        finally:
-            self.refresh()
+            results = self.clean_service(config, now=now, engine=engine).run()
+        finally:  # not `refresh`, whose own failure would hide the first one
+            self._forget()
+        self.refresh()
+        return results
 
     def clean_service(
         self, config: CleanConfig | None = None, *, now: datetime | None = None, engine: Engine | None = None
@@ -243,10 +233,13 @@ class Table:
             UnsupportedTable: A merge-on-read table has failed writes.
             RefusedError: It could lose data; the message names the way out.
         """
+        service = RollbackService(contents=self._contents, table=self.config, metadata_table=self.metadata_table)
         try:
-            return RollbackService(contents=self._contents, table=self.config, metadata_table=self.metadata_table).run()
+            results = service.run()
         finally:
-            self.refresh()
+            self._forget()
+        self.refresh()
+        return results
 
     @property
     def metadata_table(self) -> MetadataTableKeeper:
@@ -284,8 +277,10 @@ class Table:
             RefusedError: The table has no single answer for that time (any more).
             UnsupportedTable: There are log files to merge.
         """
-        view = self if as_of is None else self.as_of(as_of)
-        context = view.view_context
+        if as_of is None:
+            context = load_context(self.timeline, self._contents, with_clustering=False)
+        else:
+            context = self.as_of(as_of).view_context
         found: list[tuple[str, BaseFile]] = []
         for path, entries in self.listing.walk():
             partition = build_partition(context, path, ((e.name, e.size_bytes) for e in entries))

@@ -39,6 +39,8 @@ class ViewContext:
         first_time: Start of ``TL.view``; earlier instants count as committed (archived).
         last_time: Last requested time in ``TL.view``, None when it is empty: then nothing is visible.
         completed_times: Requested times of completed instants of ``TL.write``.
+        pending_times: Those of pending ones. Hudi lacks them, so to it a pending commit that is older than every
+            completed one looks archived, and its files committed; here they are neither shown nor cleaned.
         completion_times: Requested time to completion time (layout 2).
         replaced: File group to the requested time of the replacecommit that replaced it (rule Z-5).
         pending_compactions: Pending compaction and log compaction, at most one per group.
@@ -50,6 +52,7 @@ class ViewContext:
     first_time: str | None
     last_time: str | None
     completed_times: frozenset[str]
+    pending_times: frozenset[str] = frozenset()
     completion_times: Mapping[str, str] = attrs.field(factory=dict)
     replaced: Mapping[GroupKey, str] = attrs.field(factory=dict)
     pending_compactions: Mapping[GroupKey, PendingOperation] = attrs.field(factory=dict)
@@ -66,7 +69,7 @@ class ViewContext:
         return requested_time in self.completed_times or self._is_before_start(requested_time)
 
     def _is_before_start(self, time: str) -> bool:
-        return self.first_time is not None and time < self.first_time
+        return self.first_time is not None and time < self.first_time and time not in self.pending_times
 
 
 @attrs.frozen(kw_only=True)

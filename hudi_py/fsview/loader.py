@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from hudi_py.errors import CorruptMetadata, NotFound
+from hudi_py.errors import NotFound
 from hudi_py.fsview.build import GroupKey, PendingOperation, ViewContext
 from hudi_py.model.instant import Action
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
 
-def load_context(timeline: Timeline, contents: Contents, *, for_planning: bool = False) -> ViewContext:
+def load_context(
+    timeline: Timeline, contents: Contents, *, for_planning: bool = False, with_clustering: bool = True
+) -> ViewContext:
     """
     Collect, for every partition at once, what decides about slices.
 
@@ -18,6 +20,8 @@ def load_context(timeline: Timeline, contents: Contents, *, for_planning: bool =
     Args:
         for_planning: Show the slices that a pending compaction has opened (``TL.view``), as planners need; otherwise
             only completed commits are visible, as in Hudi's default view.
+        with_clustering: Read the plans of pending clusterings. They change no row and protect no file (rule A-40), so
+            neither a snapshot nor a clean depends on them.
 
     Raises:
         CorruptMetadata: One of those does not decode. Without it no slice can be judged, so nothing is.
@@ -29,12 +33,13 @@ def load_context(timeline: Timeline, contents: Contents, *, for_planning: bool =
         first_time=view.start if view.instants else None,
         last_time=view.instants[-1].requested_time if view.instants else None,
         completed_times=frozenset(i.requested_time for i in timeline.writes.completed()),
+        pending_times=frozenset(i.requested_time for i in timeline.writes.pending()),
         completion_times={
             i.requested_time: i.completion_time for i in timeline.writes.completed() if i.completion_time is not None
         },
         replaced=_replaced(timeline, contents),
         pending_compactions=_pending_compactions(timeline, contents),
-        pending_clustering=_pending_clustering(timeline, contents),
+        pending_clustering=_pending_clustering(timeline, contents) if with_clustering else {},
     )
 
 
@@ -65,14 +70,12 @@ def _pending_compactions(timeline: Timeline, contents: Contents) -> dict[GroupKe
 def _pending_clustering(timeline: Timeline, contents: Contents) -> dict[GroupKey, str]:
     pending: dict[GroupKey, str] = {}
     for instant in timeline.pending(Action.CLUSTERING, Action.REPLACE_COMMIT):
+        if instant.action is Action.REPLACE_COMMIT and contents.is_request_empty(instant):
+            continue  # no clustering has an empty request; one that is gone is being rolled back
         try:
             requested = contents.requested_replace(instant)
-        except NotFound:  # a replacecommit whose requested file is gone: being rolled back
+        except NotFound:
             continue
-        except CorruptMetadata:
-            if instant.action is Action.REPLACE_COMMIT and not contents.store.read_plan(instant):
-                continue  # an empty request is no clustering
-            raise
         if requested.clustering_plan is not None:
             pending.update(dict.fromkeys(requested.clustering_plan.file_groups, instant.requested_time))
     return pending

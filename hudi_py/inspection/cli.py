@@ -90,11 +90,11 @@ def _print_timeline(opened: Table, instants: tuple[Instant, ...], archived: tupl
 
 
 def _content(opened: Table, instant: Instant) -> Any:
-    from hudi_py.errors import CorruptMetadata
+    from hudi_py.errors import CorruptMetadata, NotFound
 
     try:
         return opened.decoded(instant)
-    except CorruptMetadata as error:  # one damaged instant must not hide the others
+    except (CorruptMetadata, NotFound) as error:  # one damaged or vanished instant must not hide the others
         return {"error": str(error)}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import sys
 from collections.abc import Callable
 from datetime import datetime
@@ -47,13 +48,16 @@ class Common:
 
 
 def pairs(option: str, values: tuple[str, ...]) -> dict[str, str]:
-    """``KEY=VALUE`` options as a mapping."""
-    result = {}
-    for value in values:
+    """``KEY=VALUE`` options as a mapping; what was typed is not repeated in messages, it may be a secret."""
+    result: dict[str, str] = {}
+    for number, value in enumerate(values, 1):
         key, equals, text = value.partition("=")
+        key = key.strip()
         if not equals or not key:
-            raise ConfigError(f"{option} {value!r}: give KEY=VALUE")
-        result[key.strip()] = text
+            raise ConfigError(f"{option} number {number} is not of the form KEY=VALUE")
+        if result.get(key, text) != text:
+            raise ConfigError(f"{option} {key} is given twice with different values; keep one")
+        result[key] = text
     return result
 
 
@@ -87,21 +91,39 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             settings = {**_file_settings(conf_file), **pairs("--conf", conf)}
             common = Common(as_json, pairs("--storage-option", storage_option), settings, now)
             function(common, **arguments)
+            sys.stdout.flush()  # here, where a reader that has gone can still be told from other failures
+        except BrokenPipeError:
+            _forget_output()
+        except (click.exceptions.ClickException, click.exceptions.Exit, click.exceptions.Abort):
+            raise
         except HudiError as error:
             if debug:
                 raise
             fail(error)
-        except BrokenPipeError:
-            sys.stderr.close()
+        except Exception as error:
+            if debug:
+                raise
+            fail_unexpectedly(error)
 
     return wrapper
 
 
 def fail(error: HudiError) -> NoReturn:
     """Print the error in one or two lines and leave with its exit code."""
-    sys.stdout.flush()
     print(f"hudi-py: {type(error).__name__}: {error}", file=sys.stderr)
     raise SystemExit(error.exit_code)
+
+
+def fail_unexpectedly(error: Exception) -> NoReturn:
+    """Report what should not have happened, in one line too."""
+    text = " ".join(str(error).split())
+    print(f"hudi-py: unexpected {type(error).__name__}: {text}; --debug shows where", file=sys.stderr)
+    raise SystemExit(1)
+
+
+def _forget_output() -> None:
+    """Whoever read our output has gone, as ``head`` does: that is no error, and nothing more can be told."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _file_settings(path: str | None) -> dict[str, str]:

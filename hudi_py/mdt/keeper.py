@@ -103,9 +103,7 @@ class MetadataTableKeeper:
         if table is None:
             return None
         changes = changes_of_rollback(metadata)
-        done = record_rollback(
-            table, timeline, rolled_back_time, instant.requested_time, changes, sync=os.urandom(16)
-        )
+        done = record_rollback(table, timeline, rolled_back_time, instant.requested_time, changes, sync=os.urandom(16))
         return None if done is None else done.completion_time
 
     def _table(self) -> MetadataTable | None:

@@ -60,6 +60,10 @@ class MetadataReader:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the base file."""
         self._stack.close()
 
     def partitions(self) -> tuple[str, ...]:

@@ -10,9 +10,10 @@ import re
 from datetime import datetime, timedelta, timezone, tzinfo
 from typing import Final
 
-from hudi_py.errors import ConfigError
+from hudi_py.errors import ConfigError, CorruptMetadata
 
 _FORMAT: Final = "%Y%m%d%H%M%S"
+_NO_LIMIT: Final = "00000000000000000"
 _DURATION: Final = re.compile(r"(\d+)\s*(ms|s|m|h|d|w)")
 _UNITS: Final = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -24,7 +25,16 @@ def format_instant_time(moment: datetime) -> str:
     Args:
         moment: Aware; the caller chose the zone (``hoodie.table.timeline.timezone``).
     """
-    return moment.strftime(_FORMAT) + f"{moment.microsecond // 1000:03d}"
+    # %Y has no leading zeros on every platform
+    return f"{moment.year:04d}{moment:%m%d%H%M%S}{moment.microsecond // 1000:03d}"
+
+
+def time_before(now: datetime, span: timedelta, zone: tzinfo) -> str:
+    """The instant time *span* before *now*; zeros, smaller than any, when that is before the calendar begins."""
+    try:
+        return format_instant_time((now - span).astimezone(zone))
+    except OverflowError:
+        return _NO_LIMIT
 
 
 def parse_instant_time(text: str, zone: tzinfo) -> datetime:
@@ -46,15 +56,25 @@ def next_instant_time(now: datetime, last: str | None) -> str:
     An instant time for *now* that is larger than *last*.
 
     A clock that stands still or went back does not matter: the time then goes on a millisecond after *last*.
+
+    Raises:
+        CorruptMetadata: There is no larger one: *last* lies at the end of the calendar, or was never a date.
     """
     candidate = format_instant_time(now)
     if last is None or candidate > last:
         return candidate
     try:
-        after = parse_instant_time(last, timezone.utc) + timedelta(milliseconds=1)
+        after = format_instant_time(parse_instant_time(last, timezone.utc) + timedelta(milliseconds=1))
     except ValueError:  # no date (times of metadata-table services): only the digits count
-        return str(int(last[:17]) + 1).zfill(17)
-    return format_instant_time(after)
+        after = str(int(last[:17]) + 1).zfill(17)
+    except OverflowError:
+        after = ""
+    if after <= last:
+        raise CorruptMetadata(
+            f"the timeline has an instant of the time {last}, and no time is larger; nothing was written. Remove that "
+            "instant's files if nobody knows it"
+        )
+    return after
 
 
 def resolve_time(text: str, *, now: datetime, zone: tzinfo) -> str:
@@ -65,14 +85,17 @@ def resolve_time(text: str, *, now: datetime, zone: tzinfo) -> str:
         ConfigError: None of these.
     """
     text = text.strip()
-    if text.isdigit() and len(text) >= 14:
+    if text.isdigit() and text.isascii() and len(text) >= 14:
         return text
-    if text.isdigit() and len(text) == 8:
+    if text.isdigit() and text.isascii() and len(text) == 8:
         return text + "000000000"
     duration = _DURATION.fullmatch(text)
     if duration:
-        span = timedelta(**{_UNITS[duration[2]]: int(duration[1])})
-        return format_instant_time((now - span).astimezone(zone))
+        try:
+            span = timedelta(**{_UNITS[duration[2]]: int(duration[1])})
+        except OverflowError:
+            return _NO_LIMIT
+        return time_before(now, span, zone)
     try:
         moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError as error:

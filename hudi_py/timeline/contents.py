@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import attrs
 
+from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.formats import records_codec as codec
 from hudi_py.formats.commit_codec import decode_commit
 from hudi_py.model.instant import Action, Instant, State
@@ -35,8 +36,34 @@ class Contents:
         return decode_commit(self.store.read(instant), self._source(instant))
 
     def clean_plan(self, instant: Instant) -> CleanerPlan:
-        """The stored plan, always from the requested file (section 9.7)."""
-        return codec.decode_cleaner_plan(self.store.read_plan(instant), self._plan_source(instant))
+        """
+        The stored plan: from the requested file whatever the inflight one holds (format/timeline 9.7).
+
+        Only where the requested file is gone or empty, the copy counts that Hudi 0.15, 1.0 and we keep in the inflight
+        file.
+
+        Raises:
+            CorruptMetadata: It does not decode; the message names the way out.
+        """
+        for state in (State.REQUESTED, State.INFLIGHT):
+            try:
+                data = self.store.read(Instant(instant.requested_time, instant.action, state))
+            except NotFound:
+                continue
+            if data:
+                return self._decoded_clean_plan(instant, data, state)
+        raise CorruptMetadata(f"{self._plan_source(instant)} is empty or gone: there is no plan to carry out")
+
+    def _decoded_clean_plan(self, instant: Instant, data: bytes, state: State) -> CleanerPlan:
+        source = self._source(Instant(instant.requested_time, instant.action, state))
+        try:
+            return codec.decode_cleaner_plan(data, source)
+        except CorruptMetadata as error:
+            raise CorruptMetadata(
+                f"{error}. No file was deleted, but no clean can run before this one is out of the way: move the files "
+                f"{instant.requested_time}.clean.inflight and {instant.requested_time}.clean.requested out of "
+                f"{self.store.folder} and clean again, which plans anew"
+            ) from error
 
     def clean(self, instant: Instant) -> CleanMetadata:
         """Of a completed clean."""
@@ -62,7 +89,16 @@ class Contents:
         """Whether a pending instant is a clustering (layout 1 writes those as replacecommit)."""
         if instant.action is Action.CLUSTERING:
             return True
-        return instant.action is Action.REPLACE_COMMIT and self.requested_replace(instant).operation_type == "CLUSTER"
+        if instant.action is not Action.REPLACE_COMMIT or self.is_request_empty(instant):
+            return False
+        return self.requested_replace(instant).operation_type == "CLUSTER"
+
+    def is_request_empty(self, instant: Instant) -> bool:
+        """Whether the requested file holds nothing or is gone, as when its rollback was interrupted."""
+        try:
+            return not self.store.read_plan(instant)
+        except NotFound:
+            return True
 
     def _source(self, instant: Instant) -> str:
         return f"{self.store.storage.root}/{self.store.path(instant)}"

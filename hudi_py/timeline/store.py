@@ -18,6 +18,7 @@ from hudi_py.timeline.layout import layout_of
 from hudi_py.timeline.timeline import Timeline, build_timeline
 
 _TIMES_FOLDER = ".hoodie/.aux/hudi_py/times"
+_ATTEMPTS_MAX = 1000
 
 
 class TimelineStore:
@@ -115,11 +116,15 @@ class TimelineStore:
         Times are reserved by an exclusively created name below ``.hoodie/.aux/hudi_py/times``; whoever reserves a
         larger one removes the smaller ones, so the largest time given out always stays visible, whatever the clocks
         of the processes say.
+
+        Raises:
+            ConflictError: Others were always faster.
+            CorruptMetadata: The timeline holds a time than which none is larger.
         """
         timeline = timeline or self.load()
         last = max(filter(None, (timeline.last_time, after)), default=None)
         reserved = self._reserved_times()
-        while True:
+        for _ in range(_ATTEMPTS_MAX):
             last = max(filter(None, (last, *reserved)), default=None)
             time = next_instant_time(self.clock.now().astimezone(self.zone), last)
             try:
@@ -128,12 +133,13 @@ class TimelineStore:
                 last = time
                 continue
             reserved = self._reserved_times()
-            smaller = [other for other in reserved if other < time]
-            for other in smaller:
-                self.storage.delete(f"{_TIMES_FOLDER}/{other}")
-            if len(smaller) + 1 == len(reserved):
+            for other in reserved:
+                if other < time:
+                    self.storage.delete(f"{_TIMES_FOLDER}/{other}")
+            if max(reserved, default="") == time:
                 return time
             self.storage.delete(f"{_TIMES_FOLDER}/{time}")  # another process was given a larger one meanwhile
+        raise ConflictError(f"{self.storage.root}: too many processes ask for instant times at once; try again")
 
     def _reserved_times(self) -> list[str]:
         return [entry.name for entry in self.storage.list(_TIMES_FOLDER) if entry.name.isdigit()]

@@ -167,7 +167,7 @@ def build_timeline(names: Iterable[str], layout: Layout) -> Timeline:
         key = time + word  # sorts like (requested time, comparable action): the word starts with a dot
         best = highest.get(key)
         if (best is None or best[0] < state or (best[0] is state and best[1] < completion)) and (
-            head.isdecimal() or layout.parse(name) is not None
+            (head.isdecimal() and head.isascii()) or layout.parse(name) is not None
         ):
             highest[key] = (state, completion, action, name)
     instants = []

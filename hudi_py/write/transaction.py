@@ -40,12 +40,14 @@ class WriteTransaction:
     Args:
         contents: The table's timeline.
         table: Its settings.
+        metadata_table: Told of the commit before it completes.
         instant: Inflight until `commit`.
         rolled_back: Failed writes that were rolled back before this one began.
     """
 
     contents: Contents
     table: TableConfig
+    metadata_table: MetadataTableKeeper
     instant: Instant
     rolled_back: tuple[RollbackMetadata, ...] = ()
 
@@ -76,7 +78,8 @@ class WriteTransaction:
         )
         self._remove_leftovers({stat.path for each in by_partition.values() for stat in each})
         content = encode_commit(metadata, as_json=self.table.layout_version == 1, sync=os.urandom(16))
-        self.instant = store.complete(self.instant, content)
+        after = self.metadata_table.record_commit(store.load(), self.instant, metadata)
+        self.instant = store.complete(self.instant, content, after=after)
         delete_markers(store.storage, self.instant_time)
         log.info("commit.completed", instant=self.instant_time, files_written=sum(map(len, by_partition.values())))
         return metadata
@@ -105,7 +108,7 @@ def begin_write(
     NEVER they stay.
 
     Raises:
-        RefusedError: A restore is pending, or the table has a metadata table that may not be dropped.
+        RefusedError: A restore is pending, or the rows would be missing from an index that is not maintained.
         ConflictError: Another writer is at work.
     """
     store = contents.store
@@ -118,6 +121,8 @@ def begin_write(
     rolled_back: list[RollbackMetadata] = []
     if settings[keys.FAILED_WRITES_POLICY] == "EAGER":
         rolled_back = RollbackService(contents=contents, table=table, metadata_table=metadata_table).run()
+        if rolled_back:
+            metadata_table.prepare(writes_data=True)  # what a pending write stood in the way of
     instant = store.request(Action.COMMIT, store.new_time(), b"")
     empty = CommitMetadata()
     inflight = b"" if table.layout_version == 1 else encode_commit(empty, as_json=False, sync=os.urandom(16))
@@ -125,4 +130,6 @@ def begin_write(
         instant = store.transition(instant, inflight)
     except ConflictError:
         raise ConflictError(f"{instant}: another process uses the same instant time; try again") from None
-    return WriteTransaction(contents=contents, table=table, instant=instant, rolled_back=tuple(rolled_back))
+    return WriteTransaction(
+        contents=contents, table=table, metadata_table=metadata_table, instant=instant, rolled_back=tuple(rolled_back)
+    )

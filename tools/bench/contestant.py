@@ -21,9 +21,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-ROOT = str(Path(__file__).resolve().parents[2])
-sys.path.append(ROOT)  # works from a checkout, prefers an installed hudi_py; so do the workers that Spark starts
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), ROOT)))
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # works from a checkout, prefers an installed hudi_py
 
 try:
     from common import Meter, serve  # of a runner that brings its own
@@ -49,6 +47,8 @@ def session() -> Any:
     if not _sessions:
         from pyspark.sql import SparkSession
 
+        root = str(Path(hudi_py.__file__).resolve().parents[1])  # for the workers that Spark starts
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), root)))
         builder = SparkSession.builder.master(f"local[{ARGUMENTS.cores}]").appName("bench")
         for key, value in {
             "spark.driver.memory": ARGUMENTS.heap,

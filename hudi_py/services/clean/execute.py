@@ -5,7 +5,7 @@ What a crash leaves, step by step, and what the next clean makes of it:
 
 1. only ``.clean.requested``: the plan is carried out from the start;
 2. ``.clean.inflight`` too, some files gone: carried out again, files already gone are no error;
-3. everything deleted, not completed: the same, nothing is left to delete;
+3. everything deleted, recorded in the metadata table or not, not completed: the same, nothing is left to delete;
 4. completed: nothing is owed.
 
 The plan that counts is always the one in ``.clean.requested``; a clean never plans twice.
@@ -24,8 +24,9 @@ from hudi_py.config.clean import CleanConfig
 from hudi_py.engine.base import Engine
 from hudi_py.errors import ConflictError, StorageError
 from hudi_py.formats import records_codec as codec
+from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.files import PARTITION_METAFILE, join_path
-from hudi_py.model.instant import Instant, State
+from hudi_py.model.instant import Instant, State, advance
 from hudi_py.model.records import CleanerPlan, CleanMetadata, CleanPartitionMetadata
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.stored_plan import relative_paths
@@ -54,7 +55,9 @@ class CleanResult:
     superseded: bool = False
 
 
-def execute_clean(contents: Contents, engine: Engine, config: CleanConfig, instant: Instant) -> CleanResult:
+def execute_clean(
+    contents: Contents, engine: Engine, config: CleanConfig, metadata_table: MetadataTableKeeper, instant: Instant
+) -> CleanResult:
     """
     Carry out one pending clean.
 
@@ -67,27 +70,53 @@ def execute_clean(contents: Contents, engine: Engine, config: CleanConfig, insta
     paths = relative_paths(plan, store.storage.root, store.path(instant))
     started = store.clock.now()
     if instant.state is State.REQUESTED:
-        # layout 1 needs the copy (0.15 archival reads it), layout 2 tolerates it: format/timeline 9.4
-        instant = store.transition(instant, store.read_plan(instant))
+        instant = _start(contents, instant)
     results = _delete(store.storage, engine, config, paths)
-    results += [_delete_partition(store.storage, partition) for partition in plan.partitions_to_delete]
-    elapsed_ms = int((store.clock.now() - started).total_seconds() * 1000)
-    metadata = _metadata(instant, plan, paths, results, config, elapsed_ms)
+    gone = {}
+    for partition in plan.partitions_to_delete:
+        outcome = _delete_partition(store.storage, partition)
+        if outcome is not None:
+            gone[partition] = outcome
+    elapsed_ms = max(0, int((store.clock.now() - started).total_seconds() * 1000))
+    metadata = _metadata(instant, plan, paths, results, frozenset(gone), config, elapsed_ms)
     log.info(
         "clean.files.deleted",
         instant=instant.requested_time,
         files_deleted=metadata.total_files_deleted,
         elapsed_ms=elapsed_ms,
     )
-    return _complete(contents, instant, metadata, results)
+    return _complete(contents, metadata_table, instant, metadata, [*results, *gone.values()])
+
+
+def _start(contents: Contents, instant: Instant) -> Instant:
+    """
+    Make the clean inflight, unless another process has just done so: deleting twice is no harm (rule A-73).
+
+    The file gets a copy of the plan: 0.15 archival reads it in layout 1, layout 2 tolerates it (format/timeline 9.4).
+    """
+    store = contents.store
+    try:
+        return store.transition(instant, store.read_plan(instant))
+    except ConflictError:
+        return advance(instant)
 
 
 def _complete(
-    contents: Contents, instant: Instant, metadata: CleanMetadata, results: Sequence[DeleteResult]
+    contents: Contents,
+    metadata_table: MetadataTableKeeper,
+    instant: Instant,
+    metadata: CleanMetadata,
+    results: Sequence[DeleteResult],
 ) -> CleanResult:
+    """Record the clean in the metadata table, then publish it (rule A-67)."""
     superseded = False
     try:
-        contents.store.complete(instant, codec.encode_clean_metadata(metadata, sync=os.urandom(16)))
+        timeline = contents.store.load()
+        done = timeline.find(instant.requested_time, instant.action)
+        if done is not None and done.is_completed:
+            raise ConflictError(f"{instant} was completed by another cleaner")
+        after = metadata_table.record_clean(timeline, instant, metadata)
+        contents.store.complete(instant, codec.encode_clean_metadata(metadata, sync=os.urandom(16)), after=after)
     except ConflictError:  # two cleaners worked on one plan: the first record stands (rule A-73)
         done = contents.store.load().find(instant.requested_time, instant.action)
         if done is None or not done.is_completed:
@@ -125,19 +154,18 @@ def _chunks(items: Sequence[str], count: int) -> Iterable[tuple[str, ...]]:
     return (tuple(items[start : start + size]) for start in range(0, len(items), size))
 
 
-def _delete_partition(storage: Storage, partition_path: str) -> DeleteResult:
+def _delete_partition(storage: Storage, partition_path: str) -> DeleteResult | None:
     """
-    Remove a dropped partition's folder if it holds nothing but its metafile (rule A-54).
+    Remove a dropped partition's folder if it holds nothing but its metafile (rule A-54); None when it stays.
 
     A file that came after planning keeps the folder: it may belong to a writer that is still at work (K-10).
     """
-    kept = DeleteResult((), (), ())
     if not partition_path:
-        return kept
+        return None
     entries = storage.list(partition_path)
-    if any(not entry.name.startswith(PARTITION_METAFILE) for entry in entries):
+    if any(entry.is_folder or not entry.name.startswith(PARTITION_METAFILE) for entry in entries):
         log.warning("clean.partition.kept", partition=partition_path, files_left=len(entries))
-        return kept
+        return None
     paths = tuple(join_path(partition_path, entry.name) for entry in entries)
     for path in paths:
         storage.delete(path)
@@ -150,6 +178,7 @@ def _metadata(
     plan: CleanerPlan,
     paths: Mapping[str, tuple[str, ...]],
     results: Sequence[DeleteResult],
+    deleted_partitions: frozenset[str],
     config: CleanConfig,
     elapsed_ms: int,
 ) -> CleanMetadata:
@@ -172,7 +201,7 @@ def _metadata(
             if gone
             else short,
             failed_delete_files=failed,
-            is_partition_deleted=partition in plan.partitions_to_delete,
+            is_partition_deleted=partition in deleted_partitions,
         )
     earliest = plan.earliest_instant_to_retain
     return CleanMetadata(

@@ -15,9 +15,9 @@ import attrs
 
 from hudi_py.config.clean import CleanConfig, CleanPolicy
 from hudi_py.fsview.build import PartitionView, PendingOperation, ViewContext
-from hudi_py.model.files import FileGroup, FileSlice
+from hudi_py.model.files import PARTITION_METAFILE, FileGroup, FileSlice
 from hudi_py.model.instant import Instant
-from hudi_py.model.instant_time import format_instant_time
+from hudi_py.model.instant_time import time_before
 from hudi_py.timeline.timeline import Timeline
 
 
@@ -105,9 +105,16 @@ def earliest_to_retain(timeline: Timeline, config: CleanConfig, *, now: datetime
         before = [i for i in completed if i.requested_time < pending[0].requested_time]
         return before[-1] if before else None
     if config.policy is CleanPolicy.KEEP_LATEST_BY_HOURS:
-        limit = format_instant_time((now - timedelta(hours=config.hours_retained)).astimezone(zone))
+        limit = time_before(now, _hours(config.hours_retained), zone)
         return next((i for i in completed if i.requested_time >= limit), None)
     return None
+
+
+def _hours(count: int) -> timedelta:
+    try:
+        return timedelta(hours=count)
+    except OverflowError:  # more than there are: keep everything
+        return timedelta.max
 
 
 @attrs.frozen(kw_only=True)
@@ -163,9 +170,17 @@ def judge_partition(
         for file_slice in group.slices:
             verdicts.append(_judge_replaced(file_slice, expired, protection))
     delete_partition = active and not partition.groups and (by_versions or not replaced_later)
+    # Hudi executes the deletion of a partition recursively, savepointed and unknown files included: never ask for that
+    spared = any(verdict.keep for verdict in verdicts) or bool(partition.uncommitted) or _has_unknown_files(partition)
     return PartitionJudgement(
-        partition_path=partition.partition_path, verdicts=tuple(verdicts), delete_partition=delete_partition
+        partition_path=partition.partition_path,
+        verdicts=tuple(verdicts),
+        delete_partition=delete_partition and not spared,
     )
+
+
+def _has_unknown_files(partition: PartitionView) -> bool:
+    return any(not name.startswith(PARTITION_METAFILE) for name in partition.other_names)
 
 
 def _judge_window(group: FileGroup, earliest: str, protection: Protection) -> list[Verdict]:
@@ -175,12 +190,11 @@ def _judge_window(group: FileGroup, earliest: str, protection: Protection) -> li
     protected = protection.concerns(group.partition_path)
     verdicts = []
     for file_slice in group.slices:
+        keeps: tuple[Reason, ...] = ()
         if file_slice.base_instant_time >= earliest:
             keeps = _LATEST_IN_WINDOW if file_slice is newest else _IN_WINDOW
         elif file_slice is bridge:
             keeps = _LATEST_BEFORE_WINDOW if file_slice is newest else _BEFORE_WINDOW
-        else:
-            keeps = ()
         if protected:
             keeps += _protections(file_slice, protection)
         if keeps:

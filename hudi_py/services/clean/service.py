@@ -15,16 +15,19 @@ import attrs
 from hudi_py.config.clean import CleanConfig
 from hudi_py.config.table import TableConfig
 from hudi_py.engine.base import Engine
+from hudi_py.errors import CorruptMetadata
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.build import ViewContext, build_partition
 from hudi_py.fsview.listing import FolderListing, Listing
 from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.keeper import MetadataTableKeeper
+from hudi_py.mdt.listing import open_snapshot
 from hudi_py.model.instant import Action, Instant
 from hudi_py.services.clean import plan as planning
 from hudi_py.services.clean.execute import CleanResult, execute_clean
 from hudi_py.services.clean.plan import CleanPlan, LastClean, Scope
 from hudi_py.services.clean.policy import PartitionJudgement, Protection, earliest_to_retain, judge_partition
+from hudi_py.services.clean.repair import is_empty, repair_cleans
 from hudi_py.services.clean.stored_plan import to_record
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.contents import Contents
@@ -52,16 +55,16 @@ class CleanService:
     now: datetime | None = None
     metadata_table: MetadataTableKeeper
 
-    def plan(self, timeline: Timeline | None = None, *, details: bool = False) -> CleanPlan:
+    def plan(self, *, details: bool = False) -> CleanPlan:
         """
         What a clean would do; nothing is written.
 
         Args:
             details: Ask for file sizes and keep every verdict.
         """
-        timeline = timeline or self.contents.store.load()
+        timeline, listing = open_snapshot(self.contents.store, self.table, self.metadata_table.settings)
         last_clean = self._last_clean(timeline)
-        context = load_context(timeline, self.contents, for_planning=True)
+        context = load_context(timeline, self.contents, for_planning=True, with_clustering=False)
         protection, savepoints = self._protection(timeline, context)
         zone = self.contents.store.zone
         now = self.now or self.contents.store.clock.now()
@@ -78,15 +81,19 @@ class CleanService:
         judgements: Iterable[PartitionJudgement] = ()
         if scope.everything or scope.instants:
             judgements = (
-                judge_partition(
+                self._confirmed(
                     context,
-                    build_partition(context, path, ((entry.name, entry.size_bytes) for entry in entries)),
-                    self.config,
-                    protection,
-                    earliest=None if earliest is None else earliest.requested_time,
-                    commit_count=len(table_commits),
+                    listing,
+                    judge_partition(
+                        context,
+                        build_partition(context, path, ((entry.name, entry.size_bytes) for entry in entries)),
+                        self.config,
+                        protection,
+                        earliest=None if earliest is None else earliest.requested_time,
+                        commit_count=len(table_commits),
+                    ),
                 )
-                for path, entries in self._partitions(scope, details)
+                for path, entries in self._partitions(listing, scope, details)
             )
         return planning.assemble(
             judgements,
@@ -104,13 +111,16 @@ class CleanService:
         Plan and store the plan, unless there is nothing to do or a clean is pending already (rule A-8).
 
         The instant's time is taken once there is something to store, as Hudi 1.1 does (rule A-14).
+
+        Raises:
+            CorruptMetadata: An instant that the decision needs does not decode.
         """
         if not self.config.services_enabled:
             return None
-        timeline = self.contents.store.load()
+        timeline = repair_cleans(self.contents.store)
         if timeline.pending(Action.CLEAN) and not self.config.allow_multiple:
             return None
-        plan = self.plan(timeline)
+        plan = self.plan()
         if not plan.would_schedule:
             return None
         self.metadata_table.prepare(writes_data=False)
@@ -120,11 +130,20 @@ class CleanService:
         return self.contents.store.request(Action.CLEAN, time, content)
 
     def execute_pending(self) -> list[CleanResult]:
-        """Carry out every pending clean, oldest first."""
-        pending = self.contents.store.load().pending(Action.CLEAN)
+        """
+        Carry out every pending clean, oldest first.
+
+        Raises:
+            RefusedError: A plan names what is no data file; nothing was deleted.
+            CorruptMetadata: A plan is damaged; nothing of that clean was deleted.
+            StorageError: Files refuse to go; the clean stays pending.
+        """
+        pending = repair_cleans(self.contents.store).pending(Action.CLEAN)
         if pending:
             self.metadata_table.prepare(writes_data=False)
-        return [execute_clean(self.contents, self.engine, self.config, instant) for instant in pending]
+        return [
+            execute_clean(self.contents, self.engine, self.config, self.metadata_table, instant) for instant in pending
+        ]
 
     def run(self) -> list[CleanResult]:
         """Schedule if nothing is pending, then carry out what is pending."""
@@ -134,10 +153,23 @@ class CleanService:
         return self.execute_pending()
 
     def _last_clean(self, timeline: Timeline) -> LastClean | None:
+        """
+        What the newest completed clean recorded; an empty one counts as none (rule A-10).
+
+        A damaged one hides what was cleaned already, which only incremental planning has to know.
+        """
         completed = timeline.completed(Action.CLEAN)
-        if not completed:
+        if not completed or is_empty(self.contents.store, completed[-1]):
             return None
-        metadata = self.contents.clean(completed[-1])
+        try:
+            metadata = self.contents.clean(completed[-1])
+        except CorruptMetadata as error:
+            if not self.config.incremental:
+                return None
+            raise CorruptMetadata(
+                f"{error}. It tells what was cleaned last; with hoodie.clean.incremental.enabled=false (--full) every "
+                "partition is looked at instead. Nothing was deleted"
+            ) from error
         times = metadata.extra_metadata.get(planning.SAVEPOINTED_TIMES, "")
         return LastClean(
             requested_time=completed[-1].requested_time,
@@ -162,10 +194,17 @@ class CleanService:
         )
         return protection, frozenset(i.requested_time for i in savepoints)
 
-    def _partitions(self, scope: Scope, details: bool) -> Iterator[tuple[str, list[Entry]]]:
-        storage = self.contents.store.storage
+    def _confirmed(self, context: ViewContext, listing: Listing, judged: PartitionJudgement) -> PartitionJudgement:
+        """Only what the folder itself shows tells that no writer is at work in a partition (rules A-50, A-52)."""
+        if not judged.delete_partition or listing.is_fresh:
+            return judged
+        entries = FolderListing(self.contents.store.storage).partition(judged.partition_path)
+        there = build_partition(context, judged.partition_path, ((entry.name, None) for entry in entries))
+        return attrs.evolve(judged, delete_partition=not there.groups)
+
+    def _partitions(self, listing: Listing, scope: Scope, details: bool) -> Iterator[tuple[str, list[Entry]]]:
         if scope.everything:
-            yield from walk_partitions(storage, details=details)
+            yield from listing.walk(details=details)
             return
         paths: set[str] = set()
         for instant in scope.instants:
@@ -173,4 +212,4 @@ class CleanService:
             paths.update(metadata.partition_to_write_stats)
             paths.update(metadata.partition_to_replace_file_ids or {})
         for path in sorted(paths):
-            yield path, list_partition(storage, path, details=details)
+            yield path, listing.partition(path, details=details)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from hudi_py.errors import RefusedError
-from hudi_py.model.files import join_path
+from hudi_py.model.files import METADATA_FOLDER, join_path, parse_base_file, parse_log_file
 from hudi_py.model.records import ActionInstant, CleanerPlan, CleanFileInfo
 from hudi_py.services.clean.plan import CleanPlan
 
@@ -50,8 +50,10 @@ def relative_paths(record: CleanerPlan, root: str, source: str) -> Mapping[str, 
     planned in; since each is that place, its partition and a file name, the same files of *this* table are meant.
 
     Raises:
-        RefusedError: A path is not of that form, so it cannot be told what is meant; nothing was deleted.
+        RefusedError: A path is not of that form, or is no data file of the table; nothing was deleted.
     """
+    for partition in (*record.files_to_delete, *record.partitions_to_delete):
+        _check_partition(partition, source)
     result: dict[str, tuple[str, ...]] = {}
     bases: set[str] = set()
     for partition, files in record.files_to_delete.items():
@@ -68,13 +70,24 @@ def relative_paths(record: CleanerPlan, root: str, source: str) -> Mapping[str, 
                 base = _base(path, partition, source)
                 bases.add(base)
                 folder = f"{base}/{partition}/" if partition else f"{base}/"
-            names.append(join_path(partition, path[len(folder) :]))
+            name = path[len(folder) :]
+            if parse_base_file(name) is None and parse_log_file(name) is None:
+                raise RefusedError(
+                    f"{source}: {path!r} is neither a base nor a log file of {root}; nothing was deleted"
+                )
+            names.append(join_path(partition, name))
         result[partition] = tuple(names)
-    if len({_plain(base) for base in bases} - {_plain(root)}) > 1:
+    if len({_plain(base) for base in bases}) > 1:
         raise RefusedError(
             f"{source}: the plan's files lie below several places ({', '.join(sorted(bases))}); nothing was deleted"
         )
     return result
+
+
+def _check_partition(partition_path: str, source: str) -> None:
+    parts = partition_path.split("/") if partition_path else []
+    if any(part in ("", ".", "..") for part in parts) or parts[:1] == [METADATA_FOLDER]:
+        raise RefusedError(f"{source}: {partition_path!r} is no partition of a table; nothing was deleted")
 
 
 def _base(path: str, partition: str, source: str) -> str:

@@ -18,7 +18,14 @@ import os
 import attrs
 
 from hudi_py.config.table import TableConfig, TableType
-from hudi_py.errors import ConflictError, CorruptMetadata, RefusedError, StorageError, UnsupportedTable
+from hudi_py.errors import (
+    ConflictError,
+    CorruptMetadata,
+    NotFound,
+    RefusedError,
+    StorageError,
+    UnsupportedTable,
+)
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.listing import walk_partitions
 from hudi_py.mdt.keeper import MetadataTableKeeper
@@ -37,6 +44,8 @@ from hudi_py.storage.base import StorageFailure
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import delete_markers, read_markers
 from hudi_py.timeline.timeline import Timeline
+
+_WRITE_ACTIONS = frozenset(action.value for action in (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT))
 
 
 @attrs.frozen(kw_only=True)
@@ -60,7 +69,9 @@ class RollbackService:
 
         Raises:
             UnsupportedTable: A failed write of a merge-on-read table: its log files are not served yet.
-            CorruptMetadata: A pending rollback's plan is damaged; nothing was deleted.
+            CorruptMetadata: A marker names what is no file of its write; nothing was deleted.
+            ConflictError: Another process rolls back the same write.
+            RefusedError: A stored plan names other files than those of the failed write.
         """
         timeline = self.contents.store.load()
         pending = timeline.pending(Action.ROLLBACK)
@@ -77,7 +88,7 @@ class RollbackService:
         done: set[str] = set()
         for instant in reversed(pending):
             plan = self._stored_plan(instant)
-            if plan is None or plan.instant_to_rollback is None:
+            if plan is None or plan.instant_to_rollback is None or not self._is_ours(timeline, plan):
                 continue
             done.add(plan.instant_to_rollback.requested_time)
             results.append(self._execute(instant, plan, plan.instant_to_rollback))
@@ -92,12 +103,28 @@ class RollbackService:
         )
 
     def _stored_plan(self, instant: Instant) -> RollbackPlan | None:
-        """The pending rollback's plan; an empty requested one is removed, so that a new plan is made (rule B-7)."""
-        data = self.contents.store.read_plan(instant)
-        if not data and instant.state is State.REQUESTED:
-            self.contents.store.remove(instant)
+        """
+        The pending rollback's plan, or None when it cannot be read (rule B-7).
+
+        An unreadable plan that was only requested is removed: nothing was done by it, and a new one is made of what the
+        failed write left. Once inflight it stays as it is, for whoever looks into it, and a new one is made all the
+        same; without a plan nothing else could ever be written to the table.
+        """
+        try:
+            return self.contents.rollback_plan(instant)
+        except (CorruptMetadata, NotFound) as error:
+            log.warning("rollback.plan.unreadable", instant=instant.requested_time, why=str(error))
+            if instant.state is State.REQUESTED:
+                self.contents.store.remove(instant)
             return None
-        return self.contents.rollback_plan(instant)
+
+    def _is_ours(self, timeline: Timeline, plan: RollbackPlan) -> bool:
+        """Whether the plan undoes a write: a compaction or clustering is run again by its own service (rule B-7)."""
+        target = plan.instant_to_rollback
+        if target is None or target.action not in _WRITE_ACTIONS:
+            return False
+        found = timeline.find(target.requested_time, Action(target.action))
+        return found is None or found.action in (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 
     def _roll_back(self, failed: Instant) -> RollbackMetadata:
         store = self.contents.store
@@ -139,18 +166,19 @@ class RollbackService:
         if instant.state is State.REQUESTED:
             instant = store.transition(instant, b"")
         partitions = self._delete(plan, target.requested_time)
-        for state in (State.INFLIGHT, State.REQUESTED):  # the rule's order: B-22
-            store.remove(Instant(target.requested_time, Action(target.action), state))
         metadata = RollbackMetadata(
             start_rollback_time=instant.requested_time,
-            time_taken_ms=int((store.clock.now() - started).total_seconds() * 1000),
+            time_taken_ms=max(0, int((store.clock.now() - started).total_seconds() * 1000)),
             total_files_deleted=sum(len(each.success_delete_files) for each in partitions.values()),
             commits_rollback=(target.requested_time,),
             partitions=partitions,
             instants_rollback=(target,),
         )
+        after = self.metadata_table.record_rollback(store.load(), target.requested_time, instant, metadata)
+        for state in (State.INFLIGHT, State.REQUESTED):  # the rule's order: B-22
+            store.remove(Instant(target.requested_time, Action(target.action), state))
         try:
-            store.complete(instant, codec.encode_rollback_metadata(metadata, os.urandom(16)))
+            store.complete(instant, codec.encode_rollback_metadata(metadata, os.urandom(16)), after=after)
         except ConflictError:  # another process finished the same plan: its record stands
             log.warning("rollback.superseded", instant=instant.requested_time)
         delete_markers(store.storage, target.requested_time)

@@ -1,0 +1,185 @@
+"""Laws of planning that need no expected answer, on generated tables."""
+
+from datetime import timedelta
+
+import attrs
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from hudi_py.fsview.build import build_partition, latest_slices
+from hudi_py.fsview.listing import walk_partitions
+from hudi_py.model.instant import State
+from hudi_py.model.instant_time import parse_instant_time
+from tables import TableBuilder, at, data_files
+
+PARTITIONS = ("r0", "r1", "r2")
+
+
+@attrs.frozen
+class Step:
+    """What happens at one time."""
+
+    kind: str  # write, replace, pending, logs, savepoint, clean
+    partitions: tuple[str, ...]
+    group: int
+
+
+steps = st.lists(
+    st.builds(
+        Step,
+        kind=st.sampled_from(("write", "write", "write", "replace", "pending", "logs", "savepoint", "clean")),
+        partitions=st.lists(st.sampled_from(PARTITIONS), min_size=1, max_size=3, unique=True).map(tuple),
+        group=st.integers(0, 2),
+    ),
+    min_size=1,
+    max_size=14,
+)
+
+
+@attrs.frozen
+class Made:
+    """A generated table, and what has to survive everything."""
+
+    builder: TableBuilder
+    savepointed: frozenset[str]
+    length: int
+
+
+def make(layout, history):
+    """Play *history* on an empty table."""
+    builder = TableBuilder(layout, table_type="MERGE_ON_READ")
+    savepointed = set()
+    opened = {}  # (partition, group) -> newest base instant
+    generation = dict.fromkeys(PARTITIONS, 0)
+    for number, step in enumerate(history, 1):
+        ids = {path: f"g{step.group}-{generation[path]}" for path in step.partitions}
+        if step.kind in ("write", "pending"):
+            state = State.COMPLETED if step.kind == "write" else State.INFLIGHT
+            builder.commit(at(number), {path: [file_id] for path, file_id in ids.items()}, state=state)
+            if step.kind == "write":
+                opened.update(dict.fromkeys(ids.items(), at(number)))
+        elif step.kind == "replace":
+            path = step.partitions[0]
+            old = [file_id for partition, file_id in opened if partition == path]
+            generation[path] += 1
+            for file_id in old:
+                del opened[path, file_id]
+            builder.commit(at(number), {}, replaced={path: old})
+        elif step.kind == "logs":
+            logs = [
+                (path, file_id, opened[path, file_id]) for path, file_id in ids.items() if (path, file_id) in opened
+            ]
+            if logs:
+                builder.log_files(at(number), logs)
+        elif step.kind == "savepoint":
+            times = [i.requested_time for i in builder.table().timeline.completed("commit")]
+            if times and not builder.table().timeline.completed("savepoint"):
+                held = {
+                    path: [name for each in builder.table().file_slices(path) for name in each.file_names]
+                    for path in builder.table().partitions()
+                }
+                builder.savepoint(times[-1], held)
+                savepointed = {f"{path}/{name}" for path, names in held.items() for name in names}
+        else:
+            builder.clock.moment = parse_instant_time(at(number), builder.table().zone)
+            builder.table().clean(commits_retained=2)
+    builder.clock.moment = parse_instant_time(at(len(history) + 1), builder.table().zone) + timedelta(minutes=1)
+    return Made(builder, frozenset(savepointed), len(history))
+
+
+tables = st.builds(make, st.sampled_from((1, 2)), steps)
+policies = st.sampled_from(("commits_retained", "file_versions_retained", "hours_retained"))
+retained = st.integers(1, 6)
+
+
+def paths(plan):
+    return {file.path for files in plan.files.values() for file in files}
+
+
+@settings(max_examples=120, deadline=None)
+@given(tables, policies, retained, st.booleans())
+def test_every_committed_file_is_kept_or_deleted_and_never_both(made, policy, count, incremental):
+    """Verdicts name each committed slice of the partitions in scope once; the plan is exactly the condemned ones."""
+    table = made.builder.table(clean_incremental_enabled=incremental)
+    plan = table.plan_clean(details=True, **{policy: count})
+    slices = [verdict.file_slice for verdict in plan.verdicts]
+    assert len(set(slices)) == len(slices)
+    named = [f"{s.partition_path}/{name}" for s in slices for name in s.file_names]
+    assert len(set(named)) == len(named)
+    condemned = {
+        f"{v.file_slice.partition_path}/{name}" for v in plan.verdicts if not v.keep for name in v.file_slice.file_names
+    }
+    assert paths(plan) == condemned
+    pending = [i.requested_time for i in table.timeline.commits.pending()]
+    uncommitted = {path for path in data_files(made.builder.storage) if any(time in path for time in pending)}
+    examined = {verdict.file_slice.partition_path for verdict in plan.verdicts}
+    if plan.scope.everything:
+        on_storage = {p for p in data_files(made.builder.storage) if p.partition("/")[0] in examined}
+        assert on_storage - uncommitted <= set(named) <= on_storage
+
+
+@settings(max_examples=120, deadline=None)
+@given(tables, policies, retained)
+def test_what_readers_see_is_never_planned(made, policy, count):
+    """Newest slices of live groups stay, whatever the retention; savepointed and uncommitted files too."""
+    table = made.builder.table()
+    plan = table.plan_clean(**{policy: count})
+    visible = {
+        f"{path}/{name}"
+        for path, entries in walk_partitions(table.storage)
+        for each in latest_slices(
+            table.view_context,
+            build_partition(table.view_context, path, ((entry.name, entry.size_bytes) for entry in entries)),
+        )
+        for name in each.file_names
+    }
+    assert not paths(plan) & visible
+    assert not paths(plan) & made.savepointed
+    for instant in table.timeline.commits.pending():
+        assert not [path for path in paths(plan) if path.endswith(f"_{instant.requested_time}.parquet")]
+
+
+@settings(max_examples=120, deadline=None)
+@given(tables, policies, st.integers(1, 5), st.integers(1, 4))
+def test_larger_retention_never_deletes_more(made, policy, count, more):
+    """Looking at all partitions, the plan of a larger retention is part of that of a smaller one."""
+    table = made.builder.table(clean_incremental_enabled=False)
+    small, large = (paths(table.plan_clean(**{policy: number})) for number in (count, count + more))
+    if policy == "hours_retained" and table.plan_clean(hours_retained=count).earliest_to_retain is None:
+        return  # nothing is as young as that: then nothing is cleaned at all (A-20)
+    assert large <= small
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables, policies, retained)
+def test_planning_twice_gives_equal_plans_and_changes_nothing(made, policy, count):
+    """A plan is a function of the table, the settings and the time."""
+    before = made.builder.storage.files()
+    first = made.builder.table().plan_clean(details=True, **{policy: count})
+    assert made.builder.table().plan_clean(details=True, **{policy: count}) == first
+    assert made.builder.storage.files() == before
+
+
+@settings(max_examples=80, deadline=None)
+@given(tables, policies, retained)
+def test_clean_removes_its_plan_and_nothing_else_and_then_has_nothing_to_do(made, policy, count):
+    """Storage after = storage before - plan; the next clean finds nothing, incremental or not."""
+    storage = made.builder.storage
+    before = set(data_files(storage))
+    plan = made.builder.table().plan_clean(**{policy: count})
+    assume(plan.would_schedule)
+    results = made.builder.table().clean(**{policy: count})
+    assert before - set(data_files(storage)) == paths(plan) & before
+    assert [result.superseded for result in results] == [False]
+    for incremental in (True, False):
+        again = made.builder.table(clean_incremental_enabled=incremental).plan_clean(**{policy: count})
+        assert again.file_count == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables, retained)
+def test_incremental_plan_is_part_of_the_full_one(made, count):
+    """Looking at fewer partitions can only find less."""
+    full = made.builder.table(clean_incremental_enabled=False).plan_clean(commits_retained=count)
+    part = made.builder.table().plan_clean(commits_retained=count)
+    assert paths(part) <= paths(full)
