@@ -29,6 +29,7 @@ from hudi_py.services.clean.execute import CleanResult
 from hudi_py.services.clean.plan import CleanPlan
 from hudi_py.services.clean.service import CleanService
 from hudi_py.services.rollback.service import RollbackService
+from hudi_py.services.savepoint.service import SavepointService
 from hudi_py.storage.base import Storage
 from hudi_py.storage.wrappers import ReadOnlyStorage
 from hudi_py.timeline.archive import load_archived
@@ -233,13 +234,55 @@ class Table:
             UnsupportedTable: A merge-on-read table has failed writes.
             RefusedError: It could lose data; the message names the way out.
         """
-        service = RollbackService(contents=self._contents, table=self.config, metadata_table=self.metadata_table)
         try:
-            results = service.run()
+            results = self.rollback_service().run()
         finally:
             self._forget()
         self.refresh()
         return results
+
+    def rollback(self, requested_time: str) -> RollbackMetadata:
+        """
+        Undo one write, failed or completed; of a completed one the rows go.
+
+        Raises:
+            ConfigError: There is no such write.
+            RefusedError: A later commit, a savepoint or a clean stands in the way; nothing was changed.
+            UnsupportedTable: A kind of write that is not rolled back.
+            StorageError: A file refuses to go; the rollback stays pending and is finished by the next call.
+        """
+        try:
+            result = self.rollback_service().roll_back(requested_time)
+        finally:
+            self._forget()
+        self.refresh()
+        return result
+
+    def rollback_service(self) -> RollbackService:
+        """Rollbacks of this table, step by step."""
+        return RollbackService(contents=self._contents, table=self.config, metadata_table=self.metadata_table)
+
+    def create_savepoint(self, requested_time: str | None = None, *, user: str = "", comment: str = "") -> Instant:
+        """
+        Pin the files of a completed commit, the last one by default: no clean takes them, a restore can go back.
+
+        Raises:
+            ConfigError: There is no such completed commit.
+            RefusedError: A clean has taken some of its files or is about to, or it is savepointed already.
+        """
+        done = self.savepoint_service().create(requested_time, user=user, comment=comment)
+        self.refresh()
+        return done
+
+    def delete_savepoint(self, requested_time: str) -> bool:
+        """Let go of a savepoint; False when there was none."""
+        found = self.savepoint_service().delete(requested_time)
+        self.refresh()
+        return found
+
+    def savepoint_service(self) -> SavepointService:
+        """Savepoints of this table."""
+        return SavepointService(contents=self._contents, table=self.config, metadata_table=self.metadata_table)
 
     @property
     def metadata_table(self) -> MetadataTableKeeper:

@@ -69,6 +69,17 @@ class TimelineStore:
         self._create(instant, content)
         return instant
 
+    def open_savepoint(self, requested_time: str) -> Instant:
+        """
+        Create an inflight savepoint: the one action that begins so (format/timeline 3.1).
+
+        Raises:
+            ConflictError: There is one.
+        """
+        instant = Instant(requested_time, Action.SAVEPOINT, State.INFLIGHT)
+        self._create(instant, b"")
+        return instant
+
     def transition(self, instant: Instant, content: bytes, *, completion_time: str | None = None) -> Instant:
         """
         Take *instant* one state further.
@@ -103,6 +114,28 @@ class TimelineStore:
                 raise ConflictError(f"{instant} was completed by another writer as {done.file_name}")
             completion_time = self.new_time(timeline, after=after)
         return self.transition(instant, content, completion_time=completion_time)
+
+    def reopen(self, instant: Instant) -> None:
+        """
+        Take a completed write back to inflight: readers stop seeing it (Hudi's ``revertToInflight``).
+
+        Earlier states that are missing are created empty first, so that the write never looks archived. Repeatable.
+        """
+        files = self.files_of(instant)
+        for state in (State.REQUESTED, State.INFLIGHT):
+            if not any(each.state is state for each in files):
+                self._create(Instant(instant.requested_time, instant.comparable_action, state), b"")
+        for each in files:
+            if each.is_completed:
+                self.remove(each)
+
+    def files_of(self, instant: Instant) -> tuple[Instant, ...]:
+        """One instant per file that the instant has now, under its pending and its completed action, by state."""
+        return tuple(
+            each
+            for each in self.load().all_states
+            if each.requested_time == instant.requested_time and each.comparable_action is instant.comparable_action
+        )
 
     def remove(self, instant: Instant) -> bool:
         """Delete one instant file; False when it was not there."""

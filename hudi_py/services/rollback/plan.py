@@ -1,20 +1,23 @@
 """
-Which failed writes to roll back, and what each of them left. Pure.
+Which writes to roll back, whether that may be done, and what each of them left. Pure.
 
 Source: format/table-services B.2, B.3; Hudi ``BaseRollbackPlanActionExecutor``, ``MarkerBasedRollbackStrategy``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from hudi_py.config.table import TableType
-from hudi_py.model.files import join_path, parse_base_file
+from hudi_py.errors import ConfigError, RefusedError
+from hudi_py.fsview.build import ViewContext
+from hudi_py.model.files import join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
-from hudi_py.model.records import InstantInfo, RollbackPlan, RollbackRequest
+from hudi_py.model.records import CommitMetadata, InstantInfo, RollbackPlan, RollbackRequest
 from hudi_py.timeline.timeline import Timeline
 
-_NEVER_HERE = frozenset({Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING})
+RUN_AGAIN = frozenset({Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING})
+"""Pending services whose plan stays: they are run again, never rolled back for good."""
 
 
 def failed_writes(
@@ -30,35 +33,158 @@ def failed_writes(
     return tuple(
         instant
         for instant in reversed(pending)
-        if instant.action not in _NEVER_HERE and instant.requested_time not in clusterings
+        if instant.action not in RUN_AGAIN and instant.requested_time not in clusterings
     )
 
 
-def rollback_plan(instant: Instant, files: Iterable[tuple[str, str]], root: str) -> RollbackPlan:
+def named_write(timeline: Timeline, requested_time: str) -> Instant:
     """
-    The plan that deletes *files* (partition path and name) of a failed write, one request per file as in Hudi.
+    The write of that time, completed or not.
+
+    Raises:
+        ConfigError: There is none on the active timeline.
+    """
+    for instant in timeline.writes:
+        if instant.requested_time == requested_time:
+            return instant
+    raise ConfigError(
+        f"{requested_time} is no commit of the active timeline; see hudi-py timeline (an archived one cannot be rolled "
+        "back)"
+    )
+
+
+def check_named(timeline: Timeline, table_type: TableType, target: Instant, *, clusterings: frozenset[str]) -> None:
+    """
+    Whether the write may be rolled back (rule B-16).
+
+    What is pending can always be undone: nobody has seen it. A completed commit must be the last one, with nothing
+    under way behind it, and no savepoint may hold it.
+
+    Raises:
+        RefusedError: It may not; nothing was changed.
+    """
+    time = target.requested_time
+    restores = timeline.pending(Action.RESTORE)
+    if restores:
+        raise RefusedError(f"rollback of {target} refused: {restores[0]} is pending; finish the restore first")
+    if target.is_pending:
+        return
+    savepoint = timeline.find(time, Action.SAVEPOINT)
+    if savepoint is not None and savepoint.is_completed:
+        raise RefusedError(f"rollback of {target} refused: it is savepointed; delete the savepoint first")
+    commits = timeline.table_commits(table_type)
+    later = [i for i in commits.completed() if i.requested_time > time]
+    if later:
+        raise RefusedError(
+            f"rollback of {target} refused: {later[-1]} came after it; roll back the newest commit first, or restore "
+            "to a savepoint"
+        )
+    under_way = failed_writes(timeline, table_type, clusterings=clusterings)
+    if under_way:
+        raise RefusedError(f"rollback of {target} refused: {under_way[0]} is under way; roll that back first")
+
+
+def check_undone_by_plans(context: ViewContext, target: Instant, metadata: CommitMetadata) -> None:
+    """
+    Refuse to take files from under a pending compaction or clustering that was planned after the commit.
+
+    Raises:
+        RefusedError: Its plan names file groups of the commit.
+    """
+    for partition, stats in metadata.partition_to_write_stats.items():
+        for stat in stats:
+            key = (partition, stat.file_id or "")
+            compaction = context.pending_compactions.get(key)
+            time = max(context.pending_clustering.get(key, ""), "" if compaction is None else compaction.instant_time)
+            if time > target.requested_time:
+                raise RefusedError(
+                    f"rollback of {target} refused: the pending plan {time} rewrites file group {key[1]} as that "
+                    "commit left it; let the plan be carried out, or remove it with Apache Hudi"
+                )
+
+
+def check_state_before(target: Instant, metadata: CommitMetadata, names: Mapping[str, Collection[str]]) -> None:
+    """
+    Refuse where a clean has removed what was there before the commit: its rows would be lost (not checked by Hudi).
 
     Args:
+        target: The completed commit.
+        metadata: Its content.
+        names: Partition path to the files that are there now; every partition that *metadata* names.
+
+    Raises:
+        RefusedError: A file group would be left without any file.
+    """
+    older: set[tuple[str, str]] = set()
+    for partition, there in names.items():
+        bases = filter(None, map(parse_base_file, there))
+        older |= {(partition, base.file_id) for base in bases if base.instant_time < target.requested_time}
+        logs = filter(None, map(parse_log_file, there))
+        older |= {(partition, log.file_id) for log in logs if log.instant_time < target.requested_time}
+    needed = {
+        (partition, stat.file_id or "")
+        for partition, stats in metadata.partition_to_write_stats.items()
+        for stat in stats
+        if stat.prev_commit not in (None, "", "null") and stat.log_version is None
+    }
+    for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
+        needed |= {(partition, file_id) for file_id in file_ids}
+    lost = sorted(needed - older)
+    if lost:
+        raise RefusedError(
+            f"rollback of {target} refused: of {len(lost)} file groups nothing older is left (the first is "
+            f"{join_path(*lost[0])}): a clean removed it, and the rows in it would be lost"
+        )
+
+
+def files_of_commit(metadata: CommitMetadata) -> set[tuple[str, str]]:
+    """Partition path and name of everything a completed commit wrote, change logs included."""
+    found = set()
+    for partition, stats in metadata.partition_to_write_stats.items():
+        for stat in stats:
+            for path in (stat.path, *(stat.cdc_stats or {})):
+                if path is not None:
+                    found.add((partition, path.rpartition("/")[2]))
+    return found
+
+
+def rollback_plan(target: InstantInfo, files: Iterable[tuple[str, str]], root: str) -> RollbackPlan:
+    """
+    The plan that deletes *files* (partition path and name) of a write, one request per file as in Hudi.
+
+    Args:
+        target: The write, as rollbacks name it.
+        files: All of it.
         root: Base path of the table: plans hold full paths.
     """
     requests = []
     for partition, name in sorted(files):
-        base = parse_base_file(name)
+        parsed = parse_base_file(name) or parse_log_file(name)
         requests.append(
             RollbackRequest(
                 partition_path=partition,
-                file_id="" if base is None else base.file_id,
-                latest_base_instant=instant.requested_time,
+                file_id="" if parsed is None else parsed.file_id,
+                latest_base_instant=target.requested_time,
                 files_to_be_deleted=(f"{root}/{join_path(partition, name)}",),
             )
         )
-    return RollbackPlan(
-        instant_to_rollback=InstantInfo(instant.requested_time, instant.comparable_action.value),
-        rollback_requests=tuple(requests),
-    )
+    return RollbackPlan(instant_to_rollback=target, rollback_requests=tuple(requests))
 
 
-def belongs_to(name: str, instant_time: str) -> bool:
-    """Whether a base file's name carries the instant."""
-    base = parse_base_file(name)
-    return base is not None and base.instant_time == instant_time
+def target_info(instant: Instant) -> InstantInfo:
+    """A write as rollback plans name it: by its completed action, unless its plan stays and is run again."""
+    keeps = instant.is_pending and instant.action in RUN_AGAIN
+    return InstantInfo(instant.requested_time, (instant.action if keeps else instant.comparable_action).value)
+
+
+def belongs_to(name: str, instant_time: str, *, logs: bool = True) -> bool:
+    """
+    Whether a data file's name carries the instant.
+
+    Args:
+        name: Of the file.
+        instant_time: Of the write.
+        logs: Log files too; never with a compaction of layout 1, whose time later delta commits put into theirs.
+    """
+    parsed = parse_base_file(name) or (parse_log_file(name) if logs else None)
+    return parsed is not None and parsed.instant_time == instant_time

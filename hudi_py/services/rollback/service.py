@@ -1,14 +1,10 @@
 """
-Rolling back failed writes of copy-on-write tables.
+Rolling back writes: failed ones by themselves, and any one that is named.
 
-What a crash leaves, step by step, and what the next call makes of it:
+Copy-on-write tables, and merge-on-read tables of layout 2, where every log file belongs to one delta commit. What a
+crash leaves is told in `execute`; the next call of either entry finishes it from the stored plan.
 
-1. only ``.rollback.requested`` or also ``.rollback.inflight``: carried out again from the stored plan;
-2. some files gone: the same, a file that is gone is no error;
-3. the failed write's inflight and requested files gone, the rollback not completed: the same, without them;
-4. completed: nothing is owed but marker folders, which the next call removes.
-
-Source: format/table-services B.2 to B.4; Hudi ``BaseRollbackActionExecutor``.
+Source: format/table-services B.2 to B.4; Hudi ``BaseRollbackActionExecutor``, ``BaseHoodieTableServiceClient``.
 """
 
 from __future__ import annotations
@@ -18,31 +14,18 @@ import os
 import attrs
 
 from hudi_py.config.table import TableConfig, TableType
-from hudi_py.errors import (
-    ConflictError,
-    CorruptMetadata,
-    NotFound,
-    RefusedError,
-    StorageError,
-    UnsupportedTable,
-)
+from hudi_py.errors import CorruptMetadata, NotFound, RefusedError, UnsupportedTable
 from hudi_py.formats import records_codec as codec
-from hudi_py.fsview.listing import walk_partitions
+from hudi_py.fsview.listing import FolderListing, walk_partitions
+from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.keeper import MetadataTableKeeper
-from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action, Instant, State
-from hudi_py.model.records import (
-    InstantInfo,
-    RollbackMetadata,
-    RollbackPartitionMetadata,
-    RollbackPlan,
-    RollbackRequest,
-)
+from hudi_py.model.records import InstantInfo, RollbackMetadata, RollbackPlan
 from hudi_py.runtime.log import log
-from hudi_py.services.rollback.plan import belongs_to, failed_writes, rollback_plan
-from hudi_py.storage.base import StorageFailure
+from hudi_py.services.rollback import plan as planning
+from hudi_py.services.rollback.execute import RollbackExecutor
 from hudi_py.timeline.contents import Contents
-from hudi_py.timeline.markers import delete_markers, read_markers
+from hudi_py.timeline.markers import read_markers
 from hudi_py.timeline.timeline import Timeline
 
 _WRITE_ACTIONS = frozenset(action.value for action in (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT))
@@ -51,7 +34,7 @@ _WRITE_ACTIONS = frozenset(action.value for action in (Action.COMMIT, Action.DEL
 @attrs.frozen(kw_only=True)
 class RollbackService:
     """
-    Rolls back failed writes of one table.
+    Rolls back writes of one table.
 
     Args:
         contents: The table's timeline.
@@ -68,21 +51,18 @@ class RollbackService:
         Finish pending rollbacks and roll back every failed write, newest first.
 
         Raises:
-            UnsupportedTable: A failed write of a merge-on-read table: its log files are not served yet.
+            UnsupportedTable: A failed write of a merge-on-read table of version 6: rollback blocks are not served.
             CorruptMetadata: A marker names what is no file of its write; nothing was deleted.
             ConflictError: Another process rolls back the same write.
             RefusedError: A stored plan names other files than those of the failed write.
         """
         timeline = self.contents.store.load()
         pending = timeline.pending(Action.ROLLBACK)
-        failed = failed_writes(timeline, self.table.table_type, clusterings=self._clusterings(timeline))
+        failed = planning.failed_writes(timeline, self.table.table_type, clusterings=self._clusterings(timeline))
         if not pending and not failed:
             return []
-        if self.table.table_type is not TableType.COPY_ON_WRITE:
-            raise UnsupportedTable(
-                f"{self.contents.store.storage.root} is a MERGE_ON_READ table with failed writes "
-                f"({', '.join(map(str, failed or pending))}); let Apache Hudi roll them back"
-            )
+        if failed:
+            self._check_served(failed[0])
         self.metadata_table.prepare(writes_data=False)
         results = []
         done: set[str] = set()
@@ -90,10 +70,94 @@ class RollbackService:
             plan = self._stored_plan(instant)
             if plan is None or plan.instant_to_rollback is None or not self._is_ours(timeline, plan):
                 continue
+            if self._is_withdrawn(timeline, instant, plan.instant_to_rollback):
+                continue
             done.add(plan.instant_to_rollback.requested_time)
-            results.append(self._execute(instant, plan, plan.instant_to_rollback))
+            results.append(self._executor.execute(instant, plan, plan.instant_to_rollback))
         results += [self._roll_back(instant) for instant in failed if instant.requested_time not in done]
         return results
+
+    def plan(self, requested_time: str) -> RollbackPlan:
+        """
+        What rolling back this write would do; nothing is written.
+
+        Raises:
+            ConfigError: There is no such write.
+            RefusedError: It must not be rolled back; the message says what stands in the way.
+            UnsupportedTable: A kind of write that is not served.
+            CorruptMetadata: What it wrote cannot be told.
+        """
+        timeline = self.contents.store.load()
+        target = planning.named_write(timeline, requested_time)
+        return self._checked_plan(timeline, target)
+
+    def roll_back(self, requested_time: str) -> RollbackMetadata:
+        """
+        Roll back one write, failed or completed; of a compaction or clustering under way only the plan stays.
+
+        A pending rollback of it is finished.
+
+        Raises:
+            As `plan`; ConflictError: Another process rolls it back; StorageError: a file refuses to go, then the
+            rollback stays inflight and is finished by the next call.
+        """
+        timeline = self.contents.store.load()
+        for instant in reversed(timeline.pending(Action.ROLLBACK)):
+            stored = self._stored_plan(instant)
+            if stored is None or stored.instant_to_rollback is None:
+                continue
+            if stored.instant_to_rollback.requested_time == requested_time:
+                found = timeline.find(requested_time, Action(stored.instant_to_rollback.action))
+                if found is not None and found.is_completed and instant.state is State.REQUESTED:
+                    self._checked_plan(timeline, found)  # nothing was done yet, and things may have changed
+                self.metadata_table.prepare(writes_data=False)
+                return self._executor.execute(instant, stored, stored.instant_to_rollback)
+        target = planning.named_write(timeline, requested_time)
+        plan = self._checked_plan(timeline, target)
+        self.metadata_table.prepare(writes_data=False)
+        return self._start(plan, planning.target_info(target))
+
+    @property
+    def _executor(self) -> RollbackExecutor:
+        return RollbackExecutor(contents=self.contents, metadata_table=self.metadata_table)
+
+    def _checked_plan(self, timeline: Timeline, target: Instant) -> RollbackPlan:
+        planning.check_named(
+            timeline, self.table.table_type, target, clusterings=self._clusterings(timeline) - {target.requested_time}
+        )
+        self._check_served(target)
+        root = self.contents.store.storage.root
+        if target.is_pending:
+            if target.state is State.REQUESTED and self._keeps_plan(target):
+                raise RefusedError(f"{target} is only planned: there is nothing to roll back yet")
+            return planning.rollback_plan(planning.target_info(target), self._files_of(target), root)
+        metadata = self.contents.commit(target)
+        names = {
+            path: [entry.name for entry in FolderListing(self.contents.store.storage).partition(path)]
+            for path in {*metadata.partition_to_write_stats, *(metadata.partition_to_replace_file_ids or {})}
+        }
+        planning.check_state_before(target, metadata, names)
+        planning.check_undone_by_plans(load_context(timeline, self.contents), target, metadata)
+        files = planning.files_of_commit(metadata)
+        foreign = sorted(name for _, name in files if not planning.belongs_to(name, target.requested_time))
+        if foreign:
+            raise CorruptMetadata(
+                f"{root}: {target} names {foreign[0]}, which does not carry its time; nothing was deleted"
+            )
+        return planning.rollback_plan(planning.target_info(target), files, root)
+
+    def _check_served(self, target: Instant) -> None:
+        """Layout-1 delta commits need rollback blocks, a completed compaction its logs back: not served."""
+        if self.table.table_type is TableType.COPY_ON_WRITE:
+            return
+        served = target.action in (Action.DELTA_COMMIT, Action.REPLACE_COMMIT) and self.table.layout_version == 2
+        if target.is_pending and target.action in (Action.COMPACTION, Action.CLUSTERING):
+            served = True
+        if not served:
+            raise UnsupportedTable(
+                f"{self.contents.store.storage.root} is a MERGE_ON_READ table of version {self.table.version}: "
+                f"{target} is not rolled back by hudi_py; let Apache Hudi do it"
+            )
 
     def _clusterings(self, timeline: Timeline) -> frozenset[str]:
         return frozenset(
@@ -101,6 +165,9 @@ class RollbackService:
             for instant in timeline.pending(Action.REPLACE_COMMIT)
             if self.contents.is_clustering(instant)
         )
+
+    def _keeps_plan(self, instant: Instant) -> bool:
+        return instant.action in planning.RUN_AGAIN or self.contents.is_clustering(instant)
 
     def _stored_plan(self, instant: Instant) -> RollbackPlan | None:
         """
@@ -124,14 +191,35 @@ class RollbackService:
         if target is None or target.action not in _WRITE_ACTIONS:
             return False
         found = timeline.find(target.requested_time, Action(target.action))
-        return found is None or found.action in (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+        if found is None or found.is_completed or found.action is Action.CLUSTERING:  # the last: it was completed
+            return True
+        return not self._keeps_plan(found)
+
+    def _is_withdrawn(self, timeline: Timeline, instant: Instant, target: InstantInfo) -> bool:
+        """
+        Whether a stored plan that was not begun is given up because its target is completed.
+
+        Its rows are visible, and nobody who calls `run` has asked for them to go: either the write completed after it
+        had been taken for dead (K-14), or the one who asked died before anything was done and can ask again. Once
+        inflight the rollback goes on, because files may be gone already.
+        """
+        found = timeline.find(target.requested_time, Action(target.action))
+        if instant.state is not State.REQUESTED or found is None or not found.is_completed:
+            return False
+        log.warning("rollback.withdrawn", instant=instant.requested_time, completed=target.requested_time)
+        self.contents.store.remove(instant)
+        return True
 
     def _roll_back(self, failed: Instant) -> RollbackMetadata:
+        target = planning.target_info(failed)
+        files = self._files_of(failed)
+        return self._start(planning.rollback_plan(target, files, self.contents.store.storage.root), target)
+
+    def _start(self, plan: RollbackPlan, target: InstantInfo) -> RollbackMetadata:
         store = self.contents.store
-        target = InstantInfo(failed.requested_time, failed.comparable_action.value)
-        plan = rollback_plan(failed, self._files_of(failed), store.storage.root)
-        instant = store.request(Action.ROLLBACK, store.new_time(), codec.encode_rollback_plan(plan, os.urandom(16)))
-        return self._execute(instant, plan, target)
+        content = codec.encode_rollback_plan(plan, os.urandom(16))
+        instant = store.request(Action.ROLLBACK, store.new_time(), content)
+        return self._executor.execute(instant, plan, target)
 
     def _files_of(self, failed: Instant) -> set[tuple[str, str]]:
         """
@@ -143,86 +231,24 @@ class RollbackService:
         store = self.contents.store
         if failed.state is State.REQUESTED:
             return set()
-        markers = read_markers(store.storage, failed.requested_time)
+        time, logs = failed.requested_time, failed.action not in planning.RUN_AGAIN
+        markers = read_markers(store.storage, time)
         if markers is not None:
-            foreign = [m for m in markers if not belongs_to(m.file_name, failed.requested_time)]
+            foreign = [m for m in markers if not planning.belongs_to(m.file_name, time, logs=logs)]
             if foreign:
                 raise CorruptMetadata(
-                    f"{store.storage.root}: a marker of {failed} names {foreign[0].path}, which is not a base file "
-                    "of that write; nothing was deleted"
+                    f"{store.storage.root}: a marker of {failed} names {foreign[0].path}, which is not a file of that "
+                    "write; nothing was deleted"
                 )
             return {(marker.partition_path, marker.file_name) for marker in markers}
-        return {
-            (partition, entry.name)
-            for partition, entries in walk_partitions(store.storage)
-            for entry in entries
-            if belongs_to(entry.name, failed.requested_time)
-        }
+        return files_carrying(self.contents, time, logs=logs)
 
-    def _execute(self, instant: Instant, plan: RollbackPlan, target: InstantInfo) -> RollbackMetadata:
-        store = self.contents.store
-        started = store.clock.now()
-        self._check_target(target)
-        if instant.state is State.REQUESTED:
-            instant = store.transition(instant, b"")
-        partitions = self._delete(plan, target.requested_time)
-        metadata = RollbackMetadata(
-            start_rollback_time=instant.requested_time,
-            time_taken_ms=max(0, int((store.clock.now() - started).total_seconds() * 1000)),
-            total_files_deleted=sum(len(each.success_delete_files) for each in partitions.values()),
-            commits_rollback=(target.requested_time,),
-            partitions=partitions,
-            instants_rollback=(target,),
-        )
-        after = self.metadata_table.record_rollback(store.load(), target.requested_time, instant, metadata)
-        for state in (State.INFLIGHT, State.REQUESTED):  # the rule's order: B-22
-            store.remove(Instant(target.requested_time, Action(target.action), state))
-        try:
-            store.complete(instant, codec.encode_rollback_metadata(metadata, os.urandom(16)), after=after)
-        except ConflictError:  # another process finished the same plan: its record stands
-            log.warning("rollback.superseded", instant=instant.requested_time)
-        delete_markers(store.storage, target.requested_time)
-        delete_markers(store.storage, instant.requested_time)
-        log.info("rollback.completed", instant=instant.requested_time, rolled_back=target.requested_time)
-        return metadata
 
-    def _check_target(self, target: InstantInfo) -> None:
-        """Rolling back a completed write is not this service's business: its rows are visible."""
-        found = self.contents.store.load().find(target.requested_time, Action(target.action))
-        if found is not None and found.is_completed:
-            raise RefusedError(
-                f"rollback of {target.action} {target.requested_time} refused: it is completed; nothing was deleted"
-            )
-
-    def _delete(self, plan: RollbackPlan, failed_time: str) -> dict[str, RollbackPartitionMetadata]:
-        """Delete the plan's files; those gone already count as deleted (rule B-19)."""
-        storage = self.contents.store.storage
-        by_partition: dict[str, list[str]] = {}
-        for request in plan.rollback_requests:
-            by_partition.setdefault(request.partition_path, []).extend(self._paths(request, failed_time))
-        result = {}
-        for partition, paths in by_partition.items():
-            outcomes = storage.delete_many(paths)
-            failed = [(path, each) for path, each in outcomes.items() if isinstance(each, StorageFailure)]
-            if failed:
-                path, why = failed[0]
-                raise StorageError(
-                    f"rollback of {failed_time}: {storage.root}/{path} could not be deleted: {why.message}; the "
-                    "rollback stays inflight, correct the access and try again",
-                    why.retryable,
-                )
-            result[partition] = RollbackPartitionMetadata(
-                partition_path=partition, success_delete_files=tuple(f"{storage.root}/{path}" for path in paths)
-            )
-        return result
-
-    def _paths(self, request: RollbackRequest, failed_time: str) -> list[str]:
-        if request.log_blocks_to_be_deleted:
-            raise UnsupportedTable("the rollback plan appends rollback blocks to log files; let Apache Hudi finish it")
-        names = [path.rpartition("/")[2] for path in request.files_to_be_deleted]
-        strange = [name for name in names if not belongs_to(name, failed_time)]
-        if strange:
-            raise RefusedError(
-                f"the rollback plan of {failed_time} names {strange[0]}, not a file of it; nothing was deleted"
-            )
-        return [join_path(request.partition_path, name) for name in names]
+def files_carrying(contents: Contents, instant_time: str, *, logs: bool) -> set[tuple[str, str]]:
+    """Partition path and name of every data file whose name carries the instant, by listing everything."""
+    return {
+        (partition, entry.name)
+        for partition, entries in walk_partitions(contents.store.storage)
+        for entry in entries
+        if planning.belongs_to(entry.name, instant_time, logs=logs)
+    }

@@ -1,0 +1,123 @@
+"""Commands that change a table's history: ``hudi-py rollback``, ``savepoint``, ``restore``, ``archive``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hudi_py.inspection import render
+from hudi_py.inspection.options import Common, command, print_json
+
+if TYPE_CHECKING:
+    from hudi_py.model.instant import Instant
+    from hudi_py.table import Table
+
+
+@click.command()
+@click.argument("table")
+@click.argument("instant")
+@click.option("--dry-run", is_flag=True, help="Show what would be deleted; nothing is written.")
+@command
+def rollback(common: Common, table: str, instant: str, dry_run: bool) -> None:
+    """Undo one write, failed or completed: its rows and files go."""
+    opened = common.open(table)
+    time = opened.resolve_time(instant)
+    if dry_run:
+        opened = opened.read_only()
+        plan = opened.rollback_service().plan(time)
+        root = opened.storage.root + "/"
+        files = [path.removeprefix(root) for request in plan.rollback_requests for path in request.files_to_be_deleted]
+        if common.as_json:
+            print_json({"instant_to_rollback": time, "files_to_delete": sorted(files)})
+            return
+        render.table("would be deleted (nothing was written)", ("file",), [(path,) for path in sorted(files)])
+        return
+    metadata = opened.rollback(time)
+    done = opened.timeline.find(metadata.start_rollback_time)
+    if common.as_json:
+        print_json(_content(opened, done))
+        return
+    print(f"rollback {metadata.start_rollback_time} completed: {time} undone, {metadata.total_files_deleted} files gone")
+
+
+@click.group()
+def savepoint() -> None:
+    """Pin the files of a commit, so that no clean takes them and a restore can go back to it."""
+
+
+@savepoint.command()
+@click.argument("table")
+@click.argument("instant", required=False)
+@click.option("--user", default="", help="Who wants it; kept with the savepoint.")
+@click.option("--comment", default="", help="What for; kept with the savepoint.")
+@click.option("--dry-run", is_flag=True, help="Show what would be held; nothing is written.")
+@command
+def create(common: Common, table: str, instant: str | None, user: str, comment: str, dry_run: bool) -> None:
+    """Savepoint a completed commit, the last one by default."""
+    opened = common.open(table)
+    time = None if instant is None else opened.resolve_time(instant)
+    if dry_run:
+        opened = opened.read_only()
+        time, metadata = opened.savepoint_service().plan(time, user=user, comment=comment)
+        if common.as_json:
+            print_json({"instant": time, "files": {path: list(names) for path, names in metadata.files.items()}})
+            return
+        print(f"would hold {sum(map(len, metadata.files.values()))} files of {time} (nothing was written)")
+        return
+    done = opened.create_savepoint(time, user=user, comment=comment)
+    if common.as_json:
+        print_json(_content(opened, opened.timeline.find(done.requested_time, done.action)))
+        return
+    held = opened.contents.savepoint(done).files
+    print(f"savepoint {done.requested_time} holds {sum(map(len, held.values()))} files")
+
+
+@savepoint.command()
+@click.argument("table")
+@click.argument("instant")
+@click.option("--dry-run", is_flag=True, help="Tell whether there is one; nothing is written.")
+@command
+def delete(common: Common, table: str, instant: str, dry_run: bool) -> None:
+    """Let go of a savepoint; its files go with the next clean that nothing else keeps them from."""
+    opened = common.open(table)
+    time = opened.resolve_time(instant)
+    if dry_run:
+        found = opened.timeline.find(time, _savepoint_action()) is not None
+    else:
+        found = opened.delete_savepoint(time)
+    if common.as_json:
+        print_json({"instant": time, "deleted": found and not dry_run, "found": found})
+        return
+    word = "would be deleted" if dry_run else "deleted"
+    print(f"savepoint {time} {word}" if found else f"there is no savepoint {time}")
+
+
+@savepoint.command("list")
+@click.argument("table")
+@command
+def list_savepoints(common: Common, table: str) -> None:
+    """Savepoints, oldest first."""
+    from hudi_py.inspection.report import instant_entry
+
+    opened = common.open(table)
+    found = opened.savepoint_service().savepoints()
+    if common.as_json:
+        print_json([{**instant_entry(each), "content": opened.decoded(each)} for each, _ in found])
+        return
+    rows = [
+        (each.requested_time, content.savepointed_by, content.comments, str(sum(map(len, content.files.values()))))
+        for each, content in found
+    ]
+    render.table(f"savepoints of {opened.config.name}, {len(rows)}", ("instant", "by", "comment", "files"), rows)
+
+
+def _savepoint_action() -> Any:
+    from hudi_py.model.instant import Action
+
+    return Action.SAVEPOINT
+
+
+def _content(opened: Table, instant: Instant | None) -> Any:
+    """The completed instant as the contract gives it: its content."""
+    return None if instant is None else opened.decoded(instant)

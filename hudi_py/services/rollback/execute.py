@@ -1,0 +1,156 @@
+"""
+Carrying out a stored rollback plan.
+
+What a crash leaves, step by step, and what the next call makes of it:
+
+1. only ``.rollback.requested`` or also ``.rollback.inflight``: carried out again from the stored plan;
+2. a completed target is inflight again: readers do not see it, its files are still there; the same;
+3. some files gone: the same, a file that is gone is no error;
+4. the target's inflight and requested files gone, the rollback not completed: the same, without them;
+5. completed: nothing is owed but marker folders, which archival removes.
+
+Source: format/table-services B.4; Hudi ``BaseRollbackActionExecutor``.
+"""
+
+from __future__ import annotations
+
+import os
+
+import attrs
+
+from hudi_py.errors import ConflictError, RefusedError, StorageError, UnsupportedTable
+from hudi_py.formats import records_codec as codec
+from hudi_py.mdt.keeper import MetadataTableKeeper
+from hudi_py.model.files import join_path
+from hudi_py.model.instant import Action, Instant, State
+from hudi_py.model.records import (
+    InstantInfo,
+    RollbackMetadata,
+    RollbackPartitionMetadata,
+    RollbackPlan,
+    RollbackRequest,
+)
+from hudi_py.runtime.log import log
+from hudi_py.services.rollback.plan import RUN_AGAIN, belongs_to
+from hudi_py.storage.base import StorageFailure
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.markers import delete_markers
+
+
+@attrs.frozen(kw_only=True)
+class RollbackExecutor:
+    """
+    Args:
+        contents: The table's timeline.
+        metadata_table: Made to forget what goes.
+    """
+
+    contents: Contents
+    metadata_table: MetadataTableKeeper
+
+    def execute(
+        self, instant: Instant, plan: RollbackPlan, target: InstantInfo, *, publish: bool = True
+    ) -> RollbackMetadata:
+        """
+        Carry out one pending rollback.
+
+        Args:
+            instant: The rollback, requested or inflight.
+            plan: Its stored plan.
+            target: What the plan undoes.
+            publish: False within a restore: the rollback stays inflight, the restore's record stands for it.
+
+        Raises:
+            RefusedError: The plan names other files than those of the write; nothing was deleted.
+            UnsupportedTable: It appends rollback blocks to log files; nothing was deleted.
+            StorageError: A file refuses to go; the rollback stays inflight.
+        """
+        store = self.contents.store
+        started = store.clock.now()
+        paths = _paths_by_partition(plan, target)
+        if instant.state is State.REQUESTED:
+            instant = store.transition(instant, b"")
+        found = store.load().find(target.requested_time, Action(target.action))
+        if found is not None and found.is_completed:
+            store.reopen(found)
+        partitions = self._delete(paths, target.requested_time)
+        metadata = RollbackMetadata(
+            start_rollback_time=instant.requested_time,
+            time_taken_ms=max(0, int((store.clock.now() - started).total_seconds() * 1000)),
+            total_files_deleted=sum(len(each.success_delete_files) for each in partitions.values()),
+            commits_rollback=(target.requested_time,),
+            partitions=partitions,
+            instants_rollback=(target,),
+        )
+        after = self.metadata_table.record_rollback(store.load(), target.requested_time, instant, metadata)
+        self._remove_target(found, for_good=not publish)
+        if publish:
+            self._complete(instant, metadata, after)
+        delete_markers(store.storage, target.requested_time)
+        delete_markers(store.storage, instant.requested_time)
+        log.info("rollback.executed", instant=instant.requested_time, rolled_back=target.requested_time)
+        return metadata
+
+    def _remove_target(self, found: Instant | None, *, for_good: bool) -> None:
+        """
+        Inflight, then requested (rule B-22).
+
+        The plan of a compaction or clustering stays and can be carried out again (rule B-25), of a completed
+        clustering too: nothing came after it. A restore takes away what the plan was made for, and so the plan.
+        """
+        if found is None:
+            return
+        store = self.contents.store
+        files = sorted(store.files_of(found), key=lambda each: each.state, reverse=True)
+        is_plan = any(each.action in RUN_AGAIN for each in files) or self.contents.is_clustering(found)
+        for each in files:
+            if each.is_pending and (for_good or not is_plan or each.state is not State.REQUESTED):
+                store.remove(each)
+
+    def _complete(self, instant: Instant, metadata: RollbackMetadata, after: str | None) -> None:
+        store = self.contents.store
+        try:
+            store.complete(instant, codec.encode_rollback_metadata(metadata, os.urandom(16)), after=after)
+        except ConflictError:  # another process finished the same plan: its record stands
+            log.warning("rollback.superseded", instant=instant.requested_time)
+
+    def _delete(self, paths: dict[str, list[str]], failed_time: str) -> dict[str, RollbackPartitionMetadata]:
+        """Delete the plan's files; those gone already count as deleted (rule B-19)."""
+        storage = self.contents.store.storage
+        result = {}
+        for partition, names in paths.items():
+            outcomes = storage.delete_many(names)
+            failed = [(path, each) for path, each in outcomes.items() if isinstance(each, StorageFailure)]
+            if failed:
+                path, why = failed[0]
+                raise StorageError(
+                    f"rollback of {failed_time}: {storage.root}/{path} could not be deleted: {why.message}; the "
+                    "rollback stays inflight, correct the access and try again",
+                    why.retryable,
+                )
+            result[partition] = RollbackPartitionMetadata(
+                partition_path=partition, success_delete_files=tuple(f"{storage.root}/{path}" for path in names)
+            )
+        return result
+
+
+def _paths_by_partition(plan: RollbackPlan, target: InstantInfo) -> dict[str, list[str]]:
+    """Partition path to relative paths to delete; refuses whatever is not a file of the write."""
+    by_partition: dict[str, list[str]] = {}
+    logs = Action(target.action) not in RUN_AGAIN
+    for request in plan.rollback_requests:
+        paths = _paths(request, target.requested_time, logs=logs)
+        by_partition.setdefault(request.partition_path, []).extend(paths)
+    return by_partition
+
+
+def _paths(request: RollbackRequest, failed_time: str, *, logs: bool) -> list[str]:
+    if request.log_blocks_to_be_deleted:
+        raise UnsupportedTable("the rollback plan appends rollback blocks to log files; let Apache Hudi finish it")
+    names = [path.rpartition("/")[2] for path in request.files_to_be_deleted]
+    strange = [name for name in names if not belongs_to(name, failed_time, logs=logs)]
+    if strange:
+        raise RefusedError(
+            f"the rollback plan of {failed_time} names {strange[0]}, not a file of it; nothing was deleted"
+        )
+    return [join_path(request.partition_path, name) for name in names]

@@ -1,0 +1,121 @@
+"""
+Which commit a savepoint is for, whether it may still be made, and which files it pins. Pure.
+
+Source: format/table-services C; Hudi ``SavepointActionExecutor``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from hudi_py.config.table import TableType
+from hudi_py.errors import ConfigError, RefusedError
+from hudi_py.fsview.build import PartitionView, ViewContext
+from hudi_py.model.files import FileGroup, FileSlice, join_path
+from hudi_py.model.instant import Instant
+from hudi_py.timeline.timeline import Timeline
+
+
+def savepoint_target(timeline: Timeline, table_type: TableType, requested_time: str | None) -> Instant:
+    """
+    The completed commit to pin: the one of that time, or the last one (rule C-1).
+
+    Raises:
+        ConfigError: There is no such completed commit on the active timeline.
+    """
+    completed = timeline.table_commits(table_type).completed()
+    if requested_time is None:
+        if not completed:
+            raise ConfigError("the table has no completed commit, so there is nothing to savepoint")
+        return completed[-1]
+    for instant in completed:
+        if instant.requested_time == requested_time:
+            return instant
+    raise ConfigError(
+        f"{requested_time} is no completed commit of the active timeline; only such a commit can be savepointed"
+    )
+
+
+def check_bound(target: Instant, earliest_retained: str) -> None:
+    """
+    Refuse a commit whose files a clean may have taken already (rules C-2, C-3).
+
+    Args:
+        target: The commit to pin.
+        earliest_retained: What the last clean keeps everything from; ``""`` when it names no commit, which lets any
+            pass, as in Hudi.
+    """
+    if target.requested_time < earliest_retained:
+        raise RefusedError(
+            f"{target} cannot be savepointed: the last clean keeps files from {earliest_retained} on, so some of its "
+            "files may be gone; savepoint that commit or a later one"
+        )
+
+
+def held_files(
+    context: ViewContext, partitions: Iterable[PartitionView], requested_time: str
+) -> dict[str, tuple[str, ...]]:
+    """
+    The files of the latest slices at or before a time (rule C-4).
+
+    Args:
+        context: The planners' view, with pending compactions.
+        partitions: Every partition of the table, built with *context*.
+        requested_time: Of the savepoint.
+
+    Returns:
+        Partition path to file names, base file first; partitions without such a slice are left out.
+    """
+    held: dict[str, tuple[str, ...]] = {}
+    for partition in partitions:
+        names: list[str] = []
+        for group in _live_groups(context, partition, requested_time):
+            for each in _slices_before(group, requested_time):
+                base = () if each.base_file is None else (each.base_file.name,)
+                names += base
+                names += [log.name for log in each.log_files if _is_committed_log(context, log.instant_time)]
+        if names:
+            held[partition.partition_path] = tuple(names)
+    return held
+
+
+def check_pending_cleans(held: Mapping[str, tuple[str, ...]], planned: Mapping[str, frozenset[str]]) -> None:
+    """
+    Refuse to pin what a pending clean is about to delete: its plan was made without this savepoint.
+
+    Args:
+        held: Partition path to names the savepoint would pin.
+        planned: Requested time of each pending clean to the relative paths it deletes.
+    """
+    for time, paths in planned.items():
+        for partition, names in held.items():
+            gone = [name for name in names if join_path(partition, name) in paths]
+            if gone:
+                raise RefusedError(
+                    f"the pending clean {time} deletes {join_path(partition, gone[0])}, which the savepoint needs; "
+                    "finish that clean first (hudi-py clean), then savepoint a later commit"
+                )
+
+
+def _live_groups(context: ViewContext, partition: PartitionView, requested_time: str) -> list[FileGroup]:
+    """Groups that were not replaced at that time; a replacement that came later does not matter."""
+    path = partition.partition_path
+    later = [g for g in partition.replaced_groups if context.replaced[path, g.file_id] > requested_time]
+    return sorted((*partition.groups, *later), key=lambda group: group.file_id)
+
+
+def _slices_before(group: FileGroup, requested_time: str) -> list[FileSlice]:
+    """The newest slice, and the one below it as long as a pending compaction has opened it without a base file."""
+    found = []
+    for each in group.slices:
+        if each.base_instant_time > requested_time:
+            continue
+        found.append(each)
+        if each.base_file is not None:
+            break
+    return found
+
+
+def _is_committed_log(context: ViewContext, instant_time: str) -> bool:
+    """In layout 1 a log's name does not tell who wrote it, so all of them stay."""
+    return context.layout_version == 1 or context.is_completed(instant_time)

@@ -1,0 +1,141 @@
+"""Savepoints, rule by rule (format/table-services C)."""
+
+from __future__ import annotations
+
+import pytest
+
+from hudi_py.errors import ConfigError, RefusedError
+from hudi_py.model.instant import Action, State
+from tests.tables import TableBuilder, at, data_files, done
+
+
+@pytest.fixture(params=[1, 2])
+def builder(request) -> TableBuilder:
+    """Three commits of one group, of which the second also wrote another partition."""
+    builder = TableBuilder(request.param)
+    builder.commit(at(1), {"eu": ["a"]})
+    builder.commit(at(2), {"eu": ["a"], "us": ["b"]})
+    builder.commit(at(3), {"eu": ["a"]})
+    return builder
+
+
+def held(builder: TableBuilder, time: str) -> dict[str, list[str]]:
+    table = builder.table()
+    files = table.contents.savepoint(table.timeline.find(time, Action.SAVEPOINT)).files
+    return {path: list(names) for path, names in files.items()}
+
+
+def test_default_is_the_last_completed_commit(builder):
+    """C-1: without a time the newest completed commit is pinned, a pending one is not."""
+    builder.commit(at(4), {"eu": ["a"]}, state=State.INFLIGHT)
+    assert at(3) == builder.table().create_savepoint().requested_time
+
+
+def test_files_are_the_latest_slices_at_that_time(builder):
+    """C-4: one slice per group, none of a later commit."""
+    builder.table().create_savepoint(at(2), user="ann", comment="before the import")
+    assert held(builder, at(2)) == {"eu": [builder.base_name("a", at(2))], "us": [builder.base_name("b", at(2))]}
+
+
+def test_group_replaced_later_still_belongs_to_it(builder):
+    """C-4: what a later replacecommit superseded was live at that time."""
+    builder.commit(at(4), {"eu": ["n"]}, replaced={"eu": ["a"]})
+    builder.table().create_savepoint(at(3))
+    assert held(builder, at(3))["eu"] == [builder.base_name("a", at(3))]
+    builder.table().create_savepoint(at(4))
+    assert held(builder, at(4))["eu"] == [builder.base_name("n", at(4))]
+
+
+def test_user_comment_and_time_are_kept(builder):
+    """A savepoint tells who made it, why and when."""
+    table = builder.table()
+    table.create_savepoint(at(3), user="ann", comment="why")
+    ((instant, content),) = table.savepoint_service().savepoints()
+    assert (instant.requested_time, content.savepointed_by, content.comments) == (at(3), "ann", "why")
+    assert content.savepointed_at_ms == int(builder.clock.now().timestamp() * 1000)
+
+
+@pytest.mark.parametrize("time", [at(9), at(4)])
+def test_only_completed_commits_can_be_savepointed(builder, time):
+    """C-1: an unknown or pending instant is refused, and nothing is written."""
+    builder.commit(at(4), {"eu": ["a"]}, state=State.INFLIGHT)
+    before = builder.storage.files()
+    with pytest.raises(ConfigError):
+        builder.table().create_savepoint(time)
+    assert before == builder.storage.files()
+
+
+def test_empty_table_has_nothing_to_savepoint():
+    """C-1: an empty timeline is an error."""
+    with pytest.raises(ConfigError):
+        TableBuilder(2).table().create_savepoint()
+
+
+def test_commit_before_the_last_clean_is_refused(builder):
+    """C-2: a completed clean has taken files of commits before its earliest."""
+    builder.cleaned(at(5), earliest=at(2), last_commit=at(3))
+    with pytest.raises(RefusedError):
+        builder.table().create_savepoint(at(1))
+    builder.table().create_savepoint(at(2))
+
+
+def test_clean_without_an_earliest_commit_lets_any_pass(builder):
+    """C-3: a clean by file versions stores an empty text, which no time is smaller than."""
+    builder.cleaned(at(5), earliest="", last_commit=at(3))
+    builder.table().create_savepoint(at(1))
+
+
+def test_pending_clean_counts_by_its_plan(builder):
+    """C-2: the plan of a pending clean bounds like a completed one."""
+    builder.table().clean_service(builder.table().clean_config(commits_retained=1)).schedule()
+    with pytest.raises(RefusedError):
+        builder.table().create_savepoint(at(1))
+    builder.table().create_savepoint(at(3))
+
+
+def test_files_a_pending_clean_will_delete_cannot_be_pinned(builder):
+    """K-19: a pending clean by file versions has no earliest commit, yet deletes what its plan names."""
+    builder.table().clean_service(builder.table().clean_config(file_versions_retained=1)).schedule()
+    with pytest.raises(RefusedError, match="pending clean"):
+        builder.table().create_savepoint(at(2))
+    builder.table().create_savepoint(at(3))
+
+
+def test_second_savepoint_of_a_commit_is_refused(builder):
+    """A savepoint is not overwritten silently."""
+    builder.table().create_savepoint(at(3))
+    with pytest.raises(RefusedError, match="already"):
+        builder.table().create_savepoint(at(3))
+
+
+def test_clean_spares_the_files(builder):
+    """C-7: what a savepoint holds stays, until it is deleted."""
+    builder.table().create_savepoint(at(1))
+    builder.table().clean(file_versions_retained=1)
+    assert f"eu/{builder.base_name('a', at(1))}" in data_files(builder.storage)
+    assert f"eu/{builder.base_name('a', at(2))}" not in data_files(builder.storage)
+    assert builder.table().delete_savepoint(at(1))
+    builder.commit(at(8), {"eu": ["a"]})
+    builder.table().clean(file_versions_retained=1)
+    assert f"eu/{builder.base_name('a', at(1))}" not in data_files(builder.storage)
+
+
+def test_files_on_the_timeline(builder):
+    """C-5, C-6: inflight empty, then completed; deleted without a trace; deleting again is no error."""
+    before = builder.storage.files()
+    builder.table().create_savepoint(at(3))
+    names = {path.rpartition("/")[2] for path in set(builder.storage.files()) - set(before) if ".aux" not in path}
+    if builder.layout.version == 1:
+        assert names == {f"{at(3)}.savepoint.inflight", f"{at(3)}.savepoint"}
+    else:
+        assert {name.partition("_")[0] for name in names} == {at(3), f"{at(3)}.savepoint.inflight"}
+    assert builder.table().delete_savepoint(at(3))
+    assert not builder.table().delete_savepoint(at(3))
+    assert [path for path in builder.storage.files() if "savepoint" in path] == []
+
+
+def test_completion_time_is_the_newest(builder):
+    """A savepoint of an old commit completes now."""
+    instant = builder.table().create_savepoint(at(1))
+    if builder.layout.version == 2:
+        assert instant.completion_time > done(at(3))
