@@ -1,0 +1,138 @@
+"""Savepoints and rollbacks interrupted at every storage call, in every way; recovered twice; states compared."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from history_tables import fixture_in_memory, open_in, state_of
+
+from hudi_py.errors import ConfigError, RefusedError
+from hudi_py.model.instant import Action
+from hudi_py.storage.memory import MemoryStorage
+from hudi_py.testing import interruptions
+from tests.tables import TableBuilder, at
+
+TABLES = ["layout 1", "layout 2", "cow_partitioned-0.15.0", "cow_partitioned-1.0.2", "cow_partitioned-1.1.1"]
+
+
+def fresh(name: str) -> MemoryStorage:
+    """Two commits by hand, or a table of real Hudi with its metadata table."""
+    if not name.startswith("layout"):
+        return fixture_in_memory(name)
+    builder = TableBuilder(int(name[-1]))
+    builder.commit(at(1), {"eu": ["a"], "us": ["b"]})
+    builder.commit(at(2), {"eu": ["a", "c"]})
+    return builder.storage
+
+
+def last_commit(storage: MemoryStorage) -> str:
+    return open_in(storage).timeline.writes.completed()[-1].requested_time
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_savepoint_created_survives_every_interruption(name):
+    """Created again after any interruption there is one savepoint with the same files, and nothing pending."""
+    time = last_commit(fresh(name))
+    calm = fresh(name)
+    open_in(calm).create_savepoint(time)
+    wanted = open_in(calm).savepoint_service().savepoints()[0][1].files
+    count = 0
+    for count, case in enumerate(interruptions(lambda: fresh(name))):
+        case.run(lambda faulty: open_in(faulty).create_savepoint(time))
+        for _ in range(2):
+            try:
+                open_in(case.storage).create_savepoint(time)
+            except RefusedError as error:
+                assert "savepointed already" in str(error), case
+            ((_, content),) = open_in(case.storage).savepoint_service().savepoints()
+            assert wanted == content.files, case
+            assert state_of(calm) == state_of(case.storage), case
+    print(f"savepoint create, {name}: {count + 1} cases")
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_savepoint_deleted_survives_every_interruption(name):
+    """Deleted again after any interruption it is gone without a trace."""
+    time = last_commit(fresh(name))
+
+    def pinned() -> MemoryStorage:
+        storage = fresh(name)
+        open_in(storage).create_savepoint(time)
+        return storage
+
+    count = 0
+    for count, case in enumerate(interruptions(pinned)):
+        case.run(lambda faulty: open_in(faulty).delete_savepoint(time))
+        for _ in range(2):
+            open_in(case.storage).delete_savepoint(time)
+            assert state_of(fresh(name)) == state_of(case.storage), case
+            assert not [path for path in case.storage.files() if "savepoint" in path], case
+    print(f"savepoint delete, {name}: {count + 1} cases")
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_rollback_of_a_completed_commit_survives_every_interruption(name):
+    """Asked for again after any interruption, the commit is gone as if nothing had interrupted it."""
+    time = last_commit(fresh(name))
+    calm = fresh(name)
+    open_in(calm).rollback(time)
+    count = 0
+    for count, case in enumerate(interruptions(lambda: fresh(name))):
+        case.run(lambda faulty: open_in(faulty).rollback(time))
+        for _ in range(2):
+            try:
+                open_in(case.storage).rollback(time)
+            except ConfigError as error:
+                assert "is no commit" in str(error), case  # it is gone already
+            assert state_of(calm) == state_of(case.storage), case
+        assert len(open_in(case.storage).timeline.completed(Action.ROLLBACK)) == 1, case
+    print(f"rollback of a completed commit, {name}: {count + 1} cases")
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_next_write_settles_an_interrupted_rollback(name):
+    """Without being asked again: either nothing has happened to the commit, or it is gone altogether."""
+    time = last_commit(fresh(name))
+    calm = fresh(name)
+    untouched = state_of(calm)
+    open_in(calm).rollback(time)
+    undone = state_of(calm)
+    seen = set()
+    for case in interruptions(lambda: fresh(name)):
+        case.run(lambda faulty: open_in(faulty).rollback(time))
+        for _ in range(2):
+            open_in(case.storage).rollback_failed_writes()
+            after = state_of(case.storage)
+            assert after in (untouched, undone), case
+        seen.add(after == undone)
+    assert seen == {True, False}
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_rollback_of_a_clustering_survives_every_interruption(layout):
+    """Its plan is left, its files are gone, whenever it was interrupted."""
+    from tests.unit.services.test_rollback import clustering
+    from hudi_py.model.instant import State
+
+    def clustered() -> MemoryStorage:
+        builder = TableBuilder(layout)
+        builder.commit(at(1), {"eu": ["a"]})
+        builder.commit(at(2), {"eu": ["a"]})
+        clustering(builder, at(3), State.COMPLETED)
+        return builder.storage
+
+    calm = clustered()
+    open_in(calm).rollback(at(3))
+    for case in interruptions(clustered):
+        case.run(lambda faulty: open_in(faulty).rollback(at(3)))
+        for _ in range(2):
+            try:
+                open_in(case.storage).rollback(at(3))
+            except RefusedError as error:
+                assert "only planned" in str(error), case
+            assert state_of(calm) == state_of(case.storage), case
