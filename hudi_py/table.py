@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from hudi_py.config import keys
+from hudi_py.config.archive import archive_config
 from hudi_py.config.clean import CleanConfig, CleanPolicy, clean_config
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
@@ -25,6 +26,7 @@ from hudi_py.model.instant_time import resolve_time
 from hudi_py.model.records import RollbackMetadata
 from hudi_py.reading.select import base_files, check_as_of, context_as_of, slices_as_of
 from hudi_py.runtime.clock import Clock
+from hudi_py.services.archive.service import ArchiveResult, ArchiveService
 from hudi_py.services.clean.execute import CleanResult
 from hudi_py.services.clean.plan import CleanPlan
 from hudi_py.services.clean.service import CleanService
@@ -283,6 +285,34 @@ class Table:
     def savepoint_service(self) -> SavepointService:
         """Savepoints of this table."""
         return SavepointService(contents=self._contents, table=self.config, metadata_table=self.metadata_table)
+
+    def archive(self, **settings: int | bool) -> ArchiveResult:
+        """
+        Move old instants from the active timeline to the archived one, as far as nothing needs them any more.
+
+        Args:
+            settings: ``keep_min_commits`` and ``keep_max_commits``, ``archive_beyond_savepoint``; default: the table's
+                settings.
+
+        Raises:
+            ConfigError: A value is wrong.
+            CorruptMetadata: What tells how far it may go is damaged; nothing was deleted.
+            ConflictError: Another process archives at this moment.
+        """
+        try:
+            result = self.archive_service(**settings).run()
+        finally:
+            self._forget()
+        self.refresh()
+        return result
+
+    def archive_service(self, **settings: int | bool) -> ArchiveService:
+        """Archival of this table, its steps callable one by one; arguments as `archive`."""
+        named = {f"hoodie.{name.replace('_', '.')}": value for name, value in settings.items()}
+        merged = self.settings.merged(named)
+        return ArchiveService(
+            contents=self._contents, table=self.config, config=archive_config(merged), cleaning=clean_config(merged)
+        )
 
     @property
     def metadata_table(self) -> MetadataTableKeeper:

@@ -163,6 +163,15 @@ FAILED_WRITES_POLICY: Final = Key(
     ("hoodie.cleaner.policy.failed.writes",),
 )
 
+ARCHIVE_AUTOMATIC: Final = Key("hoodie.archive.automatic", _flag, True)
+KEEP_MAX_COMMITS: Final = Key("hoodie.keep.max.commits", _whole(2), 30)
+KEEP_MIN_COMMITS: Final = Key("hoodie.keep.min.commits", _whole(1), 20)
+ARCHIVE_BATCH: Final = Key("hoodie.commits.archival.batch", _whole(1), 10)
+ARCHIVE_BEYOND_SAVEPOINT: Final = Key("hoodie.archive.beyond.savepoint", _flag, False)
+HISTORY_COMPACTION_BATCH: Final = Key("hoodie.timeline.compaction.batch.size", _whole(2), 10)
+COMPACT_TRIGGER: Final = Key("hoodie.compact.inline.trigger.strategy", _text, "NUM_COMMITS")
+COMPACT_DELTA_COMMITS_MAX: Final = Key("hoodie.compact.inline.max.delta.commits", _whole(1), 5)
+
 # --- writing ----------------------------------------------------------------------------------------------------
 TABLE_NAME: Final = Key("hoodie.table.name", _text, "", ("hoodie.datasource.write.table.name",))
 DATABASE_NAME: Final = Key("hoodie.database.name", _text, "")

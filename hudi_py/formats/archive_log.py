@@ -8,16 +8,26 @@ order; the files are numbered, see `archive_file_number`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import attrs
 
 from hudi_py.errors import CorruptMetadata
-from hudi_py.formats.avro_file import decode_record
-from hudi_py.formats.log_block import BlockType, HeaderKey, iterate_log_blocks, split_data_block
+from hudi_py.formats.avro_file import decode_record, encode_record
+from hudi_py.formats.avro_registry import schema_text
+from hudi_py.formats.log_block import (
+    BlockType,
+    HeaderKey,
+    LogBlock,
+    encode_log_block,
+    iterate_log_blocks,
+    join_data_block,
+    split_data_block,
+)
 
 _FILE_NAME: Final = re.compile(r"\.commits_\.archive\.(\d+)(?:_[^/]*)?")
+_RECORD: Final = "HoodieArchivedMetaEntry"
 _STATES: Final = ("REQUESTED", "INFLIGHT", "COMPLETED")
 _PAYLOADS: Final = {
     "hoodieCommitMetadata": "HoodieCommitMetadata",
@@ -57,6 +67,11 @@ class ArchivedEntry:
     payload: dict[str, Any] | None = None
 
 
+def archive_file_name(number: int) -> str:
+    """Name of the archive file of that number."""
+    return f".commits_.archive.{number}_1-0-1"
+
+
 def archive_file_number(name: str) -> int | None:
     """Return N of ``.commits_.archive.<N>_<write token>``, or None for any other file; N grows with time."""
     match = _FILE_NAME.fullmatch(name)
@@ -82,6 +97,50 @@ def decode_archive_log(data: bytes, source: str) -> tuple[ArchivedEntry, ...]:
         bodies = split_data_block(block.content, where)
         entries += [_entry(decode_record(body, schema, where), where) for body in bodies]
     return tuple(entries)
+
+
+def encode_archive_log(entries: Sequence[ArchivedEntry], *, entries_per_block: int = 10) -> bytes:
+    """
+    Encode one archive file, blocks of at most *entries_per_block* one behind the other.
+
+    Raises:
+        CorruptMetadata: A payload is not what its record name says; `encode_entry` tells which one.
+    """
+    schema = schema_text(_RECORD)
+    blocks = []
+    for start in range(0, len(entries), entries_per_block):
+        bodies = [encode_entry(entry) for entry in entries[start : start + entries_per_block]]
+        blocks.append(
+            encode_log_block(LogBlock(BlockType.AVRO_DATA, {int(HeaderKey.SCHEMA): schema}, join_data_block(bodies)))
+        )
+    return b"".join(blocks)
+
+
+def encode_entry(entry: ArchivedEntry) -> bytes:
+    """
+    Encode one entry without block around it.
+
+    Raises:
+        CorruptMetadata: The payload does not fit the schema.
+    """
+    value: dict[str, Any] = {
+        "commitTime": entry.requested_time,
+        "actionType": entry.action,
+        "actionState": entry.state,
+        "stateTransitionTime": entry.state_transition_time,
+        "version": None,
+    }
+    if entry.record_name is not None:
+        is_profile = entry.action == "replacecommit" and entry.state == "INFLIGHT"
+        names = [name for name, record in _PAYLOADS.items() if record == entry.record_name]
+        value["HoodieInflightReplaceMetadata" if is_profile else names[0]] = entry.payload
+    try:
+        return encode_record(schema_text(_RECORD), value)
+    except (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError) as error:
+        raise CorruptMetadata(
+            f"{entry.action} {entry.requested_time} ({entry.state.lower()}) cannot be archived as {entry.record_name}: "
+            f"{error}"
+        ) from error
 
 
 def latest_entries(files: Iterable[tuple[ArchivedEntry, ...]]) -> tuple[ArchivedEntry, ...]:

@@ -8,12 +8,13 @@ unreadable), `decode_manifest` of ``manifest_<n>``, then `read_history` of the f
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, Final
 
 import attrs
 
 from hudi_py.errors import CorruptMetadata
+from hudi_py.formats.avro_registry import schema_text
 from hudi_py.formats.commit_json import decode_json, encode_json
 
 VERSION_FILE: Final = "_version_"
@@ -21,6 +22,7 @@ _MANIFEST_NAME: Final = re.compile(r"manifest_(\d+)")
 _DATA_FILE_NAME: Final = re.compile(r"(\d+)_(\d+)_(\d)\.parquet")
 _TIMES: Final = ("instantTime", "completionTime", "action")
 _CONTENTS: Final = ("metadata", "plan")
+_ROW_VERSION: Final = 1
 
 
 @attrs.frozen(slots=True)
@@ -65,6 +67,21 @@ class HistoryRow:
     action: str
     metadata: bytes | None = None
     plan: bytes | None = None
+
+
+def history_file_name(first: str, last: str, level: int) -> str:
+    """Name of a file with the instants from *first* to *last*."""
+    return f"{first}_{last}_{level}.parquet"
+
+
+def is_history_file(name: str) -> bool:
+    """Whether a name is that of a Parquet file of the history."""
+    return _DATA_FILE_NAME.fullmatch(name) is not None
+
+
+def manifest_name(number: int) -> str:
+    """Name of the manifest of that number."""
+    return f"manifest_{number}"
 
 
 def manifest_number(name: str) -> int | None:
@@ -126,15 +143,58 @@ def read_history(stream: BinaryIO | bytes, source: str, *, with_contents: bool =
     Raises:
         CorruptMetadata: It is no such Parquet file.
     """
+    batches = iterate_history(stream, source, with_contents=with_contents)
+    return tuple(row for rows in batches for row in rows)
+
+
+def iterate_history(
+    stream: BinaryIO | bytes, source: str, *, with_contents: bool = False
+) -> Iterator[tuple[HistoryRow, ...]]:
+    """Yield the rows of one Parquet file row group by row group; arguments and errors as `read_history`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     columns = [*_TIMES, *_CONTENTS] if with_contents else list(_TIMES)
     try:
-        table = pq.ParquetFile(pa.BufferReader(stream) if isinstance(stream, bytes) else stream).read(columns=columns)
-        cells: list[list[Any]] = [table.column(name).to_pylist() for name in columns]
+        file = pq.ParquetFile(pa.BufferReader(stream) if isinstance(stream, bytes) else stream)
+        for number in range(file.num_row_groups):
+            table = file.read_row_group(number, columns=columns)
+            cells: list[list[Any]] = [table.column(name).to_pylist() for name in columns]
+            if not all(isinstance(text, str) for text in (*cells[0], *cells[2])):
+                raise CorruptMetadata(f"{source}: a row of the timeline history has no time or no action")
+            yield tuple(map(HistoryRow, *cells))
     except (pa.ArrowException, KeyError, OSError, ValueError) as error:
         raise CorruptMetadata(f"{source}: not a Parquet file of the timeline history: {error}") from error
-    if not all(isinstance(text, str) for text in (*cells[0], *cells[2])):
-        raise CorruptMetadata(f"{source}: a row of the timeline history has no time or no action")
-    return tuple(map(HistoryRow, *cells))
+
+
+def write_history(stream: BinaryIO, batches: Iterable[Sequence[HistoryRow]]) -> None:
+    """
+    Write one Parquet file of the history; one row group for each batch, so that memory holds one batch.
+
+    Args:
+        stream: Takes the bytes; the caller closes it.
+        batches: Rows, ascending by requested time over all batches.
+
+    Source: Hudi 1.1.1, ``LSMTimelineWriter``.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    footer: dict[bytes | str, bytes | str] = {
+        "parquet.avro.schema": schema_text("HoodieLSMTimelineInstant"),
+        "writer.model.name": "avro",
+    }
+    fields = [pa.field(name, pa.string()) for name in _TIMES] + [pa.field(name, pa.binary()) for name in _CONTENTS]
+    schema = pa.schema([*fields, pa.field("version", pa.int32(), nullable=False)], metadata=footer)
+    with pq.ParquetWriter(stream, schema, compression="gzip", store_schema=False) as writer:
+        for rows in batches:
+            columns: list[list[Any]] = [
+                [row.requested_time for row in rows],
+                [row.completion_time for row in rows],
+                [row.action for row in rows],
+                [row.metadata for row in rows],
+                [row.plan for row in rows],
+                [_ROW_VERSION] * len(rows),
+            ]
+            arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))

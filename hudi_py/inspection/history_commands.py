@@ -112,6 +112,36 @@ def list_savepoints(common: Common, table: str) -> None:
     render.table(f"savepoints of {opened.config.name}, {len(rows)}", ("instant", "by", "comment", "files"), rows)
 
 
+@click.command()
+@click.argument("table")
+@click.option("--keep-min", type=click.IntRange(min=1), help="Completed commits that stay; default: the settings.")
+@click.option("--keep-max", type=click.IntRange(min=2), help="Completed commits from which on archival begins.")
+@click.option("--dry-run", is_flag=True, help="Show what would go; nothing is written.")
+@command
+def archive(common: Common, table: str, keep_min: int | None, keep_max: int | None, dry_run: bool) -> None:
+    """Move old instants out of the active timeline, as far as nothing needs them."""
+    from hudi_py.inspection.report import instant_entry
+
+    opened = common.open(table)
+    given = {"keep_min_commits": keep_min, "keep_max_commits": keep_max}
+    service = opened.archive_service(**{name: value for name, value in given.items() if value is not None})
+    if dry_run:
+        plan = service.plan()
+        instants, bound, merges = plan.instants, plan.bound, 0
+    else:
+        done = service.run()
+        instants, bound, merges = done.instants, done.bound, done.merges
+    if common.as_json:
+        reason = None if bound is None else bound.value
+        print_json({"archived": [instant_entry(each) for each in instants], "kept_because": reason, "merges": merges})
+        return
+    word = "would be archived (nothing was written)" if dry_run else "archived"
+    rows = [(each.requested_time, each.action.value) for each in instants]
+    render.table(f"{word}, {len(rows)} instants", ("requested time", "action"), rows)
+    if bound is not None:
+        print(f"no more: {bound.value}")
+
+
 def _savepoint_action() -> Any:
     from hudi_py.model.instant import Action
 

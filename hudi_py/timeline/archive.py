@@ -6,13 +6,18 @@ Source: format/timeline 5.2 and 5.3; Hudi ``ArchivedTimelineV1``, ``ArchivedTime
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import NamedTuple
+
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.formats.archive_log import archive_file_number, decode_archive_log, latest_entries
 from hudi_py.formats.lsm_history import (
+    VERSION_FILE,
     HistoryFile,
     decode_manifest,
     decode_version,
+    manifest_name,
     manifest_number,
     read_history,
 )
@@ -52,7 +57,7 @@ def _from_logs(storage: Storage, folder: str, names: list[str]) -> list[Instant]
 
 def _from_history(storage: Storage, folder: str, names: list[str]) -> list[Instant]:
     rows: dict[tuple[str, str], Instant] = {}
-    for file in _snapshot(storage, folder, names):
+    for file in newest_snapshot(storage, folder, names).files:
         source = f"{storage.root}/{folder}/{file.name}"
         with storage.open_read(f"{folder}/{file.name}") as stream:
             for row in read_history(stream, source):
@@ -62,17 +67,34 @@ def _from_history(storage: Storage, folder: str, names: list[str]) -> list[Insta
     return list(rows.values())
 
 
-def _snapshot(storage: Storage, folder: str, names: list[str]) -> tuple[HistoryFile, ...]:
-    """Files of the newest snapshot: the one ``_version_`` names, or the largest where that is missing or damaged."""
+class HistorySnapshot(NamedTuple):
+    """The history of layout 2 at one moment: the number of its manifest (0 = none yet), and its files."""
+
+    number: int
+    files: tuple[HistoryFile, ...]
+
+
+def newest_snapshot(storage: Storage, folder: str, names: Iterable[str]) -> HistorySnapshot:
+    """
+    The snapshot that ``_version_`` names, or the largest manifest where that is missing or damaged.
+
+    Args:
+        storage: Of the table.
+        folder: Of the history.
+        names: What is in it.
+
+    Raises:
+        CorruptMetadata: The manifest is damaged.
+    """
     known = sorted(number for name in names if (number := manifest_number(name)) is not None)
     if not known:
-        return ()
+        return HistorySnapshot(0, ())
     try:
-        newest = decode_version(storage.read(f"{folder}/_version_"), f"{storage.root}/{folder}/_version_")
+        newest = decode_version(storage.read(f"{folder}/{VERSION_FILE}"), f"{storage.root}/{folder}/{VERSION_FILE}")
     except (NotFound, CorruptMetadata):
         newest = known[-1]
-    path = f"{folder}/manifest_{newest}"
-    return decode_manifest(storage.read(path), f"{storage.root}/{path}")
+    path = f"{folder}/{manifest_name(newest)}"
+    return HistorySnapshot(newest, decode_manifest(storage.read(path), f"{storage.root}/{path}"))
 
 
 def _action(word: str, source: str) -> Action:

@@ -32,6 +32,7 @@ SIBLINGS = {  # an import within one layer
 }
 SERVICES = {  # an import between two services; None stands for all of them
     "restore": {"rollback", "savepoint"},
+    "archive": {"clean"},  # archival must not overtake the clean, so it asks for the same window
     "recovery": None,
 }
 FREE = {"testing"}  # may import anything, and only tests import it

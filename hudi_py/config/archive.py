@@ -1,0 +1,61 @@
+"""
+Archival settings, typed.
+
+Source: format/table-services D.1; Hudi ``HoodieArchivalConfig``.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from hudi_py.config import keys
+from hudi_py.config.keys import Settings
+from hudi_py.errors import ConfigError
+
+_COUNTING_TRIGGERS = ("NUM_COMMITS", "NUM_AND_TIME")
+
+
+@attrs.frozen(kw_only=True)
+class ArchiveConfig:
+    """
+    How much of the timeline stays active.
+
+    Args:
+        keep_max: Completed commits from which on archival begins.
+        keep_min: Completed commits that are left then.
+        entries_per_block: Layout 1: archived files per log block.
+        beyond_savepoint: Go on behind the first savepoint, leaving out savepointed commits only.
+        files_per_merge: Layout 2: files of one level that are merged into one of the next.
+        delta_commits_kept: Delta commits that the next compaction counts; None where it does not count them.
+        services_enabled: Master switch of all table services.
+    """
+
+    keep_max: int = 30
+    keep_min: int = 20
+    entries_per_block: int = 10
+    beyond_savepoint: bool = False
+    files_per_merge: int = 10
+    delta_commits_kept: int | None = 5
+    services_enabled: bool = True
+
+
+def archive_config(settings: Settings) -> ArchiveConfig:
+    """
+    Raises:
+        ConfigError: A value is wrong, or the maximum is not larger than the minimum (rule A-2).
+    """
+    keep_min, keep_max = settings[keys.KEEP_MIN_COMMITS], settings[keys.KEEP_MAX_COMMITS]
+    if keep_max <= keep_min:
+        raise ConfigError(
+            f"{keys.KEEP_MAX_COMMITS.name}={keep_max} must be larger than {keys.KEEP_MIN_COMMITS.name}={keep_min}"
+        )
+    counts = settings[keys.COMPACT_TRIGGER].upper() in _COUNTING_TRIGGERS
+    return ArchiveConfig(
+        keep_max=keep_max,
+        keep_min=keep_min,
+        entries_per_block=settings[keys.ARCHIVE_BATCH],
+        beyond_savepoint=settings[keys.ARCHIVE_BEYOND_SAVEPOINT],
+        files_per_merge=settings[keys.HISTORY_COMPACTION_BATCH],
+        delta_commits_kept=settings[keys.COMPACT_DELTA_COMMITS_MAX] if counts else None,
+        services_enabled=settings[keys.TABLE_SERVICES_ENABLED],
+    )

@@ -1,0 +1,148 @@
+"""
+Layout 1: archived instants as entries of a log file, one entry for each file of the active timeline.
+
+Source: format/timeline 5.2; Hudi ``TimelineArchiverV1``, ``MetadataConversionUtils``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from hudi_py.errors import AlreadyExists, ConflictError, CorruptMetadata
+from hudi_py.formats.archive_log import (
+    ArchivedEntry,
+    archive_file_name,
+    archive_file_number,
+    encode_archive_log,
+    encode_entry,
+)
+from hudi_py.formats.instant_content import decode_content
+from hudi_py.model.instant import Action, Instant, State
+from hudi_py.model.instant_time import format_instant_time
+from hudi_py.runtime.log import log
+from hudi_py.timeline.store import TimelineStore
+
+_COMMIT: Final = "HoodieCommitMetadata"
+_RECORDS: Final = {
+    (Action.COMMIT, State.INFLIGHT): _COMMIT,
+    (Action.COMMIT, State.COMPLETED): _COMMIT,
+    (Action.DELTA_COMMIT, State.INFLIGHT): _COMMIT,
+    (Action.DELTA_COMMIT, State.COMPLETED): _COMMIT,
+    (Action.REPLACE_COMMIT, State.REQUESTED): "HoodieRequestedReplaceMetadata",
+    (Action.REPLACE_COMMIT, State.INFLIGHT): _COMMIT,
+    (Action.REPLACE_COMMIT, State.COMPLETED): "HoodieReplaceCommitMetadata",
+    (Action.COMPACTION, State.REQUESTED): "HoodieCompactionPlan",
+    (Action.LOG_COMPACTION, State.REQUESTED): "HoodieCompactionPlan",
+    (Action.CLEAN, State.REQUESTED): "HoodieCleanerPlan",
+    (Action.CLEAN, State.INFLIGHT): "HoodieCleanerPlan",
+    (Action.CLEAN, State.COMPLETED): "HoodieCleanMetadata",
+    (Action.ROLLBACK, State.COMPLETED): "HoodieRollbackMetadata",
+}
+"""What goes into an entry; everything else is archived without content."""
+
+
+class Group(NamedTuple):
+    """A completed instant and all its files, in the order of their states."""
+
+    instant: Instant
+    files: tuple[Instant, ...]
+
+
+def append_to_logs(
+    store: TimelineStore, folder: str, groups: tuple[Group, ...], *, entries_per_block: int
+) -> tuple[Group, ...]:
+    """
+    Write the next archive file.
+
+    Args:
+        store: Of the active timeline.
+        folder: Of the archive.
+        groups: What to archive, in order.
+        entries_per_block: Entries per log block.
+
+    Returns:
+        The groups that are archived. One whose completed file is damaged is left out: a clean or rollback alone, a
+        commit with all commits behind it, because a hole would make those look as if they had never been.
+
+    Raises:
+        ConflictError: Another process archives at this moment.
+    """
+    moments = _modified(store)
+    entries: list[ArchivedEntry] = []
+    archived: list[Group] = []
+    for group in groups:
+        try:
+            mine = [_entry(store, each, group, moments) for each in group.files]
+            for each in mine:
+                encode_entry(each)
+        except CorruptMetadata as error:
+            log.warning("archive.instant.damaged", instant=group.instant.requested_time, why=str(error))
+            if group.instant.action in (Action.CLEAN, Action.ROLLBACK):
+                continue
+            break
+        entries += mine
+        archived.append(group)
+    if not entries:
+        return ()
+    numbers = [archive_file_number(entry.name) or 0 for entry in store.storage.list(folder)]
+    path = f"{folder}/{archive_file_name(1 + max(numbers, default=0))}"
+    try:
+        store.storage.create_new(path, encode_archive_log(entries, entries_per_block=entries_per_block))
+    except AlreadyExists as error:
+        raise ConflictError(f"{path} exists already: another process archives this table; try again") from error
+    return tuple(archived)
+
+
+def _entry(store: TimelineStore, file: Instant, group: Group, moments: Mapping[str, str]) -> ArchivedEntry:
+    record, payload = _payload(store, file, group)
+    name = store.path(file).rpartition("/")[2]
+    return ArchivedEntry(
+        file.requested_time, file.action.value, file.state.name, moments.get(name), record if payload else None, payload
+    )
+
+
+def _payload(store: TimelineStore, file: Instant, group: Group) -> tuple[str | None, dict[str, Any] | None]:
+    """
+    Record name and fields of a file; neither for an empty one.
+
+    Raises:
+        CorruptMetadata: A completed file is damaged. A pending state's file tells nothing that anybody needs.
+    """
+    record = _RECORDS.get((file.action, file.state))
+    if record is None:
+        return None, None
+    data = store.storage.read(store.path(file))
+    if not data and file.action is Action.CLEAN and file.state is State.INFLIGHT:
+        data = _plan_of(store, group)
+    if not data:
+        return None, None
+    try:
+        content = decode_content(data, f"{store.storage.root}/{store.path(file)}")
+    except CorruptMetadata:
+        if file.is_completed:
+            raise
+        return None, None
+    value = dict(content.value)
+    if record in (_COMMIT, "HoodieReplaceCommitMetadata"):
+        value["extraMetadata"] = value.get("extraMetadata") or {}
+        if any(each.action is Action.COMPACTION for each in group.files):
+            value["operationType"] = "COMPACT"
+    elif content.record_name != record:
+        raise CorruptMetadata(f"{store.path(file)}: holds {content.record_name or 'JSON'}, a {record} is wanted")
+    return record, value
+
+
+def _plan_of(store: TimelineStore, group: Group) -> bytes:
+    requested = [each for each in group.files if each.state is State.REQUESTED]
+    return store.storage.read(store.path(requested[0])) if requested else b""
+
+
+def _modified(store: TimelineStore) -> dict[str, str]:
+    """File name to the moment it was written, which layout 1 takes for the time of the transition."""
+    return {
+        entry.name: format_instant_time(datetime.fromtimestamp(entry.modified_ms / 1000, store.zone))
+        for entry in store.storage.list(store.folder, details=True)
+        if entry.modified_ms is not None
+    }

@@ -1,0 +1,243 @@
+"""
+Which instants leave the active timeline. Pure.
+
+Commits go from the oldest on, up to the first one that something still needs on the active timeline; each such bound
+has a name. Source: format/table-services D.2, D.3; Hudi ``TimelineArchiverV1/V2``, ``ArchivalUtils``.
+"""
+
+from __future__ import annotations
+
+import enum
+
+import attrs
+
+from hudi_py.config.archive import ArchiveConfig
+from hudi_py.config.table import TableType
+from hudi_py.model.instant import Action, Instant
+from hudi_py.timeline.timeline import Timeline
+
+
+class Bound(enum.Enum):
+    """What keeps commits active; values are what people read."""
+
+    COUNT = "as many commits stay as the settings say"
+    PENDING_WRITE = "a write is under way"
+    COMPACTION = "the next compaction counts these delta commits"
+    REPLACEMENT = "a replacecommit is not cleaned yet: its replaced files would look live again"
+    REMOVED_SAVEPOINT = "a savepoint was removed and no clean has looked at its replaced files since"
+    SAVEPOINT = "savepointed"
+    METADATA_TABLE = "the metadata table has not compacted it yet"
+    RESTORE = "a restore is under way"
+
+    __hash__ = object.__hash__
+
+
+@attrs.frozen(kw_only=True)
+class LastClean:
+    """
+    What the last completed clean recorded of its plan.
+
+    Args:
+        requested_time: Of the clean.
+        earliest_to_retain: None for a clean by file versions.
+        savepoints: Times of the savepoints it spared files for.
+    """
+
+    requested_time: str
+    earliest_to_retain: str | None = None
+    savepoints: frozenset[str] = frozenset()
+
+
+@attrs.frozen(kw_only=True)
+class Facts:
+    """
+    What the decision needs beside the timeline.
+
+    Args:
+        table_type: Of the table.
+        layout_version: 1 or 2.
+        earliest_to_retain: Requested time of the first commit that cleaning keeps everything from, None without one.
+        last_clean: Of the last completed clean, None when there is none.
+        has_metadata_table: Whether the table has one.
+        metadata_compaction: Requested time of its last compaction, None when there was none.
+    """
+
+    table_type: TableType
+    layout_version: int
+    earliest_to_retain: str | None = None
+    last_clean: LastClean | None = None
+    has_metadata_table: bool = False
+    metadata_compaction: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class ArchivePlan:
+    """
+    What an archival will do. A value: nothing has happened yet.
+
+    Args:
+        instants: Completed instants, in the order in which they are archived and deleted (rule D-16).
+        keep_min, keep_max: In effect, after `Facts.earliest_to_retain` was looked at (rule D-3).
+        bound: What stopped it; None when as much goes as the settings want.
+    """
+
+    instants: tuple[Instant, ...] = ()
+    keep_min: int
+    keep_max: int
+    bound: Bound | None = None
+
+
+def plan_archive(timeline: Timeline, facts: Facts, config: ArchiveConfig) -> ArchivePlan:
+    """
+    Decide what leaves the active timeline.
+
+    Args:
+        timeline: The active timeline.
+        facts: See there.
+        config: Settings.
+    """
+    completed = timeline.table_commits(facts.table_type).completed()
+    keep_min, keep_max = _kept(completed, facts, config)
+    if timeline.pending(Action.RESTORE):
+        return ArchivePlan(keep_min=keep_min, keep_max=keep_max, bound=Bound.RESTORE)
+    commits, bound = _commits(timeline, completed, facts, config, keep_min, keep_max)
+    if facts.layout_version == 1:
+        services = _services_by_count(timeline, facts, keep_min, keep_max)
+        instants = (*services, *commits)
+    else:
+        instants = tuple(sorted((*_services_before(timeline, commits), *commits), key=_order))
+    return ArchivePlan(instants=instants, keep_min=keep_min, keep_max=keep_max, bound=bound)
+
+
+def _order(instant: Instant) -> tuple[str, str]:
+    return (instant.requested_time, instant.comparable_action.value)
+
+
+def _kept(completed: tuple[Instant, ...], facts: Facts, config: ArchiveConfig) -> tuple[int, int]:
+    """Rule D-3: commits that a clean has not reached stay active."""
+    if facts.earliest_to_retain is None:
+        return config.keep_min, config.keep_max
+    needed = sum(1 for i in completed if i.requested_time > facts.earliest_to_retain) + 2
+    if config.keep_min >= needed:
+        return config.keep_min, config.keep_max
+    return needed, needed + config.keep_max - config.keep_min
+
+
+def _commits(
+    timeline: Timeline,
+    completed: tuple[Instant, ...],
+    facts: Facts,
+    config: ArchiveConfig,
+    keep_min: int,
+    keep_max: int,
+) -> tuple[tuple[Instant, ...], Bound | None]:
+    """Rules D-2 and D-4 to D-10: the oldest completed commits before every bound."""
+    if len(completed) <= keep_max:
+        return (), Bound.COUNT
+    if facts.has_metadata_table and facts.metadata_compaction is None:
+        return (), Bound.METADATA_TABLE
+    bounds = _bounds(timeline, completed, facts, config)
+    savepointed = {i.requested_time for i in timeline.completed(Action.SAVEPOINT)}
+    first = min(bounds, key=lambda each: each[0], default=None)
+    allowed = [
+        i
+        for i in completed
+        if (first is None or i.requested_time < first[0])
+        and not (config.beyond_savepoint and i.requested_time in savepointed)
+    ]
+    wanted = len(completed) - keep_min
+    return tuple(allowed[:wanted]), None if first is None or len(allowed) >= wanted else first[1]
+
+
+def _bounds(
+    timeline: Timeline, completed: tuple[Instant, ...], facts: Facts, config: ArchiveConfig
+) -> list[tuple[str, Bound]]:
+    """Times from which on commits stay, with the reason."""
+    found = [
+        (_pending_bound(timeline, completed), Bound.PENDING_WRITE),
+        (_replacement_bound(timeline, facts), Bound.REPLACEMENT),
+        (_removed_savepoint_bound(timeline, facts), Bound.REMOVED_SAVEPOINT),
+        (_metadata_bound(completed, facts), Bound.METADATA_TABLE),
+    ]
+    if facts.table_type is TableType.MERGE_ON_READ and config.delta_commits_kept is not None:
+        found.append((_compaction_bound(timeline, config.delta_commits_kept), Bound.COMPACTION))
+    savepoints = timeline.completed(Action.SAVEPOINT)
+    if savepoints and not config.beyond_savepoint:
+        found.append((savepoints[0].requested_time, Bound.SAVEPOINT))
+    return [(time, bound) for time, bound in found if time is not None]
+
+
+def _pending_bound(timeline: Timeline, completed: tuple[Instant, ...]) -> str | None:
+    """Rule D-4: the last completed commit before the first pending write, or that write itself."""
+    pending = timeline.writes.pending()
+    if not pending:
+        return None
+    first = pending[0].requested_time
+    return max((i.requested_time for i in completed if i.requested_time < first), default=first)
+
+
+def _compaction_bound(timeline: Timeline, delta_commits_kept: int) -> str | None:
+    """Rule D-5: what the next compaction counts from."""
+    deltas = timeline.completed(Action.DELTA_COMMIT)
+    compactions = timeline.completed(Action.COMMIT)
+    if compactions:
+        last = compactions[-1].requested_time
+        deltas = tuple(i for i in deltas if i.requested_time > last)
+    elif deltas:
+        last = deltas[0].requested_time
+    else:
+        return None
+    return last if len(deltas) < delta_commits_kept else deltas[len(deltas) - delta_commits_kept].requested_time
+
+
+def _replacement_bound(timeline: Timeline, facts: Facts) -> str | None:
+    """Rule D-9: the first replacecommit whose replaced files a clean has not dealt with."""
+    replacing = timeline.of((Action.REPLACE_COMMIT, Action.CLUSTERING)).instants
+    if facts.last_clean is None:
+        return replacing[0].requested_time if replacing else None
+    start = facts.last_clean.earliest_to_retain or facts.last_clean.requested_time
+    return next((i.requested_time for i in replacing if i.requested_time >= start), None)
+
+
+def _removed_savepoint_bound(timeline: Timeline, facts: Facts) -> str | None:
+    """Rule D-10, in layout 1 too (K-6): a clean that spared files for savepoints has not dealt with those."""
+    clean = facts.last_clean
+    if clean is None or not clean.savepoints or not clean.earliest_to_retain:
+        return None
+    first = min(clean.savepoints)
+    if clean.earliest_to_retain <= first:
+        return None
+    replacing = [i.requested_time for i in timeline.completed(Action.REPLACE_COMMIT) if i.requested_time >= first]
+    return replacing[0] if replacing and replacing[0] <= clean.earliest_to_retain else None
+
+
+def _metadata_bound(completed: tuple[Instant, ...], facts: Facts) -> str | None:
+    """Rule D-6: what the metadata table has only in log files stays known."""
+    time = facts.metadata_compaction
+    if not facts.has_metadata_table or time is None:
+        return None
+    if facts.layout_version == 1:
+        return time
+    return next((i.requested_time for i in completed if (i.completion_time or "") > time), None)
+
+
+def _services_by_count(timeline: Timeline, facts: Facts, keep_min: int, keep_max: int) -> tuple[Instant, ...]:
+    """Rule D-12: cleans and rollbacks of layout 1, each action counted by itself."""
+    if facts.has_metadata_table and facts.metadata_compaction is None:
+        return ()
+    found: list[Instant] = []
+    for action in (Action.CLEAN, Action.ROLLBACK):
+        completed = timeline.completed(action)
+        if len(completed) > keep_max:
+            found += completed[: len(completed) - keep_min]
+    if not facts.has_metadata_table or facts.metadata_compaction is None:
+        return tuple(found)
+    return tuple(i for i in found if i.requested_time < facts.metadata_compaction)
+
+
+def _services_before(timeline: Timeline, commits: tuple[Instant, ...]) -> tuple[Instant, ...]:
+    """Rule D-13: cleans and rollbacks of layout 2 go along with the commits that come after them."""
+    if not commits:
+        return ()
+    last = commits[-1].requested_time
+    return tuple(i for i in timeline.completed(Action.CLEAN, Action.ROLLBACK) if i.requested_time < last)

@@ -1,0 +1,207 @@
+"""
+Archiving a table's timeline: write, then delete what is proven to be written.
+
+What a crash leaves, step by step, and what the next run makes of it:
+
+1. the archive written, the instants still active: in both, readers count them once; archived again (layout 1) or
+   recognised (layout 2), then deleted;
+2. files of earlier states gone, the completed one there: the instant counts as before and is archived again;
+3. some completed files gone, oldest first: the active timeline starts later, without a hole;
+4. everything deleted, levels not merged or old snapshots there: the next run that archives something does it.
+
+Source: format/table-services D; Hudi ``TimelineArchiverV1/V2``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from hudi_py.config.archive import ArchiveConfig
+from hudi_py.config.clean import CleanConfig
+from hudi_py.config.table import TableConfig
+from hudi_py.errors import CorruptMetadata, StorageError
+from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
+from hudi_py.model.instant import Action, Instant
+from hudi_py.model.instant_time import parse_instant_time
+from hudi_py.runtime.log import log
+from hudi_py.services.archive.history import SNAPSHOTS_KEPT, History, history_row
+from hudi_py.services.archive.log_files import Group, append_to_logs
+from hudi_py.services.archive.plan import ArchivePlan, Bound, Facts, LastClean, plan_archive
+from hudi_py.services.clean.plan import SAVEPOINTED_TIMES
+from hudi_py.services.clean.policy import earliest_to_retain
+from hudi_py.storage.base import StorageFailure
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.markers import delete_markers, instants_with_markers
+from hudi_py.timeline.timeline import Timeline
+
+_INSTANTS_AT_ONCE = 500  # memory holds the contents of so many
+
+
+@attrs.frozen(kw_only=True)
+class ArchiveResult:
+    """
+    What was done.
+
+    Args:
+        instants: That left the active timeline, in the order in which they did.
+        bound: What kept more from going, None when as much went as the settings want.
+        merges: Layout 2: files of the history that were merged into larger ones.
+    """
+
+    instants: tuple[Instant, ...] = ()
+    bound: Bound | None = None
+    merges: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class ArchiveService:
+    """
+    Archives the timeline of one table.
+
+    Args:
+        contents: The table's timeline.
+        table: Its settings.
+        config: How much stays active.
+        cleaning: The table's cleaning settings: what a clean still needs stays active.
+    """
+
+    contents: Contents
+    table: TableConfig
+    config: ArchiveConfig
+    cleaning: CleanConfig
+
+    def plan(self) -> ArchivePlan:
+        """
+        What an archival would do; nothing is written.
+
+        Raises:
+            CorruptMetadata: The last clean, which tells what may go, does not decode.
+        """
+        timeline = self.contents.store.load()
+        return plan_archive(timeline, self._facts(timeline), self.config)
+
+    def run(self) -> ArchiveResult:
+        """
+        Archive what is due.
+
+        Raises:
+            CorruptMetadata: As `plan`, or the archive itself is damaged; then no instant was deleted.
+            ConflictError: Another process archives this table.
+            StorageError: A file refuses to go; it stays, and the next run tries again.
+        """
+        if not self.config.services_enabled:
+            return ArchiveResult()
+        plan = self.plan()
+        if not plan.instants:
+            return ArchiveResult(bound=plan.bound)
+        self._remove_markers(plan)
+        done: list[Instant] = []
+        for groups in self._batches(plan):
+            archived = self._write(groups)
+            self._delete(archived)
+            done += [group.instant for group in archived]
+            if len(archived) < len(groups) and self.table.layout_version == 1:
+                break
+        merges = self._tidy_history() if self.table.layout_version == 2 else 0
+        log.info("archive.completed", instants_archived=len(done), merges=merges)
+        return ArchiveResult(instants=tuple(done), bound=plan.bound, merges=merges)
+
+    def _facts(self, timeline: Timeline) -> Facts:
+        has_metadata = FILES_PARTITION in self.table.metadata_partitions
+        return Facts(
+            table_type=self.table.table_type,
+            layout_version=self.table.layout_version,
+            earliest_to_retain=self._earliest_to_retain(timeline),
+            last_clean=self._last_clean(timeline),
+            has_metadata_table=has_metadata,
+            metadata_compaction=self._metadata_compaction() if has_metadata else None,
+        )
+
+    def _earliest_to_retain(self, timeline: Timeline) -> str | None:
+        """Rule D-3: what the clean would keep from, if it ran at the time of the last completed commit."""
+        completed = timeline.commits.completed()
+        if not completed:
+            return None
+        zone = self.contents.store.zone
+        try:
+            now = parse_instant_time(completed[-1].requested_time, zone)
+        except ValueError:
+            return None
+        earliest = earliest_to_retain(timeline.commits, self.cleaning, now=now, zone=zone)
+        return None if earliest is None else earliest.requested_time
+
+    def _last_clean(self, timeline: Timeline) -> LastClean | None:
+        """
+        From the completed file, which repeats what the plan said.
+
+        The plan itself may be gone: an archival that was interrupted has deleted the files of earlier states first.
+        """
+        completed = timeline.completed(Action.CLEAN)
+        if not completed:
+            return None
+        metadata = self.contents.clean(completed[-1])
+        times = metadata.extra_metadata.get(SAVEPOINTED_TIMES) or ""
+        return LastClean(
+            requested_time=completed[-1].requested_time,
+            earliest_to_retain=metadata.earliest_commit_to_retain.strip() or None,
+            savepoints=frozenset(time.strip() for time in times.split(",") if time.strip()),
+        )
+
+    def _metadata_compaction(self) -> str | None:
+        store = self.contents.store
+        completed = MetadataTable(store.storage, store.clock).store.load().completed(Action.COMMIT)
+        return completed[-1].requested_time if completed else None
+
+    def _remove_markers(self, plan: ArchivePlan) -> None:
+        """Markers left by a crash behind a completed commit (rule D-16)."""
+        storage = self.contents.store.storage
+        going = {instant.requested_time for instant in plan.instants}
+        for time in instants_with_markers(storage):
+            if time in going:
+                delete_markers(storage, time)
+
+    def _batches(self, plan: ArchivePlan) -> Iterator[tuple[Group, ...]]:
+        files: dict[tuple[str, Action], list[Instant]] = {}
+        for each in self.contents.store.load().all_states:
+            files.setdefault((each.requested_time, each.comparable_action), []).append(each)
+        groups = [
+            Group(instant, tuple(files[instant.requested_time, instant.comparable_action])) for instant in plan.instants
+        ]
+        for start in range(0, len(groups), _INSTANTS_AT_ONCE):
+            yield tuple(groups[start : start + _INSTANTS_AT_ONCE])
+
+    def _write(self, groups: tuple[Group, ...]) -> tuple[Group, ...]:
+        store, folder = self.contents.store, self.table.history_folder
+        if self.table.layout_version == 1:
+            return append_to_logs(store, folder, groups, entries_per_block=self.config.entries_per_block)
+        rows = tuple(history_row(store, group.instant, group.files) for group in groups)
+        held = History(store.storage, folder).append(rows)
+        return tuple(g for g in groups if (g.instant.requested_time, g.instant.action.value) in held)
+
+    def _delete(self, groups: tuple[Group, ...]) -> None:
+        """Earlier states first, then the completed files one by one, in order: never a hole (rule D-16)."""
+        store = self.contents.store
+        pending = [store.path(each) for group in groups for each in group.files if each.is_pending]
+        for path, outcome in store.storage.delete_many(pending).items():
+            if isinstance(outcome, StorageFailure):
+                raise StorageError(
+                    f"{store.storage.root}/{path} could not be deleted: {outcome.message}; it is archived, the next "
+                    "archival deletes it",
+                    outcome.retryable,
+                )
+        for group in groups:
+            for each in group.files:
+                if each.is_completed:
+                    store.remove(each)
+
+    def _tidy_history(self) -> int:
+        history = History(self.contents.store.storage, self.table.history_folder)
+        try:
+            merges = history.merge(self.config.files_per_merge)
+        except CorruptMetadata as error:  # the archive is complete without; what is damaged stays for whoever looks
+            log.warning("archive.history.not_merged", why=str(error))
+            return 0
+        history.remove_obsolete(SNAPSHOTS_KEPT + merges)
+        return merges

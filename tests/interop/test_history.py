@@ -1,0 +1,133 @@
+"""Savepoints, rollbacks and archives: made by one side, respected, read and continued by the other."""
+
+import pytest
+from interop_model import PARTITIONED, Model, numbers
+
+import hudi_py
+from hudi_py.model.instant import State
+
+pytestmark = pytest.mark.oracle
+
+PLAIN = {"hoodie.metadata.enable": "false", "hoodie.clean.automatic": "false"}
+KEPT = {"hoodie.metadata.enable": "true", "hoodie.clean.automatic": "false"}
+ARCHIVING = {
+    "hoodie.keep.min.commits": "2",
+    "hoodie.keep.max.commits": "3",
+    "hoodie.cleaner.commits.retained": "1",
+    "hoodie.archive.automatic": "true",
+}
+
+
+def _grown(peer, table, commits, options):
+    """A table of real Hudi with that many commits; returns the rows after each."""
+    model, states = Model(PARTITIONED), []
+    for number in range(commits):
+        batch = PARTITIONED.batch(range(9) if number == 0 else numbers(number, 9, 5), number + 1)
+        create = PARTITIONED.create(peer.table_version) if number == 0 else {}
+        peer.write(table, model.upsert(batch), "upsert", create | options)
+        states.append(model.rows())
+    return model, states
+
+
+def _archived(peer, table):
+    return {(i["requested_time"], i["action"]) for i in peer.timeline(table, archived=True)["archived"]}
+
+
+def _files_of(table, instant):
+    return [path for path in table.rglob(f"*_{instant}.parquet") if ".hoodie" not in path.parts]
+
+
+@pytest.mark.parametrize("options", [PLAIN, KEPT], ids=["no-mdt", "mdt"])
+def test_real_hudi_goes_on_after_our_rollback_of_a_completed_commit(peer, tmp_path, options):
+    """The rows are those of before; real Hudi upserts and reads with and without its metadata table."""
+    table = tmp_path / "t"
+    model, states = _grown(peer, table, 3, options)
+    before = Model(PARTITIONED)
+    for number in range(2):
+        before.upsert(PARTITIONED.batch(range(9) if number == 0 else numbers(number, 9, 5), number + 1))
+    ours = hudi_py.open_table(str(table))
+    last = ours.timeline.completed("commit")[-1].requested_time
+    ours.rollback(last)
+    assert not _files_of(table, last)
+    has_metadata = options is KEPT
+    assert states[1] == peer.read(table, metadata=has_metadata)
+    peer.write(table, before.upsert(PARTITIONED.batch(numbers(7, 9, 5), 9)), "upsert", options)
+    assert before.rows() == peer.read(table, metadata=False)
+    if has_metadata:
+        assert before.rows() == peer.read(table, metadata=True)
+    states_now = {(i["requested_time"], i["action"]): i["state"] for i in peer.timeline(table)["instants"]}
+    assert (last, "commit") not in states_now
+    assert set(states_now.values()) == {"COMPLETED"}
+
+
+def test_real_hudi_respects_our_savepoint_and_we_respect_its(peer, tmp_path):
+    """A clean of either side spares what the other one pinned; once deleted, the files go."""
+    table = tmp_path / "t"
+    _, states = _grown(peer, table, 4, PLAIN)
+    ours = hudi_py.open_table(str(table))
+    first, second = (i.requested_time for i in ours.timeline.completed("commit")[:2])
+    ours.create_savepoint(first, user="ann", comment="keep")
+    peer.savepoint(table, second)
+    assert [first, second] == [i.requested_time for i, _ in ours.savepoint_service().savepoints()]
+    peer.clean(table, {"hoodie.cleaner.commits.retained": "1"})
+    assert _files_of(table, first)
+    assert _files_of(table, second)
+    assert states[-1] == peer.read(table)
+    ours.refresh().delete_savepoint(second)
+    peer.savepoint(table, first, delete=True)
+    assert not ours.refresh().timeline.completed("savepoint")
+    assert states[-1] == peer.read(table)
+
+
+def test_our_clean_respects_a_savepoint_of_real_hudi(peer, tmp_path):
+    """What it pinned stays until it lets go."""
+    table = tmp_path / "t"
+    _grown(peer, table, 4, PLAIN)
+    first = hudi_py.open_table(str(table)).timeline.completed("commit")[0].requested_time
+    peer.savepoint(table, first)
+    pinned = _files_of(table, first)
+    hudi_py.open_table(str(table)).clean(file_versions_retained=1)
+    assert pinned == _files_of(table, first)
+
+
+def test_real_hudi_restores_to_our_savepoint(peer, tmp_path):
+    """A savepoint of ours is all that a restore of real Hudi needs."""
+    table = tmp_path / "t"
+    _, states = _grown(peer, table, 4, PLAIN)
+    ours = hudi_py.open_table(str(table))
+    second = ours.timeline.completed("commit")[1].requested_time
+    ours.create_savepoint(second)
+    peer.restore(table, second)
+    assert states[1] == peer.read(table)
+
+
+@pytest.mark.parametrize("options", [PLAIN, KEPT], ids=["no-mdt", "mdt"])
+def test_real_hudi_reads_and_continues_our_archive(peer, tmp_path, options):
+    """Every instant we archived is listed by real Hudi, which then writes, cleans and archives on; rows stay right."""
+    table = tmp_path / "t"
+    no_archive = options | {"hoodie.archive.automatic": "false"}
+    model, states = _grown(peer, table, 12, no_archive)
+    hudi_py.open_table(str(table)).clean(commits_retained=1)
+    ours = hudi_py.open_table(str(table))
+    result = ours.archive(keep_min_commits=2, keep_max_commits=3)
+    gone = {(i.requested_time, i.action.value) for i in result.instants}
+    if options is PLAIN:
+        assert len(gone) >= 10
+    else:
+        assert gone, result.bound
+    assert gone <= _archived(peer, table)
+    assert states[-1] == peer.read(table)
+    for number in range(12, 18):
+        batch = model.upsert(PARTITIONED.batch(numbers(number, 9, 5), number + 1))
+        peer.write(table, batch, "upsert", options | ARCHIVING | {"hoodie.clean.automatic": "true"})
+        assert model.rows() == peer.read(table)
+    assert gone < _archived(peer, table)
+    found = {
+        (i.requested_time, i.action.value)
+        for i in hudi_py.open_table(str(table)).archived_timeline()
+        if i.state is State.COMPLETED
+    }
+    assert found == {each for each in _archived(peer, table) if each in found}
+    assert gone < found
+    hudi_py.open_table(str(table)).archive(keep_min_commits=2, keep_max_commits=3)
+    assert model.rows() == peer.read(table)

@@ -1,0 +1,238 @@
+"""Which instants are archived, rule by rule and by the traces of real Hudi (format/table-services D, J.9)."""
+
+from __future__ import annotations
+
+import pytest
+
+from hudi_py.config.archive import ArchiveConfig, archive_config
+from hudi_py.config.keys import Settings
+from hudi_py.config.table import TableType
+from hudi_py.errors import ConfigError
+from hudi_py.model.instant import Action, Instant, State
+from hudi_py.services.archive.plan import Bound, Facts, LastClean, plan_archive
+from hudi_py.timeline.timeline import Timeline
+from tests.tables import TableBuilder, at, done
+
+COW, MOR = TableType.COPY_ON_WRITE, TableType.MERGE_ON_READ
+
+
+def line(*instants: tuple[int, str] | tuple[int, str, State]) -> Timeline:
+    made = []
+    for number, word, *state in instants:
+        action = Action(word)
+        made.append(Instant(at(number), action, state[0] if state else State.COMPLETED, done(at(number))))
+    return Timeline(tuple(sorted(made, key=lambda i: (i.requested_time, i.comparable_action.value))))
+
+
+def commits(*numbers: int) -> list[tuple[int, str]]:
+    return [(number, "commit") for number in numbers]
+
+
+def plan(timeline: Timeline, *, low: int = 2, high: int = 3, layout: int = 2, config: dict | None = None, **facts):
+    facts.setdefault("table_type", COW)
+    given = Facts(layout_version=layout, **facts)
+    return plan_archive(timeline, given, ArchiveConfig(keep_min=low, keep_max=high, **(config or {})))
+
+
+def numbers(found, action: str = "commit") -> list[int]:
+    return [
+        n for n in range(40) for i in found.instants if i.requested_time == at(n) and i.action.value == action
+    ]
+
+
+def test_nothing_up_to_the_maximum():
+    """D-2: the maximum may be reached."""
+    assert plan(line(*commits(1, 2, 3))).instants == ()
+    assert plan(line(*commits(1, 2, 3))).bound is Bound.COUNT
+
+
+def test_shrinks_to_the_minimum():
+    """D-2: one above the maximum, and only the minimum stays."""
+    assert numbers(plan(line(*commits(1, 2, 3, 4)))) == [1, 2]
+
+
+def test_commits_that_are_not_cleaned_stay():
+    """D-3: the minimum grows to the commits after the earliest to retain, plus two, and the maximum with it."""
+    found = plan(line(*commits(*range(1, 9))), earliest_to_retain=at(3))
+    assert (found.keep_min, found.keep_max) == (7, 8)
+    assert found.instants == ()
+    assert numbers(plan(line(*commits(*range(1, 10))), earliest_to_retain=at(4))) == [1, 2]
+
+
+def test_only_before_the_last_commit_before_a_pending_write():
+    """D-4: the commit that a pending write may build on stays too."""
+    found = plan(line(*commits(1, 2, 3, 5, 6), (4, "commit", State.INFLIGHT)))
+    assert numbers(found) == [1, 2]
+    assert found.bound is Bound.PENDING_WRITE
+    assert plan(line((1, "commit", State.REQUESTED), *commits(2, 3, 4, 5))).instants == ()
+
+
+def test_delta_commits_that_compaction_counts_stay():
+    """D-5: as many delta commits as the trigger counts, or all since the last compaction."""
+    deltas = [(n, "deltacommit") for n in range(1, 8)]
+    config = {"delta_commits_kept": 5}
+    found = plan(line(*deltas), table_type=MOR, config=config)
+    assert numbers(found, "deltacommit") == [1, 2]
+    compacted = line(*deltas[:3], (4, "commit"), *deltas[4:])
+    assert numbers(plan(compacted, table_type=MOR, config=config), "deltacommit") == [1, 2, 3]
+    assert numbers(plan(line(*deltas), table_type=MOR, config={"delta_commits_kept": None}), "deltacommit")[-1] == 5
+
+
+def test_nothing_before_the_metadata_table_was_compacted():
+    """D-6: without a compaction nothing goes, not even cleans of layout 1."""
+    cleans = [(10 + n, "clean") for n in range(9)]
+    for layout in (1, 2):
+        found = plan(line(*commits(1, 2, 3, 4, 5), *cleans), layout=layout, has_metadata_table=True)
+        assert found.instants == ()
+        assert found.bound is Bound.METADATA_TABLE
+
+
+def test_metadata_compaction_bounds():
+    """D-6: layout 1 by requested time, layout 2 by the first commit that completed after it."""
+    timeline = line(*commits(1, 2, 3, 4, 5))
+    first = plan(timeline, layout=1, has_metadata_table=True, metadata_compaction=at(3) + "001")
+    assert numbers(first) == [1, 2, 3]
+    assert numbers(plan(timeline, layout=1, has_metadata_table=True, metadata_compaction=at(3))) == [1, 2]
+    second = plan(timeline, has_metadata_table=True, metadata_compaction=done(at(2)))
+    assert numbers(second) == [1, 2]
+
+
+def test_savepoint_stops_and_beyond_it_leaves_a_hole():
+    """D-7: only before the first savepoint; or all but the savepointed commits, which keep counting."""
+    timeline = line(*commits(1, 2, 3, 4), (2, "savepoint"))
+    assert numbers(plan(timeline)) == [1]
+    assert plan(timeline).bound is Bound.SAVEPOINT
+    assert numbers(plan(timeline, config={"beyond_savepoint": True})) == [1, 3]
+
+
+def test_replacecommit_stays_until_a_clean_has_passed_it():
+    """D-9: without a clean the first one bounds, after one the first at or after its earliest commit."""
+    timeline = line(*commits(1, 2, 4, 5), (3, "replacecommit"))
+    assert numbers(plan(timeline)) == [1, 2]
+    assert plan(timeline).bound is Bound.REPLACEMENT
+    passed = LastClean(requested_time=at(6), earliest_to_retain=at(4))
+    assert numbers(plan(timeline, last_clean=passed), "replacecommit") == [3]
+    reached = LastClean(requested_time=at(6), earliest_to_retain=at(3))
+    assert numbers(plan(timeline, last_clean=reached), "replacecommit") == []
+    versions = LastClean(requested_time=at(6))
+    assert numbers(plan(timeline, last_clean=versions), "replacecommit") == [3]
+    early = LastClean(requested_time=at(2))
+    assert numbers(plan(timeline, last_clean=early), "replacecommit") == []
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_replacecommit_of_a_removed_savepoint_stays_until_the_next_clean(layout):
+    """D-10, K-6: the clean spared its replaced files for a savepoint that is gone now."""
+    timeline = line(*commits(1, 2, 4, 5, 6), (3, "replacecommit"))
+    spared = LastClean(requested_time=at(7), earliest_to_retain=at(5), savepoints=frozenset({at(2)}))
+    found = plan(timeline, layout=layout, last_clean=spared)
+    assert numbers(found) == [1, 2]
+    assert found.bound is Bound.REMOVED_SAVEPOINT
+
+
+def test_layout_1_counts_cleans_and_rollbacks_by_themselves():
+    """D-12: per action, whether or not commits go."""
+    cleans = [(10 + n, "clean") for n in range(4)]
+    rollbacks = [(20 + n, "rollback") for n in range(3)]
+    found = plan(line(*commits(1, 2), *cleans, *rollbacks), layout=1)
+    assert [i.requested_time for i in found.instants] == [at(10), at(11)]
+
+
+def test_layout_1_orders_by_action():
+    """D-16: cleans, then rollbacks, then commits, each ascending."""
+    timeline = line(*commits(*range(1, 9)), *[(10 + n, "clean") for n in range(4)], *[(n, "rollback") for n in range(20, 24)])
+    words = [i.action.value for i in plan(timeline, layout=1).instants]
+    assert words == ["clean"] * 2 + ["rollback"] * 2 + ["commit"] * 6
+
+
+def test_layout_2_takes_cleans_and_rollbacks_along():
+    """D-13: those before the last archived commit, ascending over all actions; none without a commit."""
+    timeline = line(*commits(1, 3, 5, 7), (2, "clean"), (4, "rollback"), (6, "clean"))
+    assert [i.requested_time for i in plan(timeline).instants] == [at(1), at(2), at(3)]
+    assert plan(line(*commits(1, 2), *[(n, "clean") for n in range(10, 20)])).instants == ()
+
+
+def test_savepoints_restores_and_indexings_are_never_archived():
+    """D-14."""
+    timeline = line(*commits(2, 3, 4, 5), (1, "restore"), (1, "indexing"))
+    assert {i.action for i in plan(timeline).instants} == {Action.COMMIT}
+
+
+def test_nothing_while_a_restore_is_pending():
+    """A restore needs the whole timeline behind its savepoint."""
+    found = plan(line(*commits(1, 2, 3, 4), (6, "restore", State.INFLIGHT)))
+    assert found.instants == ()
+    assert found.bound is Bound.RESTORE
+
+
+def test_bounds_must_differ():
+    """A-2: a maximum that is no larger than the minimum is an error."""
+    with pytest.raises(ConfigError):
+        archive_config(Settings({"hoodie.keep.min.commits": 5, "hoodie.keep.max.commits": 5}))
+
+
+# --- J.9: traces of real Hudi -------------------------------------------------------------------------------------------
+def trace(builder: TableBuilder, steps: int, *, first: int = 1, **settings) -> list[int]:
+    """Active completed commits after each commit, its clean and its archival."""
+    counts = []
+    for number in range(first, first + steps):
+        builder.commit(at(2 * number), {"eu": ["a"]})
+        table = builder.table(**settings)
+        table.clean()
+        table.archive()
+        counts.append(len(builder.table().timeline.commits.completed()))
+    return counts
+
+
+@pytest.fixture(params=[1, 2])
+def builder(request) -> TableBuilder:
+    return TableBuilder(request.param)
+
+
+def test_trace_plain(builder):
+    """Grows to the maximum of 5; the next commit takes three away."""
+    counts = trace(builder, 10, clean_commits_retained=1, keep_min_commits=3, keep_max_commits=5)
+    assert counts == [1, 2, 3, 4, 5, 3, 4, 5, 3, 4]
+
+
+def test_trace_archival_tighter_than_cleaning(builder):
+    """k = 6, min 2, max 3: every fourth commit archives, and the table is never cleaned (K-17)."""
+    counts = trace(builder, 7, clean_commits_retained=6, keep_min_commits=2, keep_max_commits=3)
+    assert counts == [1, 2, 3, 2, 3, 2, 3]
+    assert not builder.table().timeline.completed("clean")
+
+
+def test_trace_archival_adapts_to_cleaning(builder):
+    """k = 6, min 2, max 8: grows to 13, then down to 7."""
+    counts = trace(builder, 16, clean_commits_retained=6, keep_min_commits=2, keep_max_commits=8)
+    assert counts == [*range(1, 14), 7, 8, 9]
+
+
+def test_trace_insert_overwrite_blocks_until_cleaned(builder):
+    """c3 = insert_overwrite, no clean: c1 and c2 go, then it grows; after a clean down to 2."""
+    settings = {"keep_min_commits": 2, "keep_max_commits": 3, "clean_commits_retained": 1}
+    counts = []
+    for number in range(1, 8):
+        if number == 3:
+            builder.commit(at(6), {"eu": ["n"]}, replaced={"eu": ["a"]})
+        else:
+            builder.commit(at(2 * number), {"eu": ["a" if number < 3 else "n"]})
+        if number == 7:
+            builder.table(**settings).clean()
+        builder.table(**settings).archive()
+        counts.append(len(builder.table().timeline.commits.completed()))
+    assert counts == [1, 2, 3, 2, 3, 4, 2]
+
+
+def test_trace_savepoint(builder):
+    """A savepoint holds archival; once it is deleted, the commits behind it go (min 3, max 5)."""
+    settings = {"clean_commits_retained": 1, "keep_min_commits": 3, "keep_max_commits": 5}
+    first = trace(builder, 5, **settings)
+    builder.table().create_savepoint(at(10))
+    held = trace(builder, 5, first=6, **settings)
+    assert first == [1, 2, 3, 4, 5]
+    assert held == [3, 4, 5, 5, 6]
+    assert builder.table().timeline.find(at(10), Action.COMMIT) is not None
+    builder.table().delete_savepoint(at(10))
+    assert trace(builder, 2, first=11, **settings) == [3, 4]
+    assert builder.table().timeline.find(at(10), Action.COMMIT) is None
