@@ -23,13 +23,14 @@ from hudi_py.mdt.listing import open_snapshot
 from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import resolve_time
-from hudi_py.model.records import RollbackMetadata
+from hudi_py.model.records import RestoreMetadata, RollbackMetadata
 from hudi_py.reading.select import base_files, check_as_of, context_as_of, slices_as_of
 from hudi_py.runtime.clock import Clock
 from hudi_py.services.archive.service import ArchiveResult, ArchiveService
 from hudi_py.services.clean.execute import CleanResult
 from hudi_py.services.clean.plan import CleanPlan
 from hudi_py.services.clean.service import CleanService
+from hudi_py.services.restore.service import RestoreService
 from hudi_py.services.rollback.service import RollbackService
 from hudi_py.services.savepoint.service import SavepointService
 from hudi_py.storage.base import Storage
@@ -285,6 +286,27 @@ class Table:
     def savepoint_service(self) -> SavepointService:
         """Savepoints of this table."""
         return SavepointService(contents=self._contents, table=self.config, metadata_table=self.metadata_table)
+
+    def restore(self, savepoint_time: str) -> RestoreMetadata:
+        """
+        Go back to a savepoint: every write after it is undone; a pending restore to it is finished.
+
+        Raises:
+            ConfigError: There is no such savepoint.
+            RefusedError: Files of the savepoint are gone, or another restore is pending; nothing was changed.
+            UnsupportedTable: A merge-on-read table.
+            StorageError: A file refuses to go; the restore stays pending, and no commit can start before it is done.
+        """
+        try:
+            result = self.restore_service().run(savepoint_time)
+        finally:
+            self._forget()
+        self.refresh()
+        return result
+
+    def restore_service(self) -> RestoreService:
+        """Restores of this table."""
+        return RestoreService(contents=self._contents, table=self.config, metadata_table=self.metadata_table)
 
     def archive(self, **settings: int | bool) -> ArchiveResult:
         """

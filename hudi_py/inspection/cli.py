@@ -167,5 +167,6 @@ from hudi_py.inspection import clean_command, history_commands, read_command  # 
 main.add_command(clean_command.clean)
 main.add_command(read_command.read)
 main.add_command(history_commands.archive)
+main.add_command(history_commands.restore)
 main.add_command(history_commands.rollback)
 main.add_command(history_commands.savepoint)

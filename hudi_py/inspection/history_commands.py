@@ -38,7 +38,9 @@ def rollback(common: Common, table: str, instant: str, dry_run: bool) -> None:
     if common.as_json:
         print_json(_content(opened, done))
         return
-    print(f"rollback {metadata.start_rollback_time} completed: {time} undone, {metadata.total_files_deleted} files gone")
+    print(
+        f"rollback {metadata.start_rollback_time} completed: {time} undone, {metadata.total_files_deleted} files gone"
+    )
 
 
 @click.group()
@@ -82,10 +84,8 @@ def delete(common: Common, table: str, instant: str, dry_run: bool) -> None:
     """Let go of a savepoint; its files go with the next clean that nothing else keeps them from."""
     opened = common.open(table)
     time = opened.resolve_time(instant)
-    if dry_run:
-        found = opened.timeline.find(time, _savepoint_action()) is not None
-    else:
-        found = opened.delete_savepoint(time)
+    there = opened.timeline.find(time, _savepoint_action()) is not None
+    found = there if dry_run else opened.delete_savepoint(time)
     if common.as_json:
         print_json({"instant": time, "deleted": found and not dry_run, "found": found})
         return
@@ -110,6 +110,30 @@ def list_savepoints(common: Common, table: str) -> None:
         for each, content in found
     ]
     render.table(f"savepoints of {opened.config.name}, {len(rows)}", ("instant", "by", "comment", "files"), rows)
+
+
+@click.command()
+@click.argument("table")
+@click.argument("savepoint")
+@click.option("--dry-run", is_flag=True, help="Show what would be undone; nothing is written.")
+@command
+def restore(common: Common, table: str, savepoint: str, dry_run: bool) -> None:
+    """Go back to a savepoint: every write after it is undone. A restore that was interrupted goes on."""
+    opened = common.open(table)
+    time = opened.resolve_time(savepoint)
+    if dry_run:
+        plan = opened.read_only().restore_service().plan(time)
+        rows = [(each.requested_time, each.action) for each in plan.instants_to_rollback]
+        if common.as_json:
+            print_json({"savepoint": time, "instants_to_rollback": [each[0] for each in rows]})
+            return
+        render.table("would be undone (nothing was written)", ("requested time", "action"), rows)
+        return
+    metadata = opened.restore(time)
+    if common.as_json:
+        print_json(_content(opened, opened.timeline.find(metadata.start_restore_time)))
+        return
+    print(f"restored to {time}: {len(metadata.instants_to_rollback)} writes undone")
 
 
 @click.command()

@@ -7,12 +7,12 @@ import tarfile
 from typing import Any
 
 from hudi_py.model.instant import Action
+from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.base import Storage
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
 from tests.fixtures import FOLDER
 from tests.tables import NOW, data_files
-from hudi_py.runtime.clock import FixedClock
 
 
 @functools.cache

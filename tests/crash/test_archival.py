@@ -54,16 +54,16 @@ TABLES = ["layout 1", "layout 2", "cow_many-0.15.0", "cow_many-1.0.2", "cow_many
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_archival_survives_every_interruption(name):
+def test_archival_survives_every_interruption(name, record_property):
     """Whatever stops it, no instant is lost at any moment, and two more runs end where a calm one does."""
     before = state_of(fresh(name))
     everything = set(history_of(fresh(name))[0]) | set(history_of(fresh(name))[1])
     calm = fresh(name)
     archive(calm)
     assert len(history_of(calm)[0]) < len(history_of(fresh(name))[0]), "there was nothing to archive"
-    count = 0
+    cases = 0
     modes = INTERRUPTION_MODES if name.startswith("layout") else INTERRUPTION_MODES[:2]
-    for count, case in enumerate(interruptions(lambda: fresh(name), modes)):
+    for cases, case in enumerate(interruptions(lambda: fresh(name), modes), 1):  # noqa: B007 - reported below
         case.run(archive)
         active, archived = history_of(case.storage)
         assert everything == {*active, *archived}, case
@@ -78,7 +78,7 @@ def test_archival_survives_every_interruption(name):
         found = {each for each in active if each[1] in ("commit", "replacecommit")}
         assert wanted <= found, case
         assert len(found) <= open_in(case.storage).archive_service(**SETTINGS).plan().keep_max, case
-    print(f"archival, {name}: {count + 1} cases")
+    record_property("cases", cases)
 
 
 @pytest.mark.parametrize("mode", INTERRUPTION_MODES, ids=lambda mode: mode.name)
@@ -127,7 +127,7 @@ def test_interrupted_history_that_misses_rows_is_completed():
     late = at(4)
 
     def interrupted_once():
-        for case in interruptions(lambda: builder.storage.copy(), INTERRUPTION_MODES[:1]):
+        for case in interruptions(builder.storage.copy, INTERRUPTION_MODES[:1]):
             stopped = case.run(archive)
             version = ".hoodie/timeline/history/_version_"
             if stopped and version in case.storage.files():

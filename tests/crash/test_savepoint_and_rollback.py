@@ -35,14 +35,14 @@ def last_commit(storage: MemoryStorage) -> str:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_savepoint_created_survives_every_interruption(name):
+def test_savepoint_created_survives_every_interruption(name, record_property):
     """Created again after any interruption there is one savepoint with the same files, and nothing pending."""
     time = last_commit(fresh(name))
     calm = fresh(name)
     open_in(calm).create_savepoint(time)
     wanted = open_in(calm).savepoint_service().savepoints()[0][1].files
-    count = 0
-    for count, case in enumerate(interruptions(lambda: fresh(name))):
+    cases = 0
+    for cases, case in enumerate(interruptions(lambda: fresh(name)), 1):  # noqa: B007 - reported below
         case.run(lambda faulty: open_in(faulty).create_savepoint(time))
         for _ in range(2):
             try:
@@ -52,11 +52,11 @@ def test_savepoint_created_survives_every_interruption(name):
             ((_, content),) = open_in(case.storage).savepoint_service().savepoints()
             assert wanted == content.files, case
             assert state_of(calm) == state_of(case.storage), case
-    print(f"savepoint create, {name}: {count + 1} cases")
+    record_property("cases", cases)
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_savepoint_deleted_survives_every_interruption(name):
+def test_savepoint_deleted_survives_every_interruption(name, record_property):
     """Deleted again after any interruption it is gone without a trace."""
     time = last_commit(fresh(name))
 
@@ -65,24 +65,24 @@ def test_savepoint_deleted_survives_every_interruption(name):
         open_in(storage).create_savepoint(time)
         return storage
 
-    count = 0
-    for count, case in enumerate(interruptions(pinned)):
+    cases = 0
+    for cases, case in enumerate(interruptions(pinned), 1):  # noqa: B007 - reported below
         case.run(lambda faulty: open_in(faulty).delete_savepoint(time))
         for _ in range(2):
             open_in(case.storage).delete_savepoint(time)
             assert state_of(fresh(name)) == state_of(case.storage), case
             assert not [path for path in case.storage.files() if "savepoint" in path], case
-    print(f"savepoint delete, {name}: {count + 1} cases")
+    record_property("cases", cases)
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_rollback_of_a_completed_commit_survives_every_interruption(name):
+def test_rollback_of_a_completed_commit_survives_every_interruption(name, record_property):
     """Asked for again after any interruption, the commit is gone as if nothing had interrupted it."""
     time = last_commit(fresh(name))
     calm = fresh(name)
     open_in(calm).rollback(time)
-    count = 0
-    for count, case in enumerate(interruptions(lambda: fresh(name))):
+    cases = 0
+    for cases, case in enumerate(interruptions(lambda: fresh(name)), 1):  # noqa: B007 - reported below
         case.run(lambda faulty: open_in(faulty).rollback(time))
         for _ in range(2):
             try:
@@ -91,7 +91,7 @@ def test_rollback_of_a_completed_commit_survives_every_interruption(name):
                 assert "is no commit" in str(error), case  # it is gone already
             assert state_of(calm) == state_of(case.storage), case
         assert len(open_in(case.storage).timeline.completed(Action.ROLLBACK)) == 1, case
-    print(f"rollback of a completed commit, {name}: {count + 1} cases")
+    record_property("cases", cases)
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -116,8 +116,8 @@ def test_next_write_settles_an_interrupted_rollback(name):
 @pytest.mark.parametrize("layout", [1, 2])
 def test_rollback_of_a_clustering_survives_every_interruption(layout):
     """Its plan is left, its files are gone, whenever it was interrupted."""
-    from tests.unit.services.test_rollback import clustering
     from hudi_py.model.instant import State
+    from tests.unit.services.test_rollback import clustering
 
     def clustered() -> MemoryStorage:
         builder = TableBuilder(layout)

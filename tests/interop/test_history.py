@@ -41,7 +41,7 @@ def _files_of(table, instant):
 def test_real_hudi_goes_on_after_our_rollback_of_a_completed_commit(peer, tmp_path, options):
     """The rows are those of before; real Hudi upserts and reads with and without its metadata table."""
     table = tmp_path / "t"
-    model, states = _grown(peer, table, 3, options)
+    _, states = _grown(peer, table, 3, options)
     before = Model(PARTITIONED)
     for number in range(2):
         before.upsert(PARTITIONED.batch(range(9) if number == 0 else numbers(number, 9, 5), number + 1))

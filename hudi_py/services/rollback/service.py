@@ -24,6 +24,7 @@ from hudi_py.model.records import InstantInfo, RollbackMetadata, RollbackPlan
 from hudi_py.runtime.log import log
 from hudi_py.services.rollback import plan as planning
 from hudi_py.services.rollback.execute import RollbackExecutor
+from hudi_py.services.rollback.metadata import prepare_metadata_table
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import read_markers
 from hudi_py.timeline.timeline import Timeline
@@ -110,11 +111,11 @@ class RollbackService:
                 found = timeline.find(requested_time, Action(stored.instant_to_rollback.action))
                 if found is not None and found.is_completed and instant.state is State.REQUESTED:
                     self._checked_plan(timeline, found)  # nothing was done yet, and things may have changed
-                self.metadata_table.prepare(writes_data=False)
+                prepare_metadata_table(self.metadata_table, (found,))
                 return self._executor.execute(instant, stored, stored.instant_to_rollback)
         target = planning.named_write(timeline, requested_time)
         plan = self._checked_plan(timeline, target)
-        self.metadata_table.prepare(writes_data=False)
+        prepare_metadata_table(self.metadata_table, (target,))
         return self._start(plan, planning.target_info(target))
 
     @property

@@ -35,9 +35,7 @@ def plan(timeline: Timeline, *, low: int = 2, high: int = 3, layout: int = 2, co
 
 
 def numbers(found, action: str = "commit") -> list[int]:
-    return [
-        n for n in range(40) for i in found.instants if i.requested_time == at(n) and i.action.value == action
-    ]
+    return [n for n in range(40) for i in found.instants if i.requested_time == at(n) and i.action.value == action]
 
 
 def test_nothing_up_to_the_maximum():
@@ -140,7 +138,8 @@ def test_layout_1_counts_cleans_and_rollbacks_by_themselves():
 
 def test_layout_1_orders_by_action():
     """D-16: cleans, then rollbacks, then commits, each ascending."""
-    timeline = line(*commits(*range(1, 9)), *[(10 + n, "clean") for n in range(4)], *[(n, "rollback") for n in range(20, 24)])
+    services = [(10 + n, "clean") for n in range(4)] + [(20 + n, "rollback") for n in range(4)]
+    timeline = line(*commits(*range(1, 9)), *services)
     words = [i.action.value for i in plan(timeline, layout=1).instants]
     assert words == ["clean"] * 2 + ["rollback"] * 2 + ["commit"] * 6
 
@@ -171,7 +170,7 @@ def test_bounds_must_differ():
         archive_config(Settings({"hoodie.keep.min.commits": 5, "hoodie.keep.max.commits": 5}))
 
 
-# --- J.9: traces of real Hudi -------------------------------------------------------------------------------------------
+# --- J.9: traces of real Hudi ----------------------------------------------------------------------------------------
 def trace(builder: TableBuilder, steps: int, *, first: int = 1, **settings) -> list[int]:
     """Active completed commits after each commit, its clean and its archival."""
     counts = []
@@ -196,14 +195,14 @@ def test_trace_plain(builder):
 
 
 def test_trace_archival_tighter_than_cleaning(builder):
-    """k = 6, min 2, max 3: every fourth commit archives, and the table is never cleaned (K-17)."""
+    """K = 6, min 2, max 3: every fourth commit archives, and the table is never cleaned (K-17)."""
     counts = trace(builder, 7, clean_commits_retained=6, keep_min_commits=2, keep_max_commits=3)
     assert counts == [1, 2, 3, 2, 3, 2, 3]
     assert not builder.table().timeline.completed("clean")
 
 
 def test_trace_archival_adapts_to_cleaning(builder):
-    """k = 6, min 2, max 8: grows to 13, then down to 7."""
+    """K = 6, min 2, max 8: grows to 13, then down to 7."""
     counts = trace(builder, 16, clean_commits_retained=6, keep_min_commits=2, keep_max_commits=8)
     assert counts == [*range(1, 14), 7, 8, 9]
 

@@ -1,0 +1,1 @@
+"""Restore: go back to a savepoint, as a sequence of rollbacks that can be interrupted and resumed."""

@@ -1,0 +1,79 @@
+"""
+What a restore has to undo. Pure.
+
+Source: format/table-services B-27 to B-29; Hudi ``SavepointHelpers``, ``RestorePlanActionExecutor``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from hudi_py.errors import ConfigError, RefusedError
+from hudi_py.model.files import join_path
+from hudi_py.model.instant import Action, Instant
+from hudi_py.timeline.timeline import Timeline
+
+
+def restore_targets(
+    timeline: Timeline, savepoint_time: str, *, by_completion: bool, clusterings: frozenset[str]
+) -> tuple[Instant, ...]:
+    """
+    The writes after a savepoint in the order in which they are undone: pending clusterings, then all others, newest
+    first (rule B-29).
+
+    Args:
+        timeline: The active timeline.
+        savepoint_time: Of a completed savepoint.
+        by_completion: Order by completion time, as Hudi 1.1 does; otherwise by requested time.
+        clusterings: Requested times of pending layout-1 replacecommits that are clusterings.
+
+    Raises:
+        ConfigError: There is no such savepoint.
+    """
+    savepoint = timeline.find(savepoint_time, Action.SAVEPOINT)
+    if savepoint is None or not savepoint.is_completed:
+        raise ConfigError(f"there is no savepoint {savepoint_time}; see hudi-py savepoint list")
+    commit = next((i for i in timeline.writes.completed() if i.requested_time == savepoint_time), None)
+    limit = (commit.completion_time if commit is not None else None) or savepoint_time
+    after = [
+        i
+        for i in timeline.writes
+        if i.requested_time != savepoint_time
+        and (
+            i.completion_time > limit
+            if by_completion and i.completion_time is not None
+            else i.requested_time > savepoint_time
+        )
+    ]
+
+    def newest_first(instant: Instant) -> str:
+        return (instant.completion_time if by_completion else None) or instant.requested_time
+
+    pending = [i for i in after if i.is_pending and _is_clustering(i, clusterings)]
+    others = [i for i in after if i not in pending]
+    return (
+        *sorted(pending, key=newest_first, reverse=True),
+        *sorted(others, key=newest_first, reverse=True),
+    )
+
+
+def check_files_are_there(held: Mapping[str, Collection[str]], there: Mapping[str, Collection[str]]) -> None:
+    """
+    Refuse to go back to what is not there any more (not checked by Hudi).
+
+    Args:
+        held: Partition path to names that the savepoint holds.
+        there: The same, as listed now.
+
+    Raises:
+        RefusedError: A file of the savepoint is gone; nothing was changed.
+    """
+    gone = [join_path(path, name) for path, names in held.items() for name in names if name not in there[path]]
+    if gone:
+        raise RefusedError(
+            f"restore refused: {len(gone)} files of the savepoint are gone, the first is {gone[0]}; nothing was changed"
+        )
+
+
+def _is_clustering(instant: Instant, clusterings: frozenset[str]) -> bool:
+    return instant.action is Action.CLUSTERING or instant.requested_time in clusterings

@@ -1,0 +1,201 @@
+"""
+Going back to a savepoint.
+
+What a crash leaves, step by step, and what the next call makes of it:
+
+1. ``.restore.requested`` or also ``.restore.inflight``: no commit can start; the restore goes on from its stored plan;
+2. some writes undone, one under way: its rollback is carried out again from its own plan, the others are gone;
+3. the restore completed, its rollbacks still there: the next call removes them, and so does archival.
+
+Source: format/table-services B-27 to B-33, J.8; Hudi ``BaseRestoreActionExecutor``.
+"""
+
+from __future__ import annotations
+
+import os
+
+import attrs
+
+from hudi_py.config import keys
+from hudi_py.config.table import TableConfig, TableType
+from hudi_py.errors import ConfigError, ConflictError, RefusedError, UnsupportedTable
+from hudi_py.formats import records_codec as codec
+from hudi_py.fsview.listing import FolderListing
+from hudi_py.mdt.keeper import MetadataTableKeeper
+from hudi_py.model.instant import Action, Instant, State
+from hudi_py.model.records import InstantInfo, RestoreMetadata, RestorePlan, RollbackMetadata
+from hudi_py.runtime.log import log
+from hudi_py.services.restore.plan import check_files_are_there, restore_targets
+from hudi_py.services.rollback.execute import RollbackExecutor
+from hudi_py.services.rollback.metadata import prepare_metadata_table
+from hudi_py.services.rollback.plan import belongs_to, files_of_commit, rollback_plan, target_info
+from hudi_py.services.rollback.service import files_carrying
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
+
+_COMPLETION_ORDER_SINCE = 9
+
+
+@attrs.frozen(kw_only=True)
+class RestoreService:
+    """
+    Restores one copy-on-write table.
+
+    Args:
+        contents: The table's timeline.
+        table: Its settings.
+        metadata_table: Made to forget what goes; dropped where it cannot.
+    """
+
+    contents: Contents
+    table: TableConfig
+    metadata_table: MetadataTableKeeper
+
+    def plan(self, savepoint_time: str) -> RestorePlan:
+        """
+        What going back would undo, newest first; nothing is written.
+
+        Raises:
+            ConfigError: There is no such savepoint.
+            RefusedError: Files of the savepoint are gone, or another restore is pending.
+            UnsupportedTable: A merge-on-read table.
+        """
+        timeline = self.contents.store.load()
+        pending = self._pending(timeline, savepoint_time)
+        return self._new_plan(timeline, savepoint_time) if pending is None else self._stored_plan(pending)
+
+    def run(self, savepoint_time: str) -> RestoreMetadata:
+        """
+        Go back to a savepoint: every write after it is undone, its rows and files go.
+
+        A pending restore to the same savepoint is finished.
+
+        Raises:
+            As `plan`; ConflictError: Another writer committed meanwhile; StorageError: a file refuses to go, then the
+            restore stays pending and the next call goes on.
+        """
+        store = self.contents.store
+        timeline = store.load()
+        instant = self._pending(timeline, savepoint_time)
+        if instant is None:
+            plan = self._new_plan(timeline, savepoint_time)
+            last = self._last_restore(timeline, savepoint_time)
+            if last is not None and not plan.instants_to_rollback:
+                self._remove_rollbacks(savepoint_time)
+                return codec.decode_restore_metadata(store.read(last), store.path(last))
+            prepare_metadata_table(
+                self.metadata_table,
+                (timeline.find(each.requested_time, Action(each.action)) for each in plan.instants_to_rollback),
+            )
+            content = codec.encode_restore_plan(plan, os.urandom(16))
+            instant = store.request(Action.RESTORE, store.new_time(), content)
+        else:
+            plan = self._stored_plan(instant)
+        return self._execute(instant, plan, savepoint_time)
+
+    def _execute(self, instant: Instant, plan: RestorePlan, savepoint_time: str) -> RestoreMetadata:
+        store = self.contents.store
+        started = store.clock.now()
+        if instant.state is State.REQUESTED:
+            instant = store.transition(instant, b"")
+        rollbacks = {}
+        for target in plan.instants_to_rollback:
+            done = self._undo(target)
+            if done is not None:
+                rollbacks[target.requested_time] = (done,)
+        self._check_result(savepoint_time)
+        metadata = RestoreMetadata(
+            start_restore_time=instant.requested_time,
+            time_taken_ms=max(0, int((store.clock.now() - started).total_seconds() * 1000)),
+            instants_to_rollback=tuple(each.requested_time for each in plan.instants_to_rollback),
+            rollbacks=rollbacks,
+            restore_instant_info=plan.instants_to_rollback,
+        )
+        store.complete(instant, codec.encode_restore_metadata(metadata, os.urandom(16)))
+        self._remove_rollbacks(savepoint_time)
+        log.info("restore.completed", instant=instant.requested_time, savepoint=savepoint_time, undone=len(rollbacks))
+        return metadata
+
+    def _undo(self, target: InstantInfo) -> RollbackMetadata | None:
+        """Roll one write back without publishing it (rule B-30); None when it is gone and nobody knows how."""
+        store = self.contents.store
+        timeline = store.load()
+        executor = RollbackExecutor(contents=self.contents, metadata_table=self.metadata_table)
+        for rollback in reversed(timeline.pending(Action.ROLLBACK)):
+            plan = self.contents.rollback_plan(rollback)
+            undone = plan.instant_to_rollback
+            if undone is not None and undone.requested_time == target.requested_time:
+                return executor.execute(rollback, plan, undone, publish=False)
+        found = timeline.find(target.requested_time, Action(target.action))
+        if found is None:
+            return None
+        plan = rollback_plan(target, self._files_of(found), store.storage.root)
+        content = codec.encode_rollback_plan(plan, os.urandom(16))
+        rollback = store.request(Action.ROLLBACK, store.new_time(), content)
+        return executor.execute(rollback, plan, target, publish=False)
+
+    def _files_of(self, target: Instant) -> set[tuple[str, str]]:
+        """Of a completed write what it recorded, of a pending one what carries its time (rule B-13: never markers)."""
+        if target.is_pending:
+            return files_carrying(self.contents, target.requested_time, logs=True)
+        files = files_of_commit(self.contents.commit(target))
+        return {each for each in files if belongs_to(each[1], target.requested_time)}
+
+    def _pending(self, timeline: Timeline, savepoint_time: str) -> Instant | None:
+        pending = timeline.pending(Action.RESTORE)
+        if not pending:
+            return None
+        wanted = self._stored_plan(pending[-1]).savepoint_to_restore_timestamp
+        if wanted != savepoint_time:
+            raise RefusedError(f"{pending[-1]} to savepoint {wanted} is pending; finish that one first")
+        return pending[-1]
+
+    def _stored_plan(self, instant: Instant) -> RestorePlan:
+        store = self.contents.store
+        return codec.decode_restore_plan(store.read_plan(instant), f"{store.storage.root}/{store.path(instant)}")
+
+    def _last_restore(self, timeline: Timeline, savepoint_time: str) -> Instant | None:
+        """The newest completed restore, if it was to this savepoint."""
+        completed = timeline.completed(Action.RESTORE)
+        if not completed or self._stored_plan(completed[-1]).savepoint_to_restore_timestamp != savepoint_time:
+            return None
+        return completed[-1]
+
+    def _new_plan(self, timeline: Timeline, savepoint_time: str) -> RestorePlan:
+        root = self.contents.store.storage.root
+        if self.table.table_type is not TableType.COPY_ON_WRITE:
+            raise UnsupportedTable(f"{root} is a MERGE_ON_READ table; let Apache Hudi restore it")
+        if self.metadata_table.settings[keys.ARCHIVE_BEYOND_SAVEPOINT]:
+            raise ConfigError(
+                f"{keys.ARCHIVE_BEYOND_SAVEPOINT.name}=true: commits behind the savepoint may be archived, so it is "
+                "unknown what to undo; switch it off if none are"
+            )
+        clusterings = frozenset(
+            i.requested_time for i in timeline.pending(Action.REPLACE_COMMIT) if self.contents.is_clustering(i)
+        )
+        by_completion = self.table.version >= _COMPLETION_ORDER_SINCE
+        targets = restore_targets(timeline, savepoint_time, by_completion=by_completion, clusterings=clusterings)
+        savepoint = timeline.find(savepoint_time, Action.SAVEPOINT)
+        assert savepoint is not None  # or there would be no targets
+        held = self.contents.savepoint(savepoint).files
+        listing = FolderListing(self.contents.store.storage)
+        check_files_are_there(held, {path: {entry.name for entry in listing.partition(path)} for path in held})
+        infos = tuple(target_info(each) for each in targets)
+        return RestorePlan(instants_to_rollback=infos, savepoint_to_restore_timestamp=savepoint_time)
+
+    def _check_result(self, savepoint_time: str) -> None:
+        """Rule B-32: the savepointed commit is the newest one now."""
+        completed = self.contents.store.load().writes.completed()
+        if not completed or completed[-1].requested_time != savepoint_time:
+            raise ConflictError(
+                f"restore to {savepoint_time}: {completed[-1] if completed else 'nothing'} is the newest commit now; "
+                "another writer is at work, stop it and restore again"
+            )
+
+    def _remove_rollbacks(self, savepoint_time: str) -> None:
+        """Every rollback after the savepoint goes, newest first, completed ones too (rule B-31)."""
+        store = self.contents.store
+        rollbacks = [i for i in store.load().all_states if i.action is Action.ROLLBACK]
+        later = [i for i in rollbacks if i.requested_time > savepoint_time]
+        for each in sorted(later, key=lambda i: (i.requested_time, i.state), reverse=True):
+            store.remove(each)

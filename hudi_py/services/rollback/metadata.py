@@ -1,0 +1,44 @@
+"""What has to be true of the metadata table before completed commits are taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import attrs
+
+from hudi_py.config import keys
+from hudi_py.mdt.keeper import MetadataTableKeeper
+from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
+from hudi_py.model.instant import Action, Instant
+from hudi_py.runtime.log import log
+from hudi_py.timeline.properties_file import read_table_config
+
+
+def prepare_metadata_table(keeper: MetadataTableKeeper, targets: Iterable[Instant | None]) -> None:
+    """
+    Make sure that the metadata table can forget these writes, or drop it.
+
+    It forgets a write by taking back the delta commit of the same time. Where it was made after the write it has no
+    such delta commit, and the write's files would be listed for ever: then it is dropped, and Apache Hudi, or our next
+    write where ``hoodie.metadata.enable=true``, makes it anew. Indexes that we do not maintain are switched off.
+
+    Args:
+        keeper: Of the table.
+        targets: Writes that are going to be undone; None for one that is gone.
+
+    Raises:
+        RefusedError: Rows would be missing from an index that we do not maintain.
+    """
+    config = read_table_config(keeper.storage)
+    if not config.has_metadata_table:
+        return
+    completed = [target.requested_time for target in targets if target is not None and target.is_completed]
+    if completed and FILES_PARTITION in config.metadata_partitions:
+        known = MetadataTable(keeper.storage, keeper.clock).store.load()
+        unknown = [t for t in completed if known.find(t, Action.DELTA_COMMIT) is None and not known.is_before_start(t)]
+        if unknown:
+            log.warning("metadata_table.dropped", why="it does not know a write that is undone", instant=unknown[0])
+            settings = keeper.settings.merged({keys.METADATA_ENABLED.name: False})
+            attrs.evolve(keeper, settings=settings).prepare(writes_data=False)
+            return
+    keeper.prepare(writes_data=bool(completed))
