@@ -35,7 +35,10 @@ def open_in(storage: Storage, **settings: Any) -> Table:
 
 def state_of(storage: MemoryStorage) -> dict[str, Any]:
     """What users see: files, listing, visible commits, what is pending."""
-    table = Table(storage)
+    table, folders = Table(storage), Table(storage, settings={"hoodie.metadata.enable": False})
+    assert table.partitions() == folders.partitions()
+    for path in table.partitions():  # the metadata table, where there is one, lists what is there
+        assert table.partition(path).groups == folders.partition(path).groups
     return {
         "files": data_files(storage),
         "listing": {path: [s.base_instant_time for s in table.file_slices(path)] for path in table.partitions()},

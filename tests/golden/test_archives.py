@@ -1,0 +1,65 @@
+"""Archives of three releases of Apache Hudi, read and written again by us."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from hudi_py.formats.archive_log import archive_file_number, decode_archive_log, encode_archive_log
+from hudi_py.formats.lsm_history import is_history_file, read_history, write_history
+from hudi_py.inspection.report import instant_entry
+from hudi_py.model.instant import State
+from hudi_py.storage.local import LocalStorage
+from hudi_py.table import Table
+from tests.fixtures import expected, fixture_names, metadata_files, unpack
+
+V1 = [name for name in fixture_names() if name.endswith("0.15.0")]
+V2 = [name for name in fixture_names() if not name.endswith("0.15.0")]
+
+
+@pytest.mark.parametrize("name", [n for n in V1 if any("commits_.archive" in p for p in metadata_files(n))])
+def test_log_files_written_again_hold_the_same_entries(name: str) -> None:
+    """Every entry that 0.15.0 archived can be encoded by us, content included."""
+    for path, data in metadata_files(name).items():
+        if archive_file_number(path.rpartition("/")[2]) is None:
+            continue
+        entries = decode_archive_log(data, path)
+        again = decode_archive_log(encode_archive_log(entries), path)
+        assert entries == again
+
+
+@pytest.mark.parametrize("name", [n for n in V2 if any(p.endswith("/_version_") for p in metadata_files(n))])
+def test_history_files_written_again_hold_the_same_rows(name: str) -> None:
+    """Rows and row order survive."""
+    for path, data in metadata_files(name).items():
+        if not is_history_file(path.rpartition("/")[2]):
+            continue
+        rows = read_history(data, path, with_contents=True)
+        stream = io.BytesIO()
+        write_history(stream, [rows[:1], rows[1:]])
+        assert rows == read_history(stream.getvalue(), path, with_contents=True)
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in fixture_names() if n.startswith(("cow_many", "cow_mixed", "cow_archived"))]
+)
+def test_archival_moves_instants_and_loses_none(name: str, tmp_path: Path) -> None:
+    """On tables of real Hudi: active and archived together stay the same, rows' files and slices too."""
+    path = unpack(name, tmp_path)
+    table = Table(LocalStorage(path))
+    slices = {p: table.file_slices(p) for p in table.partitions()}
+    before = [instant_entry(i) for i in table.timeline if i.is_completed] + expected(name)["expected"]["timeline"][
+        "archived"
+    ]
+    result = table.archive(keep_min_commits=1, keep_max_commits=2)
+    archived = [instant_entry(i) for i in table.archived_timeline() if i.state is State.COMPLETED]
+    active = [instant_entry(i) for i in table.timeline if i.is_completed]
+    moved = {(i.requested_time, i.action.value) for i in result.instants}
+    assert moved <= {(e["requested_time"], e["action"]) for e in archived}
+    assert moved.isdisjoint((e["requested_time"], e["action"]) for e in active)
+    assert {(e["requested_time"], e["action"]) for e in before if e["state"] == "COMPLETED"} == {
+        (e["requested_time"], e["action"]) for e in [*archived, *active]
+    }
+    assert slices == {p: table.file_slices(p) for p in table.partitions()}

@@ -1,0 +1,88 @@
+"""``hudi-py savepoint | rollback | restore | archive`` on tables of real Hudi: JSON, dry runs, exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from hudi_py.inspection.cli import main
+from hudi_py.storage.local import LocalStorage
+from hudi_py.table import Table
+from tests.fixtures import unpack
+
+NAMES = ["cow_partitioned-0.15.0", "cow_partitioned-1.0.2", "cow_partitioned-1.1.1"]
+
+
+@pytest.fixture(params=NAMES)
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return unpack(request.param, tmp_path)
+
+
+def run(*arguments: Any, code: int = 0) -> Any:
+    result = CliRunner().invoke(main, [*map(str, arguments), "--json"])
+    assert code == result.exit_code, result.output
+    return json.loads(result.stdout) if code == 0 else result.stderr
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    return {str(each): each.read_bytes() for each in path.rglob("*") if each.is_file()}
+
+
+def commits(path: Path) -> list[str]:
+    return [i.requested_time for i in Table(LocalStorage(path)).timeline.completed("commit", "replacecommit")]
+
+
+def test_savepoint_created_listed_and_deleted(path: Path) -> None:
+    """The answers are the completed instant's content; dry runs write nothing."""
+    first, *_ = commits(path)
+    before = contents(path)
+    planned = run("savepoint", "create", path, first, "--dry-run")
+    assert before == contents(path)
+    created = run("savepoint", "create", path, first, "--user", "ann", "--comment", "why")
+    assert (created["savepointedBy"], created["comments"]) == ("ann", "why")
+    held = {p: sorted(each["savepointDataFile"]) for p, each in created["partitionMetadata"].items()}
+    assert held == {p: sorted(names) for p, names in planned["files"].items()}
+    (listed,) = run("savepoint", "list", path)
+    assert (listed["requested_time"], listed["content"]["comments"]) == (first, "why")
+    assert run("savepoint", "delete", path, first, "--dry-run")["found"]
+    assert run("savepoint", "list", path)
+    assert run("savepoint", "delete", path, first)["deleted"]
+    assert run("savepoint", "list", path) == []
+    assert not run("savepoint", "delete", path, first)["found"]
+
+
+def test_rollback_and_restore(path: Path) -> None:
+    """The newest commit is undone, then all behind a savepoint; what must not be undone ends with code 1."""
+    first, *_, last = commits(path)
+    before = contents(path)
+    planned = run("rollback", path, last, "--dry-run")["files_to_delete"]
+    assert before == contents(path)
+    assert "came after" in run("rollback", path, first, code=1)
+    assert "no commit" in run("rollback", path, "20991231000000000", code=2)
+    done = run("rollback", path, last)
+    gone = [name for each in done["partitionMetadata"].values() for name in each["successDeleteFiles"]]
+    assert len(planned) == len(gone)
+    assert not any((path / name).exists() for name in planned)
+
+    run("savepoint", "create", path, first)
+    wanted = commits(path)[1:]
+    assert run("restore", path, first, "--dry-run")["instants_to_rollback"] == wanted[::-1]
+    assert run("restore", path, first)["instantsToRollback"] == wanted[::-1]
+    assert commits(path) == [first]
+    assert "no savepoint" in run("restore", path, "20991231000000000", code=2)
+
+
+def test_archive(path: Path) -> None:
+    """A dry run names what the run then archives, or both tell what keeps it."""
+    before = contents(path)
+    options = ("--keep-min", 1, "--keep-max", 2, "--conf", "hoodie.clean.commits.retained=1")
+    planned = run("archive", path, *options, "--dry-run")
+    assert before == contents(path)
+    done = run("archive", path, *options)
+    assert planned["archived"] == done["archived"]
+    assert done["archived"] or done["kept_because"]
+    assert "larger than" in run("archive", path, "--keep-min", 5, "--keep-max", 5, code=2)
