@@ -15,7 +15,7 @@ from hudi_py.config.keys import Settings
 from hudi_py.errors import RefusedError
 from hudi_py.runtime.clock import Clock
 from hudi_py.storage.base import Storage
-from hudi_py.timeline.properties_file import read_table_config, update_properties
+from hudi_py.timeline.properties_file import BACKUP_FILE, read_table_config, recover_properties, update_properties
 
 _FOLDER = ".hoodie/metadata"
 _PARTITIONS = "hoodie.table.metadata.partitions"
@@ -39,6 +39,8 @@ class MetadataTableGuard:
         Raises:
             RefusedError: There is one, and dropping it was not allowed.
         """
+        if self.storage.size(BACKUP_FILE) is not None:  # a crash while the properties were rewritten
+            recover_properties(self.storage)
         config = read_table_config(self.storage)
         may_drop = self.settings[keys.METADATA_ENABLED] is False
         if not config.has_metadata_table:
