@@ -94,7 +94,7 @@ def test_times_grow_through_the_hour_that_comes_twice(monkeypatch, zone):
         time.tzset()
 
 
-@given(st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)), st.from_regex(r"[0-9]{14,20}", fullmatch=True))
+@given(st.datetimes(), st.from_regex(r"[0-9]{14,20}", fullmatch=True))
 def test_next_time_is_larger_or_an_error(now, last):
     """Whatever digits stand on the timeline; an error says so where no larger time exists."""
     try:
@@ -133,11 +133,8 @@ def test_two_cleaners_at_once_end_well(tmp_path, name):
     done = table.refresh()
     assert not done.timeline.pending("clean")
     deleted = before - after
-    new = [
-        i
-        for i in done.timeline.completed("clean")
-        if i.requested_time >= min((p.requested_time for p in pending), default=i.requested_time)
-    ]
+    first = min((instant.requested_time for instant in pending), default="")
+    new = [instant for instant in done.timeline.completed("clean") if instant.requested_time >= first]
     recorded = set()
     for instant in new:
         for partition, record in done.contents.clean(instant).partitions.items():
