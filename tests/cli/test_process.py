@@ -175,7 +175,7 @@ def test_full_disk_loses_nothing_and_works_afterwards(tmp_path):
     """The error says so; with space again the same command succeeds."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)], capture_output=True)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", str(disk)], capture_output=True)
     if mounted.returncode:
         pytest.skip("cannot mount a small disk here")
     try:

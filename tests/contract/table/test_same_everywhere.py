@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from datetime import timezone
 from pathlib import Path
 from uuid import uuid4
@@ -44,11 +45,11 @@ def everything(storage, folder=""):
 def answers(storage, now):
     """Timeline, slices, plan, then the clean and what it leaves; nothing that depends on the place or the clock."""
     table = Table(storage, settings=DROP)
-    found = {
+    found = {  # details in each plan: S3 tells sizes without being asked
         "timeline": [instant_entry(instant) for instant in table.timeline],
         "files": files_report(table.view_context, [table.partition(path) for path in table.partitions()]),
         "plan": plan_report(table.read_only().clean_service(now=now).plan(details=True), ()),
-        "narrow plan": plan_report(table.plan_clean(**ARGUMENTS), ()),
+        "narrow plan": plan_report(table.plan_clean(details=True, **ARGUMENTS), ()),
     }
     results = table.clean(**ARGUMENTS)
     found["deleted"] = [set(result.deleted_files) for result in results]
@@ -58,9 +59,15 @@ def answers(storage, now):
     return found
 
 
+@pytest.fixture(autouse=True)
+def utc(monkeypatch):
+    """The fixtures were written by processes in UTC."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+
+
 @pytest.fixture(scope="module", params=NAMES)
 def unpacked(request, tmp_path_factory):
-    os.environ["TZ"] = "UTC"
     return request.param, fixtures.unpack(request.param, tmp_path_factory.mktemp("table"))
 
 
