@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hudi_py.config.table import TableType
 from hudi_py.fsview.build import ViewContext, build_partition, latest_base_files, latest_slices
 from hudi_py.model.files import parse_base_file, parse_log_file
-from hudi_py.model.instant import COMPARABLE_ACTION, Action, Instant, State
+from hudi_py.model.instant import Action, Instant, State
 from hudi_py.storage.wrappers import RecordingStorage
 from hudi_py.table import Table
 from hudi_py.timeline.timeline import Timeline
