@@ -35,6 +35,7 @@ from hudi_py.runtime.log import log
 from hudi_py.services.rollback.plan import belongs_to, failed_writes, rollback_plan
 from hudi_py.storage.base import StorageFailure
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.fence import put_up_fence
 from hudi_py.timeline.markers import delete_markers, read_markers
 from hudi_py.timeline.timeline import Timeline
 
@@ -138,6 +139,7 @@ class RollbackService:
         self._check_target(target)
         if instant.state is State.REQUESTED:
             instant = store.transition(instant, b"")
+        put_up_fence(store.storage, target.requested_time)
         partitions = self._delete(plan, target.requested_time)
         for state in (State.INFLIGHT, State.REQUESTED):  # the rule's order: B-22
             store.remove(Instant(target.requested_time, Action(target.action), state))
