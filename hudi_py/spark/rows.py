@@ -13,6 +13,7 @@ Small writes that meet much of the table turn back before they have written anyt
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -27,7 +28,7 @@ from hudi_py.write.job import WriteJob
 from hudi_py.write.tasks import TooMuchForOneTask, run_bulk_task, run_task
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 _TINY_BYTES: Final = 1024 * 1024
 _BULK_FILE_BYTES: Final = 32 * 1024 * 1024
@@ -111,7 +112,16 @@ def _bulk_insert(frame: DataFrame, job: WriteJob, scale: Scale, guess: int) -> l
     elif guess <= scale.single_pass_bytes:
         frame = frame.repartition(scale.tasks, *columns)
     else:
-        frame = frame.hint("rebalance", *columns)
+        return run_tasks(_rebalanced(frame, columns), run_bulk_task, job)
     if columns:
         frame = frame.sortWithinPartitions(*columns)
     return run_tasks(frame, run_bulk_task, job)
+
+
+def _rebalanced(frame: DataFrame, columns: Sequence[Column]) -> DataFrame:
+    """By SQL, because Spark 3.5 lets Python give no columns to a hint; and the hint takes columns, not expressions."""
+    names = [f"_hudi_py_partition_{number}" for number in range(len(columns))]
+    named = frame.withColumns(dict(zip(names, columns, strict=True))) if names else frame
+    hint = f"REBALANCE({', '.join(names)})" if names else "REBALANCE"
+    rebalanced = frame.sparkSession.sql(f"SELECT /*+ {hint} */ * FROM {{rows}}", rows=named)  # noqa: S608 - our names
+    return rebalanced.sortWithinPartitions(*names).drop(*names) if names else rebalanced

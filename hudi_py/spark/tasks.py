@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException, PySparkTypeError
 from pyspark.sql.types import BinaryType, BooleanType, StructField, StructType
 
 from hudi_py import errors
@@ -87,14 +87,15 @@ def executor_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        text = str(error)
-        if "org.apache.spark.sql.AnalysisException" in text or not _is_of_a_task(error):
+        if not _is_of_a_task(error):
             raise
-        raise _translated(text) from error
+        raise _translated(str(error)) from error
 
 
 def _is_of_a_task(error: Exception) -> bool:
-    return isinstance(error, PySparkException) or type(error).__module__.startswith("py4j.")
+    """A query that does not make sense is the user's own, and told as Spark tells it."""
+    of_spark = isinstance(error, PySparkException) or type(error).__module__.startswith("py4j.")
+    return of_spark and not isinstance(error, (AnalysisException, PySparkTypeError))
 
 
 def _translated(text: str) -> HudiError:
