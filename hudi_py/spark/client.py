@@ -10,7 +10,6 @@ from typing import Any
 import attrs
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from hudi_py.config import keys
 from hudi_py.config.clean import clean_config
@@ -27,7 +26,7 @@ from hudi_py.runtime.clock import Clock, SystemClock
 from hudi_py.services.clean.execute import CleanResult
 from hudi_py.spark.engine import SparkEngine
 from hudi_py.spark.rows import Scale, write_rows
-from hudi_py.spark.shape import shaped_rows
+from hudi_py.spark.shape import arrow_schema, shaped_rows
 from hudi_py.storage.factory import open_storage
 from hudi_py.table import Table
 from hudi_py.timeline.properties_file import create_properties
@@ -136,6 +135,7 @@ class WriteClient:
             rows: At least the record key and partition columns; keys that the table does not hold are ignored.
 
         Raises:
+            TableNotFound: There is no table.
             As `upsert`.
         """
         return self._write(rows, "DELETE")
@@ -188,6 +188,8 @@ class WriteClient:
             try:
                 self._table = self._open()
             except TableNotFound:
+                if operation == "DELETE":
+                    raise  # a table of nothing but keys is not what anyone wants
                 self._check_new(rows, operation)  # before there is anything to undo
                 self._table = self._create()
         table = self._table.refresh()
@@ -196,7 +198,7 @@ class WriteClient:
         text = table.schema_text()
         needed = self._needed(operation, generator, rules)
         rows = shaped_rows(rows, text, needed, keys_only=operation == "DELETE")
-        schema = self._schema(table, to_arrow_schema(rows.schema), operation, text)
+        schema = self._schema(table, arrow_schema(rows), operation, text)
         transaction = begin_write(table.contents, table.config, self._settings, table.metadata_table)
         table.refresh()
         job = self._job(table, transaction, operation, schema, generator, rules)
@@ -216,7 +218,7 @@ class WriteClient:
         generator = key_generator_of(properties, single_field_prefixed=False)
         rules = merge_rules_of(properties)
         rows = shaped_rows(rows, None, self._needed(operation, generator, rules), keys_only=False)
-        resolve_schema(None, to_arrow_schema(rows.schema), self._settings[keys.TABLE_NAME])
+        resolve_schema(None, arrow_schema(rows), self._settings[keys.TABLE_NAME])
 
     def _needed(self, operation: str, generator: KeyGenerator, rules: MergeRules) -> tuple[str, ...]:
         """Columns that the rows must have."""
