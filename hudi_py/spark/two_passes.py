@@ -102,7 +102,7 @@ def _bucketed(frame: DataFrame, counted: Counted, job: WriteJob, slots: int) -> 
     tasks = sum(parts * len(each) for parts, each in cut.items())
     bucket = _bucket(job, columns, cut)
     frame = frame.withColumn(ARRIVAL, F.monotonically_increasing_id()).withColumn(BUCKET, bucket)
-    tasks = max(1, min(2 * tasks, max(4 * slots, 2 * total // rows_max)))
+    tasks = max(1, min(2 * tasks, max(2 * slots, 2 * total // rows_max)))
     return frame.repartition(tasks, *columns, quoted(BUCKET)).sortWithinPartitions(
         *columns, quoted(BUCKET), quoted(ARRIVAL)
     )

@@ -42,10 +42,9 @@ def test_insert_combines_when_asked(trips):
     assert [3] == [row[2] for row in table.stored()]
 
 
-@BOTH_WAYS
-def test_row_with_another_partition_is_another_row(way, trips):
+def test_row_with_another_partition_is_another_row(trips):
     """Keys are unique within a partition only, as with Hudi's default index."""
-    table = trips(PARTITIONED | way)
+    table = trips()
     table.upsert([trip(1, 1, region="a")])
     table.upsert([trip(1, 2, region="b")])
     table.check()
@@ -90,8 +89,7 @@ def test_what_defines_a_table_cannot_change(trips):
         hudi_py.WriteClient(table.spark, table.path, {"hoodie.datasource.write.partitionpath.field": "name"})
 
 
-@BOTH_WAYS
-@pytest.mark.parametrize("key", [None, ""])
+@pytest.mark.parametrize(("way", "key"), [({}, None), (TWO_PASSES, "")], ids=["single pass", "two passes"])
 def test_rows_without_a_key_are_refused_and_leave_nothing(way, key, trips):
     """The error names the column; nothing is visible, and the next write rolls the failed one back."""
     table = trips(PARTITIONED | way)
