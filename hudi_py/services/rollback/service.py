@@ -42,6 +42,7 @@ from hudi_py.runtime.log import log
 from hudi_py.services.rollback.plan import belongs_to, failed_writes, rollback_plan
 from hudi_py.storage.base import StorageFailure
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.fence import put_up_fence
 from hudi_py.timeline.markers import delete_markers, instants_with_markers, read_markers
 from hudi_py.timeline.timeline import Timeline
 
@@ -185,6 +186,7 @@ class RollbackService:
         self._check_target(target)
         if instant.state is State.REQUESTED:
             instant = store.transition(instant, b"")
+        put_up_fence(store.storage, target.requested_time)
         partitions = self._delete(plan, target.requested_time)
         metadata = RollbackMetadata(
             start_rollback_time=instant.requested_time,
