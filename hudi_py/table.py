@@ -15,9 +15,10 @@ from hudi_py.engine.base import Engine
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.formats.instant_content import decode_content
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, latest_slices
-from hudi_py.fsview.listing import list_partition, walk_partitions
+from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
-from hudi_py.mdt.guard import MetadataTableGuard
+from hudi_py.mdt.keeper import MetadataTableKeeper
+from hudi_py.mdt.listing import open_snapshot
 from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import resolve_time
@@ -96,7 +97,16 @@ class Table:
     @cached_property
     def timeline(self) -> Timeline:
         """The active timeline as it was when first asked for; see `refresh`."""
-        return self._store.load()
+        return self._snapshot[0]
+
+    @property
+    def listing(self) -> Listing:
+        """Where partitions and files are looked up: in the metadata table where there is one, else in the folders."""
+        return self._snapshot[1]
+
+    @cached_property
+    def _snapshot(self) -> tuple[Timeline, Listing]:
+        return open_snapshot(self._store, self.config, self.settings)
 
     @property
     def contents(self) -> Contents:
@@ -110,7 +120,7 @@ class Table:
         return self
 
     def _forget(self) -> None:
-        for name in ("timeline", "view_context"):
+        for name in ("timeline", "view_context", "listing", "_snapshot"):
             self.__dict__.pop(name, None)
 
     @cached_property
@@ -120,11 +130,11 @@ class Table:
 
     def partitions(self) -> tuple[str, ...]:
         """Relative paths of all partitions, sorted; ``("",)`` for a table without partition columns."""
-        return tuple(sorted(path for path, _ in walk_partitions(self.storage)))
+        return tuple(sorted(path for path, _ in self.listing.walk()))
 
     def partition(self, partition_path: str) -> PartitionView:
         """All file groups of one partition, replaced and uncommitted files included; sizes are known."""
-        entries = list_partition(self.storage, partition_path, details=True)
+        entries = self.listing.partition(partition_path, details=True)
         return build_partition(self.view_context, partition_path, ((e.name, e.size_bytes) for e in entries))
 
     def file_slices(self, partition_path: str = "") -> tuple[FileSlice, ...]:
@@ -232,9 +242,9 @@ class Table:
         return results
 
     @property
-    def metadata_table(self) -> MetadataTableGuard:
-        """What is done about the table's metadata table before an instant of ours."""
-        return MetadataTableGuard(self.storage, self.settings, self._store.clock)
+    def metadata_table(self) -> MetadataTableKeeper:
+        """Keeps the table's metadata table in step with what we do."""
+        return MetadataTableKeeper(self.storage, self.settings, self._store.clock)
 
     def clean_config(
         self,
@@ -272,7 +282,7 @@ class Table:
         else:
             context = self.as_of(as_of).view_context
         found: list[tuple[str, BaseFile]] = []
-        for path, entries in walk_partitions(self.storage):
+        for path, entries in self.listing.walk():
             partition = build_partition(context, path, ((e.name, e.size_bytes) for e in entries))
             slices = latest_slices(context, partition) if as_of is None else slices_as_of(partition)
             found += base_files(slices, self.storage.root)

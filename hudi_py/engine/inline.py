@@ -14,13 +14,13 @@ class LocalEngine:
     Threads of this process.
 
     Args:
-        threads: At most this many at once; two per core by default, and at least 8 (for remote storage).
+        threads: At most this many at once; two per core by default.
     """
 
     name = "local"
 
     def __init__(self, threads: int | None = None) -> None:
-        self.slots = threads or max(8, 2 * (os.cpu_count() or 1))
+        self.slots = threads or 2 * (os.cpu_count() or 1)
 
     def map(self, function: Callable[[T], R], items: Sequence[T], *, parallelism: int, description: str) -> Iterable[R]:
         workers = min(parallelism, self.slots, len(items))

@@ -9,11 +9,48 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
 
 from hudi_py.model.files import METADATA_FOLDER, PARTITION_METAFILE, join_path
 from hudi_py.storage.base import Entry, Storage
 
 _METAFILES = frozenset(PARTITION_METAFILE + suffix for suffix in ("", ".parquet", ".orc"))
+
+
+class Listing(Protocol):
+    """Where a view gets its partitions and files from: folders, or the metadata table."""
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it shows what is in the folders at this moment, files of pending writes included."""
+
+    def walk(self, *, details: bool = False) -> Iterator[tuple[str, list[Entry]]]:
+        """Every partition with the files directly in it; sizes too, with *details*."""
+
+    def partition(self, path: str, *, details: bool = False) -> list[Entry]:
+        """Files directly in one partition; empty when there is no such partition."""
+
+
+class FolderListing:
+    """
+    The folders themselves.
+
+    Args:
+        storage: Of the table.
+    """
+
+    is_fresh = True
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    def walk(self, *, details: bool = False) -> Iterator[tuple[str, list[Entry]]]:
+        """See `Listing`."""
+        return walk_partitions(self._storage, details=details)
+
+    def partition(self, path: str, *, details: bool = False) -> list[Entry]:
+        """See `Listing`."""
+        return [entry for entry in self._storage.list(path, details=details) if not entry.is_folder]
 
 
 def walk_partitions(storage: Storage, *, details: bool = False, threads: int = 1) -> Iterator[tuple[str, list[Entry]]]:
@@ -47,8 +84,3 @@ def walk_partitions(storage: Storage, *, details: bool = False, threads: int = 1
     finally:
         if pool:
             pool.shutdown(wait=True, cancel_futures=True)
-
-
-def list_partition(storage: Storage, partition_path: str, *, details: bool = False) -> list[Entry]:
-    """Files directly in one partition; empty when the partition is gone."""
-    return [entry for entry in storage.list(partition_path, details=details) if not entry.is_folder]

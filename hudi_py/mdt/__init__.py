@@ -1,1 +1,5 @@
-"""The metadata table (`.hoodie/metadata`): what our instants mean for it."""
+"""
+The metadata table (`.hoodie/metadata`): listing through it, and keeping it in step with what we do to the table.
+
+`changes` and `records` are pure; `keeper` is what writers ask, `listing` what readers ask.
+"""

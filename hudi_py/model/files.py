@@ -14,7 +14,6 @@ import attrs
 PARTITION_METAFILE: Final = ".hoodie_partition_metadata"
 METADATA_FOLDER: Final = ".hoodie"
 
-_BASE_FILE: Final = re.compile(r"([^_.][^_]*)_([^_]*)_(\d+)\.([A-Za-z0-9]+)")
 _LOG_FILE: Final = re.compile(r"\.(.+?)_(\d+)\.(log|archive)\.(\d+)(?:_([^.]+?))?(\.cdc)?")
 
 
@@ -95,11 +94,13 @@ class FileGroup:
 
 def parse_base_file(name: str, size_bytes: int | None = None) -> BaseFile | None:
     """Parse a base file's name; None when it is not one."""
-    match = _BASE_FILE.fullmatch(name)
-    if match is None:
+    parts = name.split("_")  # quicker than an expression, and this runs for every file of a table
+    if len(parts) != 3 or not parts[0] or parts[0][0] == ".":
         return None
-    file_id, token, instant_time, extension = match.groups()
-    return BaseFile(name, file_id, token, instant_time, extension, size_bytes)
+    instant_time, _, extension = parts[2].partition(".")
+    if not (instant_time.isdecimal() and extension.isalnum()):
+        return None
+    return BaseFile(name, parts[0], parts[1], instant_time, extension, size_bytes)
 
 
 def format_base_file(file_id: str, write_token: str, instant_time: str, extension: str = "parquet") -> str:

@@ -113,7 +113,7 @@ class WriteClient:
 
         Raises:
             ConfigError, WriteError: The rows do not fit the table; nothing is visible.
-            RefusedError: See `MetadataTableGuard`.
+            RefusedError: See `MetadataTableKeeper`.
             ConflictError: Another writer is at work.
             StorageError: The storage refused; nothing is visible, and the next write cleans up.
         """

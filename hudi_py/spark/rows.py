@@ -18,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from hudi_py.errors import HudiError
 from hudi_py.formats.arrow_types import Field
 from hudi_py.spark.engine import described, raise_first
+from hudi_py.spark.session import use_own_python
 from hudi_py.write.base_file import FileWriteResult
 from hudi_py.write.tasks import TaskIdentity, WriteJob, run_task
 
@@ -44,6 +45,7 @@ def write_rows(frame: DataFrame, job: WriteJob, parallelism: int) -> list[FileWr
         frame = frame.repartition(parallelism, *partitioning).sortWithinPartitions(*partitioning)
     elif job.operation != "BULK_INSERT":
         frame = frame.coalesce(1)
+    use_own_python(frame.sparkSession)
     with described(frame.sparkSession, f"{job.operation.lower()} {job.instant_time}"):
         answers = frame.mapInArrow(_Task(job), _RESULT_DDL).collect()
     return raise_first((row["succeeded"], pickle.loads(row["value"])) for row in answers)  # noqa: S301 - our own bytes

@@ -40,6 +40,7 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _PASSING = frozenset({errno.EAGAIN, errno.EBUSY, errno.ETIMEDOUT, errno.ESTALE, errno.EMFILE, errno.ENFILE})
 _ATTEMPTS_MAX = 5  # against others who remove a folder while we fill it, or fill it while we remove it
 _NAME_BYTES_MAX = 200  # longer names leave no room for the suffix of a temporary name (limit 255)
+_ONE_LISTING_PAYS = 8  # looking for a checksum that is not there costs half as much as deleting a file
 _NEW_FILE = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
 
 
@@ -159,11 +160,16 @@ class LocalStorage:
         return outcome
 
     def delete_many(self, paths: Iterable[str]) -> Mapping[str, bool | StorageFailure]:
-        wanted = dict.fromkeys(paths)
-        for path in wanted:
-            check_below_root(path)
+        by_folder: dict[str, list[str]] = {}
+        for path in dict.fromkeys(paths):
+            by_folder.setdefault(check_below_root(path).rpartition("/")[0], []).append(path)
         prefix, unlink = self._prefix, self._unlink
-        return {path: unlink(prefix + path, path) for path in wanted}
+        outcomes: dict[str, bool | StorageFailure] = {}
+        for folder, group in by_folder.items():
+            checksums = _checksums(prefix + folder) if len(group) >= _ONE_LISTING_PAYS else None
+            for path in group:
+                outcomes[path] = unlink(prefix + path, path, checksums)
+        return outcomes
 
     def delete_folder(self, folder: str) -> None:
         full = self._prefix + check_below_root(folder)
@@ -243,8 +249,13 @@ class LocalStorage:
                 "check the disk, then reload and see whether it is there"
             ) from error
 
-    def _unlink(self, full: str, path: str) -> bool | StorageFailure:
-        """Remove the data, then its checksum: an orphan checksum is harmless."""
+    def _unlink(self, full: str, path: str, checksums: frozenset[str] | None = None) -> bool | StorageFailure:
+        """
+        Remove the data, then its checksum: an orphan checksum is harmless.
+
+        Args:
+            checksums: Names of all checksum files in the folder, where they were listed; None to try.
+        """
         was_there = True
         try:
             os.unlink(full)
@@ -255,13 +266,11 @@ class LocalStorage:
                 return StorageFailure(f"{full} is a folder; it was not deleted", False)
             failure = self._failure("delete", path, error)
             return StorageFailure(str(failure), failure.retryable)
-        # Also when the data was gone: a crash may have left the checksum of an earlier deletion. Asking first is cheap,
-        # a failing unlink is not, and most tables have no checksums.
+        # Also when the data was gone: a crash may have left the checksum of an earlier deletion.
         folder, _, name = full.rpartition("/")
-        crc = f"{folder}/.{name}.crc"
-        if os.access(crc, os.F_OK):
+        if checksums is None or f".{name}.crc" in checksums:
             with contextlib.suppress(OSError):
-                os.unlink(crc)
+                os.unlink(f"{folder}/.{name}.crc")
         return was_there
 
     def _failure(self, verb: str, path: str, error: OSError) -> StorageError:
@@ -319,6 +328,14 @@ class _DataFile(io.BufferedWriter):
         if kind is not None:
             self._is_torn = True
         self.close()
+
+
+def _checksums(folder: str) -> frozenset[str]:
+    """Names of the checksum files in a folder."""
+    try:
+        return frozenset(name for name in os.listdir(folder) if name[-4:] == ".crc" and name[0] == ".")
+    except OSError:  # the deletions will tell
+        return frozenset()
 
 
 def _names(found: Iterable[os.DirEntry[str]]) -> Listing:

@@ -19,7 +19,7 @@ from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConflictError, RefusedError, StorageError
 from hudi_py.formats.commit_codec import encode_commit
-from hudi_py.mdt.guard import MetadataTableGuard
+from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CommitMetadata, RollbackMetadata, WriteStat
 from hudi_py.runtime.log import log
@@ -40,12 +40,14 @@ class WriteTransaction:
     Args:
         contents: The table's timeline.
         table: Its settings.
+        metadata_table: Told of the commit before it completes.
         instant: Inflight until `commit`.
         rolled_back: Failed writes that were rolled back before this one began.
     """
 
     contents: Contents
     table: TableConfig
+    metadata_table: MetadataTableKeeper
     instant: Instant
     rolled_back: tuple[RollbackMetadata, ...] = ()
 
@@ -76,7 +78,8 @@ class WriteTransaction:
         )
         self._remove_leftovers({stat.path for each in by_partition.values() for stat in each})
         content = encode_commit(metadata, as_json=self.table.layout_version == 1, sync=os.urandom(16))
-        self.instant = store.complete(self.instant, content)
+        after = self.metadata_table.record_commit(store.load(), self.instant, metadata)
+        self.instant = store.complete(self.instant, content, after=after)
         delete_markers(store.storage, self.instant_time)
         log.info("commit.completed", instant=self.instant_time, files_written=sum(map(len, by_partition.values())))
         return metadata
@@ -96,7 +99,7 @@ class WriteTransaction:
 
 
 def begin_write(
-    contents: Contents, table: TableConfig, settings: Settings, metadata_table: MetadataTableGuard
+    contents: Contents, table: TableConfig, settings: Settings, metadata_table: MetadataTableKeeper
 ) -> WriteTransaction:
     """
     Start a commit: recover the properties, roll back failed writes, then requested and inflight (rules G-1, G-2).
@@ -105,7 +108,7 @@ def begin_write(
     NEVER they stay.
 
     Raises:
-        RefusedError: A restore is pending, or the table has a metadata table that may not be dropped.
+        RefusedError: A restore is pending, or the rows would be missing from an index that is not maintained.
         ConflictError: Another writer is at work.
     """
     store = contents.store
@@ -114,10 +117,12 @@ def begin_write(
     restores = timeline.pending(Action.RESTORE)
     if restores:
         raise RefusedError(f"{restores[0]} is pending: finish the restore first, no commit can start before")
-    metadata_table.prepare()
+    metadata_table.prepare(writes_data=True)
     rolled_back: list[RollbackMetadata] = []
     if settings[keys.FAILED_WRITES_POLICY] == "EAGER":
         rolled_back = RollbackService(contents=contents, table=table, metadata_table=metadata_table).run()
+        if rolled_back:
+            metadata_table.prepare(writes_data=True)  # what a pending write stood in the way of
     instant = store.request(Action.COMMIT, store.new_time(), b"")
     empty = CommitMetadata()
     inflight = b"" if table.layout_version == 1 else encode_commit(empty, as_json=False, sync=os.urandom(16))
@@ -125,4 +130,6 @@ def begin_write(
         instant = store.transition(instant, inflight)
     except ConflictError:
         raise ConflictError(f"{instant}: another process uses the same instant time; try again") from None
-    return WriteTransaction(contents=contents, table=table, instant=instant, rolled_back=tuple(rolled_back))
+    return WriteTransaction(
+        contents=contents, table=table, metadata_table=metadata_table, instant=instant, rolled_back=tuple(rolled_back)
+    )

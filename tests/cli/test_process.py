@@ -39,7 +39,7 @@ def test_errors_are_clear_and_exit_codes_those_of_the_contract(table, tmp_path):
     """1 failed, 2 wrong usage, 5 no table or not supported; --debug shows the traceback."""
     path = table("cow_cleaned-1.1.1")
     assert_clear(hudi_py("timeline", tmp_path / "none"), 5, "TableNotFound", "none")
-    assert_clear(hudi_py("clean", path, "--commits-retained", 1), 1, "hoodie.metadata.enable=false")
+    assert_clear(hudi_py("read", path, "--as-of", "20000101000000000"), 1, "earliest readable instant")
     assert_clear(hudi_py("instant", path, "20200101000000000"), 2, "20200101000000000")
     assert_clear(hudi_py("read", path, "--as-of", "x"), 2, "ISO 8601")
     assert hudi_py("timeline").returncode == 2

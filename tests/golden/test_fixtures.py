@@ -19,11 +19,25 @@ from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
 from tests.fixtures import expected, fixture_names, unpack
 
+KEEP: dict[str, str] = {}
 DROP = {"hoodie.metadata.enable": "false"}
 
 
-def with_mdt(name: str) -> bool:
-    return "metadata_listing_agrees" in expected(name)["expected"]
+def metadata_modes(names: list[str]) -> list[Any]:
+    """Each table with its metadata table kept in step, and those that have one with it dropped too."""
+    modes = [pytest.param(name, KEEP, id=name) for name in names]
+    with_table = [name for name in names if "metadata_listing_agrees" in expected(name)["expected"]]
+    return modes + [pytest.param(name, DROP, id=f"{name}-dropped") for name in with_table]
+
+
+def assert_listing_is_true(path: Path) -> None:
+    """The metadata table, where there is one, lists what is on disk."""
+    table, folders = Table(LocalStorage(path)), Table(LocalStorage(path), settings=DROP)
+    assert table.partitions() == folders.partitions()
+    for partition in folders.partitions():
+        listed, there = table.partition(partition), folders.partition(partition)
+        assert listed.groups == there.groups
+        assert listed.replaced_groups == there.replaced_groups
 
 
 def data_files(table: Path) -> dict[str, int]:
@@ -93,30 +107,34 @@ def cleaned(name: str, key: str) -> bool:
     return key in expected(name)["expected"]["after"]
 
 
-@pytest.mark.parametrize("name", [name for name in fixture_names() if cleaned(name, "clean")])
-def test_a_clean_leaves_the_files_that_hudis_leaves(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "metadata"), metadata_modes([n for n in fixture_names() if cleaned(n, "clean")]))
+def test_a_clean_leaves_the_files_that_hudis_leaves(name: str, metadata: dict[str, str], tmp_path: Path) -> None:
     """Deleted files, remaining files and the record of the clean (rules A-60 to A-67)."""
     arguments = expected(name)["inputs"]["after"]["clean"]
     after = expected(name)["expected"]["after"]["clean"]
     path = unpack(name, tmp_path)
     now = parse_instant_time(expected(name)["inputs"]["now"], timezone.utc)
-    results = Table(LocalStorage(path), settings=DROP).clean(now=now, **arguments)
+    results = Table(LocalStorage(path), settings=metadata).clean(now=now, **arguments)
     assert sorted(data_files(path)) == after["remaining_files"]
     assert sorted(file for result in results for file in result.deleted_files) == after["deleted_files"]
     assert_recorded(path, results, after["metadata"])
+    assert_listing_is_true(path)
 
 
-@pytest.mark.parametrize("name", [name for name in fixture_names() if cleaned(name, "clean_pending")])
-def test_a_pending_clean_is_finished_as_hudi_does(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "metadata"), metadata_modes([n for n in fixture_names() if cleaned(n, "clean_pending")])
+)
+def test_a_pending_clean_is_finished_as_hudi_does(name: str, metadata: dict[str, str], tmp_path: Path) -> None:
     """The stored plan is carried out, files already gone are recorded as Hudi records them (rules A-8, A-65)."""
     after = expected(name)["expected"]["after"]["clean_pending"]
     path = unpack(name, tmp_path)
-    table = Table(LocalStorage(path), settings=DROP)
+    table = Table(LocalStorage(path), settings=metadata)
     pending = table.timeline.pending("clean")
     results = table.clean()
     assert [result.instant for result in results] == [instant.requested_time for instant in pending]
     assert sorted(data_files(path)) == after["remaining_files"]
     assert_recorded(path, results, after["metadata"])
+    assert_listing_is_true(path)
 
 
 def assert_recorded(path: Path, results: list[Any], theirs: dict[str, Any] | None) -> None:
@@ -141,18 +159,22 @@ def assert_recorded(path: Path, results: list[Any], theirs: dict[str, Any] | Non
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in fixture_names() if cleaned(name, "rollback") and name.startswith("cow")]
+    ("name", "metadata"),
+    metadata_modes([n for n in fixture_names() if cleaned(n, "rollback") and n.startswith("cow")]),
 )
-def test_rollback_of_a_failed_write_removes_exactly_its_files(name: str, tmp_path: Path) -> None:
+def test_rollback_of_a_failed_write_removes_exactly_its_files(
+    name: str, metadata: dict[str, str], tmp_path: Path
+) -> None:
     """Files of the failed write, found by its markers (rules B-1 to B-22)."""
     after = expected(name)["expected"]["after"]["rollback"]
     path = unpack(name, tmp_path)
     before = set(data_files(path))
-    table = Table(LocalStorage(path), settings=DROP)
+    table = Table(LocalStorage(path), settings=metadata)
     table.rollback_failed_writes()
     assert sorted(data_files(path)) == after["remaining_files"]
     assert sorted(before - set(data_files(path))) == after["deleted_files"]
     assert not table.refresh().timeline.commits.pending()
+    assert_listing_is_true(path)
 
 
 def test_archived_timeline_equals_hudis(fixture: tuple[str, Path]) -> None:

@@ -47,6 +47,8 @@ def session() -> Any:
     if not _sessions:
         from pyspark.sql import SparkSession
 
+        root = str(Path(hudi_py.__file__).resolve().parents[1])  # for the workers that Spark starts
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), root)))
         builder = SparkSession.builder.master(f"local[{ARGUMENTS.cores}]").appName("bench")
         for key, value in {
             "spark.driver.memory": ARGUMENTS.heap,

@@ -5,7 +5,7 @@ What a crash leaves, step by step, and what the next clean makes of it:
 
 1. only ``.clean.requested``: the plan is carried out from the start;
 2. ``.clean.inflight`` too, some files gone: carried out again, files already gone are no error;
-3. everything deleted, not completed: the same, nothing is left to delete;
+3. everything deleted, recorded in the metadata table or not, not completed: the same, nothing is left to delete;
 4. completed: nothing is owed.
 
 The plan that counts is always the one in ``.clean.requested``; a clean never plans twice.
@@ -24,6 +24,7 @@ from hudi_py.config.clean import CleanConfig
 from hudi_py.engine.base import Engine
 from hudi_py.errors import ConflictError, StorageError
 from hudi_py.formats import records_codec as codec
+from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.files import PARTITION_METAFILE, join_path
 from hudi_py.model.instant import Instant, State, advance
 from hudi_py.model.records import CleanerPlan, CleanMetadata, CleanPartitionMetadata
@@ -54,7 +55,9 @@ class CleanResult:
     superseded: bool = False
 
 
-def execute_clean(contents: Contents, engine: Engine, config: CleanConfig, instant: Instant) -> CleanResult:
+def execute_clean(
+    contents: Contents, engine: Engine, config: CleanConfig, metadata_table: MetadataTableKeeper, instant: Instant
+) -> CleanResult:
     """
     Carry out one pending clean.
 
@@ -82,7 +85,7 @@ def execute_clean(contents: Contents, engine: Engine, config: CleanConfig, insta
         files_deleted=metadata.total_files_deleted,
         elapsed_ms=elapsed_ms,
     )
-    return _complete(contents, instant, metadata, [*results, *gone.values()])
+    return _complete(contents, metadata_table, instant, metadata, [*results, *gone.values()])
 
 
 def _start(contents: Contents, instant: Instant) -> Instant:
@@ -99,11 +102,21 @@ def _start(contents: Contents, instant: Instant) -> Instant:
 
 
 def _complete(
-    contents: Contents, instant: Instant, metadata: CleanMetadata, results: Sequence[DeleteResult]
+    contents: Contents,
+    metadata_table: MetadataTableKeeper,
+    instant: Instant,
+    metadata: CleanMetadata,
+    results: Sequence[DeleteResult],
 ) -> CleanResult:
+    """Record the clean in the metadata table, then publish it (rule A-67)."""
     superseded = False
     try:
-        contents.store.complete(instant, codec.encode_clean_metadata(metadata, sync=os.urandom(16)))
+        timeline = contents.store.load()
+        done = timeline.find(instant.requested_time, instant.action)
+        if done is not None and done.is_completed:
+            raise ConflictError(f"{instant} was completed by another cleaner")
+        after = metadata_table.record_clean(timeline, instant, metadata)
+        contents.store.complete(instant, codec.encode_clean_metadata(metadata, sync=os.urandom(16)), after=after)
     except ConflictError:  # two cleaners worked on one plan: the first record stands (rule A-73)
         done = contents.store.load().find(instant.requested_time, instant.action)
         if done is None or not done.is_completed:

@@ -7,13 +7,13 @@ Source: format/table-services A.2 to A.6; Hudi ``CleanPlanActionExecutor``, ``Cl
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 import attrs
 
 from hudi_py.config.clean import CleanConfig, CleanPolicy
 from hudi_py.config.table import TableType
-from hudi_py.model.files import BaseFile, LogFile, join_path
+from hudi_py.model.files import join_path
 from hudi_py.model.instant import Instant
 from hudi_py.services.clean.policy import PartitionJudgement, Reason, Verdict
 from hudi_py.timeline.timeline import Timeline
@@ -117,8 +117,7 @@ def scope(
     )
 
 
-@attrs.frozen(slots=True)
-class PlannedFile:
+class PlannedFile(NamedTuple):
     """One file to delete. ``path`` is relative to the table."""
 
     path: str
@@ -236,8 +235,9 @@ def _nothing_to_look_at(scope: Scope, *, needs_cleaning: bool) -> CleanPlan:
 
 
 def _planned(verdict: Verdict) -> list[PlannedFile]:
-    partition = verdict.file_slice.partition_path
-    base = verdict.file_slice.base_file
-    files: list[BaseFile | LogFile] = [] if base is None else [base]
-    files += reversed(verdict.file_slice.log_files)
-    return [PlannedFile(join_path(partition, file.name), verdict.reason, file.size_bytes) for file in files]
+    file_slice = verdict.file_slice
+    partition, base, logs = file_slice.partition_path, file_slice.base_file, file_slice.log_files
+    files = [] if base is None else [PlannedFile(join_path(partition, base.name), verdict.reason, base.size_bytes)]
+    if logs:
+        files += [PlannedFile(join_path(partition, log.name), verdict.reason, log.size_bytes) for log in reversed(logs)]
+    return files

@@ -7,8 +7,9 @@ Source: format/table-services A.3 and A.5; Hudi ``CleanPlanner``, ``CleanerUtils
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta, tzinfo
+from typing import NamedTuple
 
 import attrs
 
@@ -40,8 +41,7 @@ class Reason(enum.Enum):
     __hash__ = object.__hash__
 
 
-@attrs.frozen(slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What happens to one slice, the rule that decides, and every other rule that protects it."""
 
     file_slice: FileSlice
@@ -64,6 +64,10 @@ class Protection:
     savepointed_files: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     pending: Mapping[tuple[str, str], PendingOperation] = attrs.field(factory=dict)
     pending_files: frozenset[tuple[str, str]] = frozenset()
+
+    def concerns(self, partition_path: str) -> bool:
+        """Whether anything in the partition is protected at all; most partitions have nothing to ask about."""
+        return bool(self.pending) or partition_path in self.savepointed_files
 
     def is_savepointed(self, file_slice: FileSlice) -> bool:
         """Rule A-39: one savepointed file protects its whole slice."""
@@ -181,18 +185,29 @@ def _has_unknown_files(partition: PartitionView) -> bool:
 
 def _judge_window(group: FileGroup, earliest: str, protection: Protection) -> list[Verdict]:
     """KEEP_LATEST_COMMITS and KEEP_LATEST_BY_HOURS (rules A-43 to A-46)."""
+    newest = group.slices[0] if group.slices else None
     bridge = next((s for s in group.slices if s.base_instant_time < earliest), None)
+    protected = protection.concerns(group.partition_path)
     verdicts = []
-    for position, file_slice in enumerate(group.slices):
-        keeps = []
-        if position == 0:
-            keeps.append(Reason.LATEST)
+    for file_slice in group.slices:
+        keeps: tuple[Reason, ...] = ()
         if file_slice.base_instant_time >= earliest:
-            keeps.append(Reason.WINDOW)
+            keeps = _LATEST_IN_WINDOW if file_slice is newest else _IN_WINDOW
         elif file_slice is bridge:
-            keeps.append(Reason.BEFORE_WINDOW)
-        verdicts.append(_verdict(file_slice, keeps, Reason.EXPIRED, protection))
+            keeps = _LATEST_BEFORE_WINDOW if file_slice is newest else _BEFORE_WINDOW
+        if protected:
+            keeps += _protections(file_slice, protection)
+        if keeps:
+            verdicts.append(Verdict(file_slice, True, keeps[0], keeps[1:]))
+        else:
+            verdicts.append(Verdict(file_slice, False, Reason.EXPIRED))
     return verdicts
+
+
+_IN_WINDOW = (Reason.WINDOW,)
+_LATEST_IN_WINDOW = (Reason.LATEST, Reason.WINDOW)
+_BEFORE_WINDOW = (Reason.BEFORE_WINDOW,)
+_LATEST_BEFORE_WINDOW = (Reason.LATEST, Reason.BEFORE_WINDOW)
 
 
 def _judge_versions(group: FileGroup, versions: int, protection: Protection) -> list[Verdict]:
@@ -201,14 +216,18 @@ def _judge_versions(group: FileGroup, versions: int, protection: Protection) -> 
     remaining = versions - in_compaction
     verdicts = []
     for position, file_slice in enumerate(group.slices):
-        keeps = []
+        keeps: tuple[Reason, ...] = ()
         if position == 0 and not in_compaction:
-            keeps.append(Reason.LATEST)
+            keeps += (Reason.LATEST,)
         if not protection.is_pending(file_slice):
             if remaining > 0:
-                keeps.append(Reason.VERSIONS)
+                keeps += (Reason.VERSIONS,)
             remaining -= 1
-        verdicts.append(_verdict(file_slice, keeps, Reason.OLD_VERSION, protection))
+        keeps += _protections(file_slice, protection)
+        if keeps:
+            verdicts.append(Verdict(file_slice, True, keeps[0], keeps[1:]))
+        else:
+            verdicts.append(Verdict(file_slice, False, Reason.OLD_VERSION))
     return verdicts
 
 
@@ -222,14 +241,7 @@ def _judge_replaced(file_slice: FileSlice, expired: bool, protection: Protection
     return Verdict(file_slice, False, Reason.REPLACED)
 
 
-def _verdict(file_slice: FileSlice, keeps: list[Reason], gone: Reason, protection: Protection) -> Verdict:
-    if protection.is_savepointed(file_slice):
-        keeps.append(Reason.SAVEPOINT)
-    if protection.is_pending(file_slice):
-        keeps.append(Reason.PENDING_COMPACTION)
-    if keeps:
-        return Verdict(file_slice, True, keeps[0], tuple(keeps[1:]))
-    return Verdict(file_slice, False, gone)
-
-
-Judge = Callable[[PartitionView], PartitionJudgement]
+def _protections(file_slice: FileSlice, protection: Protection) -> tuple[Reason, ...]:
+    """What holds a slice whatever the policy says."""
+    held = (Reason.SAVEPOINT,) if protection.is_savepointed(file_slice) else ()
+    return (*held, Reason.PENDING_COMPACTION) if protection.is_pending(file_slice) else held

@@ -18,9 +18,10 @@ from hudi_py.engine.base import Engine
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.build import ViewContext, build_partition
-from hudi_py.fsview.listing import list_partition, walk_partitions
+from hudi_py.fsview.listing import FolderListing, Listing
 from hudi_py.fsview.loader import load_context
-from hudi_py.mdt.guard import MetadataTableGuard
+from hudi_py.mdt.keeper import MetadataTableKeeper
+from hudi_py.mdt.listing import open_snapshot
 from hudi_py.model.instant import Action, Instant
 from hudi_py.services.clean import plan as planning
 from hudi_py.services.clean.execute import CleanResult, execute_clean
@@ -52,16 +53,16 @@ class CleanService:
     config: CleanConfig
     engine: Engine
     now: datetime | None = None
-    metadata_table: MetadataTableGuard
+    metadata_table: MetadataTableKeeper
 
-    def plan(self, timeline: Timeline | None = None, *, details: bool = False) -> CleanPlan:
+    def plan(self, *, details: bool = False) -> CleanPlan:
         """
         What a clean would do; nothing is written.
 
         Args:
             details: Ask for file sizes and keep every verdict.
         """
-        timeline = timeline or self.contents.store.load()
+        timeline, listing = open_snapshot(self.contents.store, self.table, self.metadata_table.settings)
         last_clean = self._last_clean(timeline)
         context = load_context(timeline, self.contents, for_planning=True, with_clustering=False)
         protection, savepoints = self._protection(timeline, context)
@@ -80,15 +81,19 @@ class CleanService:
         judgements: Iterable[PartitionJudgement] = ()
         if scope.everything or scope.instants:
             judgements = (
-                judge_partition(
+                self._confirmed(
                     context,
-                    build_partition(context, path, ((entry.name, entry.size_bytes) for entry in entries)),
-                    self.config,
-                    protection,
-                    earliest=None if earliest is None else earliest.requested_time,
-                    commit_count=len(table_commits),
+                    listing,
+                    judge_partition(
+                        context,
+                        build_partition(context, path, ((entry.name, entry.size_bytes) for entry in entries)),
+                        self.config,
+                        protection,
+                        earliest=None if earliest is None else earliest.requested_time,
+                        commit_count=len(table_commits),
+                    ),
                 )
-                for path, entries in self._partitions(scope, details)
+                for path, entries in self._partitions(listing, scope, details)
             )
         return planning.assemble(
             judgements,
@@ -108,7 +113,6 @@ class CleanService:
         The instant's time is taken once there is something to store, as Hudi 1.1 does (rule A-14).
 
         Raises:
-            RefusedError: The table has a metadata table; nothing was written.
             CorruptMetadata: An instant that the decision needs does not decode.
         """
         if not self.config.services_enabled:
@@ -116,10 +120,10 @@ class CleanService:
         timeline = repair_cleans(self.contents.store)
         if timeline.pending(Action.CLEAN) and not self.config.allow_multiple:
             return None
-        plan = self.plan(timeline)
+        plan = self.plan()
         if not plan.would_schedule:
             return None
-        self.metadata_table.prepare()
+        self.metadata_table.prepare(writes_data=False)
         record = to_record(plan, self.contents.store.storage.root)
         time = self.contents.store.new_time(timeline)
         content = codec.encode_cleaner_plan(record, sync=os.urandom(16))
@@ -130,14 +134,16 @@ class CleanService:
         Carry out every pending clean, oldest first.
 
         Raises:
-            RefusedError: The table has a metadata table, or a plan names what is no data file; nothing was deleted.
+            RefusedError: A plan names what is no data file; nothing was deleted.
             CorruptMetadata: A plan is damaged; nothing of that clean was deleted.
             StorageError: Files refuse to go; the clean stays pending.
         """
         pending = repair_cleans(self.contents.store).pending(Action.CLEAN)
         if pending:
-            self.metadata_table.prepare()
-        return [execute_clean(self.contents, self.engine, self.config, instant) for instant in pending]
+            self.metadata_table.prepare(writes_data=False)
+        return [
+            execute_clean(self.contents, self.engine, self.config, self.metadata_table, instant) for instant in pending
+        ]
 
     def run(self) -> list[CleanResult]:
         """Schedule if nothing is pending, then carry out what is pending."""
@@ -188,10 +194,17 @@ class CleanService:
         )
         return protection, frozenset(i.requested_time for i in savepoints)
 
-    def _partitions(self, scope: Scope, details: bool) -> Iterator[tuple[str, list[Entry]]]:
-        storage = self.contents.store.storage
+    def _confirmed(self, context: ViewContext, listing: Listing, judged: PartitionJudgement) -> PartitionJudgement:
+        """Only what the folder itself shows tells that no writer is at work in a partition (rules A-50, A-52)."""
+        if not judged.delete_partition or listing.is_fresh:
+            return judged
+        entries = FolderListing(self.contents.store.storage).partition(judged.partition_path)
+        there = build_partition(context, judged.partition_path, ((entry.name, None) for entry in entries))
+        return attrs.evolve(judged, delete_partition=not there.groups)
+
+    def _partitions(self, listing: Listing, scope: Scope, details: bool) -> Iterator[tuple[str, list[Entry]]]:
         if scope.everything:
-            yield from walk_partitions(storage, details=details)
+            yield from listing.walk(details=details)
             return
         paths: set[str] = set()
         for instant in scope.instants:
@@ -199,4 +212,4 @@ class CleanService:
             paths.update(metadata.partition_to_write_stats)
             paths.update(metadata.partition_to_replace_file_ids or {})
         for path in sorted(paths):
-            yield path, list_partition(storage, path, details=details)
+            yield path, listing.partition(path, details=details)

@@ -57,6 +57,7 @@ def relative_paths(record: CleanerPlan, root: str, source: str) -> Mapping[str, 
     result: dict[str, tuple[str, ...]] = {}
     bases: set[str] = set()
     for partition, files in record.files_to_delete.items():
+        folder = ""
         names = []
         for file in files:
             if file.is_bootstrap:
@@ -64,13 +65,17 @@ def relative_paths(record: CleanerPlan, root: str, source: str) -> Mapping[str, 
                     f"{source}: {file.path} is a bootstrap source file outside the table; "
                     "let Apache Hudi finish this clean"
                 )
-            if record.version > 1:
-                bases.add(_base(file.path, partition, source))
-            if parse_base_file(file.name) is None and parse_log_file(file.name) is None:
+            path = file.path
+            if record.version > 1 and not (folder and path.startswith(folder) and "/" not in path[len(folder) :]):
+                base = _base(path, partition, source)
+                bases.add(base)
+                folder = f"{base}/{partition}/" if partition else f"{base}/"
+            name = path[len(folder) :]
+            if parse_base_file(name) is None and parse_log_file(name) is None:
                 raise RefusedError(
-                    f"{source}: {file.path!r} is neither a base nor a log file of {root}; nothing was deleted"
+                    f"{source}: {path!r} is neither a base nor a log file of {root}; nothing was deleted"
                 )
-            names.append(join_path(partition, file.name))
+            names.append(join_path(partition, name))
         result[partition] = tuple(names)
     if len({_plain(base) for base in bases}) > 1:
         raise RefusedError(

@@ -28,7 +28,7 @@ from hudi_py.errors import (
 )
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.listing import walk_partitions
-from hudi_py.mdt.guard import MetadataTableGuard
+from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import (
@@ -61,7 +61,7 @@ class RollbackService:
 
     contents: Contents
     table: TableConfig
-    metadata_table: MetadataTableGuard
+    metadata_table: MetadataTableKeeper
 
     def run(self) -> list[RollbackMetadata]:
         """
@@ -84,7 +84,7 @@ class RollbackService:
                 f"{self.contents.store.storage.root} is a MERGE_ON_READ table with failed writes "
                 f"({', '.join(map(str, failed or pending))}); let Apache Hudi roll them back"
             )
-        self.metadata_table.prepare()
+        self.metadata_table.prepare(writes_data=False)
         results = []
         done: set[str] = set()
         for instant in reversed(pending):
@@ -186,8 +186,6 @@ class RollbackService:
         if instant.state is State.REQUESTED:
             instant = store.transition(instant, b"")
         partitions = self._delete(plan, target.requested_time)
-        for state in (State.INFLIGHT, State.REQUESTED):  # the rule's order: B-22
-            store.remove(Instant(target.requested_time, Action(target.action), state))
         metadata = RollbackMetadata(
             start_rollback_time=instant.requested_time,
             time_taken_ms=max(0, int((store.clock.now() - started).total_seconds() * 1000)),
@@ -196,8 +194,11 @@ class RollbackService:
             partitions=partitions,
             instants_rollback=(target,),
         )
+        after = self.metadata_table.record_rollback(store.load(), target.requested_time, instant, metadata)
+        for state in (State.INFLIGHT, State.REQUESTED):  # the rule's order: B-22
+            store.remove(Instant(target.requested_time, Action(target.action), state))
         try:
-            store.complete(instant, codec.encode_rollback_metadata(metadata, os.urandom(16)))
+            store.complete(instant, codec.encode_rollback_metadata(metadata, os.urandom(16)), after=after)
         except ConflictError:  # another process finished the same plan: its record stands
             log.warning("rollback.superseded", instant=instant.requested_time)
         delete_markers(store.storage, target.requested_time)

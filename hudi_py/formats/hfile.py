@@ -1,0 +1,366 @@
+"""
+Reading HFiles (version 3), the base files and log blocks of the metadata table. Pure: works on a seekable stream.
+
+Opening reads the trailer and the part that HBase calls *load on open* (root index, meta index, file info). After that
+each look-up reads the index blocks on the way and one data block; a scan holds one data block at a time. Nothing is
+trusted: every offset, length and count is held against the size of the file before anything is read or allocated.
+
+Source: format/data-files section 11; Apache HBase HFile v3; Hudi 1.1.1 ``HFileReaderImpl``.
+"""
+
+from __future__ import annotations
+
+import zlib
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import BinaryIO, Final, NamedTuple
+
+from hudi_py.errors import CorruptMetadata
+from hudi_py.formats.crc32c import crc32c_chunks
+from hudi_py.formats.hfile_layout import (
+    CHECKSUM_CRC32,
+    CHECKSUM_CRC32C,
+    CHECKSUM_NONE,
+    CODEC_GZIP,
+    CODEC_NONE,
+    DATA,
+    ENTRY,
+    FILE_INFO,
+    HEAD,
+    INDEX_ENTRY,
+    INTERMEDIATE_INDEX,
+    LEAF_INDEX,
+    META,
+    ROOT_INDEX,
+    TRAILER_BYTES,
+    UNCOMPRESSED_MAX,
+    BlockHead,
+    Trailer,
+    decode_trailer,
+    read_hadoop_vint,
+    read_message,
+    read_varint,
+)
+
+_INDEX_LEVELS_MAX: Final = 8
+
+
+class _Pointer(NamedTuple):
+    """An index entry: the first key of a block (or a separator below it), and where the block is."""
+
+    row: bytes
+    offset: int
+    size: int
+
+
+class HFile:
+    """
+    One open HFile.
+
+    Args:
+        stream: Seekable; stays open as long as the file is used, and is not closed here.
+        size: Of the file in bytes.
+        source: Path for error messages.
+        verify: Hold data against the checksums stored with it.
+
+    Raises:
+        CorruptMetadata: It is no HFile of version 3, or its trailer, index or file info do not parse.
+    """
+
+    def __init__(self, stream: BinaryIO, size: int, source: str, *, verify: bool = True) -> None:
+        self._stream = stream
+        self._size = size
+        self._source = source
+        self._verify = verify
+        if size < TRAILER_BYTES:
+            raise self._corrupt(0, f"{size} bytes are too few for an HFile")
+        self._body_bytes = size - TRAILER_BYTES
+        self.trailer: Trailer = decode_trailer(self._read(self._body_bytes, TRAILER_BYTES), source, self._body_bytes)
+        self._check_trailer()
+        offset = self.trailer.load_on_open_offset
+        payload, following = self._block(offset, (ROOT_INDEX,))
+        self._root = self._root_pointers(payload, offset, self.trailer.data_index_count)
+        self._rows = [pointer.row for pointer in self._root]
+        payload, _ = self._block(following, (ROOT_INDEX,))
+        self._meta = self._meta_pointers(payload, following)
+        self.info: Mapping[bytes, bytes] = self._read_info()
+        self._has_mvcc = self.info.get(b"KEY_VALUE_VERSION") == b"\0\0\0\x01"
+        self._has_tags = b"hfile.MAX_TAGS_LEN" in self.info
+        self._last: tuple[int, bytes] | None = None
+
+    @property
+    def entry_count(self) -> int:
+        """Number of entries, as the trailer tells."""
+        return self.trailer.entry_count
+
+    def get(self, key: bytes) -> bytes | None:
+        """Value of *key*, or None; reads one data block at most."""
+        pointer = self._locate(key)
+        if pointer is None:
+            return None
+        for row, value in self._data_entries(pointer):
+            if row >= key:
+                return value if row == key else None
+        return None
+
+    def scan(self, start: bytes = b"", end: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
+        """
+        Entries in key order, ``start <= key < end``.
+
+        Args:
+            start: The first key wanted.
+            end: The first key not wanted; None = to the end.
+
+        Raises:
+            CorruptMetadata: A block does not parse, or the keys are not in order.
+        """
+        previous = b""
+        for pointer in self._pointers(start):
+            if end is not None and pointer.row >= end:
+                return
+            for row, value in self._data_entries(pointer):
+                if row < previous:
+                    raise self._corrupt(pointer.offset, "the keys of the block are not in order")
+                previous = row
+                if end is not None and row >= end:
+                    return
+                if row >= start:
+                    yield row, value
+
+    def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
+        count = 0
+        for entry in self.scan():
+            count += 1
+            yield entry
+        if count != self.trailer.entry_count:
+            raise self._corrupt(
+                self._body_bytes, f"the trailer tells of {self.trailer.entry_count} entries, the file holds {count}"
+            )
+
+    def meta(self, name: str) -> bytes | None:
+        """Content of the meta block of that name (``bloomFilter``), or None."""
+        pointer = self._meta.get(name.encode())
+        return None if pointer is None else self._block(pointer.offset, (META,))[0]
+
+    @property
+    def meta_names(self) -> tuple[str, ...]:
+        """Names of the meta blocks."""
+        return tuple(name.decode("utf-8", "replace") for name in self._meta)
+
+    # --- index ---------------------------------------------------------------------------------------------------
+    def _locate(self, key: bytes) -> _Pointer | None:
+        """The data block that holds *key*, if any does."""
+        rows, pointers = self._rows, self._root
+        for level in range(self.trailer.index_levels, 0, -1):
+            position = bisect_right(rows, key) - 1
+            if position < 0:
+                return None
+            if level == 1:
+                return pointers[position]
+            pointers = self._index_block(pointers[position], leaf=level == 2)
+            rows = [pointer.row for pointer in pointers]
+        return None
+
+    def _pointers(self, start: bytes) -> Iterator[_Pointer]:
+        """Data blocks in order, from the one in which *start* would be."""
+        # One to the left of the first pointer that is not smaller: equal keys may begin in the block before.
+        return self._walk(self._root, self.trailer.index_levels, start)
+
+    def _walk(self, pointers: list[_Pointer], level: int, start: bytes) -> Iterator[_Pointer]:
+        first = max(bisect_left([pointer.row for pointer in pointers], start) - 1, 0)
+        for pointer in pointers[first:]:
+            if level == 1:
+                yield pointer
+            else:
+                yield from self._walk(self._index_block(pointer, leaf=level == 2), level - 1, start)
+
+    def _index_block(self, pointer: _Pointer, *, leaf: bool) -> list[_Pointer]:
+        payload, _ = self._block(pointer.offset, (LEAF_INDEX if leaf else INTERMEDIATE_INDEX,))
+        count = int.from_bytes(payload[:4], "big")
+        table = 4 + 4 * (count + 1)
+        if table > len(payload):
+            raise self._corrupt(pointer.offset, f"an index block tells of {count} entries and is too short for them")
+        bounds = [int.from_bytes(payload[at : at + 4], "big") + table for at in range(4, table, 4)]
+        pointers = []
+        for low, high in pairwise(bounds):
+            if low + INDEX_ENTRY.size > high or high > len(payload):
+                raise self._corrupt(pointer.offset, "an entry of the index block lies outside of it")
+            offset, size = INDEX_ENTRY.unpack_from(payload, low)
+            row = self._row(payload[low + INDEX_ENTRY.size : high], pointer.offset)
+            pointers.append(_Pointer(row, offset, size))
+        self._check_pointers(pointers, pointer.offset)
+        return pointers
+
+    def _root_pointers(self, payload: bytes, offset: int, count: int) -> list[_Pointer]:
+        pointers = [
+            _Pointer(self._row(name, offset), at, size) for name, at, size in self._named(payload, offset, count)
+        ]
+        self._check_pointers(pointers, offset)
+        return pointers
+
+    def _meta_pointers(self, payload: bytes, offset: int) -> dict[bytes, _Pointer]:
+        named = self._named(payload, offset, self.trailer.meta_index_count)
+        return {name: _Pointer(name, at, size) for name, at, size in named}
+
+    def _named(self, payload: bytes, offset: int, count: int) -> list[tuple[bytes, int, int]]:
+        entries = []
+        position = 0
+        for _ in range(count):
+            if position + INDEX_ENTRY.size >= len(payload):
+                raise self._corrupt(offset, f"the index tells of {count} entries and is too short for them")
+            at, size = INDEX_ENTRY.unpack_from(payload, position)
+            try:
+                length, position = read_hadoop_vint(payload, position + INDEX_ENTRY.size)
+            except ValueError as error:
+                raise self._corrupt(offset, f"the index does not parse: {error}") from error
+            if length < 0 or position + length > len(payload):
+                raise self._corrupt(offset, "a key of the index is longer than the index")
+            entries.append((payload[position : position + length], at, size))
+            position += length
+        if position != len(payload) and self.trailer.index_levels == 1:  # otherwise the middle key follows
+            raise self._corrupt(offset, f"the index holds more than the {count} entries that the trailer tells of")
+        return entries
+
+    def _check_pointers(self, pointers: list[_Pointer], offset: int) -> None:
+        if pointers and pointers[-1].offset >= offset:  # so no index can lead to itself
+            raise self._corrupt(offset, "the index points behind itself")
+        for before, after in pairwise(pointers):
+            if after.row < before.row or after.offset <= before.offset:
+                raise self._corrupt(offset, "the entries of the index are not in order")
+
+    # --- entries -------------------------------------------------------------------------------------------------
+    def _data_entries(self, pointer: _Pointer) -> Iterator[tuple[bytes, bytes]]:
+        if self._last is None or self._last[0] != pointer.offset:
+            self._last = (pointer.offset, self._block(pointer.offset, (DATA,))[0])
+        payload = self._last[1]
+        position, end = 0, len(payload)
+        while position < end:
+            if position + ENTRY.size > end:
+                raise self._corrupt(pointer.offset, f"an entry is cut off at byte {position} of the block")
+            key_bytes, value_bytes = ENTRY.unpack_from(payload, position)
+            position += ENTRY.size
+            after = position + key_bytes + value_bytes
+            if key_bytes < 0 or value_bytes < 0 or after > end:
+                raise self._corrupt(pointer.offset, f"the entry before byte {position} is longer than its block")
+            key = payload[position : position + key_bytes]
+            yield self._row(key, pointer.offset), payload[position + key_bytes : after]
+            position = self._after_entry(payload, after, pointer.offset)
+
+    def _after_entry(self, payload: bytes, position: int, offset: int) -> int:
+        """Pass over what follows a value: tags (length and bytes) and the number of the transaction."""
+        if self._has_tags:
+            position += 2 + int.from_bytes(payload[position : position + 2], "big")
+        if self._has_mvcc:
+            try:
+                _, position = read_hadoop_vint(payload, position)
+            except ValueError as error:
+                raise self._corrupt(offset, f"an entry is cut off: {error}") from error
+        return position
+
+    def _row(self, key: bytes, offset: int) -> bytes:
+        """The row of a key: a length of two bytes and the row, alone or followed by HBase's other parts."""
+        length = int.from_bytes(key[:2], "big")
+        if len(key) < 2 + length or len(key) < 2:
+            raise self._corrupt(offset, f"a key of {len(key)} bytes cannot hold a row of {length}")
+        return key[2 : 2 + length]
+
+    # --- blocks --------------------------------------------------------------------------------------------------
+    def _check_trailer(self) -> None:
+        trailer = self.trailer
+        if trailer.codec not in (CODEC_GZIP, CODEC_NONE):
+            raise self._corrupt(self._body_bytes, f"compression {trailer.codec} is not known (1 gzip, 2 none)")
+        if trailer.encryption_key:
+            raise self._corrupt(self._body_bytes, "the file is encrypted, which Hudi does not do")
+        if not 1 <= trailer.index_levels <= _INDEX_LEVELS_MAX:
+            raise self._corrupt(self._body_bytes, f"{trailer.index_levels} levels of index are not possible")
+        if max(trailer.data_index_count, trailer.meta_index_count) > self._size:
+            raise self._corrupt(self._body_bytes, "the trailer tells of more index entries than the file has bytes")
+
+    def _read_info(self) -> dict[bytes, bytes]:
+        offset = self.trailer.file_info_offset
+        payload, _ = self._block(offset, (FILE_INFO,))
+        if payload[:4] != b"PBUF":
+            raise self._corrupt(offset, "the file info does not begin with PBUF")
+        info = {}
+        try:
+            length, start = read_varint(payload, 4)
+            if start + length > len(payload):
+                raise ValueError("it is cut off")
+            for number, pair in read_message(payload[start : start + length]):
+                fields = dict(read_message(pair)) if number == 1 and isinstance(pair, bytes) else {}
+                name, value = fields.get(1, b""), fields.get(2, b"")
+                if isinstance(name, bytes) and isinstance(value, bytes):
+                    info[name] = value
+        except ValueError as error:
+            raise self._corrupt(offset, f"the file info does not parse: {error}") from error
+        return info
+
+    def _block(self, offset: int, magics: tuple[bytes, ...]) -> tuple[bytes, int]:
+        """Payload of the block at *offset*, uncompressed, and the offset after it."""
+        if offset < 0 or offset + HEAD.size > self._body_bytes:
+            raise self._corrupt(offset, "a block is expected there, outside of the file")
+        raw_head = self._read(offset, HEAD.size)
+        head = BlockHead(*HEAD.unpack(raw_head))
+        if head.magic not in magics:
+            expected = " or ".join(magic.decode() for magic in magics)
+            raise self._corrupt(offset, f"expected a block {expected}, found {head.magic!r}")
+        self._check_head(head, offset)
+        body = self._read(offset + HEAD.size, head.stored_bytes)
+        payload = body[: head.payload_bytes]
+        if self._verify:
+            self._check_sums(head, raw_head + payload, body[head.payload_bytes :], offset)
+        return self._uncompressed(head, payload, offset), offset + HEAD.size + head.stored_bytes
+
+    def _check_head(self, head: BlockHead, offset: int) -> None:
+        if not 0 <= head.payload_bytes <= head.stored_bytes <= self._body_bytes - offset - HEAD.size:
+            raise self._corrupt(offset, "the lengths in the head of the block do not fit the file")
+        if not 0 <= head.uncompressed_bytes <= UNCOMPRESSED_MAX:
+            raise self._corrupt(offset, f"the block claims {head.uncompressed_bytes} bytes, which is no block of Hudi")
+        if head.checksum_type not in (CHECKSUM_NONE, CHECKSUM_CRC32, CHECKSUM_CRC32C):
+            raise self._corrupt(offset, f"checksum type {head.checksum_type} is not known")
+        if head.checksum_type != CHECKSUM_NONE:
+            chunk = head.checksum_chunk
+            if chunk < 256 or head.checksum_bytes != 4 * -(-head.checked_bytes // chunk):
+                raise self._corrupt(offset, "the number of checksums does not fit the length of the block")
+
+    def _check_sums(self, head: BlockHead, checked: bytes, stored: bytes, offset: int) -> None:
+        if head.checksum_type == CHECKSUM_NONE:
+            return
+        chunk = head.checksum_chunk
+        if head.checksum_type == CHECKSUM_CRC32C:
+            sums = crc32c_chunks(checked, chunk)
+        else:
+            sums = [zlib.crc32(checked[start : start + chunk]) for start in range(0, len(checked), chunk)]
+        if b"".join(each.to_bytes(4, "big") for each in sums) != stored:
+            raise self._corrupt(offset, "the block does not match its checksum")
+
+    def _uncompressed(self, head: BlockHead, payload: bytes, offset: int) -> bytes:
+        if self.trailer.codec == CODEC_GZIP:
+            machine = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            try:
+                # One byte more than promised is enough to see that the promise is broken.
+                payload = machine.decompress(payload, head.uncompressed_bytes + 1)
+                if not machine.eof and len(payload) <= head.uncompressed_bytes:
+                    payload += machine.decompress(machine.unconsumed_tail, 1)
+            except zlib.error as error:
+                raise self._corrupt(offset, f"the block does not uncompress: {error}") from error
+            if not machine.eof:
+                raise self._corrupt(offset, "the compressed block does not end where it should")
+        if len(payload) != head.uncompressed_bytes:
+            raise self._corrupt(
+                offset, f"the block holds {len(payload)} bytes and not the promised {head.uncompressed_bytes}"
+            )
+        return payload
+
+    def _read(self, offset: int, length: int) -> bytes:
+        self._stream.seek(offset)
+        data = self._stream.read(length)
+        if len(data) != length:
+            raise self._corrupt(offset, f"expected {length} bytes, the file ends after {len(data)}")
+        return data
+
+    def _corrupt(self, offset: int, what: str) -> CorruptMetadata:
+        return CorruptMetadata(
+            f"{self._source}: byte {offset}: {what}; nothing was changed, compare with a copy of the file"
+        )

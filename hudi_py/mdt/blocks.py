@@ -1,0 +1,169 @@
+"""
+Which log blocks of a metadata-table slice count, and in what order.
+
+A block counts when its instant is completed in the metadata table and not pending in the data table, unless a later
+rollback block names it. The first condition hides writes of the metadata table that failed, the second those whose
+data instant was never completed: the metadata table is always written first.
+
+Source: format/data-files sections 9.2, 10 and 11; Hudi 0.15.0 to 1.1.1
+``HoodieTableMetadataUtil.getValidInstantTimestamps`` and ``AbstractHoodieLogRecordReader``.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Final
+
+from hudi_py.errors import CorruptMetadata, UnsupportedTable
+from hudi_py.formats.commit_codec import decode_commit
+from hudi_py.formats.hfile import HFile
+from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, iterate_log_blocks
+from hudi_py.mdt.records import Files, decode_files, merge_files
+from hudi_py.mdt.table import INIT_TIME, MetadataTable, Slice, is_committed
+from hudi_py.model.files import LogFile
+from hudi_py.model.instant import Action
+from hudi_py.timeline.timeline import Timeline
+
+_ROLLBACK: Final = "0"
+_EMPTY_DELETE_BYTES: Final = 9
+"""A delete block without a record: block version, length 1, an empty list."""
+
+
+class Validity:
+    """
+    Which instants' blocks count.
+
+    Args:
+        timeline: Of the metadata table.
+        data_timeline: Of the data table.
+    """
+
+    def __init__(self, timeline: Timeline, data_timeline: Timeline) -> None:
+        self._timeline = timeline
+        self._completed = {instant.requested_time for instant in data_timeline.completed()}
+        self._pending = {instant.requested_time for instant in data_timeline.pending()} - self._completed
+
+    def __contains__(self, requested_time: str) -> bool:
+        if not is_committed(self._timeline, requested_time):
+            return False
+        return requested_time not in self._pending or requested_time.startswith(INIT_TIME)
+
+
+def read_blocks(table: MetadataTable, file_slice: Slice, log: LogFile) -> list[LogBlock]:
+    """All blocks of one log file, torn ones included."""
+    path = file_slice.path(log.name)
+    return list(iterate_log_blocks(table.storage.read(path), table.source(path)))
+
+
+def visible_blocks(
+    table: MetadataTable, file_slice: Slice, timeline: Timeline, validity: Validity
+) -> list[tuple[LogFile, LogBlock]]:
+    """
+    The data and delete blocks of a slice that count, oldest first.
+
+    Raises:
+        CorruptMetadata: A log file that counts is damaged.
+        UnsupportedTable: The slice holds a block of a kind that the `files` partition does not have.
+    """
+    found: list[tuple[LogFile, LogBlock]] = []
+    torn: list[tuple[LogFile, int]] = []
+    for log in file_slice.logs:
+        for block in read_blocks(table, file_slice, log):
+            time = block.header.get(HeaderKey.INSTANT_TIME, "")
+            source = table.source(file_slice.path(log.name))
+            if block.block_type is BlockType.CORRUPT:
+                torn.append((log, block.offset))
+            elif block.block_type is BlockType.COMMAND:
+                found = _without_rolled_back(found, block, source)
+            elif time in validity:
+                _check_kind(block, source)
+                found.append((log, block))
+    if torn:
+        _check_torn(table, file_slice, timeline, validity, torn, found)
+    return found
+
+
+def merge_blocks(table: MetadataTable, file_slice: Slice, blocks: list[tuple[LogFile, LogBlock]]) -> dict[str, Files]:
+    """
+    Key to what the blocks say of it, merged among themselves and not yet with the base file: Hudi merges in the same
+    two steps, and deletions of files that only the base file knows depend on it.
+    """
+    merged: dict[str, Files] = {}
+    for log, block in blocks:
+        if block.block_type is BlockType.HFILE_DATA:
+            for key, files in decode_block(block, table.source(file_slice.path(log.name))):
+                known = merged.get(key)
+                merged[key] = files if known is None else merge_files(known, files)
+    return merged
+
+
+def decode_block(block: LogBlock, source: str) -> Iterator[tuple[str, Files]]:
+    """Key and files of each record of an HFile data block, by key."""
+    source = f"{source} (block at byte {block.offset})"
+    schema = block.header.get(HeaderKey.SCHEMA)
+    if schema is None:
+        raise CorruptMetadata(f"{source}: a data block without a schema")
+    for key, value in HFile(io.BytesIO(block.content), len(block.content), source):
+        yield decode_key(key, source), decode_files(value, schema, source)
+
+
+def decode_key(key: bytes, source: str) -> str:
+    """A record's key as text."""
+    try:
+        return key.decode()
+    except UnicodeDecodeError as error:
+        raise CorruptMetadata(f"{source}: the key {key!r} is not UTF-8") from error
+
+
+def _check_kind(block: LogBlock, source: str) -> None:
+    if HeaderKey.COMPACTED_BLOCK_TIMES in block.header:
+        raise UnsupportedTable(
+            f"{source}: the metadata table was log-compacted, which this release does not read; "
+            "set hoodie.metadata.enable=false to list the storage instead"
+        )
+    empty_delete = block.block_type is BlockType.DELETE and len(block.content) == _EMPTY_DELETE_BYTES
+    if block.block_type is not BlockType.HFILE_DATA and not empty_delete:
+        raise UnsupportedTable(
+            f"{source}: byte {block.offset}: a block {block.block_type.name} is not known in the partition `files`; "
+            "set hoodie.metadata.enable=false to list the storage instead"
+        )
+
+
+def _without_rolled_back(
+    found: list[tuple[LogFile, LogBlock]], command: LogBlock, source: str
+) -> list[tuple[LogFile, LogBlock]]:
+    target = command.header.get(HeaderKey.TARGET_INSTANT_TIME)
+    if command.header.get(HeaderKey.COMMAND_BLOCK_TYPE) != _ROLLBACK or target is None:
+        raise CorruptMetadata(f"{source}: byte {command.offset}: a command block that is no rollback")
+    return [(log, block) for log, block in found if block.header.get(HeaderKey.INSTANT_TIME) != target]
+
+
+def _check_torn(
+    table: MetadataTable,
+    file_slice: Slice,
+    timeline: Timeline,
+    validity: Validity,
+    torn: list[tuple[LogFile, int]],
+    found: list[tuple[LogFile, LogBlock]],
+) -> None:
+    """
+    Let a torn block pass only when no delta commit that counts can have written it.
+
+    Writers that die leave torn blocks, and Hudi passes over all of them. One of a completed delta commit is damage,
+    and what the listing would lack without it could be deleted or overwritten as unknown.
+    """
+    seen = {(log.name, block.header.get(HeaderKey.INSTANT_TIME, "")) for log, block in found}
+    suspects = {log.name: offset for log, offset in torn}
+    for instant in timeline.completed(Action.DELTA_COMMIT):
+        if instant.requested_time not in validity:
+            continue
+        metadata = decode_commit(table.store.read(instant), table.source(table.store.path(instant)))
+        for stat in metadata.partition_to_write_stats.get(file_slice.partition, ()):
+            name = (stat.path or "").rpartition("/")[2]
+            if name in suspects and (name, instant.requested_time) not in seen:
+                raise CorruptMetadata(
+                    f"{table.source(file_slice.path(name))}: byte {suspects[name]}: the block of the completed delta "
+                    f"commit {instant.requested_time} is damaged; nothing was changed; rebuild the metadata table "
+                    "(hoodie.metadata.enable=false drops it, Apache Hudi makes it anew)"
+                )

@@ -1,0 +1,174 @@
+"""
+Compaction of the metadata table: the log files of the `files` partition become a new base file.
+
+Apache Hudi does it at its own writes; a table that only we write to needs ours, or its logs grow without limit. What a
+crash leaves at each step, and what the next call makes of it:
+
+===========================  ======================================================================================
+``C.compaction.requested``   the plan; new log files go to the slice it opens; readers merge both slices; resumed
+``C.compaction.inflight``    the same
+base file, torn or whole     invisible while C is pending; written again
+``C.commit``                 done; the old slice is garbage for the metadata table's clean
+===========================  ======================================================================================
+
+Source: format/timeline 2.2, format/data-files section 11; Hudi 1.1.1 ``HoodieBackedTableMetadataWriter``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hudi_py.errors import CorruptMetadata
+from hudi_py.formats.commit_codec import encode_commit
+from hudi_py.formats.records_codec import decode_compaction_plan, encode_compaction_plan
+from hudi_py.mdt.base_file import Written, write_base_file
+from hudi_py.mdt.blocks import Validity, merge_blocks, visible_blocks
+from hudi_py.mdt.read import Part, open_base
+from hudi_py.mdt.records import payload_schema
+from hudi_py.mdt.table import FILES_GROUP, FILES_PARTITION, MetadataTable, Slice
+from hudi_py.model.files import parse_base_file, parse_log_file
+from hudi_py.model.instant import Action, Instant, State
+from hudi_py.model.records import CommitMetadata, CompactionOperation, CompactionPlan, RuntimeStats, WriteStat
+from hudi_py.timeline.timeline import Timeline
+
+DELTA_COMMITS_MAX: Final = 10
+"""Hudi's default of ``hoodie.metadata.compact.max.delta.commits``."""
+
+_SUFFIX: Final = "001"
+_BYTES_PER_MEGABYTE: Final = 1024 * 1024
+
+
+def compact(
+    table: MetadataTable, data_timeline: Timeline, *, sync: bytes, delta_commits_max: int = DELTA_COMMITS_MAX
+) -> Instant | None:
+    """
+    Compact the `files` partition if it is due, or finish a compaction that was interrupted.
+
+    Call it under the table's lock, before `write_delta_commit` of the next action. It does nothing while an action of
+    the data table is pending whose records are in the logs already (they must be taken back if the action fails), and
+    nothing when the metadata table has partitions that we do not maintain: then Apache Hudi is at work on it.
+
+    Args:
+        table: The metadata table.
+        data_timeline: Of the data table.
+        sync: 16 random bytes, for the Avro files.
+        delta_commits_max: Log files from which on it is due.
+
+    Returns:
+        The completed instant, or None when nothing was done.
+
+    Raises:
+        CorruptMetadata: A file of the metadata table is damaged.
+        ConflictError: Another writer is at work on it.
+    """
+    timeline = table.store.load()
+    if table.partitions() != [FILES_PARTITION]:
+        return None
+    pending = timeline.pending(Action.COMPACTION, Action.LOG_COMPACTION)
+    if pending:
+        return _execute(table, data_timeline, timeline, pending[0], sync)
+    (file_slice, *others) = table.slices(timeline)
+    if others or file_slice.base is None or len(file_slice.logs) < delta_commits_max:
+        return None
+    unfinished = {instant.requested_time for instant in data_timeline.pending()}
+    delta_commits = timeline.of((Action.DELTA_COMMIT,)).instants
+    if any(i.is_pending or i.requested_time in unfinished for i in delta_commits):
+        return None
+    time = _time(table, timeline, data_timeline)
+    if timeline.find(time) is not None:
+        return None
+    plan = encode_compaction_plan(_plan(table, file_slice), sync, table_version=table.table_version)
+    requested = table.store.request(Action.COMPACTION, time, plan)
+    return _execute(table, data_timeline, timeline, requested, sync)
+
+
+def _time(table: MetadataTable, timeline: Timeline, data_timeline: Timeline) -> str:
+    """Layout 1 derives the time from the last delta commit, layout 2 takes a new one."""
+    if table.layout_version == 1:
+        return timeline.completed(Action.DELTA_COMMIT)[-1].requested_time + _SUFFIX
+    return table.store.new_time(timeline, after=data_timeline.last_time)
+
+
+def _plan(table: MetadataTable, file_slice: Slice) -> CompactionPlan:
+    assert file_slice.base is not None
+    size = sum(table.storage.size(file_slice.path(log.name)) or 0 for log in file_slice.logs)
+    operation = CompactionOperation(
+        base_instant_time=file_slice.base.instant_time,
+        file_id=file_slice.file_id,
+        partition_path=file_slice.partition,
+        delta_file_paths=tuple(log.name for log in file_slice.logs),
+        data_file_path=file_slice.base.name,
+        metrics={
+            "TOTAL_LOG_FILES": float(len(file_slice.logs)),
+            "TOTAL_IO_MB": float(2 * size // _BYTES_PER_MEGABYTE),
+            "TOTAL_IO_READ_MB": float(size // _BYTES_PER_MEGABYTE),
+            "TOTAL_LOG_FILES_SIZE": float(size),
+            "TOTAL_IO_WRITE_MB": float(size // _BYTES_PER_MEGABYTE),
+        },
+    )
+    is_first_layout = table.layout_version == 1
+    return CompactionPlan(
+        operations=(operation,),
+        extra_metadata=None if is_first_layout else {},
+        missing_schedule_partitions=None if is_first_layout else (),
+    )
+
+
+def _execute(
+    table: MetadataTable, data_timeline: Timeline, timeline: Timeline, instant: Instant, sync: bytes
+) -> Instant | None:
+    """Carry out the stored plan; None when it is one that we do not execute."""
+    source = table.source(table.store.path(instant))
+    plan = decode_compaction_plan(table.store.read_plan(instant), source)
+    planned = _planned_slice(plan, source)
+    if planned is None or instant.action is not Action.COMPACTION:
+        return None
+    if instant.state is State.REQUESTED:
+        instant = table.store.transition(instant, b"")
+    validity = Validity(timeline, data_timeline)
+    blocks = visible_blocks(table, planned, timeline, validity)
+    base_path = planned.path(planned.base.name if planned.base is not None else "")
+    with table.storage.open_read(base_path) as stream:
+        part = Part(open_base(stream, table.source(base_path)), merge_blocks(table, planned, blocks))
+        written = write_base_file(table, instant.requested_time, part.scan())
+    metadata = _metadata(table, planned, written, len(blocks))
+    content = encode_commit(metadata, as_json=table.layout_version == 1, sync=sync)
+    return table.store.complete(instant, content, after=data_timeline.last_time)
+
+
+def _planned_slice(plan: CompactionPlan, source: str) -> Slice | None:
+    if len(plan.operations) != 1:
+        return None
+    (operation,) = plan.operations
+    base = parse_base_file(operation.data_file_path or "")
+    if operation.partition_path != FILES_PARTITION or operation.file_id != FILES_GROUP or base is None:
+        return None
+    logs = [parse_log_file(name.rpartition("/")[2]) for name in operation.delta_file_paths]
+    known = [log for log in logs if log is not None]
+    if len(known) != len(logs):
+        raise CorruptMetadata(f"{source}: the plan names log files that are none: {operation.delta_file_paths}")
+    return Slice(FILES_PARTITION, FILES_GROUP, base, tuple(sorted(known, key=lambda log: log.order)), base.instant_time)
+
+
+def _metadata(table: MetadataTable, planned: Slice, written: Written, block_count: int) -> CommitMetadata:
+    assert planned.base is not None
+    stat = WriteStat(
+        file_id=FILES_GROUP,
+        path=planned.path(written.name),
+        prev_commit=planned.base.instant_time,
+        partition_path=FILES_PARTITION,
+        prev_base_file=None if table.layout_version == 1 else planned.base.name,
+        num_writes=written.record_count,
+        num_update_writes=written.record_count,
+        total_write_bytes=written.size_bytes,
+        file_size_in_bytes=written.size_bytes,
+        total_log_files_compacted=len(planned.logs),
+        total_log_blocks=block_count,
+        runtime_stats=RuntimeStats(),
+    )
+    return CommitMetadata(
+        partition_to_write_stats={FILES_PARTITION: (stat,)},
+        compacted=True,
+        extra_metadata={"schema": payload_schema(table.table_version)},
+        operation_type="COMPACT",
+    )

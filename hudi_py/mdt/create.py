@@ -1,0 +1,165 @@
+"""
+Making a metadata table for a table that has none.
+
+The property that makes readers use it is set last; what a crash leaves before that is a folder that nobody looks into,
+and the next call starts over.
+
+Source: format/timeline 1.3 and 2.2, format/data-files section 11; bytes of metadata tables of Hudi 0.15.0 to 1.1.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from hudi_py.config.table import TableConfig
+from hudi_py.errors import RefusedError
+from hudi_py.formats.commit_codec import encode_commit
+from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block
+from hudi_py.formats.properties import checksum, format_properties
+from hudi_py.mdt.base_file import Written, write_base_file
+from hudi_py.mdt.changes import Changes, records_of
+from hudi_py.mdt.records import payload_schema
+from hudi_py.mdt.removal import PARTITIONS_INFLIGHT_KEY, PARTITIONS_KEY, UpdateProperties
+from hudi_py.mdt.table import (
+    FILES_GROUP,
+    FILES_PARTITION,
+    INIT_TIME,
+    METADATA_FOLDER,
+    WRITE_TOKEN,
+    MetadataTable,
+)
+from hudi_py.model.files import PARTITION_METAFILE
+from hudi_py.model.instant import Action
+from hudi_py.model.records import CommitMetadata, RuntimeStats, WriteStat
+from hudi_py.runtime.clock import Clock
+from hudi_py.storage.base import Storage
+from hudi_py.timeline.timeline import Timeline
+
+_INIT_SUFFIX: Final = "010"
+_EMPTY_DELETE: Final = b"\0\0\0\x03\0\0\0\x01\0"
+"""Content of a delete block without records: block version 3, length 1, an empty list."""
+
+_COMMON: Final = {
+    "hoodie.table.type": "MERGE_ON_READ",
+    "hoodie.table.base.file.format": "HFILE",
+    "hoodie.table.recordkey.fields": "key",
+    "hoodie.populate.meta.fields": "false",
+    "hoodie.compaction.payload.class": "org.apache.hudi.metadata.HoodieMetadataPayload",
+    "hoodie.datasource.write.drop.partition.columns": "false",
+}
+_FIRST_LAYOUT: Final = {
+    "hoodie.timeline.layout.version": "1",
+    "hoodie.archivelog.folder": "archived",
+    "hoodie.table.keygenerator.class": "org.apache.hudi.metadata.HoodieTableMetadataKeyGenerator",
+    "hoodie.compaction.record.merger.strategy": "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
+}
+_SECOND_LAYOUT: Final = {
+    "hoodie.timeline.layout.version": "2",
+    "hoodie.archivelog.folder": "history",
+    "hoodie.timeline.path": "timeline",
+    "hoodie.timeline.history.path": "history",
+    "hoodie.table.keygenerator.type": "HOODIE_TABLE_METADATA",
+    "hoodie.record.merge.mode": "CUSTOM",
+    "hoodie.record.merge.strategy.id": "00000000-0000-0000-0000-000000000000",
+}
+
+
+def create_metadata_table(
+    storage: Storage,
+    config: TableConfig,
+    data_timeline: Timeline,
+    listing: Mapping[str, Mapping[str, int]],
+    update_properties: UpdateProperties,
+    *,
+    sync: bytes,
+    clock: Clock | None = None,
+) -> MetadataTable:
+    """
+    Make the metadata table, with the `files` partition only.
+
+    Call it under the table's lock, before the first instant of a write.
+
+    Args:
+        storage: Of the table.
+        config: As just read.
+        data_timeline: Of the table.
+        listing: Partition path to file name to exact size in bytes, of every partition and every file there is.
+        update_properties: See `UpdateProperties`.
+        sync: 16 random bytes, for Avro files.
+        clock: For completion times.
+
+    Returns:
+        The new metadata table; the caller reads the table's properties again.
+
+    Raises:
+        RefusedError: The table has a metadata table, or an action is pending (its files are of unknown fate).
+    """
+    if config.has_metadata_table:
+        raise RefusedError(f"table {config.name} has a metadata table already; drop it first to make it anew")
+    pending = data_timeline.pending()
+    if pending:
+        raise RefusedError(f"{pending[0]} is not finished; finish or roll it back before making the metadata table")
+    storage.delete_folder(METADATA_FOLDER)
+    properties = format_properties(_properties(config), ("Properties of the metadata table",))
+    storage.create_new(f"{METADATA_FOLDER}/.hoodie/hoodie.properties", properties)
+    table = MetadataTable(storage, clock)
+    _fill(table, data_timeline, listing, sync)
+    update_properties({PARTITIONS_KEY: FILES_PARTITION, PARTITIONS_INFLIGHT_KEY: ""})
+    return table
+
+
+def _properties(config: TableConfig) -> dict[str, str]:
+    name = f"{config.name}_metadata"
+    version = str(config.version)
+    layout = _FIRST_LAYOUT if config.layout_version == 1 else _SECOND_LAYOUT
+    initial = {} if config.layout_version == 1 else {"hoodie.table.initial.version": version}
+    own = {"hoodie.table.name": name, "hoodie.table.version": version, "hoodie.table.checksum": checksum("", name)}
+    # The keys below have to agree with the data table: instants of both timelines are compared.
+    zone = config.properties.get("hoodie.table.timeline.timezone")
+    shared = {} if zone is None else {"hoodie.table.timeline.timezone": zone}
+    return {**_COMMON, **layout, **initial, **own, **shared}
+
+
+def _fill(table: MetadataTable, data_timeline: Timeline, listing: Mapping[str, Mapping[str, int]], sync: bytes) -> None:
+    """The first delta commit: a base file with the whole listing, and the first log file of the group, empty."""
+    time = _init_time(table, data_timeline)
+    as_json = table.layout_version == 1
+    instant = table.store.request(Action.DELTA_COMMIT, time, b"")
+    inflight = CommitMetadata(operation_type="BULK_INSERT_PREPPED")
+    instant = table.store.transition(instant, encode_commit(inflight, as_json=as_json, sync=sync))
+    metafile = format_properties({"commitTime": time, "partitionDepth": "1"}, ("partition metadata",))
+    table.storage.create_new(f"{FILES_PARTITION}/{PARTITION_METAFILE}", metafile)
+    block = encode_log_block(LogBlock(BlockType.DELETE, {int(HeaderKey.INSTANT_TIME): time}, _EMPTY_DELETE))
+    table.storage.create_new(f"{FILES_PARTITION}/.{FILES_GROUP}_{time}.log.1_{WRITE_TOKEN}", block)
+    records = records_of(Changes(added=listing, written_partitions=tuple(listing)))
+    written = write_base_file(table, time, ((key, records[key]) for key in sorted(records, key=str.encode)))
+    content = encode_commit(_metadata(table, written), as_json=as_json, sync=sync)
+    table.store.complete(instant, content, after=data_timeline.last_time)
+
+
+def _init_time(table: MetadataTable, data_timeline: Timeline) -> str:
+    """Layout 1 begins after the last completed instant, layout 2 (and an empty table) at the zero of time."""
+    completed = data_timeline.completed()
+    if table.layout_version == 1:
+        return (completed[-1].requested_time if completed else INIT_TIME) + _INIT_SUFFIX
+    return INIT_TIME.ljust(17, "0")
+
+
+def _metadata(table: MetadataTable, written: Written) -> CommitMetadata:
+    stat = WriteStat(
+        file_id=FILES_GROUP,
+        path=f"{FILES_PARTITION}/{written.name}",
+        prev_commit="null",
+        partition_path=FILES_PARTITION,
+        num_writes=written.record_count,
+        num_inserts=written.record_count,
+        total_write_bytes=written.size_bytes,
+        file_size_in_bytes=written.size_bytes,
+        runtime_stats=RuntimeStats(),
+    )
+    return CommitMetadata(
+        partition_to_write_stats={FILES_PARTITION: (stat,)},
+        extra_metadata={"schema": payload_schema(table.table_version)},
+        operation_type="BULK_INSERT_PREPPED",
+    )

@@ -1,0 +1,144 @@
+"""
+What a writer of ours does about the table's metadata table.
+
+A commit or clean that bypasses the metadata table is lost at Apache Hudi's next write or leaves ghosts behind, so each
+of our actions records itself there before it completes. With ``hoodie.metadata.enable=false`` the metadata table is
+dropped instead, as Apache Hudi does; with ``true`` a table that has none gets one.
+
+The answer is never cached: after every write of Apache Hudi the table may have another set of index partitions.
+Source: format/data-files 10 and 11.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import attrs
+
+from hudi_py.config import keys
+from hudi_py.config.keys import Settings
+from hudi_py.config.table import TableConfig
+from hudi_py.fsview.listing import walk_partitions
+from hudi_py.mdt.changes import Changes, changes_of_clean, changes_of_commit, changes_of_rollback
+from hudi_py.mdt.compaction import compact
+from hudi_py.mdt.create import create_metadata_table
+from hudi_py.mdt.removal import disable_unmaintained_partitions, drop_metadata_table
+from hudi_py.mdt.table import FILES_PARTITION, METADATA_FOLDER, MetadataTable
+from hudi_py.mdt.update import record_rollback, write_delta_commit
+from hudi_py.model.files import parse_base_file, parse_log_file
+from hudi_py.model.instant import Instant
+from hudi_py.model.records import CleanMetadata, CommitMetadata, RollbackMetadata
+from hudi_py.runtime.clock import Clock
+from hudi_py.storage.base import Storage
+from hudi_py.timeline.properties_file import (
+    BACKUP_FILE,
+    read_table_config,
+    recover_properties,
+    update_properties,
+)
+from hudi_py.timeline.store import TimelineStore
+from hudi_py.timeline.timeline import Timeline
+
+
+@attrs.frozen
+class MetadataTableKeeper:
+    """
+    Asked by every action of ours.
+
+    Args:
+        storage: Of the data table.
+        settings: ``hoodie.metadata.enable``: unset keeps the table as it is, ``false`` drops, ``true`` creates.
+        clock: For completion times.
+    """
+
+    storage: Storage
+    settings: Settings
+    clock: Clock
+
+    def prepare(self, *, writes_data: bool) -> None:
+        """
+        Bring the metadata table into a state that we can keep true; call it before our first instant.
+
+        The order property, folder, instant gives a correct table after a crash at any point.
+
+        Args:
+            writes_data: A commit makes the statistics that we do not maintain stale, a clean does not.
+
+        Raises:
+            RefusedError: Rows would be missing from an index that we do not maintain.
+        """
+        if self.storage.size(BACKUP_FILE) is not None:  # a crash while the properties were rewritten
+            recover_properties(self.storage)
+        config = read_table_config(self.storage)
+        if self.settings[keys.METADATA_ENABLED] is False:
+            if config.has_metadata_table or self.storage.list(METADATA_FOLDER):  # the folder: a crash while dropping
+                drop_metadata_table(self.storage, config, self._update)
+            return
+        if config.has_metadata_table:
+            if writes_data:
+                disable_unmaintained_partitions(self.storage, config, self._update)
+        elif self.settings[keys.METADATA_ENABLED] and writes_data:
+            self._create(config)
+
+    def record_commit(self, timeline: Timeline, instant: Instant, metadata: CommitMetadata) -> str | None:
+        """
+        Record a commit that is about to complete.
+
+        Args:
+            timeline: Of the data table; the commit is still pending there.
+
+        Returns:
+            A time that the commit's completion time has to exceed; None where there is nothing to keep.
+        """
+        table = self._table()
+        if table is None:
+            return None
+        compact(table, timeline, sync=os.urandom(16))
+        return _recorded(table, timeline, instant, changes_of_commit(metadata))
+
+    def record_clean(self, timeline: Timeline, instant: Instant, metadata: CleanMetadata) -> str | None:
+        """Record a clean that is about to complete; as `record_commit`."""
+        table = self._table()
+        return None if table is None else _recorded(table, timeline, instant, changes_of_clean(metadata))
+
+    def record_rollback(
+        self, timeline: Timeline, rolled_back_time: str, instant: Instant, metadata: RollbackMetadata
+    ) -> str | None:
+        """Record a rollback that is about to complete, while what it undoes is still pending; as `record_commit`."""
+        table = self._table()
+        if table is None:
+            return None
+        changes = changes_of_rollback(metadata)
+        done = record_rollback(table, timeline, rolled_back_time, instant.requested_time, changes, sync=os.urandom(16))
+        return None if done is None else done.completion_time
+
+    def _table(self) -> MetadataTable | None:
+        config = read_table_config(self.storage)
+        if FILES_PARTITION not in config.metadata_partitions:
+            return None
+        return MetadataTable(self.storage, self.clock)
+
+    def _create(self, config: TableConfig) -> None:
+        timeline = TimelineStore(self.storage, config, self.clock).load()
+        if timeline.pending():
+            return  # of unknown fate; the next write of ours creates it
+        listing = {
+            path: {
+                entry.name: entry.size_bytes or 0
+                for entry in entries
+                if parse_base_file(entry.name) is not None or parse_log_file(entry.name) is not None
+            }
+            for path, entries in walk_partitions(self.storage, details=True)
+        }
+        create_metadata_table(
+            self.storage, config, timeline, listing, self._update, sync=os.urandom(16), clock=self.clock
+        )
+
+    def _update(self, changes: Mapping[str, str | None]) -> None:
+        update_properties(self.storage, changes, self.clock)
+
+
+def _recorded(table: MetadataTable, timeline: Timeline, instant: Instant, changes: Changes) -> str | None:
+    done = write_delta_commit(table, timeline, instant.requested_time, changes, sync=os.urandom(16))
+    return done.completion_time

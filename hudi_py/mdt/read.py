@@ -1,0 +1,171 @@
+"""
+Listing partitions and files through the metadata table.
+
+Opening reads the log files of the current slice (few and small: Hudi compacts them after ten commits) and the index of
+the base file; after that a partition costs one block of it, and `scan` goes through all of it once with one block in
+memory. No folder of the data table is listed.
+
+Source: format/data-files sections 9.1, 10 and 11; Hudi 1.1.1 ``HoodieBackedTableMetadata``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from hudi_py.errors import CorruptMetadata
+from hudi_py.formats.hfile import HFile
+from hudi_py.mdt.blocks import Validity, decode_key, merge_blocks, visible_blocks
+from hudi_py.mdt.records import ALL_PARTITIONS, Files, decode_files, key_of, merge_files, partition_of, present
+from hudi_py.mdt.table import MetadataTable, Slice
+from hudi_py.timeline.timeline import Timeline
+
+
+class MetadataReader:
+    """
+    The `files` partition as it is at one moment. Use it as a context manager: it holds the base file open.
+
+    Args:
+        table: The metadata table.
+        data_timeline: Of the data table: blocks of its pending instants do not count.
+        timeline: Of the metadata table; loaded when left out. Beside running writers and without the lock, load it
+            *before* the data table's and pass it: an action that completes in between is then not seen at all.
+
+    Raises:
+        CorruptMetadata: A file that counts is damaged.
+        UnsupportedTable: It holds what this release does not read.
+        StorageError: As the storage; `NotFound` when another writer cleaned the files away meanwhile: open again.
+    """
+
+    def __init__(self, table: MetadataTable, data_timeline: Timeline, timeline: Timeline | None = None) -> None:
+        self._stack = contextlib.ExitStack()
+        self._table = table
+        timeline = timeline or table.store.load()
+        validity = Validity(timeline, data_timeline)
+        self._parts: list[Part] = []
+        with contextlib.ExitStack() as stack:
+            for file_slice in table.slices(timeline):
+                logs = merge_blocks(table, file_slice, visible_blocks(table, file_slice, timeline, validity))
+                self._parts.append(Part(self._base(file_slice, stack), logs))
+            self._stack = stack.pop_all()
+        if not self._parts:
+            raise CorruptMetadata(
+                f"{table.source('files')}: the metadata table has no file group there although the table's properties "
+                "name it; hoodie.metadata.enable=false drops it, Apache Hudi makes it anew"
+            )
+
+    def __enter__(self) -> MetadataReader:  # noqa: PYI034 - typing has no Self in 3.10
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the base file."""
+        self._stack.close()
+
+    def partitions(self) -> tuple[str, ...]:
+        """Relative paths of all partitions, sorted; ``("",)`` for a table without partitions."""
+        return tuple(sorted(partition_of(key) for key in self._present(ALL_PARTITIONS)))
+
+    def files(self, partition_path: str) -> dict[str, int]:
+        """File name to size in bytes; empty when the partition is not known."""
+        return self._present(key_of(partition_path))
+
+    def scan(self) -> Iterator[tuple[str, dict[str, int]]]:
+        """Partition path and files (name to size in bytes) of each partition that has any, by path."""
+        for part in self._parts:
+            for key, files in part.scan():
+                listed = present(files)
+                if key != ALL_PARTITIONS and listed:
+                    yield partition_of(key), listed
+
+    def record(self, key: str) -> Files:
+        """What base file and log files say of a key, deletions of unknown files included."""
+        merged: Files = {}
+        for part in self._parts:
+            merged.update(part.get(key))
+        return merged
+
+    def logged(self, key: str) -> Files:
+        """What the log files alone say of a key."""
+        merged: Files = {}
+        for part in self._parts:
+            merged.update(part.logs.get(key, {}))
+        return merged
+
+    def _present(self, key: str) -> dict[str, int]:
+        return present(self.record(key))
+
+    def _base(self, file_slice: Slice, stack: contextlib.ExitStack) -> Base | None:
+        if file_slice.base is None:
+            return None
+        path = file_slice.path(file_slice.base.name)
+        stream = stack.enter_context(self._table.storage.open_read(path))
+        return open_base(stream, self._table.source(path))
+
+
+class Base:
+    """A base file: key to files."""
+
+    def __init__(self, hfile: HFile, source: str) -> None:
+        self._hfile = hfile
+        self._source = source
+        schema = hfile.info.get(b"schema")
+        if schema is None:
+            raise CorruptMetadata(f"{source}: the file info has no schema")
+        self._schema = schema.decode("utf-8", "replace")
+
+    def get(self, key: str) -> Files | None:
+        """What it says of a key, or None."""
+        value = self._hfile.get(key.encode())
+        return None if value is None else self._decode(value)
+
+    def scan(self) -> Iterator[tuple[str, Files]]:
+        """All keys, by their bytes."""
+        for key, value in self._hfile:
+            yield decode_key(key, self._source), self._decode(value)
+
+    def _decode(self, value: bytes) -> Files:
+        return decode_files(value, self._schema, self._source)
+
+
+class Part:
+    """One file group: its base file under its logs."""
+
+    def __init__(self, base: Base | None, logs: dict[str, Files]) -> None:
+        self._base = base
+        self.logs = logs
+
+    def get(self, key: str) -> Files:
+        """What base file and logs say of a key."""
+        older = None if self._base is None else self._base.get(key)
+        return _over(older, self.logs.get(key))
+
+    def scan(self) -> Iterator[tuple[str, Files]]:
+        """All keys, by their bytes."""
+        waiting = sorted(self.logs, key=str.encode, reverse=True)
+        for key, older in self._base.scan() if self._base is not None else ():
+            while waiting and waiting[-1].encode() < key.encode():
+                new = waiting.pop()
+                yield new, self.logs[new]
+            if waiting and waiting[-1] == key:
+                waiting.pop()
+            yield key, _over(older, self.logs.get(key))
+        while waiting:
+            new = waiting.pop()
+            yield new, self.logs[new]
+
+
+def open_base(stream: BinaryIO, source: str) -> Base:
+    """A base file on a seekable stream."""
+    size = stream.seek(0, io.SEEK_END)
+    return Base(HFile(stream, size, source), source)
+
+
+def _over(older: Files | None, newer: Files | None) -> Files:
+    if older is None or newer is None:
+        return older or newer or {}
+    return merge_files(older, newer)

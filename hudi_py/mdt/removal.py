@@ -1,0 +1,106 @@
+"""
+Switching off what we do not maintain: index partitions of the metadata table, or all of it.
+
+The property goes first and the folder after it. The other way round a crash would leave a table that Apache Hudi
+refuses to write to (the property names a metadata table that is not there); this way it leaves a folder that nobody
+looks into, and the next call removes it.
+
+Source: format/data-files sections 10.1, 10.3 and 10.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from hudi_py.config.table import TableConfig
+from hudi_py.errors import RefusedError
+from hudi_py.mdt.table import FILES_PARTITION, METADATA_FOLDER
+from hudi_py.storage.base import Storage
+
+PARTITIONS_KEY: Final = "hoodie.table.metadata.partitions"
+PARTITIONS_INFLIGHT_KEY: Final = "hoodie.table.metadata.partitions.inflight"
+
+UpdateProperties = Callable[[Mapping[str, "str | None"]], None]
+"""Changes the table's properties through Hudi's backup protocol; None removes a key."""
+
+_REBUILT: Final = ("column_stats", "partition_stats", "bloom_filters")
+"""Index partitions that Apache Hudi makes anew from the `files` partition when they are missing."""
+
+
+def unmaintained_partitions(config: TableConfig) -> tuple[str, ...]:
+    """Index partitions that the table has, or is about to get, and that a commit of ours would leave stale."""
+    named = (*config.metadata_partitions, *config.metadata_partitions_inflight)
+    return tuple(sorted(set(named) - {FILES_PARTITION}))
+
+
+def check_writable(config: TableConfig) -> None:
+    """
+    Refuse to write data into a table with an index that we can neither maintain nor afford to drop.
+
+    A clean needs no such check: entries of files that are gone are never consulted.
+
+    Raises:
+        RefusedError: The table has a record, secondary or expression index, or one that this release does not know.
+    """
+    kept = [name for name in unmaintained_partitions(config) if name not in _REBUILT]
+    if kept:
+        raise RefusedError(
+            f"table {config.name} has the index {', '.join(kept)} in its metadata table, which this release does not "
+            "maintain: rows written now would be missing from it. Nothing was written. Write with Apache Hudi, or set "
+            "hoodie.metadata.enable=false, which drops the metadata table with all indexes (Apache Hudi builds them "
+            "anew when it is configured to). Cleaning goes on working."
+        )
+
+
+def disable_unmaintained_partitions(storage: Storage, config: TableConfig, update_properties: UpdateProperties) -> bool:
+    """
+    Drop the statistics that a commit of ours would leave stale; Apache Hudi's next write makes them anew.
+
+    Call it under the table's lock, before the first instant of each write of data: after every write of Apache Hudi
+    they are there again, and stale partition statistics hide new rows from readers.
+
+    Args:
+        storage: Of the table.
+        config: As just read.
+        update_properties: See `UpdateProperties`.
+
+    Returns:
+        Whether the properties were changed: the caller reads them again.
+
+    Raises:
+        RefusedError: As `check_writable`, before anything is changed.
+    """
+    check_writable(config)
+    if config.has_metadata_table and FILES_PARTITION not in config.metadata_partitions:
+        return drop_metadata_table(storage, config, update_properties)  # it never became ready
+    dropped = unmaintained_partitions(config)
+    if dropped:
+        update_properties({PARTITIONS_KEY: FILES_PARTITION, PARTITIONS_INFLIGHT_KEY: ""})
+    if config.has_metadata_table:
+        for entry in storage.list(METADATA_FOLDER):
+            if entry.is_folder and entry.name in _REBUILT:
+                storage.delete_folder(f"{METADATA_FOLDER}/{entry.name}")
+    return bool(dropped)
+
+
+def drop_metadata_table(storage: Storage, config: TableConfig, update_properties: UpdateProperties) -> bool:
+    """
+    Remove the metadata table; Apache Hudi makes it anew from a listing, indexes included, at its next write.
+
+    Call it under the table's lock, never beside a running Apache Hudi writer, and before the first instant of the
+    write. Also removes what an interrupted call left.
+
+    Args:
+        storage: Of the table.
+        config: As just read.
+        update_properties: See `UpdateProperties`.
+
+    Returns:
+        Whether the properties were changed: the caller reads them again.
+    """
+    named = PARTITIONS_KEY in config.properties or PARTITIONS_INFLIGHT_KEY in config.properties
+    if named:
+        update_properties({PARTITIONS_KEY: None, PARTITIONS_INFLIGHT_KEY: None})
+    storage.delete_folder(METADATA_FOLDER)
+    return named

@@ -1,0 +1,186 @@
+"""
+Where the metadata table is, and which of its file slices counts.
+
+Source: format/data-files sections 9.1, 10 and 11; Hudi 1.1.1 ``HoodieTableMetadataUtil``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import attrs
+
+from hudi_py.config.table import TableConfig, table_config
+from hudi_py.errors import CorruptMetadata, NotFound
+from hudi_py.formats.properties import parse_properties
+from hudi_py.formats.records_codec import decode_compaction_plan
+from hudi_py.model.files import BaseFile, LogFile, parse_base_file, parse_log_file
+from hudi_py.model.instant import Action
+from hudi_py.runtime.clock import Clock
+from hudi_py.storage.base import Storage
+from hudi_py.storage.folder import FolderStorage
+from hudi_py.timeline.store import TimelineStore
+from hudi_py.timeline.timeline import Timeline
+
+METADATA_FOLDER: Final = ".hoodie/metadata"
+FILES_PARTITION: Final = "files"
+FILES_GROUP: Final = "files-0000-0"
+WRITE_TOKEN: Final = "0-0-0"  # noqa: S105 - part of a file name
+INIT_TIME: Final = "00000000000000"
+"""Instants that begin so are those that filled a new metadata table; they have no peer in the data table."""
+
+_COMPLETING: Final = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+_PLANNED: Final = (Action.COMPACTION, Action.LOG_COMPACTION)
+
+
+@attrs.frozen
+class Slice:
+    """
+    The newest base file of a file group and the log files that come after it.
+
+    A pending compaction of the metadata table opens a slice of its own, without a base file; its log files are
+    listed here together with those of the slice before, which is how Hudi reads them (*merged file slice*).
+
+    Args:
+        partition: Of the metadata table (``files``).
+        file_id: Of the group.
+        base: Completed base file, or None in a group that has only logs.
+        logs: Oldest first, those of pending delta commits included.
+        next_base_time: Base instant for the next log file of layout 1: that of the newest slice, pending or not.
+    """
+
+    partition: str
+    file_id: str
+    base: BaseFile | None
+    logs: tuple[LogFile, ...]
+    next_base_time: str
+
+    def path(self, name: str) -> str:
+        """Path of a file of this slice, relative to the metadata table."""
+        return f"{self.partition}/{name}"
+
+
+class MetadataTable:
+    """
+    The metadata table of one table.
+
+    Args:
+        storage: Of the data table.
+        clock: For completion times.
+
+    Raises:
+        NotFound: There is none.
+        CorruptMetadata: Its properties make no sense.
+    """
+
+    def __init__(self, storage: Storage, clock: Clock | None = None) -> None:
+        self.storage = FolderStorage(storage, METADATA_FOLDER)
+        self.config: TableConfig = _read_config(self.storage)
+        self.store = TimelineStore(self.storage, self.config, clock)
+
+    @property
+    def table_version(self) -> int:
+        """6, 8 or 9."""
+        return self.config.version
+
+    @property
+    def layout_version(self) -> int:
+        """Of the timeline: 1 or 2."""
+        return self.config.layout_version
+
+    def source(self, path: str) -> str:
+        """A path of the metadata table for messages."""
+        return f"{METADATA_FOLDER}/{path}"
+
+    def partitions(self) -> list[str]:
+        """Folders of the metadata table's partitions."""
+        return sorted(entry.name for entry in self.storage.list("") if entry.is_folder and entry.name[:1] != ".")
+
+    def slices(self, timeline: Timeline, partition: str = FILES_PARTITION) -> tuple[Slice, ...]:
+        """
+        The current slice of each file group of a partition.
+
+        Args:
+            timeline: Of the metadata table.
+            partition: Of the metadata table.
+        """
+        bases: dict[str, list[BaseFile]] = {}
+        logs: dict[str, list[LogFile]] = {}
+        for entry in self.storage.list(partition):
+            base = parse_base_file(entry.name)
+            if base is not None and base.extension == "hfile":
+                bases.setdefault(base.file_id, []).append(base)
+                continue
+            log = parse_log_file(entry.name)
+            if log is not None:
+                logs.setdefault(log.file_id, []).append(log)
+        pending = self.pending_compactions(timeline, partition)
+        return tuple(
+            self._slice(timeline, partition, file_id, bases.get(file_id, ()), logs.get(file_id, ()), pending)
+            for file_id in sorted(bases.keys() | logs.keys())
+        )
+
+    def pending_compactions(self, timeline: Timeline, partition: str) -> dict[str, str]:
+        """File id to the time of the newest pending compaction of that group."""
+        found: dict[str, str] = {}
+        for instant in timeline.pending(*_PLANNED):
+            plan = decode_compaction_plan(self.store.read_plan(instant), self.source(self.store.path(instant)))
+            for operation in plan.operations:
+                if operation.partition_path == partition and operation.file_id is not None:
+                    found[operation.file_id] = instant.requested_time
+        return found
+
+    def _slice(
+        self,
+        timeline: Timeline,
+        partition: str,
+        file_id: str,
+        bases: Iterable[BaseFile],
+        logs: Iterable[LogFile],
+        pending: dict[str, str],
+    ) -> Slice:
+        visible = [base for base in bases if is_committed(timeline, base.instant_time)]
+        base = max(visible, key=lambda each: (each.instant_time, each.name), default=None)
+        base_time = base.instant_time if base is not None else ""
+        current = [log for log in logs if self._slice_time(timeline, log) >= base_time]
+        times = [base_time, pending.get(file_id, "")]
+        if self.layout_version == 1:
+            times += [log.instant_time for log in current]
+        return Slice(partition, file_id, base, tuple(sorted(current, key=lambda log: log.order)), max(times))
+
+    def _slice_time(self, timeline: Timeline, log: LogFile) -> str:
+        """
+        A log file belongs to the newest slice that is not newer than this time.
+
+        In layout 1 it is the base instant in its name, in layout 2 the completion time of its delta commit. Delta
+        commits that compaction has not seen are never archived, so one that is missing on the timeline is old.
+        """
+        if self.layout_version == 1:
+            return log.instant_time
+        instant = timeline.find(log.instant_time, Action.DELTA_COMMIT)
+        if instant is None:
+            return log.instant_time
+        return instant.completion_time or "9"
+
+
+def is_committed(timeline: Timeline, requested_time: str) -> bool:
+    """Whether a write of the metadata table is completed, or so old that its instant is archived."""
+    instants = (timeline.find(requested_time, action) for action in _COMPLETING)
+    known = [instant for instant in instants if instant is not None]
+    if known:
+        return any(instant.is_completed for instant in known)
+    return timeline.is_before_start(requested_time)
+
+
+def _read_config(storage: Storage) -> TableConfig:
+    path = ".hoodie/hoodie.properties"
+    try:
+        content = storage.read(path)
+    except NotFound:
+        content = storage.read(f"{path}.backup")  # an update of the properties was interrupted
+    source = f"{METADATA_FOLDER}/{path}"
+    config = table_config(parse_properties(content, source), source)
+    if config.base_file_format != "HFILE" or config.populate_meta_fields:
+        raise CorruptMetadata(f"{source}: these are not the properties of a metadata table")
+    return config

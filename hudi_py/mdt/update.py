@@ -1,0 +1,327 @@
+"""
+Writing to the metadata table: what a commit, replacecommit, clean, rollback or restore of ours must record.
+
+One action of the data table is one delta commit of the metadata table with the same instant time, completed *before*
+the data table's instant is. What a crash leaves at each step of `write_delta_commit`, and why that is harmless:
+
+==========================  =======================================================================================
+``T.deltacommit.requested``  pending: invisible; Hudi rolls it back at its next write, `write_delta_commit` goes on
+``T.deltacommit.inflight``   the same
+log file                     the same: its block belongs to a pending instant; it appears complete or not at all
+``T.deltacommit``            completed, but T is pending in the data table: its block does not count yet
+==========================  =======================================================================================
+
+The block counts once T is completed in the data table, or once T vanishes from it. So whoever rolls T back calls
+`record_rollback` before T's files leave the data timeline.
+
+Callers hold the table's lock: the metadata table has one writer at a time, in Apache Hudi too.
+
+Source: format/data-files sections 10.4 and 11; Hudi 1.1.1 ``HoodieBackedTableMetadataWriter``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from hudi_py.errors import RefusedError
+from hudi_py.formats.avro_registry import schema_text
+from hudi_py.formats.commit_codec import decode_commit, encode_commit
+from hudi_py.formats.hfile_writer import encode_hfile
+from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block
+from hudi_py.mdt.blocks import Validity, merge_blocks, read_blocks, visible_blocks
+from hudi_py.mdt.changes import Changes, records_of
+from hudi_py.mdt.records import RECORD, Files, encode_files, payload_schema, sorted_entries
+from hudi_py.mdt.table import FILES_GROUP, FILES_PARTITION, WRITE_TOKEN, MetadataTable, Slice
+from hudi_py.model.files import LogFile
+from hudi_py.model.instant import Action, Instant, State
+from hudi_py.model.records import CommitMetadata, RuntimeStats, WriteStat
+from hudi_py.timeline.timeline import Timeline
+
+_OPERATION: Final = "UPSERT_PREPPED"
+
+
+def write_delta_commit(
+    table: MetadataTable, data_timeline: Timeline, requested_time: str, changes: Changes, *, sync: bytes
+) -> Instant:
+    """
+    Record *changes* under the instant time of the data table's action; call it before that action completes.
+
+    Running it again for the same instant time completes what an interrupted run left behind. If that run had other
+    changes, they are taken back first, which nobody can have seen.
+
+    Args:
+        table: The metadata table.
+        data_timeline: Of the data table.
+        requested_time: Of the action in the data table.
+        changes: What the action did.
+        sync: 16 random bytes, for the Avro files of layout 2.
+
+    Returns:
+        The completed delta commit; in layout 2 the action's completion time has to be larger than its.
+
+    Raises:
+        RefusedError: The action is completed in the data table already, so its records are being read.
+        CorruptMetadata: A file of the metadata table is damaged, or *changes* contradict themselves.
+        ConflictError: Another writer is at work on the same instant.
+    """
+    timeline = table.store.load()
+    file_slice = _current_slice(table, timeline)
+    records = _without_double_deletions(table, timeline, data_timeline, file_slice, requested_time, changes)
+    block = _block(table, requested_time, records)
+    content = encode_log_block(block)
+    instant = timeline.find(requested_time, Action.DELTA_COMMIT)
+    written = None
+    if instant is not None:
+        written, others = _written_before(table, file_slice, requested_time, block)
+        if instant.is_completed:
+            if not others and (written is not None or not records):
+                return instant
+            _check_open(data_timeline, requested_time)
+            instant = _unpublish(table, timeline, requested_time)
+        for path in others:
+            table.storage.delete(path)
+    _check_open(data_timeline, requested_time)
+    if instant is None:
+        instant = table.store.request(Action.DELTA_COMMIT, requested_time, b"")
+    if instant.state is State.REQUESTED:
+        instant = table.store.transition(instant, _inflight_metadata(table, file_slice, records, sync))
+    if written is None and records:
+        written = _new_log(table, file_slice, requested_time)
+        table.storage.create_new(file_slice.path(written.name), content)
+    metadata = _completed_metadata(table, file_slice, written, len(content), len(records), sync)
+    return table.store.complete(instant, metadata, after=data_timeline.last_time)
+
+
+def record_rollback(
+    table: MetadataTable,
+    data_timeline: Timeline,
+    rolled_back_time: str,
+    rollback_time: str,
+    changes: Changes,
+    *,
+    sync: bytes,
+) -> Instant | None:
+    """
+    Make the metadata table forget an action that the data table rolls back.
+
+    Call it while *rolled_back_time* is still pending in the data table (a completed one has been taken back to
+    inflight first, as Hudi does), and before the rollback completes. Where the delta commit of that time has not been
+    compacted it is taken back itself, log files of every partition of the metadata table included, as Hudi 1.x does;
+    otherwise the files that went are recorded as deleted under the time of the rollback. Repeatable.
+
+    Args:
+        table: The metadata table.
+        data_timeline: Of the data table.
+        rolled_back_time: Instant that is rolled back.
+        rollback_time: Instant of the rollback.
+        changes: Of the rollback (`changes_of_rollback`).
+        sync: 16 random bytes.
+
+    Returns:
+        The completed delta commit of the rollback, or None when there was nothing to record.
+
+    Raises:
+        As `write_delta_commit`.
+    """
+    timeline = table.store.load()
+    instant = timeline.find(rolled_back_time, Action.DELTA_COMMIT)
+    compacted = instant is None and timeline.is_before_start(rolled_back_time)
+    if instant is not None:
+        _check_open(data_timeline, rolled_back_time)
+        compacted = not _withdraw(table, timeline, instant)
+    owed = changes if compacted else Changes(added=changes.added)
+    if not records_of(owed):
+        return None
+    return write_delta_commit(table, data_timeline, rollback_time, owed, sync=sync)
+
+
+def _check_open(data_timeline: Timeline, requested_time: str) -> None:
+    at_that_time = [i for i in data_timeline.instants if i.requested_time == requested_time]
+    if any(i.is_completed and i.action is not Action.SAVEPOINT for i in at_that_time):
+        raise RefusedError(
+            f"instant {requested_time} is completed in the table, so the metadata table's records of it are final; "
+            "reload the timeline and use a new instant"
+        )
+
+
+def _current_slice(table: MetadataTable, timeline: Timeline) -> Slice:
+    for file_slice in table.slices(timeline):
+        if file_slice.file_id == FILES_GROUP:
+            return file_slice
+    raise RefusedError(
+        f"{table.source(FILES_PARTITION)}: no file group {FILES_GROUP} there; the metadata table is not what its "
+        "properties tell; hoodie.metadata.enable=false drops it, Apache Hudi makes it anew"
+    )
+
+
+# --- content ----------------------------------------------------------------------------------------------------------
+def _without_double_deletions(
+    table: MetadataTable,
+    timeline: Timeline,
+    data_timeline: Timeline,
+    file_slice: Slice,
+    requested_time: str,
+    changes: Changes,
+) -> dict[str, Files]:
+    """
+    The records of *changes*, without deletions that the log files hold already.
+
+    A second deletion of a file would cancel the first (see `merge_files`) and bring the file back to life.
+    """
+    records = records_of(changes)
+    if not any(info.is_deleted for files in records.values() for info in files.values()):
+        return records
+    validity = Validity(timeline, data_timeline)
+    blocks = visible_blocks(table, file_slice, timeline, validity)
+    others = [(log, b) for log, b in blocks if b.header.get(HeaderKey.INSTANT_TIME) != requested_time]
+    logged = merge_blocks(table, file_slice, others)
+    kept = {}
+    for key, files in records.items():
+        gone = {name for name, info in logged.get(key, {}).items() if info.is_deleted}
+        news = {name: info for name, info in files.items() if not (info.is_deleted and name in gone)}
+        if news:
+            kept[key] = news
+    return kept
+
+
+def _block(table: MetadataTable, requested_time: str, records: Mapping[str, Files]) -> LogBlock:
+    schema = schema_text(RECORD, table.table_version)
+    values = {key: encode_files(key, files, table.table_version) for key, files in records.items()}
+    content = encode_hfile(sorted_entries(values), info={"schema": schema.encode()})
+    header = {int(HeaderKey.INSTANT_TIME): requested_time, int(HeaderKey.SCHEMA): schema}
+    return LogBlock(BlockType.HFILE_DATA, header, content)
+
+
+def _new_log(table: MetadataTable, file_slice: Slice, requested_time: str) -> LogFile:
+    time, version = requested_time, 1
+    if table.layout_version == 1:
+        time = file_slice.next_base_time
+        version += max((log.version for log in file_slice.logs if log.instant_time == time), default=0)
+    name = f".{file_slice.file_id}_{time}.log.{version}_{WRITE_TOKEN}"
+    return LogFile(name, file_slice.file_id, time, version, WRITE_TOKEN)
+
+
+def _inflight_metadata(table: MetadataTable, file_slice: Slice, records: Mapping[str, Files], sync: bytes) -> bytes:
+    """The workload profile, as Hudi writes it: an empty line for inserts, and one for each group that is updated."""
+    group = WriteStat(file_id=file_slice.file_id, prev_commit=file_slice.next_base_time, num_update_writes=len(records))
+    stats = {file_slice.partition: (WriteStat(file_id=""), group)} if records else {}
+    metadata = CommitMetadata(partition_to_write_stats=stats, operation_type=_OPERATION)
+    return encode_commit(metadata, as_json=table.layout_version == 1, sync=sync)
+
+
+def _completed_metadata(
+    table: MetadataTable, file_slice: Slice, log: LogFile | None, size: int, count: int, sync: bytes
+) -> bytes:
+    stats = {}
+    if log is not None:
+        stat = WriteStat(
+            file_id=file_slice.file_id,
+            path=file_slice.path(log.name),
+            prev_commit=log.instant_time,
+            partition_path=file_slice.partition,
+            base_file="",
+            log_version=log.version,
+            log_offset=0,
+            num_writes=count,
+            num_update_writes=count,
+            total_write_bytes=size,
+            file_size_in_bytes=size,
+            log_files=(log.name,),
+            runtime_stats=RuntimeStats(),
+        )
+        if table.layout_version == 1:
+            base = file_slice.base
+            same = tuple(other.name for other in file_slice.logs if other.instant_time == log.instant_time)
+            stat = attrs.evolve(
+                stat,
+                base_file=base.name if base is not None and base.instant_time == log.instant_time else "",
+                log_files=same if log.name in same else (*same, log.name),
+            )
+        stats[file_slice.partition] = (stat,)
+    metadata = CommitMetadata(
+        partition_to_write_stats=stats,
+        extra_metadata={"schema": payload_schema(table.table_version)},
+        operation_type=_OPERATION,
+    )
+    return encode_commit(metadata, as_json=table.layout_version == 1, sync=sync)
+
+
+# --- what an earlier attempt left -------------------------------------------------------------------------------------
+def _written_before(
+    table: MetadataTable, file_slice: Slice, requested_time: str, wanted: LogBlock
+) -> tuple[LogFile | None, list[str]]:
+    """The log file that holds exactly *wanted*, if there is one; and the paths of all others of that instant."""
+    written, others = None, []
+    for log, path in _logs_of(table, (file_slice,), requested_time):
+        blocks = read_blocks(table, file_slice, log)
+        same = len(blocks) == 1 and blocks[0].content == wanted.content and blocks[0].header == wanted.header
+        if same and written is None:
+            written = log
+        else:
+            others.append(path)
+    return written, others
+
+
+def _logs_of(table: MetadataTable, slices: tuple[Slice, ...], requested_time: str) -> list[tuple[LogFile, str]]:
+    """
+    The log files that one instant wrote, and their paths.
+
+    Raises:
+        RefusedError: A log file of layout 1 holds blocks of other instants as well.
+    """
+    found = []
+    for file_slice in slices:
+        for log in file_slice.logs:
+            path = file_slice.path(log.name)
+            if table.layout_version != 1:
+                if log.instant_time == requested_time:
+                    found.append((log, path))
+                continue
+            times = {block.header.get(HeaderKey.INSTANT_TIME) for block in read_blocks(table, file_slice, log)}
+            if requested_time in times and len(times) > 1:
+                raise RefusedError(
+                    f"{table.source(path)}: holds blocks of several instants, {requested_time} among them, which has "
+                    "to be taken back; let Apache Hudi roll it back, or drop the metadata table with "
+                    "hoodie.metadata.enable=false"
+                )
+            if requested_time in times:
+                found.append((log, path))
+    return found
+
+
+def _unpublish(table: MetadataTable, timeline: Timeline, requested_time: str) -> Instant:
+    """Take a completed delta commit back to inflight."""
+    for instant in timeline.all_states:
+        if instant.requested_time == requested_time and instant.action is Action.DELTA_COMMIT and instant.is_completed:
+            table.store.remove(instant)
+    return Instant(requested_time, Action.DELTA_COMMIT, State.INFLIGHT)
+
+
+def _withdraw(table: MetadataTable, timeline: Timeline, instant: Instant) -> bool:
+    """Remove a delta commit and all it wrote; False (and nothing done) when compaction has taken it in already."""
+    time = instant.requested_time
+    slices = tuple(each for partition in table.partitions() for each in table.slices(timeline, partition))
+    logs = _logs_of(table, slices, time)
+    if instant.is_completed:
+        if _is_compacted(table, timeline, instant, {path for _, path in logs}):
+            return False
+        _unpublish(table, timeline, time)
+    for _, path in logs:
+        table.storage.delete(path)
+    for state in (State.INFLIGHT, State.REQUESTED):
+        table.store.remove(Instant(time, Action.DELTA_COMMIT, state))
+    return True
+
+
+def _is_compacted(table: MetadataTable, timeline: Timeline, instant: Instant, current: set[str]) -> bool:
+    """Whether a compaction, completed or pending, has taken in what the delta commit wrote."""
+    metadata = decode_commit(table.store.read(instant), table.source(table.store.path(instant)))
+    for partition, stats in metadata.partition_to_write_stats.items():
+        pending = table.pending_compactions(timeline, partition)
+        for stat in stats:
+            if stat.path is not None and (stat.path not in current or stat.file_id in pending):
+                return True
+    return False

@@ -1,0 +1,67 @@
+"""A folder of a storage as a storage of its own: the metadata table lives inside the table it describes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import BinaryIO
+
+import attrs
+
+from hudi_py.storage.base import Capabilities, Entry, Storage, StorageFailure, check_path
+
+
+@attrs.frozen
+class FolderStorage:
+    """
+    Everything below one folder of *outer*, whose wrappers (crash doubles, counters, retries) go on to see every call.
+
+    Args:
+        outer: The storage that does the work.
+        folder: Relative path, not empty.
+    """
+
+    outer: Storage
+    folder: str
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self.outer.capabilities
+
+    @property
+    def root(self) -> str:
+        return f"{self.outer.root}/{self.folder}"
+
+    def list(self, folder: str, *, details: bool = False) -> list[Entry]:
+        return list(self.outer.list(self._path(folder), details=details))
+
+    def read(self, path: str) -> bytes:
+        return self.outer.read(self._path(path))
+
+    def size(self, path: str) -> int | None:
+        return self.outer.size(self._path(path))
+
+    def open_read(self, path: str) -> BinaryIO:
+        return self.outer.open_read(self._path(path))
+
+    def create_new(self, path: str, data: bytes) -> None:
+        self.outer.create_new(self._path(path), data)
+
+    def replace(self, path: str, data: bytes) -> None:
+        self.outer.replace(self._path(path), data)
+
+    def open_write(self, path: str) -> BinaryIO:
+        return self.outer.open_write(self._path(path))
+
+    def delete(self, path: str) -> bool:
+        return self.outer.delete(self._path(path))
+
+    def delete_many(self, paths: Iterable[str]) -> Mapping[str, bool | StorageFailure]:
+        by_outer = {self._path(path): path for path in paths}
+        return {by_outer[path]: done for path, done in self.outer.delete_many(by_outer).items()}
+
+    def delete_folder(self, folder: str) -> None:
+        self.outer.delete_folder(self._path(folder))
+
+    def _path(self, path: str) -> str:
+        check_path(path)
+        return f"{self.folder}/{path}" if path else self.folder

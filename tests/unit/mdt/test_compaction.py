@@ -1,0 +1,134 @@
+"""Compaction and creation change no listing, whatever interrupts them."""
+
+from __future__ import annotations
+
+import pytest
+from mdt_helpers import (
+    LATER,
+    SYNC,
+    VERSIONS,
+    begin,
+    config_of,
+    end,
+    listing,
+    on_disk,
+    partitions,
+    store_of,
+    table_of,
+    timeline_of,
+    update_properties,
+)
+
+from hudi_py.errors import RefusedError
+from hudi_py.mdt.changes import Changes
+from hudi_py.mdt.compaction import compact
+from hudi_py.mdt.create import create_metadata_table
+from hudi_py.mdt.table import MetadataTable
+from hudi_py.mdt.update import record_rollback, write_delta_commit
+from hudi_py.model.instant import Action
+from hudi_py.testing import interruptions
+
+ROUNDS = 4
+TIMES = [f"2099010100000{number:04d}" for number in range(20)]
+
+
+def compacted(storage, least=1):
+    return compact(MetadataTable(storage), timeline_of(storage), sync=SYNC, delta_commits_max=least)
+
+
+def commit(storage, number, *, complete=True):
+    """One file more, and the one of the commit before gone."""
+    time = TIMES[number]
+    begin(storage, Action.COMMIT, time)
+    gone = {"r0": [f"f-0_1-1-1_{TIMES[number - 1]}.parquet"]} if number else {}
+    changes = Changes(added={"r0": {f"f-0_1-1-1_{time}.parquet": 9}}, deleted=gone, written_partitions=("r0",))
+    write_delta_commit(MetadataTable(storage), timeline_of(storage), time, changes, sync=SYNC)
+    if complete:
+        end(storage, Action.COMMIT, time)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_compaction_survives_every_interruption(version):
+    """Same listing at each moment; afterwards one base file without logs; commits go on."""
+    fresh = table_of(f"cow_cleaned-{version}")
+    for number in range(ROUNDS):
+        commit(fresh, number)
+    wanted = listing(fresh)
+    for case in interruptions(fresh.copy):
+        case.run(compacted)
+        assert wanted == listing(case.storage), case
+        later = case.storage.copy()
+        commit(later, ROUNDS)  # a commit beside the interrupted compaction
+        expected = listing(later)
+        compacted(case.storage)
+        assert wanted == listing(case.storage), case
+        table = MetadataTable(case.storage)
+        (file_slice,) = table.slices(table.store.load())
+        assert () == file_slice.logs, case
+        assert compacted(case.storage) is None
+        for storage in (case.storage, later):
+            if storage is case.storage:
+                commit(storage, ROUNDS)
+            compacted(storage)
+            assert expected == listing(storage), case
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_compaction_waits_for_actions_that_may_still_fail(version):
+    """Records of a pending commit stay in the logs, where they can be taken back."""
+    storage = table_of(f"cow_cleaned-{version}")
+    before = listing(storage)
+    commit(storage, 0, complete=False)
+    assert compacted(storage) is None
+    begin(storage, Action.ROLLBACK, LATER)
+    record_rollback(MetadataTable(storage), timeline_of(storage), TIMES[0], LATER, Changes(), sync=SYNC)
+    assert before == listing(storage)
+    assert compacted(storage).is_completed
+    assert before == listing(storage)
+
+
+def test_compaction_is_not_due_before_its_time():
+    """As many delta commits as Hudi waits for."""
+    storage = table_of("cow_cleaned-1.1.1")
+    files = storage.files()
+    assert compacted(storage, 10) is None
+    assert files == storage.files()
+
+
+def test_a_metadata_table_with_partitions_of_others_is_left_to_hudi():
+    """Column statistics are compacted with the rest, by whoever maintains them."""
+    storage = table_of("cow_partitioned-1.1.1")
+    assert MetadataTable(storage).partitions() == ["column_stats", "files", "partition_stats"]
+    assert compacted(storage) is None
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_metadata_table_is_made_whatever_interrupts_it(version):
+    """The listing given is the listing read; before the last step the table has none."""
+    name = f"cow_nomdt-{version}"
+    wanted = on_disk(name)
+
+    def create(storage):
+        config = config_of(storage)
+        create_metadata_table(storage, config, timeline_of(storage), wanted, update_properties(storage), sync=SYNC)
+
+    for case in interruptions(lambda: table_of(name)):
+        case.run(create)
+        if not config_of(case.storage).has_metadata_table:
+            create(case.storage)
+        assert ("files",) == config_of(case.storage).metadata_partitions
+        assert wanted == listing(case.storage), case
+        assert tuple(sorted(wanted)) == partitions(case.storage)
+    commit(case.storage, 0)
+    assert {"f-0_1-1-1_" + TIMES[0] + ".parquet"} == listing(case.storage)["r0"].keys() - wanted["r0"].keys()
+
+
+def test_a_metadata_table_is_not_made_beside_unfinished_actions():
+    """Nor where there is one."""
+    storage = table_of("cow_nomdt-1.1.1")
+    begin(storage, Action.COMMIT, LATER)
+    for each in (storage, table_of("cow_cleaned-1.1.1")):
+        files = each.files()
+        with pytest.raises(RefusedError):
+            create_metadata_table(each, config_of(each), store_of(each).load(), {}, update_properties(each), sync=SYNC)
+        assert files == each.files()
