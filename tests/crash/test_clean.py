@@ -5,7 +5,6 @@ import functools
 import pytest
 
 from crash.states import SerialEngine, canonical, data_files, open_real, real_table, visible_files
-from hudi_py.errors import HudiError
 from hudi_py.testing import interruptions
 
 COMMITS, VERSIONS, HOURS = {"commits_retained": 1}, {"file_versions_retained": 1}, {"hours_retained": 26}
@@ -106,12 +105,3 @@ def test_dropping_the_metadata_table_before_a_clean_interrupted_anywhere(record_
     done = before.copy()
     operation(done)
     assert not [path for path in done.files() if path.startswith(".hoodie/metadata/")]
-
-
-def test_table_with_a_metadata_table_is_left_alone_unless_allowed():
-    """Nothing at all is written when dropping it was not allowed."""
-    before = real_table("cow_cleaned-1.1.1", with_metadata_table=True)
-    storage = before.copy()
-    with pytest.raises(HudiError, match=r"hoodie\.metadata\.enable=false"):
-        clean("cow_cleaned-1.1.1", storage, COMMITS)
-    assert storage.files() == before.files()
