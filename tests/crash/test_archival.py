@@ -78,7 +78,7 @@ def test_archival_survives_every_interruption(name, record_property):
         found = {each for each in active if each[1] in ("commit", "replacecommit")}
         assert wanted <= found, case
         assert len(found) <= open_in(case.storage).archive_service(**SETTINGS).plan().keep_max, case
-    record_property("cases", cases)
+    record_property("interruptions", cases)
 
 
 @pytest.mark.parametrize("mode", INTERRUPTION_MODES, ids=lambda mode: mode.name)

@@ -52,7 +52,7 @@ def test_restore_survives_every_interruption(name, record_property):
         timeline = open_in(case.storage).timeline
         assert len(timeline.completed(Action.RESTORE)) == 1, case
         assert not [i for i in timeline if i.action is Action.ROLLBACK and i.requested_time > time], case
-    record_property("cases", cases)
+    record_property("interruptions", cases)
 
 
 @pytest.mark.parametrize("version", ["0.15.0", "1.0.2", "1.1.1"])

@@ -52,7 +52,7 @@ def test_savepoint_created_survives_every_interruption(name, record_property):
             ((_, content),) = open_in(case.storage).savepoint_service().savepoints()
             assert wanted == content.files, case
             assert state_of(calm) == state_of(case.storage), case
-    record_property("cases", cases)
+    record_property("interruptions", cases)
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -72,7 +72,7 @@ def test_savepoint_deleted_survives_every_interruption(name, record_property):
             open_in(case.storage).delete_savepoint(time)
             assert state_of(fresh(name)) == state_of(case.storage), case
             assert not [path for path in case.storage.files() if "savepoint" in path], case
-    record_property("cases", cases)
+    record_property("interruptions", cases)
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -91,7 +91,7 @@ def test_rollback_of_a_completed_commit_survives_every_interruption(name, record
                 assert "is no commit" in str(error), case  # it is gone already
             assert state_of(calm) == state_of(case.storage), case
         assert len(open_in(case.storage).timeline.completed(Action.ROLLBACK)) == 1, case
-    record_property("cases", cases)
+    record_property("interruptions", cases)
 
 
 @pytest.mark.parametrize("name", TABLES)

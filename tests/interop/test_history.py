@@ -9,7 +9,11 @@ from hudi_py.model.instant import State
 pytestmark = pytest.mark.oracle
 
 PLAIN = {"hoodie.metadata.enable": "false", "hoodie.clean.automatic": "false"}
-KEPT = {"hoodie.metadata.enable": "true", "hoodie.clean.automatic": "false"}
+KEPT = {
+    "hoodie.metadata.enable": "true",
+    "hoodie.clean.automatic": "false",
+    "hoodie.metadata.compact.max.delta.commits": "3",  # nothing is archived before its first compaction
+}
 ARCHIVING = {
     "hoodie.keep.min.commits": "2",
     "hoodie.keep.max.commits": "3",

@@ -34,6 +34,7 @@ from hudi_py.runtime.log import log
 from hudi_py.services.rollback.plan import RUN_AGAIN, belongs_to
 from hudi_py.storage.base import StorageFailure
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.fence import put_up_fence
 from hudi_py.timeline.markers import delete_markers
 
 
@@ -71,6 +72,8 @@ class RollbackExecutor:
         if instant.state is State.REQUESTED:
             instant = store.transition(instant, b"")
         found = store.load().find(target.requested_time, Action(target.action))
+        if not self._keeps_plan(found, publish=publish):  # what is run again takes files under the same time
+            put_up_fence(store.storage, target.requested_time)
         if found is not None and found.is_completed:
             store.reopen(found)
         partitions = self._delete(paths, target.requested_time)
@@ -83,7 +86,7 @@ class RollbackExecutor:
             instants_rollback=(target,),
         )
         after = self.metadata_table.record_rollback(store.load(), target.requested_time, instant, metadata)
-        self._remove_target(found, for_good=not publish)
+        self._remove_target(found, keeps_plan=self._keeps_plan(found, publish=publish))
         if publish:
             self._complete(instant, metadata, after)
         delete_markers(store.storage, target.requested_time)
@@ -91,20 +94,25 @@ class RollbackExecutor:
         log.info("rollback.executed", instant=instant.requested_time, rolled_back=target.requested_time)
         return metadata
 
-    def _remove_target(self, found: Instant | None, *, for_good: bool) -> None:
+    def _keeps_plan(self, found: Instant | None, *, publish: bool) -> bool:
         """
-        Inflight, then requested (rule B-22).
+        Whether the target's requested file stays.
 
-        The plan of a compaction or clustering stays and can be carried out again (rule B-25), of a completed
-        clustering too: nothing came after it. A restore takes away what the plan was made for, and so the plan.
+        The plan of a compaction or clustering can be carried out again (rule B-25), of a completed clustering too:
+        nothing came after it. A restore takes away what the plan was made for, and so the plan.
         """
+        if found is None or not publish:
+            return False
+        files = self.contents.store.files_of(found)
+        return any(each.action in RUN_AGAIN for each in files) or self.contents.is_clustering(found)
+
+    def _remove_target(self, found: Instant | None, *, keeps_plan: bool) -> None:
+        """Inflight, then requested (rule B-22)."""
         if found is None:
             return
         store = self.contents.store
-        files = sorted(store.files_of(found), key=lambda each: each.state, reverse=True)
-        is_plan = any(each.action in RUN_AGAIN for each in files) or self.contents.is_clustering(found)
-        for each in files:
-            if each.is_pending and (for_good or not is_plan or each.state is not State.REQUESTED):
+        for each in sorted(store.files_of(found), key=lambda i: i.state, reverse=True):
+            if each.is_pending and not (keeps_plan and each.state is State.REQUESTED):
                 store.remove(each)
 
     def _complete(self, instant: Instant, metadata: RollbackMetadata, after: str | None) -> None:

@@ -26,7 +26,7 @@ from hudi_py.services.rollback import plan as planning
 from hudi_py.services.rollback.execute import RollbackExecutor
 from hudi_py.services.rollback.metadata import prepare_metadata_table
 from hudi_py.timeline.contents import Contents
-from hudi_py.timeline.markers import read_markers
+from hudi_py.timeline.markers import delete_markers, instants_with_markers, read_markers
 from hudi_py.timeline.timeline import Timeline
 
 _WRITE_ACTIONS = frozenset(action.value for action in (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT))
@@ -58,6 +58,7 @@ class RollbackService:
             RefusedError: A stored plan names other files than those of the failed write.
         """
         timeline = self.contents.store.load()
+        self._sweep_markers(timeline)
         pending = timeline.pending(Action.ROLLBACK)
         failed = planning.failed_writes(timeline, self.table.table_type, clusterings=self._clusterings(timeline))
         if not pending and not failed:
@@ -159,6 +160,25 @@ class RollbackService:
                 f"{self.contents.store.storage.root} is a MERGE_ON_READ table of version {self.table.version}: "
                 f"{target} is not rolled back by hudi_py; let Apache Hudi do it"
             )
+
+    def _sweep_markers(self, timeline: Timeline) -> None:
+        """Remove marker folders that a crash left: those of completed instants and of writes rolled back since."""
+        storage = self.contents.store.storage
+        unknown = []
+        for time in instants_with_markers(storage):
+            found = [instant for instant in timeline if instant.requested_time == time]
+            if any(instant.is_completed for instant in found):
+                delete_markers(storage, time)
+            elif not found:
+                unknown.append(time)
+        if unknown:
+            undone = {
+                time
+                for instant in timeline.completed(Action.ROLLBACK)
+                for time in self.contents.rollback(instant).commits_rollback
+            }
+            for time in sorted(undone.intersection(unknown)):
+                delete_markers(storage, time)
 
     def _clusterings(self, timeline: Timeline) -> frozenset[str]:
         return frozenset(
