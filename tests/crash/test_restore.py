@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from history_tables import fixture_in_memory, open_in, state_of
-
+from crash.history_tables import fixture_in_memory, open_in, state_of
 from hudi_py.model.instant import Action
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.testing import INTERRUPTION_MODES, interruptions
