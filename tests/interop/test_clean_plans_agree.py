@@ -9,7 +9,7 @@ import os
 import shutil
 
 import pytest
-from interop_history import History
+from interop_history import PLAIN, History
 from interop_ours import hudi_py_json
 
 pytestmark = pytest.mark.oracle
@@ -40,7 +40,7 @@ def test_hour_plans_agree(peer, tmp_path):
         pytest.skip("the clock of real Hudi cannot be moved here: no C compiler, or not Linux")
     hours = iter((0, 1, 4, 5, 9, 14, 20, 23))
     peer.set_clock(FIRST_HOUR.format(next(hours)))
-    history = History(SEED, peer, tmp_path / "t")
+    history = History(SEED, peer, tmp_path / "t", PLAIN)
     for hour in hours:
         peer.set_clock(FIRST_HOUR.format(hour))
         history.step()
@@ -76,11 +76,13 @@ def _comparable(answer):
     """The parts of a dry run that mean something; a partition with nothing to delete is no partition."""
     plan = answer["plan"]
     files = {partition: sorted(map(_path, paths)) for partition, paths in plan["files_to_delete"].items() if paths}
-    kept = ("policy", "version", "earliest_instant_to_retain", "last_completed_commit_timestamp", "extra_metadata")
+    kept = ("policy", "version", "earliest_instant_to_retain", "last_completed_commit_timestamp")
+    savepoints = plan["extra_metadata"].get("savepointed_timestamps", "")  # a set, in no order that means anything
     return {
         "needs_cleaning": answer["needs_cleaning"],
         "would_schedule": answer["would_schedule"],
         **{key: plan[key] for key in kept},
+        "extra_metadata": {**plan["extra_metadata"], "savepointed_timestamps": sorted(savepoints.split(","))},
         "partitions_to_delete": sorted(plan["partitions_to_delete"]),
         "files_to_delete": files,
     }
