@@ -26,8 +26,9 @@ from hudi_py.model.instant import Action, Instant
 from hudi_py.services.clean import plan as planning
 from hudi_py.services.clean.execute import CleanResult, execute_clean
 from hudi_py.services.clean.plan import CleanPlan, LastClean, Scope
-from hudi_py.services.clean.policy import PartitionJudgement, Protection, earliest_to_retain, judge_partition
+from hudi_py.services.clean.policy import PartitionJudgement, Protection, earliest_to_retain
 from hudi_py.services.clean.repair import is_empty, repair_cleans
+from hudi_py.services.clean.situation import Situation
 from hudi_py.services.clean.stored_plan import to_record
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.contents import Contents
@@ -62,49 +63,61 @@ class CleanService:
         Args:
             details: Ask for file sizes and keep every verdict.
         """
-        timeline, listing = open_snapshot(self.contents.store, self.table, self.metadata_table.settings)
-        last_clean = self._last_clean(timeline)
-        context = load_context(timeline, self.contents, for_planning=True, with_clustering=False)
-        protection, savepoints = self._protection(timeline, context)
-        zone = self.contents.store.zone
-        now = self.now or self.contents.store.clock.now()
-        earliest = earliest_to_retain(timeline, self.config, now=now, zone=zone)
-        scope = planning.scope(
-            timeline,
-            self.table.table_type,
-            self.config,
-            earliest=earliest,
-            last_clean=last_clean,
-            savepoints=savepoints,
-        )
-        table_commits = timeline.table_commits(self.table.table_type).completed()
+        seen = self.situation()
         judgements: Iterable[PartitionJudgement] = ()
-        if scope.everything or scope.instants:
+        if seen.scope.everything or seen.scope.instants:
             judgements = (
-                self._confirmed(
-                    context,
-                    listing,
-                    judge_partition(
-                        context,
-                        build_partition(context, path, ((entry.name, entry.size_bytes) for entry in entries)),
-                        self.config,
-                        protection,
-                        earliest=None if earliest is None else earliest.requested_time,
-                        commit_count=len(table_commits),
-                    ),
-                )
-                for path, entries in self._partitions(listing, scope, details)
+                self._confirmed(seen.context, seen.listing, seen.judge(path, entries, self.config))
+                for path, entries in self._partitions(seen.listing, seen.scope, details)
             )
         return planning.assemble(
             judgements,
             config=self.config,
-            earliest=earliest,
-            last_completed_commit=table_commits[-1].requested_time if table_commits else "",
-            savepoints=savepoints if self.table.is_partitioned else frozenset(),
-            needs_cleaning=planning.trigger(timeline, last_clean, self.config).is_due,
-            scope=scope,
+            earliest=seen.earliest,
+            last_completed_commit=seen.last_completed_commit,
+            savepoints=seen.savepoints if self.table.is_partitioned else frozenset(),
+            needs_cleaning=seen.trigger.is_due,
+            scope=seen.scope,
             with_verdicts=details,
         )
+
+    def situation(self) -> Situation:
+        """Everything a plan depends on, files apart; read once, nothing is written."""
+        timeline, listing = open_snapshot(self.contents.store, self.table, self.metadata_table.settings)
+        last_clean = self._last_clean(timeline)
+        context = load_context(timeline, self.contents, for_planning=True, with_clustering=False)
+        protection, savepoints = self._protection(timeline, context)
+        now = self.now or self.contents.store.clock.now()
+        earliest = earliest_to_retain(timeline, self.config, now=now, zone=self.contents.store.zone)
+        return Situation(
+            timeline=timeline,
+            listing=listing,
+            context=context,
+            protection=protection,
+            savepoints=savepoints,
+            now=now,
+            earliest=earliest,
+            last_clean=last_clean,
+            scope=planning.scope(
+                timeline,
+                self.table.table_type,
+                self.config,
+                earliest=earliest,
+                last_clean=last_clean,
+                savepoints=savepoints,
+            ),
+            trigger=planning.trigger(timeline, last_clean, self.config),
+            table_commits=timeline.table_commits(self.table.table_type).completed(),
+        )
+
+    def scope_partitions(self, scope: Scope) -> tuple[str, ...]:
+        """Partitions that an incremental plan looks at, sorted."""
+        paths: set[str] = set()
+        for instant in scope.instants:
+            metadata = self.contents.commit(instant)
+            paths.update(metadata.partition_to_write_stats)
+            paths.update(metadata.partition_to_replace_file_ids or {})
+        return tuple(sorted(paths))
 
     def schedule(self) -> Instant | None:
         """
@@ -206,10 +219,5 @@ class CleanService:
         if scope.everything:
             yield from listing.walk(details=details)
             return
-        paths: set[str] = set()
-        for instant in scope.instants:
-            metadata = self.contents.commit(instant)
-            paths.update(metadata.partition_to_write_stats)
-            paths.update(metadata.partition_to_replace_file_ids or {})
-        for path in sorted(paths):
+        for path in self.scope_partitions(scope):
             yield path, listing.partition(path, details=details)
