@@ -45,6 +45,7 @@ class CleanConfig:
         parallelism: Upper bound of tasks.
         delete_bootstrap_base_files: Also delete the source files of a bootstrap.
         services_enabled: Master switch of all table services.
+        verify: Hold every plan against a second, independent planner; a disagreement deletes nothing.
     """
 
     policy: CleanPolicy = CleanPolicy.KEEP_LATEST_COMMITS
@@ -57,6 +58,7 @@ class CleanConfig:
     parallelism: int = 200
     delete_bootstrap_base_files: bool = False
     services_enabled: bool = True
+    verify: bool = False
 
     @property
     def retention(self) -> str:
@@ -84,6 +86,7 @@ def clean_config(settings: Settings) -> CleanConfig:
         parallelism=settings[keys.CLEAN_PARALLELISM],
         delete_bootstrap_base_files=settings[keys.CLEAN_BOOTSTRAP_BASE_FILE],
         services_enabled=settings[keys.TABLE_SERVICES_ENABLED],
+        verify=settings[keys.CLEAN_VERIFY],
     )
 
 

@@ -156,6 +156,7 @@ CLEAN_MULTIPLE: Final = Key("hoodie.clean.multiple.enabled", _flag, False, ("hoo
 CLEAN_BOOTSTRAP_BASE_FILE: Final = Key(
     "hoodie.clean.delete.bootstrap.base.file", _flag, False, ("hoodie.cleaner.delete.bootstrap.base.file",)
 )
+CLEAN_VERIFY: Final = Key("hoodie_py.clean.verify", _flag, False)
 FAILED_WRITES_POLICY: Final = Key(
     "hoodie.clean.failed.writes.policy",
     _one_of("EAGER", "LAZY", "NEVER"),

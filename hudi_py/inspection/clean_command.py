@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 @click.option("--file-versions-retained", type=click.IntRange(min=1))
 @click.option("--hours-retained", type=click.IntRange(min=1))
 @click.option("--full", is_flag=True, help="Look at every partition.")
+@click.option("--verify", is_flag=True, help="Hold the plan against a second planner; if they differ, delete nothing.")
 @click.option("--dry-run", is_flag=True, help="Show the plan; nothing is written.")
 @click.option("--schedule-only", is_flag=True, help="Store the plan; delete nothing yet.")
 @click.option("--engine", type=click.Choice(["auto", "local", "spark"]), default="auto", show_default=True)
@@ -38,6 +39,7 @@ def clean(
     file_versions_retained: int | None,
     hours_retained: int | None,
     full: bool,
+    verify: bool,
     dry_run: bool,
     schedule_only: bool,
     engine: str,
@@ -48,6 +50,8 @@ def clean(
     opened = common.open(table)
     if full:
         opened.settings = opened.settings.merged({"hoodie.clean.incremental.enabled": False})
+    if verify:
+        opened.settings = opened.settings.merged({"hoodie_py.clean.verify": True})
     if dry_run:
         opened = opened.read_only()
     service = opened.clean_service(

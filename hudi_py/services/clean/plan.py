@@ -143,6 +143,7 @@ class CleanPlan:
         scope: Which partitions were looked at, and why.
         verdicts: Every verdict, when asked for.
         kept: Number of slices kept, by reason.
+        is_partial: A limit cut the plan short; the next clean plans the rest.
     """
 
     policy: str
@@ -156,6 +157,7 @@ class CleanPlan:
     scope: Scope
     verdicts: tuple[Verdict, ...] = attrs.field(default=(), repr=False)
     kept: Mapping[Reason, int] = attrs.field(factory=dict)
+    is_partial: bool = False
 
     @property
     def file_count(self) -> int:

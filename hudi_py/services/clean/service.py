@@ -30,6 +30,8 @@ from hudi_py.services.clean.policy import PartitionJudgement, Protection, earlie
 from hudi_py.services.clean.repair import is_empty, repair_cleans
 from hudi_py.services.clean.situation import Situation
 from hudi_py.services.clean.stored_plan import to_record
+from hudi_py.services.clean.verification import check, compare
+from hudi_py.services.clean.verify import Disagreement
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
@@ -62,6 +64,9 @@ class CleanService:
 
         Args:
             details: Ask for file sizes and keep every verdict.
+
+        Raises:
+            RefusedError: With ``hoodie_py.clean.verify``: the second planner disagrees.
         """
         seen = self.situation()
         judgements: Iterable[PartitionJudgement] = ()
@@ -70,7 +75,7 @@ class CleanService:
                 self._confirmed(seen.context, seen.listing, seen.judge(path, entries, self.config))
                 for path, entries in self._partitions(seen.listing, seen.scope, details)
             )
-        return planning.assemble(
+        plan = planning.assemble(
             judgements,
             config=self.config,
             earliest=seen.earliest,
@@ -80,6 +85,14 @@ class CleanService:
             scope=seen.scope,
             with_verdicts=details,
         )
+        if self.config.verify:
+            check(self.compare(seen, plan), self.contents.store.storage.root)
+        return plan
+
+    def compare(self, seen: Situation, plan: CleanPlan) -> Disagreement:
+        """Files on which *plan* and the second planner differ."""
+        partitions = None if seen.scope.everything else self.scope_partitions(seen.scope)
+        return compare(self.contents, self.table, self.config, seen, plan, partitions)
 
     def situation(self) -> Situation:
         """Everything a plan depends on, files apart; read once, nothing is written."""
