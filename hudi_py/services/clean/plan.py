@@ -143,6 +143,7 @@ class CleanPlan:
         scope: Which partitions were looked at, and why.
         verdicts: Every verdict, when asked for.
         kept: Number of slices kept, by reason.
+        breakers: What speaks against carrying the plan out; a plan with any is not stored.
         is_partial: A limit cut the plan short; the next clean plans the rest.
     """
 
@@ -157,6 +158,7 @@ class CleanPlan:
     scope: Scope
     verdicts: tuple[Verdict, ...] = attrs.field(default=(), repr=False)
     kept: Mapping[Reason, int] = attrs.field(factory=dict)
+    breakers: tuple[str, ...] = ()
     is_partial: bool = False
 
     @property
@@ -186,6 +188,7 @@ def assemble(
     needs_cleaning: bool,
     scope: Scope,
     with_verdicts: bool = False,
+    is_partial: bool = False,
 ) -> CleanPlan:
     """
     Make the plan of the judged partitions.
@@ -193,6 +196,7 @@ def assemble(
     Args:
         savepoints: Times to record; the caller passes none for tables that never record them (rule A-34).
         with_verdicts: Keep every verdict, for people who ask why.
+        is_partial: A limit cut the judgements short.
     """
     files: dict[str, tuple[PlannedFile, ...]] = {}
     kept: dict[Reason, int] = {}
@@ -226,6 +230,7 @@ def assemble(
         scope=scope,
         verdicts=tuple(verdicts),
         kept=kept,
+        is_partial=is_partial,
     )
 
 

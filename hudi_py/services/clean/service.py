@@ -12,10 +12,10 @@ from datetime import datetime
 
 import attrs
 
-from hudi_py.config.clean import CleanConfig
+from hudi_py.config.clean import CleanConfig, CleanPolicy
 from hudi_py.config.table import TableConfig
 from hudi_py.engine.base import Engine
-from hudi_py.errors import CorruptMetadata
+from hudi_py.errors import CorruptMetadata, RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.build import ViewContext, build_partition
 from hudi_py.fsview.listing import FolderListing, Listing
@@ -23,10 +23,13 @@ from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.listing import open_snapshot
 from hudi_py.model.instant import Action, Instant
+from hudi_py.model.instant_time import time_before
 from hudi_py.services.clean import plan as planning
+from hudi_py.services.clean.breakers import Census, tripped
+from hudi_py.services.clean.budget import Budget, cut_to_budget
 from hudi_py.services.clean.execute import CleanResult, execute_clean
 from hudi_py.services.clean.plan import CleanPlan, LastClean, Scope
-from hudi_py.services.clean.policy import PartitionJudgement, Protection, earliest_to_retain
+from hudi_py.services.clean.policy import PartitionJudgement, Protection, earliest_to_retain, hours_retained
 from hudi_py.services.clean.repair import is_empty, repair_cleans
 from hudi_py.services.clean.situation import Situation
 from hudi_py.services.clean.stored_plan import to_record
@@ -73,18 +76,33 @@ class CleanService:
         if seen.scope.everything or seen.scope.instants:
             judgements = (
                 self._confirmed(seen.context, seen.listing, seen.judge(path, entries, self.config))
-                for path, entries in self._partitions(seen.listing, seen.scope, details)
+                for path, entries in self._partitions(
+                    seen.listing, seen.scope, details or self.config.max_bytes is not None
+                )
             )
+        census = Census()
+        judgements = census.watch(judgements)
+        window, is_partial, savepoints = seen.earliest, False, seen.savepoints
+        if self._budget.is_limited:
+            cut = cut_to_budget(judgements, self._budget, replaced=seen.context.replaced, windows=seen.windows)
+            judgements, is_partial = cut.judgements, cut.is_partial
+            if cut.window is None:
+                window, savepoints = seen.window_before, seen.savepoints_unfinished
+            else:
+                window = cut.window
         plan = planning.assemble(
             judgements,
             config=self.config,
-            earliest=seen.earliest,
-            last_completed_commit=seen.last_completed_commit,
-            savepoints=seen.savepoints if self.table.is_partitioned else frozenset(),
+            earliest=window,
+            # a partial plan leaves the next one due, whether or not a commit follows (rule A-10)
+            last_completed_commit="" if is_partial else seen.last_completed_commit,
+            savepoints=savepoints if self.table.is_partitioned else frozenset(),
             needs_cleaning=seen.trigger.is_due,
             scope=seen.scope,
             with_verdicts=details,
+            is_partial=is_partial,
         )
+        plan = attrs.evolve(plan, breakers=self._tripped(census, seen))
         if self.config.verify:
             check(self.compare(seen, plan), self.contents.store.storage.root)
         return plan
@@ -123,6 +141,24 @@ class CleanService:
             table_commits=timeline.table_commits(self.table.table_type).completed(),
         )
 
+    @property
+    def _budget(self) -> Budget:
+        config = self.config
+        return Budget(files_max=config.max_files, partitions_max=config.max_partitions, bytes_max=config.max_bytes)
+
+    def _tripped(self, census: Census, seen: Situation) -> tuple[str, ...]:
+        zone = self.contents.store.zone
+        by_hours = self.config.policy is CleanPolicy.KEEP_LATEST_BY_HOURS
+        return tripped(
+            census,
+            self.config,
+            planning_time=seen.now,
+            clock_time=self.contents.store.clock.now(),
+            last_time=seen.timeline.last_time,
+            cut_off=time_before(seen.now, hours_retained(self.config.hours_retained), zone) if by_hours else None,
+            zone=zone,
+        )
+
     def scope_partitions(self, scope: Scope) -> tuple[str, ...]:
         """Partitions that an incremental plan looks at, sorted."""
         paths: set[str] = set()
@@ -140,6 +176,7 @@ class CleanService:
 
         Raises:
             CorruptMetadata: An instant that the decision needs does not decode.
+            RefusedError: A circuit breaker tripped, or the second planner disagrees; nothing was written.
         """
         if not self.config.services_enabled:
             return None
@@ -149,6 +186,12 @@ class CleanService:
         plan = self.plan()
         if not plan.would_schedule:
             return None
+        if plan.breakers and self.config.breakers:
+            raise RefusedError(
+                f"{self.contents.store.storage.root}: nothing was planned and nothing was deleted: "
+                f"{'; '.join(plan.breakers)}. Look at hudi-py clean --dry-run; if it is meant, clean with "
+                "hoodie_py.clean.breakers=false (--no-breakers)"
+            )
         self.metadata_table.prepare(writes_data=False)
         record = to_record(plan, self.contents.store.storage.root)
         time = self.contents.store.new_time(timeline)

@@ -81,7 +81,7 @@ def compare(
     Args:
         partitions: Those the plan looked at; None for all.
     """
-    hours = timedelta(hours=min(config.hours_retained, 24 * 366 * 9999))
+    hours = timedelta(hours=min(config.hours_retained, 24 * 366 * 9999))  # more than the calendar has
     roots = load_roots(contents, table, config, seen.timeline, time_before(seen.now, hours, contents.store.zone))
     folders = FolderListing(contents.store.storage)
     walked = folders.walk() if partitions is None else ((path, folders.partition(path)) for path in partitions)
