@@ -20,7 +20,7 @@ from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.listing import open_snapshot
 from hudi_py.model.files import BaseFile, FileSlice
-from hudi_py.model.instant import Action, Instant
+from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import resolve_time
 from hudi_py.model.records import RollbackMetadata
 from hudi_py.reading.select import base_files, check_as_of, context_as_of, slices_as_of
@@ -344,16 +344,31 @@ class Table:
         Raises:
             RefusedError: As `base_files`.
         """
-        cleans = self.timeline.completed(Action.CLEAN)
         check_as_of(
             self.timeline,
             requested_time,
-            earliest_retained=self._contents.clean(cleans[-1]).earliest_commit_to_retain if cleans else "",
+            earliest_retained=self._earliest_retained(),
             pending_clusterings=frozenset(self.view_context.pending_clustering.values()),
         )
         past = Table(self.storage, settings=self.settings.as_dict(), clock=self._store.clock)
         past.__dict__["view_context"] = context_as_of(self.view_context, requested_time)
         return past
+
+    def _earliest_retained(self) -> str:
+        """
+        From when on everything is still there, ``""`` when unknown.
+
+        A clean that has begun counts like a completed one: Hudi does not ask for those and finds files missing, or
+        rows.
+        """
+        cleans = self.timeline.completed(Action.CLEAN)
+        times = [self._contents.clean(cleans[-1]).earliest_commit_to_retain] if cleans else []
+        begun = (instant for instant in self.timeline.pending(Action.CLEAN) if instant.state is State.INFLIGHT)
+        for instant in begun:
+            earliest = self._contents.clean_plan(instant).earliest_instant_to_retain
+            if earliest is not None:
+                times.append(earliest.requested_time)
+        return max(times, default="")
 
     def archived_timeline(self) -> Timeline:
         """

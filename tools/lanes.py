@@ -31,6 +31,7 @@ class Lane(NamedTuple):
     python: str
     marks: str | None  # pytest's -m; None leaves the choice to the arguments
     spark: str = "3.5"  # tests/spark checks that it is the one at hand
+    in_parallel: bool = False
 
 
 class Count(NamedTuple):
@@ -70,7 +71,7 @@ def lanes(spark35: str | None, spark40: str | None, arguments: Sequence[str]) ->
             yield Lane("tests as chosen", spark35, None)
         else:
             heavy = "slow or s3 or browser"
-            yield Lane("fast tests", spark35, f"not (spark or oracle or {heavy})")
+            yield Lane("fast tests", spark35, f"not (spark or oracle or {heavy})", in_parallel=True)
             yield Lane("slow tests, S3, browser", spark35, f"({heavy}) and not (spark or oracle)")
             yield Lane("Spark 3.5", spark35, "spark and not oracle")
             yield Lane("against Apache Hudi", spark35, "oracle")
@@ -81,7 +82,8 @@ def lanes(spark35: str | None, spark40: str | None, arguments: Sequence[str]) ->
 def run(lane: Lane, report: Path, arguments: Sequence[str]) -> int:
     """Run one lane and return pytest's exit code."""
     marks = ["-m", lane.marks] if lane.marks is not None else []
-    command = [lane.python, "-m", "pytest", *marks, f"--junit-xml={report}", *arguments]
+    parallel = ["-n", "auto"] if lane.in_parallel else []
+    command = [lane.python, "-m", "pytest", *parallel, *marks, f"--junit-xml={report}", *arguments]
     environment = {**os.environ, "HUDI_PY_TEST_SPARK": lane.spark}
     return subprocess.run(command, cwd=ROOT, check=False, env=environment).returncode
 

@@ -235,5 +235,9 @@ METADATA_ENABLED: Final[Key[bool | None]] = Key("hoodie.metadata.enable", _flag,
 NEW_COMPLEX_KEY_ENCODING: Final[Key[bool | None]] = Key("hoodie.write.complex.keygen.new.encoding", _flag, None)
 BULK_INSERT_PARALLELISM: Final = Key("hoodie.bulkinsert.shuffle.parallelism", _whole(0), 0)
 UPSERT_PARALLELISM: Final = Key("hoodie.upsert.shuffle.parallelism", _whole(0), 0)
+INSERT_PARALLELISM: Final = Key("hoodie.insert.shuffle.parallelism", _whole(0), 0)
+DELETE_PARALLELISM: Final = Key("hoodie.delete.shuffle.parallelism", _whole(0), 0)
+SINGLE_PASS_BYTES: Final = Key("hudi_py.write.single.pass.max.bytes", _whole(0), 32 * 1024 * 1024)
+"""Our own: rows of more than this, by Spark's estimate, are written in two passes; 0 for all."""
 
 ALL_KEYS: Final[tuple[Key[Any], ...]] = tuple(value for value in list(globals().values()) if isinstance(value, Key))

@@ -123,21 +123,25 @@ def encode_avro_file(schema_text: str, record: dict[str, Any], sync: bytes) -> b
         record: Value of that schema.
         sync: 16 bytes, random in real life; an argument because nothing here throws dice.
     """
+    return frame_record(schema_text, encode_record(schema_text, record), sync)
+
+
+def frame_record(schema_text: str, body: bytes, sync: bytes) -> bytes:
+    """Put one encoded record into a container; the rest of `encode_avro_file`."""
     assert len(sync) == SYNC_SIZE_BYTES, sync
     schema_bytes = schema_text.encode()
-    body = encode_record(schema_text, record)
     return b"".join(
         (
             MAGIC,
-            _format_long(1),
-            _format_long(len(b"avro.schema")),
+            format_long(1),
+            format_long(len(b"avro.schema")),
             b"avro.schema",
-            _format_long(len(schema_bytes)),
+            format_long(len(schema_bytes)),
             schema_bytes,
-            _format_long(0),
+            format_long(0),
             sync,
-            _format_long(1),
-            _format_long(len(body)),
+            format_long(1),
+            format_long(len(body)),
             body,
             sync,
         )
@@ -222,7 +226,8 @@ def _parse_bytes(data: bytes, position: int, source: str) -> tuple[bytes, int]:
     return data[start:end], end
 
 
-def _format_long(value: int) -> bytes:
+def format_long(value: int) -> bytes:
+    """Encode a long as Avro does: zigzag, seven bits a byte, lowest first."""
     number = (value << 1) ^ (value >> 63)
     out = bytearray()
     while number >= 0x80:

@@ -44,7 +44,7 @@ META_COLUMNS: Final = (
     "_hoodie_partition_path",
     "_hoodie_file_name",
 )
-_NOT_DATA: Final = frozenset((*META_COLUMNS, "_hoodie_operation"))
+NOT_DATA: Final = frozenset((*META_COLUMNS, "_hoodie_operation"))
 
 _AVRO_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _UTC_MICROS: Final = pa.timestamp("us", "UTC")
@@ -88,7 +88,7 @@ def storage_schema(incoming: pa.Schema) -> pa.Schema:
     Raises:
         ConfigError: A column's type cannot be stored, its name is no Avro name, or two names differ only by case.
     """
-    fields = [field for field in incoming if field.name not in _NOT_DATA]
+    fields = [field for field in incoming if field.name not in NOT_DATA]
     seen: dict[str, str] = {}
     for field in fields:
         other = seen.get(field.name.lower())
@@ -280,7 +280,7 @@ def _decimal_size(precision: int) -> int:
 
 
 def _data_fields(record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [field for field in record["fields"] if field["name"] not in _NOT_DATA]
+    return [field for field in record["fields"] if field["name"] not in NOT_DATA]
 
 
 def _load(text: str) -> dict[str, Any]:

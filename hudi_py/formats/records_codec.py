@@ -13,10 +13,11 @@ from typing import Any, Final
 import attrs
 
 from hudi_py.errors import CorruptMetadata
-from hudi_py.formats.avro_file import encode_avro_file
+from hudi_py.formats.avro_file import encode_avro_file, frame_record
 from hudi_py.formats.avro_registry import CURRENT_TABLE_VERSION, schema_text
 from hudi_py.formats.commit_codec import decode_commit, decode_touched, encode_commit
 from hudi_py.formats.instant_content import decode_content
+from hudi_py.formats.plan_codec import encode_plan_body
 from hudi_py.formats.shapes import MAPPING, TEXTS, Kind, Shape, by_name, default, many, one, optional
 from hudi_py.model import records
 
@@ -227,15 +228,14 @@ def encode_cleaner_plan(plan: records.CleanerPlan, sync: bytes) -> bytes:
         "policy": plan.policy,
         "filesToBeDeletedPerPartition": {p: [info.path for info in infos] for p, infos in files if is_named},
         "version": plan.version,
-        "filePathsToBeDeletedPerPartition": {
-            partition: [{"filePath": info.path, "isBootstrapBaseFile": info.is_bootstrap} for info in infos]
-            for partition, infos in files
-            if not is_named
-        },
+        "filePathsToBeDeletedPerPartition": {},
         "partitionsToBeDeleted": list(plan.partitions_to_delete),
         "extraMetadata": plan.extra_metadata,
     }
-    return encode_avro_file(schema_text("HoodieCleanerPlan"), value, sync)
+    schema = schema_text("HoodieCleanerPlan")
+    if is_named:
+        return encode_avro_file(schema, value, sync)
+    return frame_record(schema, encode_plan_body(schema, plan, value), sync)
 
 
 def decode_clean_metadata(data: bytes, source: str) -> records.CleanMetadata:

@@ -24,14 +24,19 @@ from hudi_py.mdt.changes import Changes, changes_of_clean, changes_of_commit, ch
 from hudi_py.mdt.compaction import compact
 from hudi_py.mdt.create import create_metadata_table
 from hudi_py.mdt.removal import disable_unmaintained_partitions, drop_metadata_table
-from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
+from hudi_py.mdt.table import FILES_PARTITION, METADATA_FOLDER, MetadataTable
 from hudi_py.mdt.update import record_rollback, write_delta_commit
 from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import CleanMetadata, CommitMetadata, RollbackMetadata
 from hudi_py.runtime.clock import Clock
 from hudi_py.storage.base import Storage
-from hudi_py.timeline.properties_file import read_table_config, update_properties
+from hudi_py.timeline.properties_file import (
+    BACKUP_FILE,
+    read_table_config,
+    recover_properties,
+    update_properties,
+)
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
 
@@ -63,9 +68,11 @@ class MetadataTableKeeper:
         Raises:
             RefusedError: Rows would be missing from an index that we do not maintain.
         """
+        if self.storage.size(BACKUP_FILE) is not None:  # a crash while the properties were rewritten
+            recover_properties(self.storage)
         config = read_table_config(self.storage)
         if self.settings[keys.METADATA_ENABLED] is False:
-            if config.has_metadata_table:
+            if config.has_metadata_table or self.storage.list(METADATA_FOLDER):  # the folder: a crash while dropping
                 drop_metadata_table(self.storage, config, self._update)
             return
         if config.has_metadata_table:

@@ -66,7 +66,7 @@ def next_instant_time(now: datetime, last: str | None) -> str:
     try:
         after = format_instant_time(parse_instant_time(last, timezone.utc) + timedelta(milliseconds=1))
     except ValueError:  # no date (times of metadata-table services): only the digits count
-        after = str(int(last[:17]) + 1).zfill(17)
+        after = str(int(last[:17].ljust(17, "0")) + 1).zfill(17)
     except OverflowError:
         after = ""
     if after <= last:

@@ -10,7 +10,6 @@ from typing import Any
 import attrs
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from hudi_py.config import keys
 from hudi_py.config.clean import clean_config
@@ -26,17 +25,18 @@ from hudi_py.model.records import CommitMetadata
 from hudi_py.runtime.clock import Clock, SystemClock
 from hudi_py.services.clean.execute import CleanResult
 from hudi_py.spark.engine import SparkEngine
-from hudi_py.spark.rows import write_rows
+from hudi_py.spark.rows import Scale, write_rows
+from hudi_py.spark.shape import arrow_schema, shaped_rows
 from hudi_py.storage.factory import open_storage
 from hudi_py.table import Table
 from hudi_py.timeline.properties_file import create_properties
 from hudi_py.write.assign import SizingLimits, average_record_bytes
 from hudi_py.write.base_file import BaseFileOptions
+from hudi_py.write.job import WriteJob
 from hudi_py.write.keys import KeyGenerator, KeyGeneratorKind, is_prefixed, key_generator_of
 from hudi_py.write.lookup import read_keys
-from hudi_py.write.precedence import merge_rules_of
+from hudi_py.write.precedence import MergeRules, merge_rules_of
 from hudi_py.write.stats import write_stat
-from hudi_py.write.tasks import WriteJob
 from hudi_py.write.transaction import WriteTransaction, begin_write
 
 
@@ -46,12 +46,12 @@ class WriteResult:
     One commit.
 
     Args:
-        instant: Requested time.
+        instant: Requested time; None when there was nothing to write and ``hoodie.allow.empty.commit`` is false.
         metadata: What was stored as the completed instant.
         cleans: What the clean after it removed; empty when nothing was due.
     """
 
-    instant: str
+    instant: str | None
     metadata: CommitMetadata
     cleans: tuple[CleanResult, ...] = ()
 
@@ -135,6 +135,7 @@ class WriteClient:
             rows: At least the record key and partition columns; keys that the table does not hold are ignored.
 
         Raises:
+            TableNotFound: There is no table.
             As `upsert`.
         """
         return self._write(rows, "DELETE")
@@ -183,26 +184,47 @@ class WriteClient:
         return self._open()
 
     def _write(self, rows: DataFrame, operation: str) -> WriteResult:
-        incoming = to_arrow_schema(rows.schema)
         if self._table is None:
             try:
                 self._table = self._open()
             except TableNotFound:
-                resolve_schema(None, incoming, self._settings[keys.TABLE_NAME])  # before there is anything to undo
+                if operation == "DELETE":
+                    raise  # a table of nothing but keys is not what anyone wants
+                self._check_new(rows, operation)  # before there is anything to undo
                 self._table = self._create()
         table = self._table.refresh()
-        schema = self._schema(table, incoming, operation)
         generator = self._key_generator(table)
-        _check_columns(incoming, generator)
+        rules = merge_rules_of(table.config.properties)
+        text = table.schema_text()
+        needed = self._needed(operation, generator, rules)
+        rows = shaped_rows(rows, text, needed, keys_only=operation == "DELETE")
+        schema = self._schema(table, arrow_schema(rows), operation, text)
         transaction = begin_write(table.contents, table.config, self._settings, table.metadata_table)
         table.refresh()
-        job = self._job(table, transaction, operation, schema, generator)
-        results = write_rows(rows, job, self._parallelism(operation))
+        job = self._job(table, transaction, operation, schema, generator, rules)
+        results = write_rows(rows, job, self._scale(operation))
+        if not results and not self._settings[keys.ALLOW_EMPTY_COMMIT]:
+            transaction.abandon()
+            return WriteResult(instant=None, metadata=CommitMetadata())
         stats = [write_stat(each, with_prev_base_file=table.config.version >= 8) for each in results]
         metadata = transaction.commit(stats, operation=operation, extra_metadata={"schema": schema.text})
         return WriteResult(
             instant=transaction.instant_time, metadata=metadata, cleans=tuple(self._clean_after_commit(table))
         )
+
+    def _check_new(self, rows: DataFrame, operation: str) -> None:
+        """Everything about the first rows of a table that can be refused without touching storage."""
+        properties = new_table_properties(self._settings)
+        generator = key_generator_of(properties, single_field_prefixed=False)
+        rules = merge_rules_of(properties)
+        rows = shaped_rows(rows, None, self._needed(operation, generator, rules), keys_only=False)
+        resolve_schema(None, arrow_schema(rows), self._settings[keys.TABLE_NAME])
+
+    def _needed(self, operation: str, generator: KeyGenerator, rules: MergeRules) -> tuple[str, ...]:
+        """Columns that the rows must have."""
+        fields = (*generator.record_key_fields, *generator.partition_fields)
+        ordered = operation == "UPSERT" or (operation == "INSERT" and self._settings[keys.COMBINE_BEFORE_INSERT])
+        return (*fields, *rules.batch_fields) if ordered else fields
 
     def _clean_after_commit(self, table: Table) -> list[CleanResult]:
         """Few files go quicker from the driver's threads than through a Spark job."""
@@ -211,8 +233,7 @@ class WriteClient:
         service = table.refresh().clean_service(clean_config(self._settings), engine=LocalEngine())
         return service.run()
 
-    def _schema(self, table: Table, incoming: pa.Schema, operation: str) -> ResolvedSchema:
-        text = table.schema_text()
+    def _schema(self, table: Table, incoming: pa.Schema, operation: str, text: str | None) -> ResolvedSchema:
         if operation == "DELETE" and text is not None:
             return resolve_schema(text, parse_record_schema(text), table.config.name)
         return resolve_schema(text, incoming, table.config.name)
@@ -223,9 +244,9 @@ class WriteClient:
         properties = dict(config.properties)
         prefixed = self._settings[keys.NEW_COMPLEX_KEY_ENCODING]
         single = len(config.record_key_fields) == 1
-        if prefixed is None and single:
+        if prefixed is None and single and _is_complex(properties):
             stored = next(iter(table.base_files()), None)
-            if stored is not None and _is_complex(properties):
+            if stored is not None:
                 partition, base = stored
                 path = f"{partition}/{base.name}" if partition else base.name
                 with self._storage.open_read(path) as stream:
@@ -243,6 +264,7 @@ class WriteClient:
         operation: str,
         schema: ResolvedSchema,
         generator: KeyGenerator,
+        rules: MergeRules,
     ) -> WriteJob:
         settings = self._settings
         limits = SizingLimits(
@@ -259,7 +281,7 @@ class WriteClient:
             schema=schema.schema,
             avro_schema=schema.text,
             keys=generator,
-            rules=merge_rules_of(table.config.properties),
+            rules=rules,
             options=_base_file_options(settings),
             limits=limits,
             record_bytes=self._record_bytes(table, limits),
@@ -276,9 +298,17 @@ class WriteClient:
             estimate=self._settings[keys.RECORD_SIZE_ESTIMATE],
         )
 
-    def _parallelism(self, operation: str) -> int:
-        key = keys.BULK_INSERT_PARALLELISM if operation == "BULK_INSERT" else keys.UPSERT_PARALLELISM
-        return self._settings[key] or 2 * self._spark.sparkContext.defaultParallelism
+    def _scale(self, operation: str) -> Scale:
+        parallelism = {
+            "BULK_INSERT": keys.BULK_INSERT_PARALLELISM,
+            "INSERT": keys.INSERT_PARALLELISM,
+            "DELETE": keys.DELETE_PARALLELISM,
+        }.get(operation, keys.UPSERT_PARALLELISM)
+        return Scale(
+            parallelism=self._settings[parallelism] or None,
+            slots=self._spark.sparkContext.defaultParallelism,
+            single_pass_bytes=self._settings[keys.SINGLE_PASS_BYTES],
+        )
 
 
 def _written(metadata: CommitMetadata) -> tuple[int, int]:
@@ -288,16 +318,6 @@ def _written(metadata: CommitMetadata) -> tuple[int, int]:
 
 def _is_complex(properties: Mapping[str, str]) -> bool:
     return key_generator_of(properties, single_field_prefixed=False).kind is KeyGeneratorKind.COMPLEX
-
-
-def _check_columns(incoming: pa.Schema, generator: KeyGenerator) -> None:
-    missing = [
-        name for name in (*generator.record_key_fields, *generator.partition_fields) if name not in incoming.names
-    ]
-    if missing:
-        raise ConfigError(
-            f"the rows have no column {', '.join(missing)}, which the table's keys or partitions are made of"
-        )
 
 
 def _base_file_options(settings: Settings) -> BaseFileOptions:

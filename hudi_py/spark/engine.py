@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from hudi_py.engine.base import R, T
 from hudi_py.errors import HudiError
+from hudi_py.spark.session import use_own_python
 
 
 class SparkEngine:
@@ -23,6 +24,7 @@ class SparkEngine:
     slots = 1 << 20  # Spark queues tasks itself
 
     def __init__(self, spark: SparkSession) -> None:
+        use_own_python(spark)
         self._spark = spark
 
     def map(self, function: Callable[[T], R], items: Sequence[T], *, parallelism: int, description: str) -> Iterable[R]:

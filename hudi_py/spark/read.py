@@ -43,13 +43,15 @@ def read(
     table = open_table(location, storage_options=storage_options)
     requested = None if as_of is None else table.resolve_time(as_of)
     files = table.base_files(requested)
-    text = table.schema_text(requested)
+    text = table.schema_text(requested) or table.schema_text()  # before the first commit there is only the newest
     fields = meta_fields() + (list(parse_record_schema(text)) if text is not None else [])
     schema = from_arrow_schema(pa.schema(fields))
     if not files:
         return spark.createDataFrame([], schema)
     root = table.storage.root
     base = root if "://" in root else f"file://{root}"
+    # Days and instants are those of today's calendar all the way back, as Spark 3 and Hudi on it write them.
     return spark.read.schema(schema).parquet(
-        *(f"{base}/{join_path(partition, file.name)}" for partition, file in files)
+        *(f"{base}/{join_path(partition, file.name)}" for partition, file in files),
+        datetimeRebaseMode="CORRECTED",
     )

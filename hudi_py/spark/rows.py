@@ -1,91 +1,129 @@
 """
-Moving rows to the tasks that write them.
+Which way rows go into base files, by how much there is of them.
 
-One shuffle brings all rows of a partition to one task, and there they stand together; the tasks answer with one row per
-base file. Equal partition paths must come to one task, so the shuffle uses an expression that is equal whenever the
-paths are.
+===============  ============================================================================================
+tiny             one task, no shuffle: 100 rows cost one Spark job of one task
+small            one shuffle by partition, one task per share of the partitions; a single job
+large            rows are counted, tagged with their file group, and written by file group: `two_passes`
+bulk_insert      no look-up, so rows stream: one shuffle by partition; large partitions are spread over tasks
+===============  ============================================================================================
+
+Small writes that meet much of the table turn back before they have written anything and go the large way.
 """
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+import attrs
 
-from hudi_py.errors import HudiError
-from hudi_py.formats.arrow_types import Field
-from hudi_py.spark.engine import described, raise_first
+from hudi_py.runtime.log import log
+from hudi_py.spark.columns import UNKNOWN_BYTES, estimated_bytes, partitioning
+from hudi_py.spark.engine import described
+from hudi_py.spark.session import use_own_python
+from hudi_py.spark.tasks import executor_errors, run_tasks
+from hudi_py.spark.two_passes import Counted, count_rows, write_in_two_passes
 from hudi_py.write.base_file import FileWriteResult
-from hudi_py.write.tasks import TaskIdentity, WriteJob, run_task
+from hudi_py.write.job import WriteJob
+from hudi_py.write.tasks import TooMuchForOneTask, run_bulk_task, run_task
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-_FIELDS: list[Field] = [pa.field("succeeded", pa.bool_()), pa.field("value", pa.binary())]
-_RESULT: Final = pa.schema(_FIELDS)
-_RESULT_DDL: Final = "succeeded boolean, value binary"
+_TINY_BYTES: Final = 1024 * 1024
+_BULK_FILE_BYTES: Final = 32 * 1024 * 1024
+"""Of input per task of a large bulk insert: files are not tiny, and a lost task is soon repeated."""
 
 
-def write_rows(frame: DataFrame, job: WriteJob, parallelism: int) -> list[FileWriteResult]:
+@attrs.frozen(kw_only=True)
+class Scale:
     """
-    Write the rows of *frame* with one Spark job.
+    How much of Spark to use.
 
     Args:
-        parallelism: Number of tasks after the shuffle.
+        parallelism: Tasks after a shuffle, as the user has set it; None to choose.
+        slots: Tasks that run at the same time.
+        single_pass_bytes: More rows than this, by Catalyst's guess, are written in two passes; 0 for all.
+    """
+
+    parallelism: int | None
+    slots: int
+    single_pass_bytes: int
+
+    @property
+    def tasks(self) -> int:
+        """Tasks after a shuffle of small rows: enough to even out what a hash spreads unevenly."""
+        return self.parallelism or 2 * self.slots
+
+
+def write_rows(frame: DataFrame, job: WriteJob, scale: Scale) -> list[FileWriteResult]:
+    """
+    Write the rows of *frame*.
 
     Raises:
         HudiError: The first one that a task met; other tasks may have written files, which markers name.
     """
-    partitioning = _partitioning(job)
-    if partitioning:
-        frame = frame.repartition(parallelism, *partitioning).sortWithinPartitions(*partitioning)
-    elif job.operation != "BULK_INSERT":
-        frame = frame.coalesce(1)
-    with described(frame.sparkSession, f"{job.operation.lower()} {job.instant_time}"):
-        answers = frame.mapInArrow(_Task(job), _RESULT_DDL).collect()
-    return raise_first((row["succeeded"], pickle.loads(row["value"])) for row in answers)  # noqa: S301 - our own bytes
-
-
-def _partitioning(job: WriteJob) -> list[Column]:
-    """
-    Expressions that are equal whenever two rows have the same partition path.
-
-    Null and the empty string share a folder. Finer differences of text do not matter: values of different text never
-    share one.
-    """
-    return [
-        F.coalesce(F.nullif(F.col(_quoted(name)).cast("string"), F.lit("")), F.lit(""))
-        for name in job.keys.partition_fields
-    ]
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-class _Task:
-    """What Spark sends to the executors."""
-
-    def __init__(self, job: WriteJob) -> None:
-        self._job = job
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        assert context is not None
-        task = TaskIdentity(context.partitionId(), context.stageId(), context.taskAttemptId())
+    use_own_python(frame.sparkSession)
+    with described(frame.sparkSession, f"{job.operation.lower()} {job.instant_time}"), executor_errors():
+        guess = estimated_bytes(frame)
+        if job.operation == "BULK_INSERT":
+            return _bulk_insert(frame, job, scale, guess)
+        if guess <= scale.single_pass_bytes:
+            try:
+                return _in_a_single_pass(frame, job, scale, guess)
+            except TooMuchForOneTask:
+                log.info("write.single_pass.refused", instant=job.instant_time, bytes_estimated=guess)
+        frame = frame.persist()
         try:
-            for result in run_task(self._job, batches, task):
-                yield _answer(True, result)
-        except HudiError as error:
-            yield _answer(False, error)
+            counted = count_rows(frame, job)
+            known = estimated_bytes(frame.select("*"))
+            if guess > scale.single_pass_bytes >= known:
+                try:
+                    return _in_a_single_pass(frame, job, scale, known)
+                except TooMuchForOneTask:
+                    pass
+            return write_in_two_passes(
+                frame, Counted(counted, known), job, parallelism=scale.parallelism, slots=scale.slots
+            )
+        finally:
+            frame.unpersist()
 
 
-def _answer(succeeded: bool, value: Any) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays(
-        [pa.array([succeeded]), pa.array([pickle.dumps(value)], pa.binary())], schema=_RESULT
-    )
+def _in_a_single_pass(frame: DataFrame, job: WriteJob, scale: Scale, guess: int) -> list[FileWriteResult]:
+    columns = partitioning(frame, job.keys)
+    is_one_task = guess <= _TINY_BYTES or not columns
+    frame = frame.coalesce(1) if is_one_task else frame.repartition(scale.tasks, *columns)
+    return run_tasks(frame, run_task, job)
+
+
+def _bulk_insert(frame: DataFrame, job: WriteJob, scale: Scale, guess: int) -> list[FileWriteResult]:
+    """
+    Large partitions are split by Spark's rebalancing, which knows their size after the shuffle.
+
+    It cuts where a partition exceeds ``spark.sql.adaptive.advisoryPartitionSizeInBytes`` and joins what is small; a
+    number of tasks that the user has set is kept to.
+    """
+    columns = partitioning(frame, job.keys)
+    if scale.parallelism:
+        frame = frame.repartition(scale.parallelism, *columns)
+    elif guess <= _TINY_BYTES:
+        frame = frame.coalesce(1)
+    elif not columns and guess < UNKNOWN_BYTES:
+        frame = frame.coalesce(max(scale.slots, guess // _BULK_FILE_BYTES))
+    elif guess <= scale.single_pass_bytes:
+        frame = frame.repartition(scale.tasks, *columns)
+    else:
+        return run_tasks(_rebalanced(frame, columns), run_bulk_task, job)
+    if columns:
+        frame = frame.sortWithinPartitions(*columns)
+    return run_tasks(frame, run_bulk_task, job)
+
+
+def _rebalanced(frame: DataFrame, columns: Sequence[Column]) -> DataFrame:
+    """By SQL, because Spark 3.5 lets Python give no columns to a hint; and the hint takes columns, not expressions."""
+    names = [f"_hudi_py_partition_{number}" for number in range(len(columns))]
+    named = frame.withColumns(dict(zip(names, columns, strict=True))) if names else frame
+    hint = f"REBALANCE({', '.join(names)})" if names else "REBALANCE"
+    rebalanced = frame.sparkSession.sql(f"SELECT /*+ {hint} */ * FROM {{rows}}", rows=named)  # noqa: S608 - our names
+    return rebalanced.sortWithinPartitions(*names).drop(*names) if names else rebalanced

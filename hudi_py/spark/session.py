@@ -65,6 +65,19 @@ def ensure_python() -> None:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
+def use_own_python(spark: SparkSession) -> None:
+    """
+    Let the workers of a local session run the Python of this process.
+
+    Spark would start whatever ``python3`` is on PATH, which in an environment that is not activated lacks our packages.
+    A session on a cluster, or one whose Python was chosen, is left alone.
+    """
+    context = spark.sparkContext
+    chosen = "PYSPARK_PYTHON" in os.environ or spark.conf.get("spark.pyspark.python", None) is not None
+    if not chosen and str(context.master).startswith("local"):
+        context.pythonExec = sys.executable
+
+
 def ensure_java() -> None:
     """
     Point JAVA_HOME at a Java that the installed Spark runs on; leave it alone when Spark finds a fitting one anyway.

@@ -19,6 +19,7 @@ from hudi_py.model.records import (
     CommitMetadata,
     CompactionPlan,
     RequestedReplaceMetadata,
+    RollbackMetadata,
     RollbackPlan,
     SavepointMetadata,
 )
@@ -80,6 +81,10 @@ class Contents:
     def requested_replace(self, instant: Instant) -> RequestedReplaceMetadata:
         """Of a pending replacecommit or clustering; tells whether a layout-1 replacecommit is a clustering."""
         return codec.decode_requested_replace(self.store.read_plan(instant), self._plan_source(instant))
+
+    def rollback(self, instant: Instant) -> RollbackMetadata:
+        """Of a completed rollback."""
+        return codec.decode_rollback_metadata(self.store.read(instant), self._source(instant))
 
     def rollback_plan(self, instant: Instant) -> RollbackPlan:
         """Of a pending rollback."""

@@ -36,15 +36,32 @@ def read_table_config(storage: Storage) -> TableConfig:
 
 def read_properties(storage: Storage) -> dict[str, str]:
     """The properties as key to text. Raises as `read_table_config`."""
+    return _choose(storage)[0]
+
+
+def _choose(storage: Storage) -> tuple[dict[str, str], str]:
+    """
+    The valid properties, and which of the two files they are from.
+
+    A file without checksum is accepted as Hudi accepts it, unless there is a backup that has one: then a rewrite was
+    torn (format/timeline 1.4, step 6).
+    """
     problem: CorruptMetadata | None = None
+    unproven: dict[str, str] | None = None
     for _ in range(_ATTEMPTS_MAX):  # a rewrite by another process may fall between our two reads
         for path in (PROPERTIES_FILE, BACKUP_FILE):
             try:
-                return _read_valid(storage, path)
+                properties = _read_valid(storage, path)
             except NotFound:
                 continue
             except CorruptMetadata as error:
                 problem = problem or error
+                continue
+            if CHECKSUM_KEY in properties or (path == BACKUP_FILE and unproven is None):
+                return properties, path
+            unproven = unproven or properties
+        if unproven is not None:
+            return unproven, PROPERTIES_FILE
     if problem is not None:
         raise problem
     raise TableNotFound(
@@ -55,8 +72,9 @@ def read_properties(storage: Storage) -> dict[str, str]:
 def _read_valid(storage: Storage, path: str) -> dict[str, str]:
     source = f"{storage.root}/{path}"
     properties = parse_properties(storage.read(path), source)
-    if not properties:
-        raise CorruptMetadata(f"{source} is empty; restore it from {BACKUP_FILE} or from a copy of the table")
+    if not properties.get("hoodie.table.name"):
+        what = "holds no hoodie.table.name" if properties else "is empty"
+        raise CorruptMetadata(f"{source} {what}; restore it from {BACKUP_FILE} or from a copy of the table")
     expected = checksum(properties.get("hoodie.database.name", ""), properties.get("hoodie.table.name", ""))
     if properties.get(CHECKSUM_KEY, str(expected)) != str(expected):
         raise CorruptMetadata(
@@ -113,10 +131,8 @@ def recover_properties(storage: Storage) -> dict[str, str]:
     Raises:
         TableNotFound, CorruptMetadata: As `read_table_config`; then nothing was changed.
     """
-    properties = read_properties(storage)
-    try:
-        _read_valid(storage, PROPERTIES_FILE)
-    except (NotFound, CorruptMetadata):
+    properties, source = _choose(storage)
+    if source == BACKUP_FILE:
         storage.replace(PROPERTIES_FILE, storage.read(BACKUP_FILE))
     storage.delete(BACKUP_FILE)
     return properties

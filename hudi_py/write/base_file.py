@@ -267,6 +267,7 @@ def write_new_files(
     schema: pa.Schema,
     avro_schema: str,
     options: BaseFileOptions,
+    first_row_index: int = 0,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> list[FileWriteResult]:
     """
@@ -279,6 +280,7 @@ def write_new_files(
         schema: Storage schema.
         avro_schema: The same as Avro text, without meta columns.
         options: Layout and maximum size.
+        first_row_index: See `BaseFileWriter`.
         monotonic: Clock in seconds, for the timings.
 
     Returns:
@@ -287,7 +289,7 @@ def write_new_files(
     """
     results: list[FileWriteResult] = []
     writer: BaseFileWriter | None = None
-    started, first_row_index = monotonic(), 0
+    started = monotonic()
     sink: BinaryIO | None = None
 
     def finish(writer: BaseFileWriter, sink: BinaryIO) -> None:

@@ -20,11 +20,12 @@ from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConflictError, RefusedError, StorageError
 from hudi_py.formats.commit_codec import encode_commit
 from hudi_py.mdt.keeper import MetadataTableKeeper
-from hudi_py.model.instant import Action, Instant
+from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata, RollbackMetadata, WriteStat
 from hudi_py.runtime.log import log
 from hudi_py.services.rollback.service import RollbackService
 from hudi_py.storage.base import StorageFailure
+from hudi_py.timeline.fence import put_up_fence
 from hudi_py.timeline.markers import delete_markers, read_markers
 from hudi_py.timeline.properties_file import recover_properties
 
@@ -62,7 +63,8 @@ class WriteTransaction:
         """
         Publish the write.
 
-        Files that a marker names and no stat does are leftovers of retried tasks: they go first (rule G-3).
+        Files that a marker names and no stat does are leftovers of retried tasks: they go first (rule G-3), behind a
+        fence that keeps out tasks that are still writing although nobody waits for them.
 
         Raises:
             ConflictError: Another process rolled this write back, or completed it.
@@ -76,6 +78,7 @@ class WriteTransaction:
             extra_metadata=dict(extra_metadata),
             operation_type=operation,
         )
+        put_up_fence(store.storage, self.instant_time)
         self._remove_leftovers({stat.path for each in by_partition.values() for stat in each})
         content = encode_commit(metadata, as_json=self.table.layout_version == 1, sync=os.urandom(16))
         after = self.metadata_table.record_commit(store.load(), self.instant, metadata)
@@ -83,6 +86,13 @@ class WriteTransaction:
         delete_markers(store.storage, self.instant_time)
         log.info("commit.completed", instant=self.instant_time, files_written=sum(map(len, by_partition.values())))
         return metadata
+
+    def abandon(self) -> None:
+        """Take back a write that has written nothing: neither of its instants stays."""
+        store = self.contents.store
+        for state in (State.INFLIGHT, State.REQUESTED):
+            store.remove(Instant(self.instant.requested_time, self.instant.action, state))
+        delete_markers(store.storage, self.instant_time)
 
     def _remove_leftovers(self, written: set[str | None]) -> None:
         store = self.contents.store

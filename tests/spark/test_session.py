@@ -10,14 +10,6 @@ from hudi_py.errors import ConfigError
 pytestmark = pytest.mark.spark
 
 
-@pytest.fixture(scope="module")
-def spark():
-    """A session of this module's own settings."""
-    session = pytest.importorskip("hudi_py.spark.session").local_session("test", cores=2, **{"spark.hudi_py.x": "y"})
-    yield session
-    session.stop()
-
-
 def test_lane_runs_the_spark_that_it_is_named_after(spark):
     """An environment with another Spark would prove nothing."""
     lane = os.environ.get("HUDI_PY_TEST_SPARK")

@@ -42,7 +42,8 @@ from hudi_py.runtime.log import log
 from hudi_py.services.rollback.plan import belongs_to, failed_writes, rollback_plan
 from hudi_py.storage.base import StorageFailure
 from hudi_py.timeline.contents import Contents
-from hudi_py.timeline.markers import delete_markers, read_markers
+from hudi_py.timeline.fence import put_up_fence
+from hudi_py.timeline.markers import delete_markers, instants_with_markers, read_markers
 from hudi_py.timeline.timeline import Timeline
 
 _WRITE_ACTIONS = frozenset(action.value for action in (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT))
@@ -74,6 +75,7 @@ class RollbackService:
             RefusedError: A stored plan names other files than those of the failed write.
         """
         timeline = self.contents.store.load()
+        self._sweep_markers(timeline)
         pending = timeline.pending(Action.ROLLBACK)
         failed = failed_writes(timeline, self.table.table_type, clusterings=self._clusterings(timeline))
         if not pending and not failed:
@@ -94,6 +96,25 @@ class RollbackService:
             results.append(self._execute(instant, plan, plan.instant_to_rollback))
         results += [self._roll_back(instant) for instant in failed if instant.requested_time not in done]
         return results
+
+    def _sweep_markers(self, timeline: Timeline) -> None:
+        """Remove marker folders that a crash left: those of completed instants and of writes rolled back since."""
+        storage = self.contents.store.storage
+        unknown = []
+        for time in instants_with_markers(storage):
+            found = [instant for instant in timeline if instant.requested_time == time]
+            if any(instant.is_completed for instant in found):
+                delete_markers(storage, time)
+            elif not found:
+                unknown.append(time)
+        if unknown:
+            undone = {
+                time
+                for instant in timeline.completed(Action.ROLLBACK)
+                for time in self.contents.rollback(instant).commits_rollback
+            }
+            for time in sorted(undone.intersection(unknown)):
+                delete_markers(storage, time)
 
     def _clusterings(self, timeline: Timeline) -> frozenset[str]:
         return frozenset(
@@ -165,6 +186,7 @@ class RollbackService:
         self._check_target(target)
         if instant.state is State.REQUESTED:
             instant = store.transition(instant, b"")
+        put_up_fence(store.storage, target.requested_time)
         partitions = self._delete(plan, target.requested_time)
         metadata = RollbackMetadata(
             start_rollback_time=instant.requested_time,

@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 import pytest
+
+from hudi_py.errors import RefusedError
+from hudi_py.mdt.changes import Changes
+from hudi_py.mdt.compaction import compact
+from hudi_py.mdt.create import create_metadata_table
+from hudi_py.mdt.table import MetadataTable
+from hudi_py.mdt.update import record_rollback, write_delta_commit
+from hudi_py.model.instant import Action
+from hudi_py.testing import interruptions
 from mdt_helpers import (
     LATER,
     SYNC,
@@ -18,15 +27,6 @@ from mdt_helpers import (
     timeline_of,
     update_properties,
 )
-
-from hudi_py.errors import RefusedError
-from hudi_py.mdt.changes import Changes
-from hudi_py.mdt.compaction import compact
-from hudi_py.mdt.create import create_metadata_table
-from hudi_py.mdt.table import MetadataTable
-from hudi_py.mdt.update import record_rollback, write_delta_commit
-from hudi_py.model.instant import Action
-from hudi_py.testing import interruptions
 
 ROUNDS = 4
 TIMES = [f"2099010100000{number:04d}" for number in range(20)]

@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 import pytest
+
+from hudi_py.errors import CorruptMetadata, NotFound, UnsupportedTable
+from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block
+from hudi_py.mdt.changes import Changes
+from hudi_py.mdt.read import MetadataReader
+from hudi_py.mdt.table import MetadataTable
+from hudi_py.mdt.update import write_delta_commit
+from hudi_py.model.instant import Action
+from hudi_py.storage.wrappers import RecordingStorage
 from mdt_helpers import (
     LATER,
     SYNC,
@@ -16,15 +25,6 @@ from mdt_helpers import (
     timeline_of,
     with_metadata_table,
 )
-
-from hudi_py.errors import CorruptMetadata, NotFound, UnsupportedTable
-from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block
-from hudi_py.mdt.changes import Changes
-from hudi_py.mdt.read import MetadataReader
-from hudi_py.mdt.table import MetadataTable
-from hudi_py.mdt.update import write_delta_commit
-from hudi_py.model.instant import Action
-from hudi_py.storage.wrappers import RecordingStorage
 from tests.fixtures import expected
 
 FILES = ".hoodie/metadata/files"

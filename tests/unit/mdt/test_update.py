@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 import pytest
+
+from hudi_py.errors import RefusedError
+from hudi_py.mdt.changes import Changes
+from hudi_py.mdt.removal import disable_unmaintained_partitions, drop_metadata_table
+from hudi_py.mdt.table import MetadataTable
+from hudi_py.mdt.update import record_rollback, write_delta_commit
+from hudi_py.model.instant import Action, Instant, State
+from hudi_py.testing import INTERRUPTION_MODES, interruptions
 from mdt_helpers import (
     LATER,
     LATEST,
@@ -20,14 +28,6 @@ from mdt_helpers import (
     update_properties,
     vanish,
 )
-
-from hudi_py.errors import RefusedError
-from hudi_py.mdt.changes import Changes
-from hudi_py.mdt.removal import disable_unmaintained_partitions, drop_metadata_table
-from hudi_py.mdt.table import MetadataTable
-from hudi_py.mdt.update import record_rollback, write_delta_commit
-from hudi_py.model.instant import Action, Instant, State
-from hudi_py.testing import INTERRUPTION_MODES, interruptions
 
 NEW = "f-0_1-1-1_20991231235959000.parquet"
 MDT = ".hoodie/metadata/"

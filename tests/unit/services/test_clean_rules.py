@@ -335,7 +335,7 @@ def test_a49_settings_below_one_are_refused(layout):
 
 
 def test_a49_pending_compaction_counts_as_a_version(layout):
-    """V = 1: all older slices that it does not need go, the needed one stays."""
+    """With v = 1 all older slices that it does not need go, the needed one stays."""
     builder = merge_on_read(layout)
     builder.compaction(at(8), [("r0", "f", at(6), [])])
     plan = plan_of(builder, file_versions_retained=1)

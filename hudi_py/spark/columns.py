@@ -1,0 +1,72 @@
+"""Column expressions that the write paths share, and what Spark knows about the size of rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
+from hudi_py.write.keys import DEFAULT_PARTITION, KeyGenerator
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+UNKNOWN_BYTES: Final = 1 << 60
+"""Spark's size of rows that it knows nothing about is about 2 to the 63."""
+
+
+def quoted(name: str) -> Column:
+    """The column of that very name, whatever characters it holds."""
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def partitioning(frame: DataFrame, keys: KeyGenerator) -> list[Column]:
+    """
+    Expressions that are equal whenever two rows have the same partition path, and only then.
+
+    Null, the empty string and the default partition's own name share a folder. A timestamp is its microseconds, as in
+    the path: its text is ambiguous where clocks are set back.
+    """
+    types = {field.name: field.dataType.typeName() for field in frame.schema}
+    found = []
+    for name in keys.partition_fields:
+        column = quoted(name)
+        text = (F.unix_micros(column) if types.get(name) == "timestamp" else column).cast("string")
+        blank = text.isNull() | text.isin("", DEFAULT_PARTITION)
+        found.append(F.when(blank, F.lit("")).otherwise(text))
+    return found
+
+
+def estimated_bytes(frame: DataFrame) -> int:
+    """Catalyst's guess of the size; of files it is their size on disk, `UNKNOWN_BYTES` or more where it has no idea."""
+    return int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())  # noqa: SLF001
+
+
+def int_hashing_to(task: int, count: int, tried_max: int = 1 << 16) -> int:
+    """
+    An int whose rows Spark's hash partitioning into *count* partitions brings to partition *task*.
+
+    Used for balance only: the answer is right when Spark changes its hash, just worse.
+    """
+    for number in range(tried_max):
+        if _murmur3(number) % count == task:
+            return number
+    return task
+
+
+def _murmur3(number: int, seed: int = 42) -> int:
+    """Spark's ``Murmur3_x86_32.hashInt``, as a signed int."""
+    mask = 0xFFFFFFFF
+    mixed = number * 0xCC9E2D51 & mask
+    mixed = (mixed << 15 | mixed >> 17) & mask
+    mixed = mixed * 0x1B873593 & mask
+    value = seed ^ mixed
+    value = (value << 13 | value >> 19) & mask
+    value = value * 5 + 0xE6546B64 & mask
+    value ^= 4
+    value ^= value >> 16
+    value = value * 0x85EBCA6B & mask
+    value ^= value >> 13
+    value = value * 0xC2B2AE35 & mask
+    value ^= value >> 16
+    return value - (1 << 32) if value >> 31 else value

@@ -1,0 +1,212 @@
+"""
+Large writes: memory stays bounded and the work spreads over all executors, however uneven the partitions are.
+
+1. Rows are counted per partition.
+2. Tagging: rows go to tasks by partition and a bucket of their key, are combined by key and looked up; they come out
+   with their file group, and stay in Spark's cache.
+3. The driver gets the number of rows per file group, assigns inserts to groups, and the groups to tasks.
+4. Writing: rows go to the task of their file group, which writes one group after another.
+
+The driver holds counts per partition and per file group, never keys.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+from pyspark.sql.types import StringType, StructField, StructType
+
+from hudi_py.spark.columns import int_hashing_to, partitioning, quoted
+from hudi_py.spark.tasks import run_tasks
+from hudi_py.write.assign import Bucket, ExistingFile, assign_buckets
+from hudi_py.write.base_file import FileWriteResult
+from hudi_py.write.groups import TARGET, write_groups
+from hudi_py.write.job import WriteJob
+from hudi_py.write.partition import load_partition
+from hudi_py.write.share import share_out
+from hudi_py.write.tag import ARRIVAL, BUCKET, FILE_ID, PATH, tag_buckets, tag_inserts
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_BUCKET_BYTES: Final = 64 * 1024 * 1024
+_BUCKET_ROWS: Final = 500_000
+_LISTING_THREADS: Final = 16
+_TASK_BYTES: Final = 256 * 1024 * 1024
+_HASH: Final = "_hudi_py_hash"
+_WHERE: Final = "_hudi_py_where"
+_PLAN: Final = "path string, file string, bounds array<bigint>, ids array<string>, tasks array<int>, total bigint"
+
+PartitionCounts = list[tuple[tuple[str, ...], int]]
+
+
+class Counted(NamedTuple):
+    """Rows by the values of the partition expressions, and bytes of all of them in Spark's cache."""
+
+    rows: PartitionCounts
+    size_bytes: int
+
+
+def count_rows(frame: DataFrame, job: WriteJob) -> PartitionCounts:
+    """Count rows per partition; fills the cache of a persisted *frame*."""
+    columns = partitioning(frame, job.keys)
+    counts = frame.groupBy(*columns).count().collect()
+    return [(tuple(row)[:-1], row["count"]) for row in counts]
+
+
+def write_in_two_passes(
+    frame: DataFrame, counted: Counted, job: WriteJob, *, parallelism: int | None, slots: int
+) -> list[FileWriteResult]:
+    """
+    Write the rows of *frame*, which is persisted.
+
+    Raises:
+        HudiError: The first one that a task met.
+    """
+    schema = StructType([*frame.schema, StructField(PATH, StringType()), StructField(FILE_ID, StringType())])
+    if job.combines:
+        rows = _bucketed(frame, counted, job, slots)
+        tagged = rows.mapInArrow(partial(tag_buckets, job), schema)
+    else:
+        tagged = frame.mapInArrow(partial(tag_inserts, job), schema)
+    keys = [quoted(name) for name in job.keys.record_key_fields]
+    tagged = tagged.withColumn(_HASH, F.xxhash64(*keys)).persist()
+    try:
+        groups = [(row[0], row[1], row[2]) for row in tagged.groupBy(PATH, FILE_ID).count().collect()]
+        frame.unpersist()
+        if not groups:
+            return []
+        return _write(tagged, groups, job, parallelism=parallelism, slots=slots)
+    finally:
+        tagged.unpersist()
+
+
+def _bucketed(frame: DataFrame, counted: Counted, job: WriteJob, slots: int) -> DataFrame:
+    """
+    Bring the rows of one key together, in order of arrival, and no more rows at once than fit into memory.
+
+    Of two rows with equal ordering values the later one counts, so the order in which they arrived goes along.
+    """
+    columns = partitioning(frame, job.keys)
+    total = max(sum(count for _, count in counted.rows), 1)
+    rows_max = max(min(_BUCKET_ROWS, _BUCKET_BYTES * total // max(counted.size_bytes, 1)), 1)
+    cut: dict[int, list[tuple[str, ...]]] = {}
+    for values, count in counted.rows:
+        parts = max(-(-count // rows_max), count * 2 * slots // total, 1)
+        cut.setdefault(1 << (parts - 1).bit_length(), []).append(values)
+    tasks = sum(parts * len(each) for parts, each in cut.items())
+    bucket = _bucket(job, columns, cut)
+    frame = frame.withColumn(ARRIVAL, F.monotonically_increasing_id()).withColumn(BUCKET, bucket)
+    tasks = max(1, min(2 * tasks, max(2 * slots, 2 * total // rows_max)))
+    return frame.repartition(tasks, *columns, quoted(BUCKET)).sortWithinPartitions(
+        *columns, quoted(BUCKET), quoted(ARRIVAL)
+    )
+
+
+def _bucket(job: WriteJob, columns: Sequence[Column], cut: Mapping[int, Sequence[tuple[str, ...]]]) -> Column:
+    """Most partitions are a single bucket; those that are more are named, and there are few of them."""
+    key = F.xxhash64(*(quoted(name) for name in job.keys.record_key_fields))
+    chosen: Any = F.lit(0)
+    for parts, partitions in cut.items():
+        if parts == 1:
+            continue
+        number = F.pmod(key, F.lit(parts)).cast("int")
+        if not columns:
+            return number
+        joined = F.concat_ws("\0", *columns)
+        chosen = F.when(joined.isin(["\0".join(values) for values in partitions]), number).otherwise(chosen)
+    return chosen
+
+
+def _write(
+    tagged: DataFrame,
+    groups: Sequence[tuple[str, str | None, int]],
+    job: WriteJob,
+    *,
+    parallelism: int | None,
+    slots: int,
+) -> list[FileWriteResult]:
+    buckets, weights = _assigned(groups, job)
+    count = parallelism or max(1, min(len(buckets), max(2 * slots, sum(weights) // _TASK_BYTES)))
+    codes = [int_hashing_to(task, count) for task in range(count)]
+    tasks = [codes[task] for task in share_out(weights, count)]
+    plan = tagged.sparkSession.createDataFrame(_plan_rows(groups, buckets, tasks), _PLAN)
+    place = f"size(filter(bounds, bound -> bound <= pmod({_HASH}, total)))"
+    condition = (quoted(PATH) == F.col("path")) & (F.coalesce(quoted(FILE_ID), F.lit("")) == F.col("file"))
+    placed = tagged.join(F.broadcast(plan), condition, "left").withColumn(_WHERE, F.expr(place))
+    kept = [quoted(field.name) for field in tagged.schema if field.name not in (FILE_ID, _HASH)]
+    target = F.expr(f"element_at(ids, {_WHERE} + 1)").alias(TARGET)
+    task = F.expr(f"element_at(tasks, {_WHERE} + 1)").alias(BUCKET)
+    routed = placed.select(*kept, target, task).repartition(count, quoted(BUCKET)).drop(BUCKET)
+    return run_tasks(routed.sortWithinPartitions(quoted(PATH), quoted(TARGET)), write_groups, job)
+
+
+def _assigned(groups: Sequence[tuple[str, str | None, int]], job: WriteJob) -> tuple[tuple[Bucket, ...], list[int]]:
+    """The file groups to write, and the bytes that each will have, roughly."""
+    inserts = {path: count for path, file_id, count in groups if file_id is None}
+    updated: dict[str, dict[str, int]] = {}
+    for path, file_id, count in groups:
+        if file_id is not None:
+            updated.setdefault(path, {})[file_id] = count
+    sizes: dict[tuple[str, str], int] = {}
+    existing: dict[str, list[ExistingFile]] = {}
+
+    def look(path: str) -> None:
+        files = load_partition(job.storage, job.context, path)
+        mine = updated.get(path, {})
+        limit = job.limits.small_file_bytes if path in inserts else 0
+        taken = [each for each in files.candidates() if each.size_bytes < limit]
+        existing[path] = taken
+        for file_id in {*mine, *(each.file_id for each in taken)}:
+            base = files.latest.get(file_id)
+            sizes[path, file_id] = 0 if base is None else base.size_bytes or 0
+
+    with ThreadPoolExecutor(_LISTING_THREADS) as pool:
+        list(pool.map(look, {*inserts, *updated}))
+    buckets = assign_buckets(
+        inserts=inserts,
+        updated={path: list(each) for path, each in updated.items()},
+        existing=existing,
+        record_bytes=job.record_bytes,
+        limits=job.limits,
+        new_file_id=lambda: f"{uuid.uuid4()}-0",
+    )
+    weights = [
+        sizes.get((each.partition_path, each.file_id), 0)
+        + (each.num_inserts + updated.get(each.partition_path, {}).get(each.file_id, 0)) * job.record_bytes
+        for each in buckets
+    ]
+    return buckets, weights
+
+
+def _plan_rows(
+    groups: Sequence[tuple[str, str | None, int]], buckets: Sequence[Bucket], tasks: Sequence[int]
+) -> list[tuple[str, str, list[int], list[str], list[int], int]]:
+    """
+    Where rows go: those with a file group to its task, inserts by their hash to one of the partition's buckets.
+
+    ``bounds`` are the running sums of the buckets' inserts without the last, so that a position is the number of
+    bounds that are not above the hash.
+    """
+    task_of = {(each.partition_path, each.file_id): task for each, task in zip(buckets, tasks, strict=True)}
+    taking: dict[str, list[Bucket]] = {}
+    for bucket in buckets:
+        if bucket.num_inserts:
+            taking.setdefault(bucket.partition_path, []).append(bucket)
+    rows: list[tuple[str, str, list[int], list[str], list[int], int]] = []
+    for path, file_id, _ in groups:
+        if file_id is not None:
+            rows.append((path, file_id, [], [file_id], [task_of[path, file_id]], 1))
+            continue
+        bounds, total = [], 0
+        for bucket in taking[path]:
+            total += bucket.num_inserts
+            bounds.append(total)
+        ids = [bucket.file_id for bucket in taking[path]]
+        rows.append((path, "", bounds[:-1], ids, [task_of[path, file_id] for file_id in ids], total))
+    return rows

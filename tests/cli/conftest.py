@@ -1,0 +1,50 @@
+"""Tables of real Hudi to run commands on, and the command itself."""
+
+import json
+from typing import NamedTuple
+
+import pytest
+from click.testing import CliRunner
+
+import fixtures
+from hudi_py.inspection.cli import main
+
+
+class Result(NamedTuple):
+    """What a command left."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        """The one document on standard output."""
+        return json.loads(self.out)
+
+
+@pytest.fixture(autouse=True)
+def utc(monkeypatch):
+    """The fixtures were written by processes in UTC."""
+    import time
+
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+
+
+@pytest.fixture
+def run():
+    """Run a command in this process."""
+
+    def call(*arguments):
+        result = CliRunner().invoke(main, [str(each) for each in arguments])
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return Result(result.exit_code, result.stdout, result.stderr)
+
+    return call
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Unpack a fixture by name; each test has its own copy."""
+    return lambda name: fixtures.unpack(name, tmp_path)

@@ -1,0 +1,194 @@
+"""The command as a process: what it imports, prints, refuses, and leaves when the world is against it."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fixtures
+from hudi_py.errors import ConflictError
+
+HEAVY = {"pyspark", "py4j", "pandas", "numpy", "fsspec", "pyarrow", "rich", "structlog"}
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def hudi_py(*arguments, prefix=(), cwd=None, stdout=subprocess.PIPE, **environment):
+    """Run ``python -m hudi_py`` as users do; returns the finished process."""
+    command = [*prefix, sys.executable, "-m", "hudi_py", *map(str, arguments)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "TZ": "UTC", "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, env=env, cwd=cwd, timeout=60)
+
+
+def assert_clear(process, code, *words):
+    """One or two lines on standard error, no traceback, nothing on standard output."""
+    assert process.returncode == code, process.stderr
+    assert process.stdout in ("", None)
+    lines = process.stderr.splitlines()
+    assert 1 <= len(lines) <= 2, process.stderr
+    assert "Traceback" not in process.stderr
+    for word in words:
+        assert word in process.stderr
+
+
+@pytest.mark.slow
+def test_errors_are_clear_and_exit_codes_those_of_the_contract(table, tmp_path):
+    """1 failed, 2 wrong usage, 5 no table or not supported; --debug shows the traceback."""
+    path = table("cow_cleaned-1.1.1")
+    assert_clear(hudi_py("timeline", tmp_path / "none"), 5, "TableNotFound", "none")
+    assert_clear(hudi_py("read", path, "--as-of", "20000101000000000"), 1, "earliest readable instant")
+    assert_clear(hudi_py("instant", path, "20200101000000000"), 2, "20200101000000000")
+    assert_clear(hudi_py("read", path, "--as-of", "x"), 2, "ISO 8601")
+    assert hudi_py("timeline").returncode == 2
+    assert "Traceback" in hudi_py("timeline", tmp_path / "none", "--debug").stderr
+    properties = path / ".hoodie/hoodie.properties"
+    properties.write_text(properties.read_text().replace("table.version=9", "table.version=10"))
+    assert_clear(hudi_py("timeline", path), 5, "version 10", "upgrade")
+
+
+def test_another_writer_is_exit_code_4_and_the_unexpected_one_line(run, table, monkeypatch):
+    """Nothing that happens inside is shown as a traceback."""
+    path = table("cow_nomdt-1.1.1")
+
+    def fails(error):
+        def service(*_, **__):
+            raise error
+
+        monkeypatch.setattr("hudi_py.table.Table.clean_service", service)
+        return run("clean", path)
+
+    lost = fails(ConflictError("somebody was faster"))
+    assert (lost.code, lost.out, lost.err) == (4, "", "hudi-py: ConflictError: somebody was faster\n")
+    strange = fails(KeyError("a\nb"))
+    assert (strange.code, strange.out) == (1, "")
+    assert strange.err == "hudi-py: unexpected KeyError: 'a\\nb'; --debug shows where\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [("timeline",), ("files",), ("clean", "--dry-run")])
+def test_reader_that_goes_away_is_no_error(table, command):
+    """``hudi-py ... | head -1``: quiet, whatever the size of the output."""
+    path = table("cow_many-1.1.1")
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = hudi_py(command[0], path, *command[1:], "--json", stdout=writer)
+    os.close(writer)
+    assert process.stderr == ""
+    assert process.returncode == 0
+
+
+@pytest.mark.slow
+def test_text_is_plain_without_a_terminal(table):
+    """No escape sequences when piped, with or without NO_COLOR; any locale."""
+    path = table("cow_mixed-1.1.1")
+    for environment in ({}, {"NO_COLOR": "1"}, {"LC_ALL": "C"}, {"TERM": "xterm-256color"}):
+        process = hudi_py("files", path, **environment)
+        assert process.returncode == 0, process.stderr
+        assert "\x1b" not in process.stdout
+        assert process.stderr == ""
+
+
+@pytest.mark.slow
+def test_secrets_are_never_printed(table):
+    """Neither in errors nor with --debug."""
+    secret = "HUSH-4711-HUSH"
+    path = table("cow_nomdt-1.1.1")
+    attempts = [
+        ("timeline", path / "none", "--storage-option", f"secret={secret}"),
+        ("timeline", path / "none", "--storage-option", f"secret={secret}", "--debug"),
+        ("timeline", path, "--storage-option", secret),
+        ("timeline", path, "--conf", secret),
+        ("timeline", path, "--storage-option", f"secret={secret}", "--storage-option", f"secret={secret}2"),
+        ("timeline", "nonsense://x/y", "--storage-option", f"secret={secret}"),
+    ]
+    for arguments in attempts:
+        process = hudi_py(*arguments)
+        assert process.returncode != 0
+        assert secret not in process.stdout + process.stderr, arguments
+
+
+@pytest.mark.parametrize("command", ["timeline", "files", "clean"])
+def test_looking_at_a_table_imports_little(table, command):
+    """No Spark, no pandas, nothing for remote storage, no Arrow, no rich: the answer comes at once."""
+    path = table("cow_many-1.1.1")
+    options = ["--dry-run", "--json"] if command == "clean" else ["--json"]
+    code = (
+        "import contextlib, io, sys\nfrom hudi_py.inspection.cli import main\n"
+        "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):\n"
+        f"    main({[command, str(path), *options]!r})\n"
+        "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert not set(done.stdout.split()) & {
+        "pyspark",
+        "py4j",
+        "pandas",
+        "numpy",
+        "fsspec",
+        "pyarrow",
+        "rich",
+        "structlog",
+    }
+
+
+def parquet_files(path):
+    return {file.name for file in path.rglob("*.parquet") if ".hoodie" not in file.parts}
+
+
+@pytest.mark.slow
+def test_without_permission_nothing_is_lost_and_it_works_afterwards(tmp_path):
+    """A user who may only read: a clear error; a folder that refuses: the clean stays pending."""
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("only root can become somebody who may not")
+    base = Path("/tmp") / f"hudi_py-{os.getpid()}"  # pytest's own folder is closed to others
+    base.mkdir(mode=0o755)
+    try:
+        path = fixtures.unpack("cow_nomdt-1.1.1", base)
+        subprocess.run(["chmod", "-R", "a+rX", str(base)], check=True)
+        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        probe = subprocess.run([*nobody, sys.executable, "-c", "import hudi_py"], env={"PYTHONPATH": str(ROOT)})
+        if probe.returncode:
+            pytest.skip("nobody cannot read this Python or this checkout")
+        before = parquet_files(path)
+        assert hudi_py("clean", path, "--commits-retained", 1, "--dry-run", prefix=nobody).returncode == 0
+        assert_clear(hudi_py("clean", path, "--commits-retained", 1, prefix=nobody), 1, "Permission denied", str(path))
+        assert parquet_files(path) == before
+        # may write instants, may not delete data
+        subprocess.run(["chown", "-R", "65534:65534", str(path / ".hoodie")], check=True)
+        refused = hudi_py("clean", path, "--commits-retained", 1, prefix=nobody)
+        assert_clear(refused, 1, "could not be deleted", "inflight")
+        assert parquet_files(path) == before
+        assert hudi_py("clean", path, "--json").returncode == 0
+        assert parquet_files(path) < before
+        assert hudi_py("clean", path).stdout == "nothing to clean\n"
+    finally:
+        shutil.rmtree(base)
+
+
+@pytest.mark.slow
+def test_full_disk_loses_nothing_and_works_afterwards(tmp_path):
+    """The error says so; with space again the same command succeeds."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", str(disk)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("cannot mount a small disk here")
+    try:
+        path = fixtures.unpack("cow_nomdt-1.1.1", disk)
+        before = parquet_files(path)
+        with contextlib.suppress(OSError), (disk / "filler").open("wb", buffering=0) as filler:
+            while filler.write(b"x" * 4096):
+                pass
+        assert_clear(hudi_py("clean", path, "--commits-retained", 1), 1, "disk is full")
+        assert parquet_files(path) == before
+        assert hudi_py("timeline", path).returncode == 0
+        (disk / "filler").unlink()
+        assert hudi_py("clean", path, "--commits-retained", 1).returncode == 0
+        assert parquet_files(path) < before
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)

@@ -1,0 +1,117 @@
+"""A write interrupted at every call that changes something: nothing of it is visible, or all of it."""
+
+import itertools
+from datetime import datetime, timedelta, timezone
+
+import pyarrow as pa
+import pytest
+
+from hudi_py.config.keys import Settings
+from hudi_py.config.new_table import new_table_properties
+from hudi_py.formats.record_schema import format_record_schema
+from hudi_py.reading.snapshot import plain_rows, read_batches
+from hudi_py.runtime.clock import FixedClock
+from hudi_py.storage.memory import MemoryStorage
+from hudi_py.table import Table
+from hudi_py.testing import interruptions
+from hudi_py.timeline.markers import instants_with_markers
+from hudi_py.timeline.properties_file import create_properties
+from hudi_py.write.assign import SizingLimits
+from hudi_py.write.base_file import BaseFileOptions
+from hudi_py.write.keys import key_generator_of
+from hudi_py.write.precedence import merge_rules_of
+from hudi_py.write.stats import write_stat
+from hudi_py.write.tasks import TaskIdentity, WriteJob, run_task
+from hudi_py.write.transaction import begin_write
+
+SCHEMA = pa.schema([("id", pa.string()), ("region", pa.string()), ("ts", pa.int64())])
+OLD = [{"id": "a", "region": "eu", "ts": 1}, {"id": "b", "region": "us", "ts": 1}]
+CHANGES = [{"id": "a", "region": "eu", "ts": 2}, {"id": "c", "region": "ap", "ts": 2}]
+NEW = [CHANGES[0], OLD[1], CHANGES[1]]
+START = datetime(2026, 1, 1, tzinfo=timezone.utc)
+minutes = itertools.count(1)
+
+
+def open_table(storage):
+    """Each process finds its clock a minute later."""
+    return Table(storage, clock=FixedClock(START + timedelta(minutes=next(minutes))))
+
+
+def upsert(storage, rows):
+    """What the Spark client does, in this process."""
+    table = open_table(storage)
+    transaction = begin_write(table.contents, table.config, table.settings, table.metadata_table)
+    table.refresh()
+    text = format_record_schema(SCHEMA, "t")
+    job = WriteJob(
+        storage=storage,
+        instant_time=transaction.instant_time,
+        operation="UPSERT",
+        context=table.view_context,
+        schema=SCHEMA,
+        avro_schema=text,
+        keys=key_generator_of(dict(table.config.properties), single_field_prefixed=None),
+        rules=merge_rules_of(table.config.properties),
+        options=BaseFileOptions(compression="snappy"),
+        limits=SizingLimits(),
+        record_bytes=100,
+    )
+    ordered = sorted(rows, key=lambda row: row["region"])
+    results = list(run_task(job, [pa.RecordBatch.from_pylist(ordered, schema=SCHEMA)], TaskIdentity(0, 1, 2)))
+    stats = [write_stat(each, with_prev_base_file=table.config.version >= 8) for each in results]
+    transaction.commit(stats, operation="UPSERT", extra_metadata={"schema": text})
+
+
+def rows_of(storage):
+    table = open_table(storage)
+    rows = [row for batch in read_batches(storage, table.base_files()) for row in plain_rows(batch)]
+    return sorted(rows, key=lambda row: row["id"])
+
+
+def assert_tidy(storage, case):
+    """Nothing is pending, no marker is left, and every data file belongs to a completed commit."""
+    timeline = open_table(storage).timeline
+    assert not timeline.pending(), case
+    assert not instants_with_markers(storage), case
+    contents = open_table(storage).contents
+    stats = [
+        stat.path
+        for instant in timeline.completed("commit")
+        for each in contents.commit(instant).partition_to_write_stats.values()
+        for stat in each
+    ]
+    assert sorted(stats) == sorted(path for path in storage.files() if path.endswith(".parquet")), case
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_write_interrupted_anywhere_is_invisible_or_whole(record_property, version):
+    """Requested, inflight, markers, data files, completion; the next write rolls back what was left (G-1 to G-3)."""
+    original = MemoryStorage()
+    settings = Settings(
+        {
+            "hoodie.table.name": "t",
+            "hoodie.write.table.version": version,
+            "hoodie.datasource.write.recordkey.field": "id",
+            "hoodie.datasource.write.partitionpath.field": "region",
+            "hoodie.table.ordering.fields": "ts",
+        }
+    )
+    create_properties(original, new_table_properties(settings), FixedClock(START))
+    upsert(original, OLD)
+    assert rows_of(original) == OLD
+    committed = {path: data for path, data in original.files().items() if path.endswith(".parquet")}
+    count = 0
+    for case in interruptions(original.copy):
+        count += case.run(lambda storage: upsert(storage, CHANGES))
+        assert rows_of(case.storage) in (OLD, NEW), case
+        commits = len(open_table(case.storage).timeline.completed("commit"))
+        assert rows_of(case.storage) == (OLD if commits == 1 else NEW), case
+        for number in (1, 2):
+            upsert(case.storage, CHANGES)
+            assert rows_of(case.storage) == NEW, case
+            assert_tidy(case.storage, case)
+            assert len(open_table(case.storage).timeline.completed("commit")) == commits + number, case
+        assert committed.items() <= case.storage.files().items(), case
+    record_property("interruptions", count)
+    assert count > 60

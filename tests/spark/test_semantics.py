@@ -1,0 +1,274 @@
+"""What each kind of write means, and what is refused."""
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+
+import hudi_py
+from hudi_py.errors import ConfigError, TableNotFound, WriteError
+from spark.trips import COMMON, PARTITIONED, ROWS, TWO_PASSES, Trips, hudi_rs_rows, trip
+
+pytestmark = pytest.mark.spark
+BOTH_WAYS = pytest.mark.parametrize("way", [{}, TWO_PASSES], ids=["single pass", "two passes"])
+
+
+def states(table: Trips) -> list[str]:
+    """Action and state of everything on the timeline."""
+    return [f"{each.action.value} {each.state.name.lower()}" for each in hudi_py.open_table(table.path).timeline]
+
+
+def base_files(table: Trips) -> list[Path]:
+    return sorted(path for path in Path(table.path).rglob("*.parquet") if ".hoodie" not in path.parts)
+
+
+@BOTH_WAYS
+def test_insert_keeps_duplicates(way, trips):
+    """An insert looks for no keys: a row with a stored key stands beside it, also inside the same small file."""
+    table = trips(PARTITIONED | way)
+    table.insert([trip(1, region="r1")])
+    table.client.insert(table.frame([trip(1, 2, region="r1"), trip(2, 2, region="r1")]))
+    expected = sorted([("k00001", 1), ("k00001", 2), ("k00002", 2)])
+    rows = hudi_py.read(table.spark, table.path).select("id", "ts", "_hoodie_file_name").collect()
+    assert expected == sorted((row.id, row.ts) for row in rows)
+    assert 1 == len({row["_hoodie_file_name"] for row in rows}), "packed into the small file"
+    assert expected == sorted((row["id"], row["ts"]) for row in hudi_rs_rows(table.path))
+
+
+def test_insert_combines_when_asked(trips):
+    """With hoodie.combine.before.insert one row per key is kept."""
+    table = trips(PARTITIONED | {"hoodie.combine.before.insert": "true"})
+    table.client.insert(table.frame([trip(1, 1), trip(1, 3), trip(1, 2)]))
+    assert [3] == [row[2] for row in table.stored()]
+
+
+def test_row_with_another_partition_is_another_row(trips):
+    """Keys are unique within a partition only, as with Hudi's default index."""
+    table = trips()
+    table.upsert([trip(1, 1, region="a")])
+    table.upsert([trip(1, 2, region="b")])
+    table.check()
+    assert ["a", "b"] == [row[1] for row in table.stored()]
+
+
+@BOTH_WAYS
+def test_later_of_two_equal_rows_wins(way, trips):
+    """Without ordering fields, and among equal ordering values, the order of the DataFrame decides."""
+    settings = {key: value for key, value in PARTITIONED.items() if key != "hoodie.table.ordering.fields"}
+    table = trips(settings | way)
+    for _ in range(2):
+        table.client.upsert(table.frame([trip(number % 5, 100 - number) for number in range(50)]))
+        assert {f"k0000{number}": 100 - 45 - number for number in range(5)} == {
+            row[0]: row[2] for row in table.stored()
+        }
+
+
+def test_columns_may_come_go_and_return(trips):
+    """A new column is null in older rows, a missing one is null in newer rows, an older snapshot has its own schema."""
+    table = trips()
+    first = table.insert([trip(1, 1)])
+    table.client.upsert(table.frame([trip(2, 2, extra="x")], f"{ROWS}, extra string"))
+    table.client.upsert(table.frame([{"id": "k00003", "region": "r0", "ts": 3}], "id string, region string, ts int"))
+    rows = hudi_py.read(table.spark, table.path).select("id", "amount", "extra").orderBy("id").collect()
+    assert [("k00001", 1.125, None), ("k00002", 2.25, "x"), ("k00003", None, None)] == [tuple(row) for row in rows]
+    then = hudi_py.read(table.spark, table.path, as_of=first.instant)
+    assert "extra" not in then.columns
+    assert 1 == then.count()
+    with pytest.raises(ConfigError, match="column 'amount' is string in the rows and double in the table"):
+        table.client.upsert(table.frame([trip(4, amount="much")], ROWS.replace("double", "string")))
+
+
+def test_what_defines_a_table_cannot_change(trips):
+    """Other keys or partitions than the table's are refused, under either spelling of the setting."""
+    table = trips()
+    table.insert([trip(1)])
+    for setting in ("hoodie.datasource.write.recordkey.field", "hoodie.table.recordkey.fields"):
+        with pytest.raises(ConfigError, match="leave the setting out or write to another table"):
+            hudi_py.WriteClient(table.spark, table.path, {setting: "name"})
+    with pytest.raises(ConfigError, match="has 'region'"):
+        hudi_py.WriteClient(table.spark, table.path, {"hoodie.datasource.write.partitionpath.field": "name"})
+
+
+@pytest.mark.parametrize(("way", "key"), [({}, None), (TWO_PASSES, "")], ids=["single pass", "two passes"])
+def test_rows_without_a_key_are_refused_and_leave_nothing(way, key, trips):
+    """The error names the column; nothing is visible, and the next write rolls the failed one back."""
+    table = trips(PARTITIONED | way)
+    table.upsert([trip(number) for number in range(6)])
+    before = base_files(table)
+    with pytest.raises(WriteError, match="record key id is null or empty in 1 rows"):
+        table.client.upsert(table.frame([trip(1, 2), {**trip(2, 2), "id": key}]))
+    table.check()
+    assert ["commit completed", "commit inflight"] == states(table)
+    table.upsert([trip(1, 3)])
+    table.check()
+    assert ["commit completed", "rollback completed", "commit completed"] == states(table)
+    assert 1 == len(set(base_files(table)) - set(before))
+
+
+def test_errors_of_the_users_own_code_are_one_line(trips):
+    """A failing UDF ends in our error with its own last words."""
+    from pyspark.sql.functions import udf
+
+    table = trips()
+    table.insert([trip(1)])
+
+    @udf("string")
+    def broken(value):
+        raise ValueError(f"cannot digest {value}")
+
+    rows = table.frame([trip(2)])
+    with pytest.raises(WriteError, match="nothing of the write is visible: ValueError: cannot digest") as caught:
+        table.client.upsert(rows.withColumn("name", broken("id")))
+    assert "\n" not in str(caught.value)
+    table.check()
+
+
+def test_unfit_rows_are_refused_before_anything_starts(trips, tmp_path):
+    """Neither a table nor an instant comes from rows that cannot be written."""
+    table = trips()
+    for unfit in ("make_interval(1) AS span", "map(1, 2) AS span", "struct(1 AS `a b`) AS span"):
+        with pytest.raises(ConfigError, match=r"span|interval"):
+            table.client.insert(table.frame([trip(1)]).selectExpr("*", unfit))
+    with pytest.raises(ConfigError, match="no column region"):
+        table.client.insert(table.frame([trip(1)]).drop("region"))
+    with pytest.raises(ConfigError, match="no column ts"):
+        table.client.upsert(table.frame([trip(1)]).drop("ts"))
+    with pytest.raises(ConfigError, match="did you mean ID"):
+        table.client.insert(table.frame([trip(1)]).withColumnRenamed("id", "ID"))
+    with pytest.raises(TableNotFound):
+        table.client.delete(table.frame([trip(1)]))
+    assert not Path(table.path).exists()
+
+
+def test_columns_are_matched_without_case(trips):
+    """Spark takes both spellings for one name; the table's own is kept."""
+    table = trips()
+    table.insert([trip(1)])
+    shouted = table.frame([trip(1, 2)]).withColumnsRenamed({"id": "ID", "amount": "Amount"})
+    table.client.upsert(shouted)
+    table.model[("r1", "k00001")] = trip(1, 2)
+    table.check()
+    assert {"id", "amount"} < set(hudi_py.read(table.spark, table.path).columns)
+
+
+@BOTH_WAYS
+def test_empty_rows_make_an_empty_commit_unless_forbidden(way, trips):
+    """As Hudi does; with hoodie.allow.empty.commit=false there is no commit and nothing is left behind."""
+    table = trips(PARTITIONED | way)
+    empty = table.frame([trip(1)]).where("false")
+    assert {} == dict(table.client.upsert(empty).metadata.partition_to_write_stats)
+    table.check()
+    assert ["id", "region", "ts", "amount", "name"] == hudi_py.read(table.spark, table.path).columns[5:]
+    careful = hudi_py.WriteClient(table.spark, table.path, table.settings | {"hoodie.allow.empty.commit": "false"})
+    assert careful.upsert(empty).instant is None
+    assert ["commit completed"] == states(table)
+    table.upsert([trip(1)])
+    table.check()
+
+
+@BOTH_WAYS
+def test_what_was_read_can_be_written_back(way, trips):
+    """Hudi's own columns are made anew; the same goes for deletes of what was read."""
+    table = trips(PARTITIONED | way)
+    table.insert([trip(number) for number in range(9)])
+    read = hudi_py.read(table.spark, table.path)
+    table.client.upsert(read.withColumn("ts", read.ts + 1).withColumn("amount", read.amount * 2))
+    for row in table.model.values():
+        row.update(ts=row["ts"] + 1, amount=row["amount"] * 2)
+    table.check()
+    table.client.delete(hudi_py.read(table.spark, table.path).where("region = 'r1'"))
+    table.model = {key: row for key, row in table.model.items() if key[0] != "r1"}
+    table.check()
+
+
+@BOTH_WAYS
+def test_nested_rows_and_timestamps_survive_any_session_zone(way, trips):
+    """Instants stay instants, whatever zone the session shows them in; structures of all kinds are rewritten whole."""
+    schema = (
+        "id string, region string, ts bigint, at timestamp, local timestamp_ntz, day date, price decimal(12,3), "
+        "tags array<string>, props map<string,array<int>>, "
+        "inner struct<a:int,b:struct<c:string,d:timestamp>>, raw binary"
+    )
+    table = trips(PARTITIONED | way)
+    zone = table.spark.conf.get("spark.sql.session.timeZone")
+    moment = "TIMESTAMP '2024-10-27 00:30:00.123456 UTC'"
+
+    def rows(first: int, version: int):
+        return table.spark.range(first, first + 8).selectExpr(
+            "concat('k', id) AS id", "concat('r', id % 2) AS region", f"{version}L AS ts",
+            f"{moment} + make_interval(0, 0, 0, 0, int(id)) AS at", "TIMESTAMP_NTZ '2024-10-27 02:30:00' AS local",
+            "DATE '0900-02-28' AS day", "CAST(id * 1.5 AS decimal(12,3)) AS price",
+            "array('a', concat('b', id)) AS tags",
+            f"named_struct('a', {version}, 'b', named_struct('c', 'é', 'd', {moment})) AS inner",
+            "unhex('00ff') AS raw", "map('x', array(int(id), 7)) AS props",
+        )  # fmt: skip
+
+    try:
+        table.spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")  # its clocks go back in these hours
+        table.client.upsert(rows(0, 1))
+        table.spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+        table.client.upsert(rows(4, 2))
+        found = hudi_py.read(table.spark, table.path)
+        names = [
+            part.split()[0] for part in schema.replace("struct<a:int,b:struct<c:string,d:timestamp>>", "x").split(", ")
+        ]
+        wanted = rows(0, 1).where("price < 6").unionByName(rows(4, 2)).select(*names)
+        assert sorted(map(str, wanted.collect())) == sorted(map(str, found.select(*names).collect()))
+    finally:
+        table.spark.conf.set("spark.sql.session.timeZone", zone)
+    micros = found.where("id = 'k1'").selectExpr("unix_micros(at)").collect()[0][0]
+    assert dt.datetime(2024, 10, 27, 1, 30, 0, 123456, dt.timezone.utc).timestamp() * 1e6 == micros
+
+
+@BOTH_WAYS
+def test_partition_columns_of_all_kinds(way, trips):
+    """Null and empty share the default partition; dates, numbers and odd characters name folders as Hudi's do."""
+    settings = (
+        COMMON
+        | way
+        | {
+            "hoodie.datasource.write.partitionpath.field": "region,ts",
+            "hoodie.datasource.write.hive_style_partitioning": "true",
+            "hoodie.datasource.write.partitionpath.urlencode": "true",
+        }
+    )
+    table = trips(settings)
+    rows = [
+        trip(n, n % 2) | {"region": region}
+        for n, region in enumerate([None, "", "__HIVE_DEFAULT_PARTITION__", "a/b=ü", "c d"])
+    ]
+    for _ in range(2):
+        table.client.upsert(table.frame(rows))
+    found = {row["_hoodie_partition_path"]: row.id for row in hudi_py.read(table.spark, table.path).collect()}
+    default = "region=__HIVE_DEFAULT_PARTITION__"
+    assert {f"{default}/ts=0", f"{default}/ts=1", "region=a%2Fb%3Dü/ts=1", "region=c d/ts=0"} == set(found)
+    assert 5 == len(hudi_rs_rows(table.path))
+
+
+def test_a_second_client_and_a_client_used_again_see_each_other(trips):
+    """A client keeps nothing of the table between two calls."""
+    table = trips()
+    table.insert([trip(number) for number in range(6)])
+    second = Trips(table.spark, table.path, table.settings)
+    second.model = table.model
+    second.upsert([trip(1, 2), trip(7, 2)])
+    table.upsert([trip(1, 3), trip(7, 3)])
+    second.delete([trip(2)])
+    table.check()
+    assert 4 == len(hudi_py.open_table(table.path).timeline.completed("commit"))
+
+
+def test_reading(trips):
+    """Times are instants, ISO dates or durations; a table without rows has its columns."""
+    table = trips()
+    with pytest.raises(TableNotFound):
+        hudi_py.read(table.spark, table.path)
+    first = table.insert([trip(number) for number in range(4)])
+    then = table.expected()
+    table.upsert([trip(1, 2), trip(9, 2)])
+    assert then == table.stored(as_of=first.instant)
+    assert table.expected() == table.stored(as_of="0s") == table.stored(as_of="2999-01-01")
+    assert [] == table.stored(as_of="2001-01-01")
+    table.delete(list(table.model.values()))
+    table.check()
+    assert {"_hoodie_partition_path", "region"} < set(hudi_py.read(table.spark, table.path).columns)
