@@ -123,7 +123,7 @@ def _print_plan(plan: CleanPlan, service: CleanService, pending: tuple[Instant, 
     print()
     earliest = plan.earliest_to_retain
     print(f"policy     {service.config.retention}")
-    print(f"examined   {plan.scope.reason}")
+    print(f"examined   {plan.scope.reason} ({plan.scope.cost})")
     print(f"readable   from {earliest.requested_time if earliest else 'the versions kept'} on, afterwards")
     print(f"total      {plan.file_count} files, {render.human_bytes(plan.size_bytes)}")
     for reason in plan.breakers:

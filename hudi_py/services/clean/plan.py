@@ -68,12 +68,18 @@ class Scope:
     Args:
         everything: All partitions have to be listed.
         instants: Otherwise: completed commits whose partitions are the scope.
+        partitions: And these, which archived commits wrote to.
+        archived_since: The archive may still tell: where the last clean stopped, if that commit is archived.
         reason: Why, for people.
+        cost: What looking there takes, for people.
     """
 
     everything: bool
     instants: tuple[Instant, ...] = ()
+    partitions: frozenset[str] = frozenset()
+    archived_since: str = ""
     reason: str
+    cost: str = "every partition is listed"
 
 
 def scope(
@@ -103,7 +109,11 @@ def scope(
     if not start:
         return Scope(everything=True, reason=f"clean {last_clean.requested_time} recorded no earliest commit")
     if timeline.commits.is_before_start(start):
-        return Scope(everything=True, reason=f"{start}, where the last clean stopped, is archived")
+        return Scope(
+            everything=True,
+            archived_since=start if last_clean.savepoints <= savepoints else "",
+            reason=f"{start}, where the last clean stopped, is archived",
+        )
     if not last_clean.savepoints <= savepoints:
         gone = ", ".join(sorted(last_clean.savepoints - savepoints))
         return Scope(everything=True, reason=f"savepoint {gone} was removed since the last clean")
@@ -113,7 +123,43 @@ def scope(
         if start <= instant.requested_time < earliest.requested_time
     )
     return Scope(
-        everything=False, instants=instants, reason=f"partitions written from {start} to {earliest.requested_time}"
+        everything=False,
+        instants=instants,
+        reason=f"partitions written from {start} to {earliest.requested_time}",
+        cost=f"{len(instants)} commits are read, and their partitions listed",
+    )
+
+
+def scope_of_archive(
+    full: Scope,
+    timeline: Timeline,
+    table_type: TableType,
+    *,
+    earliest: Instant,
+    archived: Mapping[str, frozenset[str]] | None,
+) -> Scope:
+    """
+    The partitions written since the last clean, where the archive still tells of its commits; else *full*.
+
+    Hudi looks everywhere then (rule A-29). The plan is the same: what becomes garbage between two windows lies in
+    partitions written between them, and the last clean left none before.
+
+    Args:
+        archived: Requested time to partitions of the archived commits from ``full.archived_since`` on; None when the
+            archive does not tell.
+    """
+    if archived is None:
+        return attrs.evolve(full, reason=f"{full.reason}, and the archived timeline does not tell what it wrote")
+    instants = tuple(
+        i for i in timeline.table_commits(table_type).completed() if i.requested_time < earliest.requested_time
+    )
+    before = {time: paths for time, paths in archived.items() if time < earliest.requested_time}
+    return Scope(
+        everything=False,
+        instants=instants,
+        partitions=frozenset().union(*before.values()),
+        reason=f"partitions written from {full.archived_since}, which is archived, to {earliest.requested_time}",
+        cost=f"the archived timeline and {len(instants)} commits are read, and their partitions listed",
     )
 
 

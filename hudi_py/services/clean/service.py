@@ -15,7 +15,7 @@ import attrs
 from hudi_py.config.clean import CleanConfig, CleanPolicy
 from hudi_py.config.table import TableConfig
 from hudi_py.engine.base import Engine
-from hudi_py.errors import CorruptMetadata, RefusedError
+from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.build import ViewContext, build_partition
 from hudi_py.fsview.listing import FolderListing, Listing
@@ -24,6 +24,7 @@ from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.listing import open_snapshot
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import time_before
+from hudi_py.runtime.log import log
 from hudi_py.services.clean import plan as planning
 from hudi_py.services.clean.breakers import Census, tripped
 from hudi_py.services.clean.budget import Budget, cut_to_budget
@@ -36,6 +37,7 @@ from hudi_py.services.clean.stored_plan import to_record
 from hudi_py.services.clean.verification import check, compare
 from hudi_py.services.clean.verify import Disagreement
 from hudi_py.storage.base import Entry
+from hudi_py.timeline.archive import load_archived_partitions
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -73,7 +75,7 @@ class CleanService:
         """
         seen = self.situation()
         judgements: Iterable[PartitionJudgement] = ()
-        if seen.scope.everything or seen.scope.instants:
+        if seen.scope.everything or seen.scope.instants or seen.scope.partitions:
             judgements = (
                 self._confirmed(seen.context, seen.listing, seen.judge(path, entries, self.config))
                 for path, entries in self._partitions(
@@ -129,17 +131,31 @@ class CleanService:
             now=now,
             earliest=earliest,
             last_clean=last_clean,
-            scope=planning.scope(
-                timeline,
-                self.table.table_type,
-                self.config,
-                earliest=earliest,
-                last_clean=last_clean,
-                savepoints=savepoints,
-            ),
+            scope=self._scope(timeline, earliest, last_clean, savepoints),
             trigger=planning.trigger(timeline, last_clean, self.config),
             table_commits=timeline.table_commits(self.table.table_type).completed(),
         )
+
+    def _scope(
+        self,
+        timeline: Timeline,
+        earliest: Instant | None,
+        last_clean: LastClean | None,
+        savepoints: frozenset[str],
+    ) -> Scope:
+        """Active timeline, else archived timeline, else everything."""
+        table_type = self.table.table_type
+        found = planning.scope(
+            timeline, table_type, self.config, earliest=earliest, last_clean=last_clean, savepoints=savepoints
+        )
+        if not found.archived_since or earliest is None:
+            return found
+        try:
+            archived = load_archived_partitions(self.contents.store.storage, self.table, found.archived_since)
+        except (CorruptMetadata, NotFound) as error:  # a plan that looks everywhere needs no archive
+            log.warning("clean.archive.unreadable", reason=str(error))
+            archived = None
+        return planning.scope_of_archive(found, timeline, table_type, earliest=earliest, archived=archived)
 
     @property
     def _budget(self) -> Budget:
@@ -161,7 +177,7 @@ class CleanService:
 
     def scope_partitions(self, scope: Scope) -> tuple[str, ...]:
         """Partitions that an incremental plan looks at, sorted."""
-        paths: set[str] = set()
+        paths = set(scope.partitions)
         for instant in scope.instants:
             metadata = self.contents.commit(instant)
             paths.update(metadata.partition_to_write_stats)
