@@ -26,6 +26,7 @@ from hudi_py.model.records import RollbackMetadata
 from hudi_py.reading.select import base_files, check_as_of, context_as_of, slices_as_of
 from hudi_py.runtime.clock import Clock
 from hudi_py.services.clean.execute import CleanResult
+from hudi_py.services.clean.explain_files import Explanation, explain
 from hudi_py.services.clean.plan import CleanPlan
 from hudi_py.services.clean.service import CleanService
 from hudi_py.services.rollback.service import RollbackService
@@ -209,6 +210,35 @@ class Table:
             self._forget()
         self.refresh()
         return results
+
+    def explain(
+        self,
+        target: str,
+        *,
+        policy: str | None = None,
+        commits_retained: int | None = None,
+        file_versions_retained: int | None = None,
+        hours_retained: int | None = None,
+        now: datetime | None = None,
+    ) -> Explanation:
+        """
+        Why files are still there, and when a clean may remove them; nothing happens.
+
+        Args:
+            target: A file (path or name), a file id, or a partition.
+            policy, commits_retained, file_versions_retained, hours_retained, now: As `plan_clean`.
+
+        Raises:
+            ConfigError: Nothing of that name is in the table, or a value is wrong.
+            CorruptMetadata: An instant that the answer needs does not decode.
+        """
+        config = self.clean_config(
+            policy=policy,
+            commits_retained=commits_retained,
+            file_versions_retained=file_versions_retained,
+            hours_retained=hours_retained,
+        )
+        return explain(self.clean_service(config, now=now), target)
 
     def clean_service(
         self, config: CleanConfig | None = None, *, now: datetime | None = None, engine: Engine | None = None
