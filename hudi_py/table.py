@@ -28,6 +28,7 @@ from hudi_py.reading.select import base_files, check_as_of, context_as_of, slice
 from hudi_py.runtime.clock import Clock
 from hudi_py.services.archive.service import ArchiveResult, ArchiveService
 from hudi_py.services.clean.execute import CleanResult
+from hudi_py.services.clean.explain_files import Explanation, explain
 from hudi_py.services.clean.plan import CleanPlan
 from hudi_py.services.clean.service import CleanService
 from hudi_py.services.restore.service import RestoreService
@@ -214,6 +215,35 @@ class Table:
         self.refresh()
         return results
 
+    def explain(
+        self,
+        target: str,
+        *,
+        policy: str | None = None,
+        commits_retained: int | None = None,
+        file_versions_retained: int | None = None,
+        hours_retained: int | None = None,
+        now: datetime | None = None,
+    ) -> Explanation:
+        """
+        Why files are still there, and when a clean may remove them; nothing happens.
+
+        Args:
+            target: A file (path or name), a file id, or a partition.
+            policy, commits_retained, file_versions_retained, hours_retained, now: As `plan_clean`.
+
+        Raises:
+            ConfigError: Nothing of that name is in the table, or a value is wrong.
+            CorruptMetadata: An instant that the answer needs does not decode.
+        """
+        config = self.clean_config(
+            policy=policy,
+            commits_retained=commits_retained,
+            file_versions_retained=file_versions_retained,
+            hours_retained=hours_retained,
+        )
+        return explain(self.clean_service(config, now=now), target)
+
     def clean_service(
         self, config: CleanConfig | None = None, *, now: datetime | None = None, engine: Engine | None = None
     ) -> CleanService:
@@ -292,9 +322,7 @@ class Table:
         Go back to a savepoint: every write after it is undone; a pending restore to it is finished.
 
         Raises:
-            ConfigError: There is no such savepoint.
-            RefusedError: Files of the savepoint are gone, or another restore is pending; nothing was changed.
-            UnsupportedTable: A merge-on-read table.
+            ConfigError, RefusedError, UnsupportedTable: It cannot be; nothing was changed.
             StorageError: A file refuses to go; the restore stays pending, and no commit can start before it is done.
         """
         try:
@@ -313,13 +341,10 @@ class Table:
         Move old instants from the active timeline to the archived one, as far as nothing needs them any more.
 
         Args:
-            settings: ``keep_min_commits`` and ``keep_max_commits``, ``archive_beyond_savepoint``; default: the table's
-                settings.
+            settings: ``keep_min_commits``, ``keep_max_commits``, ``archive_beyond_savepoint``; default: the settings.
 
         Raises:
-            ConfigError: A value is wrong.
-            CorruptMetadata: What tells how far it may go is damaged; nothing was deleted.
-            ConflictError: Another process archives at this moment.
+            ConfigError, CorruptMetadata, ConflictError: See `ArchiveService`; nothing was deleted.
         """
         try:
             result = self.archive_service(**settings).run()

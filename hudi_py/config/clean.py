@@ -45,6 +45,10 @@ class CleanConfig:
         parallelism: Upper bound of tasks.
         delete_bootstrap_base_files: Also delete the source files of a bootstrap.
         services_enabled: Master switch of all table services.
+        verify: Hold every plan against a second, independent planner; a disagreement deletes nothing.
+        breakers: Refuse to store a plan that trips a circuit breaker.
+        breaker_max_share: Largest share of the files looked at that one plan may delete, above 0 and up to 1.
+        max_files, max_partitions, max_bytes: Budget of one clean; None for any number.
     """
 
     policy: CleanPolicy = CleanPolicy.KEEP_LATEST_COMMITS
@@ -57,6 +61,12 @@ class CleanConfig:
     parallelism: int = 200
     delete_bootstrap_base_files: bool = False
     services_enabled: bool = True
+    verify: bool = False
+    breakers: bool = True
+    breaker_max_share: float = 1.0
+    max_files: int | None = None
+    max_partitions: int | None = None
+    max_bytes: int | None = None
 
     @property
     def retention(self) -> str:
@@ -84,6 +94,12 @@ def clean_config(settings: Settings) -> CleanConfig:
         parallelism=settings[keys.CLEAN_PARALLELISM],
         delete_bootstrap_base_files=settings[keys.CLEAN_BOOTSTRAP_BASE_FILE],
         services_enabled=settings[keys.TABLE_SERVICES_ENABLED],
+        verify=settings[keys.CLEAN_VERIFY],
+        breakers=settings[keys.CLEAN_BREAKERS],
+        breaker_max_share=settings[keys.CLEAN_BREAKER_MAX_SHARE],
+        max_files=settings[keys.CLEAN_MAX_FILES],
+        max_partitions=settings[keys.CLEAN_MAX_PARTITIONS],
+        max_bytes=settings[keys.CLEAN_MAX_BYTES],
     )
 
 

@@ -42,6 +42,13 @@ def _number(value: str) -> float:
     return float(value)
 
 
+def _share(value: str) -> float:
+    number = float(value)
+    if not 0 < number <= 1:
+        raise ValueError("a number above 0 and up to 1")
+    return number
+
+
 def _one_of(*choices: str) -> Callable[[str], str]:
     def parse(value: str) -> str:
         upper = value.strip().upper()
@@ -156,6 +163,12 @@ CLEAN_MULTIPLE: Final = Key("hoodie.clean.multiple.enabled", _flag, False, ("hoo
 CLEAN_BOOTSTRAP_BASE_FILE: Final = Key(
     "hoodie.clean.delete.bootstrap.base.file", _flag, False, ("hoodie.cleaner.delete.bootstrap.base.file",)
 )
+CLEAN_VERIFY: Final = Key("hoodie_py.clean.verify", _flag, False)
+CLEAN_BREAKERS: Final = Key("hoodie_py.clean.breakers", _flag, True)
+CLEAN_BREAKER_MAX_SHARE: Final = Key("hoodie_py.clean.breaker.max.share", _share, 1.0)
+CLEAN_MAX_FILES: Final[Key[int | None]] = Key("hoodie_py.clean.max.files", _whole(1), None)
+CLEAN_MAX_PARTITIONS: Final[Key[int | None]] = Key("hoodie_py.clean.max.partitions", _whole(1), None)
+CLEAN_MAX_BYTES: Final[Key[int | None]] = Key("hoodie_py.clean.max.bytes", _whole(1), None)
 FAILED_WRITES_POLICY: Final = Key(
     "hoodie.clean.failed.writes.policy",
     _one_of("EAGER", "LAZY", "NEVER"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hudi_py.config import keys
 from hudi_py.errors import ConfigError
 from hudi_py.inspection import render
 from hudi_py.inspection.options import Common, command, print_json
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 @click.option("--file-versions-retained", type=click.IntRange(min=1))
 @click.option("--hours-retained", type=click.IntRange(min=1))
 @click.option("--full", is_flag=True, help="Look at every partition.")
+@click.option("--verify", is_flag=True, help="Hold the plan against a second planner; if they differ, delete nothing.")
+@click.option("--no-breakers", is_flag=True, help="Clean although a circuit breaker says that the plan looks wrong.")
+@click.option("--max-files", type=click.IntRange(min=1), help="Delete no more files in this run; the next goes on.")
+@click.option("--max-partitions", type=click.IntRange(min=1), help="Delete in no more partitions in this run.")
+@click.option("--max-bytes", type=click.IntRange(min=1), help="Delete no more bytes in this run.")
 @click.option("--dry-run", is_flag=True, help="Show the plan; nothing is written.")
 @click.option("--schedule-only", is_flag=True, help="Store the plan; delete nothing yet.")
 @click.option("--engine", type=click.Choice(["auto", "local", "spark"]), default="auto", show_default=True)
@@ -38,6 +44,11 @@ def clean(
     file_versions_retained: int | None,
     hours_retained: int | None,
     full: bool,
+    verify: bool,
+    no_breakers: bool,
+    max_files: int | None,
+    max_partitions: int | None,
+    max_bytes: int | None,
     dry_run: bool,
     schedule_only: bool,
     engine: str,
@@ -48,6 +59,15 @@ def clean(
     opened = common.open(table)
     if full:
         opened.settings = opened.settings.merged({"hoodie.clean.incremental.enabled": False})
+    opened.settings = opened.settings.merged(
+        {
+            keys.CLEAN_VERIFY.name: verify or None,
+            keys.CLEAN_BREAKERS.name: False if no_breakers else None,
+            keys.CLEAN_MAX_FILES.name: max_files,
+            keys.CLEAN_MAX_PARTITIONS.name: max_partitions,
+            keys.CLEAN_MAX_BYTES.name: max_bytes,
+        }
+    )
     if dry_run:
         opened = opened.read_only()
     service = opened.clean_service(
@@ -103,9 +123,13 @@ def _print_plan(plan: CleanPlan, service: CleanService, pending: tuple[Instant, 
     print()
     earliest = plan.earliest_to_retain
     print(f"policy     {service.config.retention}")
-    print(f"examined   {plan.scope.reason}")
+    print(f"examined   {plan.scope.reason} ({plan.scope.cost})")
     print(f"readable   from {earliest.requested_time if earliest else 'the versions kept'} on, afterwards")
     print(f"total      {plan.file_count} files, {render.human_bytes(plan.size_bytes)}")
+    for reason in plan.breakers:
+        print(f"refused    {reason}")
+    if plan.is_partial:
+        print("partial    the budget leaves files for the next clean")
     for partition in plan.partitions_to_delete:
         print(f"partition  {partition} would go as a whole")
     if not plan.would_schedule:

@@ -105,6 +105,10 @@ def plan_report(plan: CleanPlan, pending: Iterable[Instant]) -> Json:
         ],
         "kept": {reason.value: count for reason, count in plan.kept.items()},
         "scope": plan.scope.reason,
+        "scope_cost": plan.scope.cost,
+        "breakers": list(plan.breakers),
+        "is_partial": plan.is_partial,
+        "readable_from": None if earliest is None else earliest.requested_time,
         "pending_cleans": [instant.requested_time for instant in pending],
     }
 

@@ -6,12 +6,13 @@ Source: format/timeline 5.2 and 5.3; Hudi ``ArchivedTimelineV1``, ``ArchivedTime
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
 
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.formats.archive_log import archive_file_number, decode_archive_log, latest_entries
+from hudi_py.formats.commit_codec import decode_commit
 from hudi_py.formats.lsm_history import (
     VERSION_FILE,
     HistoryFile,
@@ -24,6 +25,8 @@ from hudi_py.formats.lsm_history import (
 from hudi_py.model.instant import COMPARABLE_ACTION, Action, Instant, State
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.timeline import Timeline
+
+_COMMITS: Final = frozenset({"commit", "deltacommit", "replacecommit"})
 
 
 def load_archived(storage: Storage, config: TableConfig) -> Timeline:
@@ -102,3 +105,67 @@ def _action(word: str, source: str) -> Action:
         return Action(word)
     except ValueError as error:
         raise CorruptMetadata(f"{source}: there is no action {word!r}; the archive is newer than hudi_py") from error
+
+
+def load_archived_partitions(storage: Storage, config: TableConfig, since: str) -> Mapping[str, frozenset[str]] | None:
+    """
+    Partitions that archived commits wrote to or replaced file groups of, by requested time, from *since* on.
+
+    Returns:
+        None when the archive does not tell: *since* is no completed commit in it, or a commit was archived without its
+        content.
+
+    Raises:
+        CorruptMetadata: A file of the archive is damaged.
+    """
+    folder = config.history_folder
+    names = [entry.name for entry in storage.list(folder) if not entry.is_folder]
+    read = _partitions_from_logs if config.layout_version == 1 else _partitions_from_history
+    found = read(storage, folder, names, since)
+    if since not in found or None in found.values():
+        return None
+    return {time: partitions for time, partitions in found.items() if partitions is not None}
+
+
+def _partitions_from_logs(
+    storage: Storage, folder: str, names: list[str], since: str
+) -> dict[str, frozenset[str] | None]:
+    numbered = sorted(
+        ((number, name) for name in names if (number := archive_file_number(name)) is not None), reverse=True
+    )
+    files = (
+        decode_archive_log(storage.read(f"{folder}/{name}"), f"{storage.root}/{folder}/{name}") for _, name in numbered
+    )
+    found: dict[str, frozenset[str] | None] = {}
+    for entry in latest_entries(files):
+        if entry.state == "COMPLETED" and entry.action in _COMMITS and entry.requested_time >= since:
+            payload = entry.payload
+            found[entry.requested_time] = (
+                None
+                if payload is None
+                else frozenset(payload.get("partitionToWriteStats") or ())
+                | frozenset(payload.get("partitionToReplaceFileIds") or ())
+            )
+    return found
+
+
+def _partitions_from_history(
+    storage: Storage, folder: str, names: list[str], since: str
+) -> dict[str, frozenset[str] | None]:
+    found: dict[str, frozenset[str] | None] = {}
+    for file in newest_snapshot(storage, folder, names).files:
+        if file.time_range[1] < since:
+            continue
+        source = f"{storage.root}/{folder}/{file.name}"
+        with storage.open_read(f"{folder}/{file.name}") as stream:
+            for row in read_history(stream, source, with_contents=True):
+                if row.action not in _COMMITS or row.requested_time < since:
+                    continue
+                if row.metadata is None:
+                    found[row.requested_time] = None
+                    continue
+                metadata = decode_commit(row.metadata, f"{source}: {row.requested_time}")
+                found[row.requested_time] = frozenset(metadata.partition_to_write_stats) | frozenset(
+                    metadata.partition_to_replace_file_ids or ()
+                )
+    return found

@@ -46,10 +46,13 @@ PURE_MODULES = {
     "layout",
     "conflict",
     "assign",
+    "breakers",
+    "explain",
     "select",
     "report",
     "check",
     "routes",
+    "verify",
 }
 IMPURE = {
     *(f"hudi_py.{component}" for component in ("storage", "runtime", "engine")),

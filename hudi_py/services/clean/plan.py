@@ -68,12 +68,18 @@ class Scope:
     Args:
         everything: All partitions have to be listed.
         instants: Otherwise: completed commits whose partitions are the scope.
+        partitions: And these, which archived commits wrote to.
+        archived_since: The archive may still tell: where the last clean stopped, if that commit is archived.
         reason: Why, for people.
+        cost: What looking there takes, for people.
     """
 
     everything: bool
     instants: tuple[Instant, ...] = ()
+    partitions: frozenset[str] = frozenset()
+    archived_since: str = ""
     reason: str
+    cost: str = "every partition is listed"
 
 
 def scope(
@@ -103,7 +109,11 @@ def scope(
     if not start:
         return Scope(everything=True, reason=f"clean {last_clean.requested_time} recorded no earliest commit")
     if timeline.commits.is_before_start(start):
-        return Scope(everything=True, reason=f"{start}, where the last clean stopped, is archived")
+        return Scope(
+            everything=True,
+            archived_since=start if last_clean.savepoints <= savepoints else "",
+            reason=f"{start}, where the last clean stopped, is archived",
+        )
     if not last_clean.savepoints <= savepoints:
         gone = ", ".join(sorted(last_clean.savepoints - savepoints))
         return Scope(everything=True, reason=f"savepoint {gone} was removed since the last clean")
@@ -113,7 +123,43 @@ def scope(
         if start <= instant.requested_time < earliest.requested_time
     )
     return Scope(
-        everything=False, instants=instants, reason=f"partitions written from {start} to {earliest.requested_time}"
+        everything=False,
+        instants=instants,
+        reason=f"partitions written from {start} to {earliest.requested_time}",
+        cost=f"{len(instants)} commits are read, and their partitions listed",
+    )
+
+
+def scope_of_archive(
+    full: Scope,
+    timeline: Timeline,
+    table_type: TableType,
+    *,
+    earliest: Instant,
+    archived: Mapping[str, frozenset[str]] | None,
+) -> Scope:
+    """
+    The partitions written since the last clean, where the archive still tells of its commits; else *full*.
+
+    Hudi looks everywhere then (rule A-29). The plan is the same: what becomes garbage between two windows lies in
+    partitions written between them, and the last clean left none before.
+
+    Args:
+        archived: Requested time to partitions of the archived commits from ``full.archived_since`` on; None when the
+            archive does not tell.
+    """
+    if archived is None:
+        return attrs.evolve(full, reason=f"{full.reason}, and the archived timeline does not tell what it wrote")
+    instants = tuple(
+        i for i in timeline.table_commits(table_type).completed() if i.requested_time < earliest.requested_time
+    )
+    before = {time: paths for time, paths in archived.items() if time < earliest.requested_time}
+    return Scope(
+        everything=False,
+        instants=instants,
+        partitions=frozenset().union(*before.values()),
+        reason=f"partitions written from {full.archived_since}, which is archived, to {earliest.requested_time}",
+        cost=f"the archived timeline and {len(instants)} commits are read, and their partitions listed",
     )
 
 
@@ -143,6 +189,8 @@ class CleanPlan:
         scope: Which partitions were looked at, and why.
         verdicts: Every verdict, when asked for.
         kept: Number of slices kept, by reason.
+        breakers: What speaks against carrying the plan out; a plan with any is not stored.
+        is_partial: A limit cut the plan short; the next clean plans the rest.
     """
 
     policy: str
@@ -156,6 +204,8 @@ class CleanPlan:
     scope: Scope
     verdicts: tuple[Verdict, ...] = attrs.field(default=(), repr=False)
     kept: Mapping[Reason, int] = attrs.field(factory=dict)
+    breakers: tuple[str, ...] = ()
+    is_partial: bool = False
 
     @property
     def file_count(self) -> int:
@@ -184,6 +234,7 @@ def assemble(
     needs_cleaning: bool,
     scope: Scope,
     with_verdicts: bool = False,
+    is_partial: bool = False,
 ) -> CleanPlan:
     """
     Make the plan of the judged partitions.
@@ -191,6 +242,7 @@ def assemble(
     Args:
         savepoints: Times to record; the caller passes none for tables that never record them (rule A-34).
         with_verdicts: Keep every verdict, for people who ask why.
+        is_partial: A limit cut the judgements short.
     """
     files: dict[str, tuple[PlannedFile, ...]] = {}
     kept: dict[Reason, int] = {}
@@ -224,6 +276,7 @@ def assemble(
         scope=scope,
         verdicts=tuple(verdicts),
         kept=kept,
+        is_partial=is_partial,
     )
 
 

@@ -34,6 +34,7 @@ class Reason(enum.Enum):
     NO_WINDOW = "not enough history for the policy to remove anything"
     UNCOMMITTED = "written by an instant that is not completed: rollback's business"
     REPLACED_IN_WINDOW = "replaced, but by an instant inside the retention window"
+    OVER_BUDGET = "removable, but over this run's budget: the next clean plans it"
     EXPIRED = "older than the retention window"
     OLD_VERSION = "older than the versions to keep"
     REPLACED = "its file group was replaced"
@@ -105,12 +106,13 @@ def earliest_to_retain(timeline: Timeline, config: CleanConfig, *, now: datetime
         before = [i for i in completed if i.requested_time < pending[0].requested_time]
         return before[-1] if before else None
     if config.policy is CleanPolicy.KEEP_LATEST_BY_HOURS:
-        limit = time_before(now, _hours(config.hours_retained), zone)
+        limit = time_before(now, hours_retained(config.hours_retained), zone)
         return next((i for i in completed if i.requested_time >= limit), None)
     return None
 
 
-def _hours(count: int) -> timedelta:
+def hours_retained(count: int) -> timedelta:
+    """So many hours; as many as there are when that is more."""
     try:
         return timedelta(hours=count)
     except OverflowError:  # more than there are: keep everything

@@ -12,10 +12,10 @@ from datetime import datetime
 
 import attrs
 
-from hudi_py.config.clean import CleanConfig
+from hudi_py.config.clean import CleanConfig, CleanPolicy
 from hudi_py.config.table import TableConfig
 from hudi_py.engine.base import Engine
-from hudi_py.errors import CorruptMetadata
+from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.build import ViewContext, build_partition
 from hudi_py.fsview.listing import FolderListing, Listing
@@ -23,13 +23,21 @@ from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.listing import open_snapshot
 from hudi_py.model.instant import Action, Instant
+from hudi_py.model.instant_time import time_before
+from hudi_py.runtime.log import log
 from hudi_py.services.clean import plan as planning
+from hudi_py.services.clean.breakers import Census, tripped
+from hudi_py.services.clean.budget import Budget, cut_to_budget
 from hudi_py.services.clean.execute import CleanResult, execute_clean
 from hudi_py.services.clean.plan import CleanPlan, LastClean, Scope
-from hudi_py.services.clean.policy import PartitionJudgement, Protection, earliest_to_retain, judge_partition
+from hudi_py.services.clean.policy import PartitionJudgement, Protection, earliest_to_retain, hours_retained
 from hudi_py.services.clean.repair import is_empty, repair_cleans
+from hudi_py.services.clean.situation import Situation
 from hudi_py.services.clean.stored_plan import to_record
+from hudi_py.services.clean.verification import check, compare
+from hudi_py.services.clean.verify import Disagreement
 from hudi_py.storage.base import Entry
+from hudi_py.timeline.archive import load_archived_partitions
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -61,50 +69,120 @@ class CleanService:
 
         Args:
             details: Ask for file sizes and keep every verdict.
+
+        Raises:
+            RefusedError: With ``hoodie_py.clean.verify``: the second planner disagrees.
         """
+        seen = self.situation()
+        judgements: Iterable[PartitionJudgement] = ()
+        if seen.scope.everything or seen.scope.instants or seen.scope.partitions:
+            judgements = (
+                self._confirmed(seen.context, seen.listing, seen.judge(path, entries, self.config))
+                for path, entries in self._partitions(
+                    seen.listing, seen.scope, details or self.config.max_bytes is not None
+                )
+            )
+        census = Census()
+        judgements = census.watch(judgements)
+        window, is_partial, savepoints = seen.earliest, False, seen.savepoints
+        if self._budget.is_limited:
+            cut = cut_to_budget(judgements, self._budget, replaced=seen.context.replaced, windows=seen.windows)
+            judgements, is_partial = cut.judgements, cut.is_partial
+            if cut.window is None:
+                window, savepoints = seen.window_before, seen.savepoints_unfinished
+            else:
+                window = cut.window
+        plan = planning.assemble(
+            judgements,
+            config=self.config,
+            earliest=window,
+            # a partial plan leaves the next one due, whether or not a commit follows (rule A-10)
+            last_completed_commit="" if is_partial else seen.last_completed_commit,
+            savepoints=savepoints if self.table.is_partitioned else frozenset(),
+            needs_cleaning=seen.trigger.is_due,
+            scope=seen.scope,
+            with_verdicts=details,
+            is_partial=is_partial,
+        )
+        plan = attrs.evolve(plan, breakers=self._tripped(census, seen))
+        if self.config.verify:
+            check(self.compare(seen, plan), self.contents.store.storage.root)
+        return plan
+
+    def compare(self, seen: Situation, plan: CleanPlan) -> Disagreement:
+        """Files on which *plan* and the second planner differ."""
+        partitions = None if seen.scope.everything else self.scope_partitions(seen.scope)
+        return compare(self.contents, self.table, self.config, seen, plan, partitions)
+
+    def situation(self) -> Situation:
+        """Everything a plan depends on, files apart; read once, nothing is written."""
         timeline, listing = open_snapshot(self.contents.store, self.table, self.metadata_table.settings)
         last_clean = self._last_clean(timeline)
         context = load_context(timeline, self.contents, for_planning=True, with_clustering=False)
         protection, savepoints = self._protection(timeline, context)
-        zone = self.contents.store.zone
         now = self.now or self.contents.store.clock.now()
-        earliest = earliest_to_retain(timeline, self.config, now=now, zone=zone)
-        scope = planning.scope(
-            timeline,
-            self.table.table_type,
-            self.config,
+        earliest = earliest_to_retain(timeline, self.config, now=now, zone=self.contents.store.zone)
+        return Situation(
+            timeline=timeline,
+            listing=listing,
+            context=context,
+            protection=protection,
+            savepoints=savepoints,
+            now=now,
             earliest=earliest,
             last_clean=last_clean,
-            savepoints=savepoints,
+            scope=self._scope(timeline, earliest, last_clean, savepoints),
+            trigger=planning.trigger(timeline, last_clean, self.config),
+            table_commits=timeline.table_commits(self.table.table_type).completed(),
         )
-        table_commits = timeline.table_commits(self.table.table_type).completed()
-        judgements: Iterable[PartitionJudgement] = ()
-        if scope.everything or scope.instants:
-            judgements = (
-                self._confirmed(
-                    context,
-                    listing,
-                    judge_partition(
-                        context,
-                        build_partition(context, path, ((entry.name, entry.size_bytes) for entry in entries)),
-                        self.config,
-                        protection,
-                        earliest=None if earliest is None else earliest.requested_time,
-                        commit_count=len(table_commits),
-                    ),
-                )
-                for path, entries in self._partitions(listing, scope, details)
-            )
-        return planning.assemble(
-            judgements,
-            config=self.config,
-            earliest=earliest,
-            last_completed_commit=table_commits[-1].requested_time if table_commits else "",
-            savepoints=savepoints if self.table.is_partitioned else frozenset(),
-            needs_cleaning=planning.trigger(timeline, last_clean, self.config).is_due,
-            scope=scope,
-            with_verdicts=details,
+
+    def _scope(
+        self,
+        timeline: Timeline,
+        earliest: Instant | None,
+        last_clean: LastClean | None,
+        savepoints: frozenset[str],
+    ) -> Scope:
+        """Active timeline, else archived timeline, else everything."""
+        table_type = self.table.table_type
+        found = planning.scope(
+            timeline, table_type, self.config, earliest=earliest, last_clean=last_clean, savepoints=savepoints
         )
+        if not found.archived_since or earliest is None:
+            return found
+        try:
+            archived = load_archived_partitions(self.contents.store.storage, self.table, found.archived_since)
+        except (CorruptMetadata, NotFound) as error:  # a plan that looks everywhere needs no archive
+            log.warning("clean.archive.unreadable", reason=str(error))
+            archived = None
+        return planning.scope_of_archive(found, timeline, table_type, earliest=earliest, archived=archived)
+
+    @property
+    def _budget(self) -> Budget:
+        config = self.config
+        return Budget(files_max=config.max_files, partitions_max=config.max_partitions, bytes_max=config.max_bytes)
+
+    def _tripped(self, census: Census, seen: Situation) -> tuple[str, ...]:
+        zone = self.contents.store.zone
+        by_hours = self.config.policy is CleanPolicy.KEEP_LATEST_BY_HOURS
+        return tripped(
+            census,
+            self.config,
+            planning_time=seen.now,
+            clock_time=self.contents.store.clock.now(),
+            last_time=seen.timeline.last_time,
+            cut_off=time_before(seen.now, hours_retained(self.config.hours_retained), zone) if by_hours else None,
+            zone=zone,
+        )
+
+    def scope_partitions(self, scope: Scope) -> tuple[str, ...]:
+        """Partitions that an incremental plan looks at, sorted."""
+        paths = set(scope.partitions)
+        for instant in scope.instants:
+            metadata = self.contents.commit(instant)
+            paths.update(metadata.partition_to_write_stats)
+            paths.update(metadata.partition_to_replace_file_ids or {})
+        return tuple(sorted(paths))
 
     def schedule(self) -> Instant | None:
         """
@@ -114,6 +192,7 @@ class CleanService:
 
         Raises:
             CorruptMetadata: An instant that the decision needs does not decode.
+            RefusedError: A circuit breaker tripped, or the second planner disagrees; nothing was written.
         """
         if not self.config.services_enabled:
             return None
@@ -123,6 +202,12 @@ class CleanService:
         plan = self.plan()
         if not plan.would_schedule:
             return None
+        if plan.breakers and self.config.breakers:
+            raise RefusedError(
+                f"{self.contents.store.storage.root}: nothing was planned and nothing was deleted: "
+                f"{'; '.join(plan.breakers)}. Look at hudi-py clean --dry-run; if it is meant, clean with "
+                "hoodie_py.clean.breakers=false (--no-breakers)"
+            )
         self.metadata_table.prepare(writes_data=False)
         record = to_record(plan, self.contents.store.storage.root)
         time = self.contents.store.new_time(timeline)
@@ -206,10 +291,5 @@ class CleanService:
         if scope.everything:
             yield from listing.walk(details=details)
             return
-        paths: set[str] = set()
-        for instant in scope.instants:
-            metadata = self.contents.commit(instant)
-            paths.update(metadata.partition_to_write_stats)
-            paths.update(metadata.partition_to_replace_file_ids or {})
-        for path in sorted(paths):
+        for path in self.scope_partitions(scope):
             yield path, listing.partition(path, details=details)

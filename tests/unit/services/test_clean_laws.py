@@ -112,6 +112,9 @@ def test_every_committed_file_is_kept_or_deleted_and_never_both(made, policy, co
     assert paths(plan) == condemned
     pending = [i.requested_time for i in table.timeline.commits.pending()]
     uncommitted = {path for path in data_files(made.builder.storage) if any(time in path for time in pending)}
+    uncommitted |= {  # a completed delta commit's logs on a slice whose base file is pending
+        f"{path}/{name}" for path in PARTITIONS for s in table.partition(path).uncommitted for name in s.file_names
+    }
     examined = {verdict.file_slice.partition_path for verdict in plan.verdicts}
     if plan.scope.everything:
         on_storage = {p for p in data_files(made.builder.storage) if p.partition("/")[0] in examined}

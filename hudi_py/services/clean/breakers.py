@@ -1,0 +1,110 @@
+"""
+Circuit breakers: signs that a plan rests on a wrong view of the table. Pure.
+
+A plan that trips one is shown by a dry run and never stored, unless ``hoodie_py.clean.breakers=false`` says that it is
+meant. Source: users G5; requirements A6, A21.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta, tzinfo
+
+import attrs
+
+from hudi_py.config.clean import CleanConfig, CleanPolicy
+from hudi_py.model.instant_time import format_instant_time
+from hudi_py.services.clean.policy import PartitionJudgement, Reason
+
+CLOCK_TOLERANCE = timedelta(hours=15)
+"""Instant times of a table in local time read by a process elsewhere differ by no more than the zones do."""
+
+
+@attrs.define
+class Census:
+    """Counts what passes by on its way into a plan; a group without a kept slice is remembered by name."""
+
+    kept_count: int = 0
+    condemned_count: int = 0
+    replaced_count: int = 0
+    bare_groups: list[str] = attrs.field(factory=list)
+
+    @property
+    def share(self) -> float:
+        """Condemned files among those looked at."""
+        total = self.kept_count + self.condemned_count
+        return self.condemned_count / total if total else 0.0
+
+    def watch(self, judgements: Iterable[PartitionJudgement]) -> Iterator[PartitionJudgement]:
+        """Pass the judgements on."""
+        for judged in judgements:
+            self._add(judged)
+            yield judged
+
+    def _add(self, judged: PartitionJudgement) -> None:
+        live: dict[str, bool] = {}
+        for verdict in judged.verdicts:
+            count = len(verdict.file_slice.file_names)
+            file_id = verdict.file_slice.file_id
+            if verdict.keep:
+                self.kept_count += count
+                live[file_id] = True
+                continue
+            self.condemned_count += count
+            if verdict.reason is Reason.REPLACED:
+                self.replaced_count += count
+            else:
+                live.setdefault(file_id, False)
+        self.bare_groups += [
+            f"{judged.partition_path}/{file_id}".lstrip("/") for file_id, is_live in live.items() if not is_live
+        ]
+
+
+def tripped(
+    census: Census,
+    config: CleanConfig,
+    *,
+    planning_time: datetime,
+    clock_time: datetime,
+    last_time: str | None,
+    cut_off: str | None,
+    zone: tzinfo,
+) -> tuple[str, ...]:
+    """
+    What speaks against carrying the plan out, one sentence each; empty when nothing does.
+
+    Args:
+        planning_time: The moment the plan was made for; aware.
+        clock_time: What the clock says; aware.
+        last_time: The largest time on the timeline, if any.
+        cut_off: By hours: the instant time that lies so many hours before the planning time.
+        zone: Of the table's instant times.
+    """
+    if not census.condemned_count:
+        return ()
+    found = []
+    if census.bare_groups:
+        names = ", ".join(census.bare_groups[:3])
+        found.append(f"{len(census.bare_groups)} live file groups would lose their last version ({names})")
+    if census.share > config.breaker_max_share:
+        found.append(
+            f"{census.condemned_count} of {census.condemned_count + census.kept_count} files looked at would go, more "
+            f"than hoodie_py.clean.breaker.max.share={config.breaker_max_share:g} allows"
+        )
+    if not census.kept_count and census.replaced_count < census.condemned_count:
+        found.append("nothing that was looked at would be left, and no replacecommit explains that")
+    if config.policy is CleanPolicy.KEEP_LATEST_BY_HOURS:
+        clock = clock_time.astimezone(zone)
+        if last_time is not None and format_instant_time(_later(planning_time.astimezone(zone))) < last_time:
+            shown = format_instant_time(planning_time.astimezone(zone))
+            found.append(f"the clock went back: it shows {shown}, and the timeline ends at {last_time}")
+        if cut_off is not None and cut_off > format_instant_time(clock):
+            found.append(f"the window begins at {cut_off}, which is in the future ({format_instant_time(clock)} now)")
+    return tuple(found)
+
+
+def _later(moment: datetime) -> datetime:
+    try:
+        return moment + CLOCK_TOLERANCE
+    except OverflowError:
+        return moment

@@ -1,0 +1,282 @@
+"""
+Why a file is still there, and when it may go. Pure.
+
+A file's fate is that of its slice, so the verdict is the planner's own; what is added here is everything else that
+holds it and what has to happen before a clean removes it. Source: format/table-services A.3, A.5; requirements A29.
+"""
+
+from __future__ import annotations
+
+import enum
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from datetime import timedelta, tzinfo
+
+import attrs
+
+from hudi_py.config.clean import CleanConfig, CleanPolicy
+from hudi_py.fsview.build import ViewContext
+from hudi_py.model.files import FileSlice
+from hudi_py.model.instant import Instant
+from hudi_py.model.instant_time import format_instant_time, parse_instant_time
+from hudi_py.services.clean.policy import PartitionJudgement, Protection, Reason, Verdict
+from hudi_py.timeline.timeline import Timeline
+
+_ONE_MS = timedelta(milliseconds=1)
+
+
+class Need(enum.Enum):
+    """What a clean has to wait for; values are what people read."""
+
+    COMMITS = "after {} more completed commits"
+    REWRITE = "after {} more completed commits, the first of which rewrites this file group"
+    VERSIONS = "after {} more versions of this file group"
+    TIME = "from {} on"
+    AGE = "{} hours after this file group was rewritten"
+    RECENT_COMMIT = "with a commit in the {} hours before the clean"
+    PENDING = "when {} is completed or rolled back"
+    COMPACTION = "when compaction {} is completed"
+    SAVEPOINT = "when savepoint {} is deleted"
+    FULL_CLEAN = "by a clean that looks at every partition: {}"
+    PENDING_CLEAN = "after clean {}, which is pending, is finished"
+    TRIGGER = "after {} more commits make a clean due"
+    NEVER = "never by a clean: {}"
+
+    __hash__ = object.__hash__
+
+
+@attrs.frozen
+class Condition:
+    """One thing that has to happen; all of a file's conditions have to hold."""
+
+    need: Need
+    value: str
+
+    def __str__(self) -> str:
+        return self.need.value.format(self.value)
+
+
+@attrs.frozen(kw_only=True)
+class Surroundings:
+    """
+    What the verdicts alone do not tell.
+
+    Args:
+        timeline: The active timeline.
+        table_commits: Number of completed instants of ``TL.table`` (rule A-41).
+        config: How to clean.
+        earliest: Requested time of the earliest instant to retain, if the policy has one.
+        zone: Of the table's instant times.
+        savepoints: Savepoint time to the files it holds, by partition.
+        savepoint_notes: Savepoint time to who made it, and what for.
+        always: Conditions of every removal at this moment: a pending clean, a clean that is not due.
+    """
+
+    timeline: Timeline
+    table_commits: int
+    config: CleanConfig
+    earliest: str | None
+    zone: tzinfo
+    savepoints: Mapping[str, Mapping[str, frozenset[str]]] = attrs.field(factory=dict)
+    savepoint_notes: Mapping[str, str] = attrs.field(factory=dict)
+    always: tuple[Condition, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class SliceExplanation:
+    """
+    One slice's fate.
+
+    Args:
+        removable: Whether the policy lets it go and nothing else holds it.
+        rule: What decides.
+        also: Whatever protects it besides.
+        conditions: What has to happen first; empty when the next clean removes it.
+        replaced_by: Requested time of the replacecommit that superseded its group.
+    """
+
+    file_slice: FileSlice
+    removable: bool
+    rule: str
+    also: tuple[str, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    replaced_by: str | None = None
+
+
+def explain_partition(
+    context: ViewContext,
+    judged: PartitionJudgement,
+    protection: Protection,
+    around: Surroundings,
+    *,
+    not_examined: str | None = None,
+) -> tuple[SliceExplanation, ...]:
+    """
+    Explain every committed slice of one partition.
+
+    Args:
+        judged: The planner's verdicts, slices of a group newest first.
+        not_examined: Why the next clean does not look at this partition; None when it does.
+    """
+    by_group: dict[str, list[Verdict]] = {}
+    for verdict in judged.verdicts:
+        by_group.setdefault(verdict.file_slice.file_id, []).append(verdict)
+    explained = []
+    for file_id, verdicts in by_group.items():
+        replaced_by = context.replaced.get((judged.partition_path, file_id))
+        for position, verdict in enumerate(verdicts):
+            conditions = _conditions(verdict, position, [v.file_slice for v in verdicts], replaced_by, context, around)
+            conditions += _held(verdict.file_slice, replaced_by is not None, protection, around)
+            if not verdict.keep and not_examined is not None:
+                conditions.append(Condition(Need.FULL_CLEAN, not_examined))
+            removable = not verdict.keep and not_examined is None
+            explained.append(
+                SliceExplanation(
+                    file_slice=verdict.file_slice,
+                    removable=removable,
+                    rule=_rule(verdict, not_examined),
+                    also=(
+                        *(each.value for each in verdict.also),
+                        *_others(verdict.file_slice, replaced_by, context, around),
+                    ),
+                    conditions=(*conditions, *(around.always if not conditions else ())),
+                    replaced_by=replaced_by,
+                )
+            )
+    return tuple(explained)
+
+
+def _rule(verdict: Verdict, not_examined: str | None) -> str:
+    if not verdict.keep and not_examined is not None:
+        return f"{Reason.NOT_EXAMINED.value} ({verdict.reason.value})"
+    return verdict.reason.value
+
+
+def _others(
+    file_slice: FileSlice, replaced_by: str | None, context: ViewContext, around: Surroundings
+) -> tuple[str, ...]:
+    """Facts about the slice, by name."""
+    key = (file_slice.partition_path, file_slice.file_id)
+    facts = [held_by(time, around) for time in holders(file_slice, around.savepoints)]
+    pending = context.pending_compactions.get(key)
+    if pending is not None:
+        word = "log compaction" if pending.is_log_compaction else "compaction"
+        facts.append(f"{word} {pending.instant_time} of its file group is pending")
+    if key in context.pending_clustering:
+        facts.append(f"clustering {context.pending_clustering[key]} of its file group is pending")
+    if replaced_by is not None:
+        facts.append(f"its file group was replaced by {replaced_by}")
+    blocker = window_blocker(around)
+    if blocker is not None and around.config.policy is CleanPolicy.KEEP_LATEST_COMMITS:
+        facts.append(f"{blocker} is pending and holds the retention window back")
+    return tuple(facts)
+
+
+def holders(file_slice: FileSlice, savepoints: Mapping[str, Mapping[str, frozenset[str]]]) -> tuple[str, ...]:
+    """Savepoints that hold any file of the slice, and so all of it (rule A-39)."""
+    names = frozenset(file_slice.file_names)
+    return tuple(
+        time
+        for time, files in sorted(savepoints.items())
+        if not names.isdisjoint(files.get(file_slice.partition_path, frozenset()))
+    )
+
+
+def held_by(savepoint: str, around: Surroundings) -> str:
+    """A savepoint by its time, who made it, and what for."""
+    note = around.savepoint_notes.get(savepoint, "")
+    return f"held by savepoint {savepoint}" + (f" ({note})" if note else "")
+
+
+def window_blocker(around: Surroundings) -> Instant | None:
+    """The first pending instant, if the window of KEEP_LATEST_COMMITS cannot pass it (rule A-18)."""
+    commits = around.timeline.commits_and_compaction
+    pending, completed = commits.pending(), commits.completed()
+    if not pending or len(completed) <= around.config.commits_retained:
+        return None
+    candidate = completed[-around.config.commits_retained]
+    return pending[0] if candidate.requested_time > pending[0].requested_time else None
+
+
+def _held(file_slice: FileSlice, is_replaced: bool, protection: Protection, around: Surroundings) -> list[Condition]:
+    """What holds a slice whatever the policy says; compaction does not hold a replaced group."""
+    held = []
+    if protection.is_savepointed(file_slice):
+        held = [Condition(Need.SAVEPOINT, time) for time in holders(file_slice, around.savepoints)]
+    if not is_replaced and protection.is_pending(file_slice):
+        operation = protection.pending.get((file_slice.partition_path, file_slice.file_id))
+        of = "of another file group" if operation is None else operation.instant_time
+        held.append(Condition(Need.COMPACTION, of))
+    return held
+
+
+def _conditions(
+    verdict: Verdict,
+    position: int,
+    slices: Sequence[FileSlice],
+    replaced_by: str | None,
+    context: ViewContext,
+    around: Surroundings,
+) -> list[Condition]:
+    """What the policy waits for."""
+    if not verdict.keep:
+        return []
+    by_versions = around.config.policy is CleanPolicy.KEEP_LATEST_FILE_VERSIONS
+    if replaced_by is not None:
+        return [] if by_versions else _window(replaced_by, around)
+    if by_versions:
+        key = (verdict.file_slice.partition_path, verdict.file_slice.file_id)
+        missing = around.config.file_versions_retained - (key in context.pending_compactions) - position
+        return [Condition(Need.VERSIONS, str(missing))] if missing > 0 else []
+    return _window(slices[position - 1].base_instant_time if position else None, around)
+
+
+def _window(passed: str | None, around: Surroundings) -> list[Condition]:
+    """
+    What has to happen until the earliest instant to retain lies behind *passed*.
+
+    Args:
+        passed: Base instant of the next newer slice, or the time of the replacecommit; None for the newest slice.
+    """
+    hours = around.config.hours_retained
+    if passed is not None and around.earliest is not None and around.earliest > passed and _is_active(around):
+        return []
+    if around.config.policy is CleanPolicy.KEEP_LATEST_BY_HOURS:
+        if passed is None:
+            return [Condition(Need.AGE, str(hours))]
+        conditions = [Condition(Need.RECENT_COMMIT, str(hours))]
+        from_time = _hours_after(passed, hours, around.zone)
+        return conditions if from_time is None else [Condition(Need.TIME, from_time), *conditions]
+    return _commits_until(passed, around)
+
+
+def _is_active(around: Surroundings) -> bool:
+    """Rule A-41."""
+    by_commits = around.config.policy is CleanPolicy.KEEP_LATEST_COMMITS
+    return around.table_commits > (around.config.commits_retained if by_commits else 0)
+
+
+def _commits_until(passed: str | None, around: Surroundings) -> list[Condition]:
+    """Rules A-16 to A-18, solved for the number of commits still to come."""
+    commits = around.timeline.commits_and_compaction
+    completed = [i.requested_time for i in commits.completed()]
+    retained = around.config.commits_retained
+    missing = retained + 1 - min(len(completed), around.table_commits)
+    if passed is None:
+        return [Condition(Need.REWRITE, str(max(retained + 1, missing)))]
+    missing = max(missing, bisect_right(completed, passed) + retained - len(completed))
+    conditions = [Condition(Need.COMMITS, str(missing))] if missing > 0 else []
+    pending = commits.pending()
+    if pending:
+        before = [time for time in completed if time < pending[0].requested_time]
+        if not before or before[-1] <= passed:
+            conditions.append(Condition(Need.PENDING, str(pending[0])))
+    return conditions
+
+
+def _hours_after(time: str, hours: int, zone: tzinfo) -> str | None:
+    """The first millisecond at which *time* lies outside the window; None when there is no such moment."""
+    try:
+        return format_instant_time(parse_instant_time(time, zone) + timedelta(hours=hours) + _ONE_MS)
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,350 @@
+"""
+`explain` for files: finds what was asked for and reads what the explanation needs. Nothing is written.
+
+Every file in the folders gets an answer, also those that no planner looks at: files of pending writes, files whose
+instant nobody knows, partition metafiles and whatever else lies there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+
+import attrs
+
+from hudi_py.config.clean import CleanPolicy
+from hudi_py.errors import ConfigError, CorruptMetadata, NotFound
+from hudi_py.fsview.listing import FolderListing
+from hudi_py.fsview.loader import load_context
+from hudi_py.model.files import (
+    PARTITION_METAFILE,
+    BaseFile,
+    FileSlice,
+    LogFile,
+    join_path,
+    parse_base_file,
+    parse_log_file,
+)
+from hudi_py.model.instant import Action, Instant
+from hudi_py.services.clean.explain import (
+    Condition,
+    Need,
+    SliceExplanation,
+    Surroundings,
+    explain_partition,
+    held_by,
+    holders,
+)
+from hudi_py.services.clean.policy import Reason
+from hudi_py.services.clean.service import CleanService
+from hudi_py.services.clean.situation import Situation
+from hudi_py.services.clean.stored_plan import relative_paths
+from hudi_py.storage.base import Entry
+from hudi_py.timeline.archive import load_archived
+
+ORPHAN = "its instant is neither on the timeline nor archived"
+
+
+@attrs.frozen(kw_only=True)
+class FileExplanation:
+    """
+    One file's fate.
+
+    Args:
+        path: Relative to the table.
+        kind: ``base file``, ``log file``, ``partition metafile`` or ``unknown file``.
+        removable: Whether the next clean removes it, once one is due.
+        rule: What decides.
+        also: Whatever protects it besides, and what else is worth knowing.
+        written_by: Its instant; None when no instant wrote it or it is not known which.
+        origin: ``completed``, ``requested``, ``inflight``, ``archived``, ``orphan`` or ``unknown``.
+        conditions: What has to happen first; empty when nothing is left to wait for.
+    """
+
+    path: str
+    kind: str
+    size_bytes: int | None = None
+    file_id: str | None = None
+    base_instant_time: str | None = None
+    removable: bool = False
+    rule: str
+    also: tuple[str, ...] = ()
+    written_by: Instant | None = None
+    origin: str = "unknown"
+    replaced_by: str | None = None
+    conditions: tuple[Condition, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class Explanation:
+    """
+    The answer to one question.
+
+    Args:
+        target: What was asked for.
+        retention: The policy as a sentence.
+        earliest: Requested time of the earliest instant to retain, if the policy has one.
+        scope: Which partitions the next clean looks at, and why.
+        files: By path.
+    """
+
+    target: str
+    retention: str
+    earliest: str | None
+    scope: str
+    files: tuple[FileExplanation, ...]
+
+
+def explain(service: CleanService, target: str) -> Explanation:
+    """
+    Explain every file that *target* names.
+
+    Args:
+        target: A file (path, relative or below the table's base path, or bare name), a file id, or a partition.
+
+    Raises:
+        ConfigError: Nothing of that name is in the table.
+        CorruptMetadata: An instant that the answer needs does not decode.
+    """
+    explainer = _Explainer(service)
+    files = [each for path, entries in explainer.find(target) for each in explainer.partition(path, entries)]
+    seen = explainer.situation
+    return Explanation(
+        target=target,
+        retention=service.config.retention,
+        earliest=None if seen.earliest is None else seen.earliest.requested_time,
+        scope=seen.scope.reason,
+        files=tuple(sorted(files, key=lambda each: each.path)),
+    )
+
+
+class _Explainer:
+    """One question's worth of loaded state."""
+
+    def __init__(self, service: CleanService) -> None:
+        self._service = service
+        self._store = service.contents.store
+        self._folders = FolderListing(self._store.storage)
+        self.situation: Situation = service.situation()
+        self._context = load_context(self.situation.timeline, service.contents, for_planning=True)
+
+    # --- finding -------------------------------------------------------------------------------------------------
+    def find(self, target: str) -> Iterator[tuple[str, list[Entry]]]:
+        """Partitions with the files asked for."""
+        name = self._relative(target)
+        found = False
+        for path, entries in self._folders.walk(details=True):
+            wanted = entries if path == name else [entry for entry in entries if _is_named(entry.name, path, name)]
+            if wanted or path == name:
+                found = True
+                yield path, wanted
+        if not found:
+            raise ConfigError(
+                f"{self._store.storage.root} has no file, file group or partition {name!r}; see hudi-py files"
+            )
+
+    def _relative(self, target: str) -> str:
+        root = self._store.storage.root
+        for prefix in (root, f"file://{root}", f"file:{root}"):
+            if target == prefix or target.startswith(f"{prefix}/"):
+                target = target[len(prefix) :]
+        name = target.strip("/")
+        return "" if name == "." else name
+
+    # --- explaining ----------------------------------------------------------------------------------------------
+    def partition(self, path: str, wanted: Iterable[Entry]) -> Iterator[FileExplanation]:
+        """Explain the wanted files of one partition."""
+        listing = self.situation.listing
+        entries = (
+            self._folders.partition(path, details=True) if listing.is_fresh else listing.partition(path, details=True)
+        )
+        judged = self.situation.judge(path, entries, self._service.config)
+        slices: dict[str, SliceExplanation] = {
+            name: each
+            for each in explain_partition(
+                self._context,
+                judged,
+                self.situation.protection,
+                self._around,
+                not_examined=self._not_examined(path),
+            )
+            for name in each.file_slice.file_names
+        }
+        listed = None if listing.is_fresh else frozenset(entry.name for entry in entries)
+        for entry in wanted:
+            explained = slices.get(entry.name)
+            if explained is None:
+                yield self._outside(path, entry, listed)
+            else:
+                yield self._of_slice(path, entry, explained)
+
+    def _of_slice(self, path: str, entry: Entry, explained: SliceExplanation) -> FileExplanation:
+        parsed = _parsed(entry.name)
+        assert parsed is not None
+        written_by, origin = self._writer(path, parsed)
+        also = explained.also if origin != "orphan" else (*explained.also, ORPHAN)
+        planned_by = self._planned.get(join_path(path, entry.name))
+        if planned_by is not None:
+            also = (*also, f"clean {planned_by}, which is pending, is going to delete it")
+        return FileExplanation(
+            path=join_path(path, entry.name),
+            kind=_kind(parsed),
+            size_bytes=entry.size_bytes,
+            file_id=parsed.file_id,
+            base_instant_time=explained.file_slice.base_instant_time,
+            removable=explained.removable,
+            rule=explained.rule,
+            also=also,
+            written_by=written_by,
+            origin=origin,
+            replaced_by=explained.replaced_by,
+            conditions=explained.conditions,
+        )
+
+    def _outside(self, path: str, entry: Entry, listed: frozenset[str] | None) -> FileExplanation:
+        """A file that is in no committed slice: no clean removes it."""
+        full, parsed = join_path(path, entry.name), _parsed(entry.name)
+        if parsed is None:
+            is_metafile = entry.name.startswith(PARTITION_METAFILE)
+            rule = "marks the folder as a partition" if is_metafile else "no file of a Hudi table"
+            never = "it goes with its partition" if is_metafile else "remove it by hand if nobody needs it"
+            kind = "partition metafile" if is_metafile else "unknown file"
+            return FileExplanation(
+                path=full, kind=kind, size_bytes=entry.size_bytes, rule=rule, conditions=(_never(never),)
+            )
+        written_by, origin = self._writer(path, parsed)
+        held = [
+            held_by(time, self._around)
+            for time in holders(FileSlice(path, parsed.file_id, "", *_parts(parsed)), self._around.savepoints)
+        ]
+        if written_by is not None and written_by.is_pending:
+            rule, way = Reason.UNCOMMITTED.value, Condition(Need.PENDING, str(written_by))
+        elif origin == "orphan":
+            rule, way = f"{ORPHAN}: left by a write that is gone", _never("remove it once no writer is at work")
+        elif listed is not None and entry.name not in listed:
+            rule = "the metadata table does not list it, so no reader and no planner sees it"
+            way = _never("remove it once no writer is at work")
+        elif isinstance(parsed, LogFile):
+            rule, way = "on a slice that is not committed", _never("a rollback of the slice's write removes it")
+        else:
+            rule = "another file of the same instant counts: left by a task that was tried again"
+            way = _never("remove it once no writer is at work")
+        return FileExplanation(
+            path=full,
+            kind=_kind(parsed),
+            size_bytes=entry.size_bytes,
+            file_id=parsed.file_id,
+            base_instant_time=parsed.instant_time if isinstance(parsed, BaseFile) else None,
+            rule=rule,
+            also=tuple(held),
+            written_by=written_by,
+            origin=origin,
+            conditions=(way,),
+        )
+
+    # --- who wrote it --------------------------------------------------------------------------------------------
+    def _writer(self, path: str, parsed: BaseFile | LogFile) -> tuple[Instant | None, str]:
+        if isinstance(parsed, LogFile) and self._context.layout_version == 1:
+            found = self._log_writers(parsed.instant_time).get(join_path(path, parsed.name))
+            return (None, "unknown") if found is None else (found, found.state.name.lower())
+        active = self.situation.timeline.writes.find(parsed.instant_time)
+        if active is not None:
+            return active, active.state.name.lower()
+        archived = self._archived.get(parsed.instant_time)
+        return (archived, "archived") if archived is not None else (None, "orphan")
+
+    def _log_writers(self, since: str) -> Mapping[str, Instant]:
+        """In layout 1 only the delta commits say which of them wrote a log file."""
+        found: dict[str, Instant] = {}
+        for instant in self.situation.timeline.completed(Action.DELTA_COMMIT):
+            if instant.requested_time < since:
+                continue
+            for path, stats in self._service.contents.commit(instant).partition_to_write_stats.items():
+                for stat in stats:
+                    if stat.path is not None:
+                        found.setdefault(join_path(path, stat.path.rpartition("/")[2]), instant)
+        return found
+
+    @cached_property
+    def _archived(self) -> Mapping[str, Instant]:
+        archived = load_archived(self._store.storage, self._service.table)
+        return {instant.requested_time: instant for instant in archived.writes}
+
+    # --- surroundings --------------------------------------------------------------------------------------------
+    @cached_property
+    def _around(self) -> Surroundings:
+        seen = self.situation
+        savepoints = {
+            instant.requested_time: self._service.contents.savepoint(instant)
+            for instant in seen.timeline.completed(Action.SAVEPOINT)
+        }
+        return Surroundings(
+            timeline=seen.timeline,
+            table_commits=len(seen.table_commits),
+            config=self._service.config,
+            earliest=None if seen.earliest is None else seen.earliest.requested_time,
+            zone=self._store.zone,
+            savepoints={
+                time: {path: frozenset(names) for path, names in each.files.items()}
+                for time, each in savepoints.items()
+            },
+            savepoint_notes={
+                time: ": ".join(filter(None, (each.savepointed_by, each.comments))) for time, each in savepoints.items()
+            },
+            always=tuple(self._always()),
+        )
+
+    def _always(self) -> Iterator[Condition]:
+        pending = self.situation.timeline.pending(Action.CLEAN)
+        if pending and not self._service.config.allow_multiple:
+            yield Condition(Need.PENDING_CLEAN, pending[0].requested_time)
+        due = self.situation.trigger
+        if not due.is_due:
+            yield Condition(Need.TRIGGER, str(due.required - due.commits))
+
+    @cached_property
+    def _planned(self) -> Mapping[str, str]:
+        """Files that a pending clean is going to delete, and which."""
+        planned: dict[str, str] = {}
+        for instant in self.situation.timeline.pending(Action.CLEAN):
+            try:
+                record = self._service.contents.clean_plan(instant)
+            except (CorruptMetadata, NotFound):
+                continue  # `recover` speaks of damaged cleans; they do not change what this one is about
+            for names in relative_paths(record, self._store.storage.root, self._store.path(instant)).values():
+                planned.update(dict.fromkeys(names, instant.requested_time))
+        return planned
+
+    @cached_property
+    def _examined(self) -> frozenset[str]:
+        return frozenset(self._service.scope_partitions(self.situation.scope))
+
+    def _not_examined(self, path: str) -> str | None:
+        scope = self.situation.scope
+        by_versions = self._service.config.policy is CleanPolicy.KEEP_LATEST_FILE_VERSIONS
+        if scope.everything or by_versions or path in self._examined:
+            return None
+        return f"the next one looks at {scope.reason}"
+
+
+def _is_named(file_name: str, partition_path: str, wanted: str) -> bool:
+    if wanted in (file_name, join_path(partition_path, file_name)):
+        return True
+    parsed = _parsed(file_name)
+    return parsed is not None and wanted in (parsed.file_id, join_path(partition_path, parsed.file_id))
+
+
+def _parsed(name: str) -> BaseFile | LogFile | None:
+    return parse_base_file(name) or parse_log_file(name)
+
+
+def _parts(parsed: BaseFile | LogFile) -> tuple[BaseFile | None, tuple[LogFile, ...]]:
+    return (parsed, ()) if isinstance(parsed, BaseFile) else (None, (parsed,))
+
+
+def _kind(parsed: BaseFile | LogFile) -> str:
+    return "base file" if isinstance(parsed, BaseFile) else "log file"
+
+
+def _never(why: str) -> Condition:
+    return Condition(Need.NEVER, why)

@@ -1,0 +1,108 @@
+"""What a clean is planned from: a snapshot of everything but the files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta, timezone
+
+import attrs
+
+from hudi_py.config.clean import CleanConfig
+from hudi_py.fsview.build import ViewContext, build_partition
+from hudi_py.fsview.listing import Listing
+from hudi_py.model.instant import Instant, State
+from hudi_py.model.instant_time import format_instant_time, parse_instant_time
+from hudi_py.services.clean.plan import LastClean, Scope, Trigger
+from hudi_py.services.clean.policy import PartitionJudgement, Protection, judge_partition
+from hudi_py.storage.base import Entry
+from hudi_py.timeline.timeline import Timeline
+
+
+@attrs.frozen(kw_only=True)
+class Situation:
+    """
+    A table as a clean sees it at one moment.
+
+    Args:
+        timeline: The active timeline.
+        listing: Where partitions and files are looked up.
+        context: What decides about slices.
+        protection: What no policy may delete.
+        savepoints: Times of the savepoints there are.
+        now: Aware; the moment of planning.
+        earliest: Earliest instant to retain, if the policy has one.
+        last_clean: What the last completed clean recorded.
+        scope: Which partitions are looked at.
+        trigger: Whether a clean is due.
+        table_commits: Completed instants of ``TL.table``, ascending.
+    """
+
+    timeline: Timeline
+    listing: Listing
+    context: ViewContext
+    protection: Protection
+    savepoints: frozenset[str]
+    now: datetime
+    earliest: Instant | None
+    last_clean: LastClean | None
+    scope: Scope
+    trigger: Trigger
+    table_commits: tuple[Instant, ...]
+
+    @property
+    def last_completed_commit(self) -> str:
+        """Requested time of the last completed commit, ``""`` when there is none (rule A-25)."""
+        return self.table_commits[-1].requested_time if self.table_commits else ""
+
+    @property
+    def windows(self) -> tuple[Instant, ...]:
+        """Windows that a plan may be made for, the smallest step first, the policy's own last; none by versions."""
+        if self.earliest is None:
+            return ()
+        commits = self.timeline.commits_and_compaction.completed()
+        end = self.earliest.requested_time
+        return (*(i for i in commits if self._last_window < i.requested_time < end), self.earliest)
+
+    @property
+    def window_before(self) -> Instant | None:
+        """
+        The window that stays while a part of the next one's files is left: that of the last clean.
+
+        Without one it lies before the timeline, so that the next plan, Hudi's too, looks everywhere again (rule A-29);
+        None by file versions.
+        """
+        if self.earliest is None:
+            return None
+        if self._last_window:
+            found = self.timeline.commits_and_compaction.find(self._last_window)
+            return found or Instant(self._last_window, self.earliest.action, State.COMPLETED)
+        start = self.timeline.commits.start or self.earliest.requested_time
+        try:
+            moment = parse_instant_time(start, timezone.utc) - timedelta(milliseconds=1)
+        except (ValueError, OverflowError):
+            return Instant("0" * 17, self.earliest.action, State.COMPLETED)
+        return Instant(format_instant_time(moment), self.earliest.action, State.COMPLETED)
+
+    @property
+    def savepoints_unfinished(self) -> frozenset[str]:
+        """
+        Savepoints to record by a plan that leaves a part of what it looked at.
+
+        Those removed since the last clean too: their absence makes the next plan look everywhere again (rule A-33).
+        """
+        return self.savepoints | (self.last_clean.savepoints if self.last_clean else frozenset())
+
+    @property
+    def _last_window(self) -> str:
+        return "" if self.last_clean is None else self.last_clean.earliest_to_retain.strip()
+
+    def judge(self, partition_path: str, entries: Iterable[Entry], config: CleanConfig) -> PartitionJudgement:
+        """Judge one partition by the files in it."""
+        return judge_partition(
+            self.context,
+            build_partition(self.context, partition_path, ((entry.name, entry.size_bytes) for entry in entries)),
+            config,
+            self.protection,
+            earliest=None if self.earliest is None else self.earliest.requested_time,
+            commit_count=len(self.table_commits),
+        )

@@ -1,0 +1,132 @@
+"""Holding a plan against the second planner before anything is stored. Reads, never writes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from hudi_py.config.clean import CleanConfig, CleanPolicy
+from hudi_py.config.table import TableConfig, TableType
+from hudi_py.errors import RefusedError
+from hudi_py.fsview.listing import FolderListing, Listing
+from hudi_py.model.files import PARTITION_METAFILE, join_path
+from hudi_py.model.instant import Action
+from hudi_py.model.instant_time import time_before
+from hudi_py.services.clean.plan import CleanPlan
+from hudi_py.services.clean.situation import Situation
+from hudi_py.services.clean.verify import Disagreement, PendingCompaction, Roots, garbage
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
+
+
+def load_roots(contents: Contents, table: TableConfig, config: CleanConfig, timeline: Timeline, limit: str) -> Roots:
+    """
+    Collect what files are reached from.
+
+    Raises:
+        CorruptMetadata: An instant does not decode; then nothing is known to be garbage.
+    """
+    savepointed: dict[str, frozenset[str]] = {}
+    for instant in timeline.completed(Action.SAVEPOINT):
+        for path, names in contents.savepoint(instant).files.items():
+            savepointed[path] = savepointed.get(path, frozenset()) | frozenset(names)
+    compactions = {
+        (operation.partition_path or "", operation.file_id or ""): PendingCompaction(
+            instant.requested_time,
+            operation.base_instant_time or "",
+            instant.action is Action.LOG_COMPACTION,
+            frozenset(
+                name.rpartition("/")[2] for name in (operation.data_file_path, *operation.delta_file_paths) if name
+            ),
+        )
+        for instant in timeline.pending(Action.COMPACTION, Action.LOG_COMPACTION)
+        for operation in contents.compaction_plan(instant).operations
+    }
+    replaced: dict[tuple[str, str], str] = {}
+    for instant in timeline.completed(Action.REPLACE_COMMIT):
+        for path, file_ids in (contents.commit(instant).partition_to_replace_file_ids or {}).items():
+            replaced.update(((path, file_id), instant.requested_time) for file_id in file_ids)
+    actions = {Action.COMMIT, Action.REPLACE_COMMIT, Action.CLUSTERING}
+    if table.table_type is TableType.MERGE_ON_READ:
+        actions.add(Action.DELTA_COMMIT)
+    return Roots(
+        layout_version=table.layout_version,
+        instants=timeline.instants,
+        table_actions=frozenset(actions),
+        policy=config.policy.value,
+        retained={
+            CleanPolicy.KEEP_LATEST_COMMITS: config.commits_retained,
+            CleanPolicy.KEEP_LATEST_BY_HOURS: config.hours_retained,
+            CleanPolicy.KEEP_LATEST_FILE_VERSIONS: config.file_versions_retained,
+        }[config.policy],
+        limit=limit,
+        savepointed=savepointed,
+        compactions=compactions,
+        replaced=replaced,
+    )
+
+
+def compare(
+    contents: Contents,
+    table: TableConfig,
+    config: CleanConfig,
+    seen: Situation,
+    plan: CleanPlan,
+    partitions: tuple[str, ...] | None,
+) -> Disagreement:
+    """
+    The files on which *plan* and the second planner differ.
+
+    The folders themselves are looked at: a metadata table that lists what is not there must not cost a file.
+
+    Args:
+        partitions: Those the plan looked at; None for all.
+    """
+    hours = timedelta(hours=min(config.hours_retained, 24 * 366 * 9999))  # more than the calendar has
+    roots = load_roots(contents, table, config, seen.timeline, time_before(seen.now, hours, contents.store.zone))
+    folders = FolderListing(contents.store.storage)
+    walked = folders.walk() if partitions is None else ((path, folders.partition(path)) for path in partitions)
+    going = _going(contents, seen.timeline)
+    reached: list[str] = []
+    missed: list[str] = []
+    examined: set[str] = set()
+    for path, entries in walked:
+        examined.add(path)
+        names = frozenset(entry.name for entry in entries)
+        planned = frozenset(file.path.rpartition("/")[2] for file in plan.files.get(path, ()))
+        unreached = garbage(roots, path, names | going.get(path, frozenset()))
+        reached += [join_path(path, name) for name in sorted((planned & names) - unreached)]
+        if not plan.is_partial:
+            listed = names if seen.listing.is_fresh else _listed(seen.listing, path)
+            missed += [join_path(path, name) for name in sorted((unreached & listed) - planned)]
+        if path in plan.partitions_to_delete:
+            left = sorted(name for name in names - planned if not name.startswith(PARTITION_METAFILE))
+            reached += [join_path(path, name) for name in left]
+    strangers = (set(plan.files) | set(plan.partitions_to_delete)) - examined
+    reached += [file.path for path in sorted(strangers) for file in plan.files.get(path, ())]
+    return Disagreement(tuple(reached), tuple(missed))
+
+
+def check(disagreement: Disagreement, root: str) -> None:
+    """
+    Raises:
+        RefusedError: The planners differ. Nothing was written.
+    """
+    if disagreement:
+        raise RefusedError(
+            f"{root}: two independent planners disagree, so nothing was planned and nothing was deleted: "
+            f"{disagreement}. Please report it with the output of hudi-py timeline --contents; "
+            "hoodie_py.clean.verify=false cleans without the second planner"
+        )
+
+
+def _going(contents: Contents, timeline: Timeline) -> dict[str, frozenset[str]]:
+    """Files of pending cleans, by partition: some are gone already, which makes no other file a newer version."""
+    going: dict[str, frozenset[str]] = {}
+    for instant in timeline.pending(Action.CLEAN):
+        for path, files in contents.clean_plan(instant).files_to_delete.items():
+            going[path] = going.get(path, frozenset()) | frozenset(file.name for file in files)
+    return going
+
+
+def _listed(listing: Listing, path: str) -> frozenset[str]:
+    return frozenset(entry.name for entry in listing.partition(path))
