@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from hudi_py.errors import ConfigError
 from hudi_py.formats.record_schema import NOT_DATA, parse_record_schema
@@ -52,12 +53,18 @@ def arrow_schema(rows: DataFrame) -> pa.Schema:
     Raises:
         ConfigError: A column has a type that Spark cannot give to Python.
     """
+    column = ""
     try:
-        schema: pa.Schema = to_arrow_schema(rows.schema)
+        fields = []
+        for field in rows.schema:
+            column = f"column {field.name!r}"
+            fields += list(to_arrow_schema(StructType([field])))
     except PySparkException as error:
         reason = str(error).strip().splitlines()[0]
-        raise ConfigError(f"a column has a type that cannot be written: {reason}; cast it or leave it out") from error
-    return schema
+        raise ConfigError(
+            f"{column or 'a column'} has a type that cannot be written: {reason}; cast it or leave it out"
+        ) from error
+    return pa.schema(fields)
 
 
 def _refuse_missing(names: Sequence[str], needed: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ import pytest
 from spark.trips import COMMON, PARTITIONED, TWO_PASSES, trip
 
 pytestmark = pytest.mark.spark
-STEPS = 7
+STEPS = 6
 
 
 @pytest.mark.parametrize(
