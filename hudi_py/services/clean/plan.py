@@ -208,6 +208,11 @@ class CleanPlan:
     is_partial: bool = False
 
     @property
+    def is_examined(self) -> bool:
+        """Whether any partition was looked at."""
+        return self.version == PLAN_VERSION
+
+    @property
     def file_count(self) -> int:
         """Files to delete."""
         return sum(len(files) for files in self.files.values())

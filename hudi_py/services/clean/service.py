@@ -31,6 +31,7 @@ from hudi_py.services.clean.budget import Budget, cut_to_budget
 from hudi_py.services.clean.execute import CleanResult, execute_clean
 from hudi_py.services.clean.plan import CleanPlan, LastClean, Scope
 from hudi_py.services.clean.policy import PartitionJudgement, Protection, earliest_to_retain, hours_retained
+from hudi_py.services.clean.progress import load_progress, progress_of, remember, start_of_scope
 from hudi_py.services.clean.repair import is_empty, repair_cleans
 from hudi_py.services.clean.situation import Situation
 from hudi_py.services.clean.stored_plan import to_record
@@ -73,7 +74,9 @@ class CleanService:
         Raises:
             RefusedError: With ``hoodie_py.clean.verify``: the second planner disagrees.
         """
-        seen = self.situation()
+        return self._plan(self.situation(), details=details)
+
+    def _plan(self, seen: Situation, *, details: bool = False) -> CleanPlan:
         judgements: Iterable[PartitionJudgement] = ()
         if seen.scope.everything or seen.scope.instants or seen.scope.partitions:
             judgements = (
@@ -145,9 +148,13 @@ class CleanService:
     ) -> Scope:
         """Active timeline, else archived timeline, else everything."""
         table_type = self.table.table_type
+        progress = load_progress(self.contents.store.storage)
+        start = start_of_scope(last_clean, progress, timeline)
         found = planning.scope(
-            timeline, table_type, self.config, earliest=earliest, last_clean=last_clean, savepoints=savepoints
+            timeline, table_type, self.config, earliest=earliest, last_clean=start, savepoints=savepoints
         )
+        if start is not last_clean:
+            return attrs.evolve(found, reason=f"{found.reason} (a clean that found nothing got there)")
         if not found.archived_since or earliest is None:
             return found
         try:
@@ -199,8 +206,12 @@ class CleanService:
         timeline = repair_cleans(self.contents.store)
         if timeline.pending(Action.CLEAN) and not self.config.allow_multiple:
             return None
-        plan = self.plan()
+        seen = self.situation()
+        plan = self._plan(seen)
         if not plan.would_schedule:
+            progress = progress_of(plan, seen, commits_retained=self.config.commits_retained)
+            if progress is not None:
+                remember(self.contents.store.storage, progress)
             return None
         if plan.breakers and self.config.breakers:
             raise RefusedError(

@@ -1,0 +1,98 @@
+"""
+What a clean that found nothing leaves for the next one.
+
+Hudi's incremental planning starts where the last completed clean stopped, and a clean that deletes nothing completes
+nothing (rule A-12, K-3): on a quiet table every plan starts from the same old point, or looks everywhere. So the
+window for which nothing was found is remembered in a file of our own, which Hudi does not read and which may be lost:
+then more is looked at, and the plan is the same.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+import attrs
+
+from hudi_py.config.clean import CleanPolicy
+from hudi_py.errors import NotFound, StorageError
+from hudi_py.runtime.log import log
+from hudi_py.services.clean.plan import CleanPlan, LastClean
+from hudi_py.services.clean.situation import Situation
+from hudi_py.storage.base import Storage
+from hudi_py.timeline.timeline import Timeline
+
+PATH: Final = ".hoodie/.aux/hudi_py/clean/progress.json"
+
+
+@attrs.frozen
+class Progress:
+    """
+    Nothing in the whole table could go for the window that begins at *earliest*, with these savepoints.
+
+    Args:
+        earliest: Requested time of the earliest instant to retain.
+        savepoints: Times of the savepoints there were.
+    """
+
+    earliest: str
+    savepoints: frozenset[str] = frozenset()
+
+
+def progress_of(plan: CleanPlan, seen: Situation, *, commits_retained: int) -> Progress | None:
+    """
+    What may be remembered of a plan: None unless it found nothing, and nothing older can become removable later.
+
+    A pending write inside the window, or a pending compaction, may set free what is older than the window.
+    """
+    earliest = seen.earliest
+    if earliest is None or plan.file_count or plan.is_partial or not plan.is_examined:
+        return None
+    held = bool(seen.protection.pending) or any(
+        i.requested_time < earliest.requested_time for i in seen.timeline.writes.pending()
+    )
+    required = commits_retained if plan.policy == CleanPolicy.KEEP_LATEST_COMMITS.value else 0
+    if held or len(seen.table_commits) <= required:
+        return None
+    return Progress(earliest.requested_time, seen.savepoints)
+
+
+def start_of_scope(last_clean: LastClean | None, progress: Progress | None, timeline: Timeline) -> LastClean | None:
+    """The last clean, or what is remembered where that is further and its commit still stands."""
+    if progress is None or (last_clean is not None and last_clean.earliest_to_retain.strip() >= progress.earliest):
+        return last_clean
+    commit = timeline.commits_and_compaction.find(progress.earliest)
+    if commit is None or commit.is_pending:
+        return last_clean
+    return LastClean(
+        requested_time="" if last_clean is None else last_clean.requested_time,
+        earliest_to_retain=progress.earliest,
+        last_completed_commit="" if last_clean is None else last_clean.last_completed_commit,
+        savepoints=progress.savepoints,
+    )
+
+
+def load_progress(storage: Storage) -> Progress | None:
+    """What is remembered; None when there is nothing or it does not parse."""
+    try:
+        document = json.loads(storage.read(PATH))
+        earliest, savepoints = document["earliest"], document["savepoints"]
+    except NotFound:
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        log.warning("clean.progress.unreadable", path=PATH, reason=str(error))
+        return None
+    if not isinstance(earliest, str) or not isinstance(savepoints, list):
+        return None
+    return Progress(earliest, frozenset(map(str, savepoints)))
+
+
+def remember(storage: Storage, progress: Progress) -> None:
+    """Store it, unless it is stored already; a failure costs the next clean time, nothing else."""
+    if load_progress(storage) == progress:
+        return
+    document = {"earliest": progress.earliest, "savepoints": sorted(progress.savepoints)}
+    try:
+        storage.replace(PATH, json.dumps(document).encode())
+    except StorageError as error:
+        log.warning("clean.progress.not_stored", path=PATH, reason=str(error))
