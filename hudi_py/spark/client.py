@@ -208,9 +208,9 @@ class WriteClient:
             return WriteResult(instant=None, metadata=CommitMetadata())
         stats = [write_stat(each, with_prev_base_file=table.config.version >= 8) for each in results]
         metadata = transaction.commit(stats, operation=operation, extra_metadata={"schema": schema.text})
-        return WriteResult(
-            instant=transaction.instant_time, metadata=metadata, cleans=tuple(self._clean_after_commit(table))
-        )
+        cleans = tuple(self._clean_after_commit(table))
+        self._archive_after_clean(table)
+        return WriteResult(instant=transaction.instant_time, metadata=metadata, cleans=cleans)
 
     def _check_new(self, rows: DataFrame, operation: str) -> None:
         """Everything about the first rows of a table that can be refused without touching storage."""
@@ -232,6 +232,11 @@ class WriteClient:
             return []
         service = table.refresh().clean_service(clean_config(self._settings), engine=LocalEngine())
         return service.run()
+
+    def _archive_after_clean(self, table: Table) -> None:
+        """What the clean has made free to go leaves the active timeline (rule G-4), so that it stays short."""
+        if self._settings[keys.ARCHIVE_AUTOMATIC]:
+            table.archive_service().run()
 
     def _schema(self, table: Table, incoming: pa.Schema, operation: str, text: str | None) -> ResolvedSchema:
         if operation == "DELETE" and text is not None:
