@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
+from typing import Final, Protocol
 
 from hudi_py.model.files import METADATA_FOLDER, PARTITION_METAFILE, join_path
 from hudi_py.storage.base import Entry, Storage
 
+_REMOTE_THREADS: Final = 16  # object stores answer a listing in tens of milliseconds; local folders at once
 _METAFILES = frozenset(PARTITION_METAFILE + suffix for suffix in ("", ".parquet", ".orc"))
 
 
@@ -46,7 +47,8 @@ class FolderListing:
 
     def walk(self, *, details: bool = False) -> Iterator[tuple[str, list[Entry]]]:
         """See `Listing`."""
-        return walk_partitions(self._storage, details=details)
+        threads = _REMOTE_THREADS if "://" in self._storage.root else 1
+        return walk_partitions(self._storage, details=details, threads=threads)
 
     def partition(self, path: str, *, details: bool = False) -> list[Entry]:
         """See `Listing`."""
