@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from hudi_py.errors import NotFound
+from hudi_py.config.table import TableType
+from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.fsview.build import GroupKey, PendingOperation, ViewContext
 from hudi_py.model.instant import Action
+from hudi_py.runtime.log import log
+from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -15,7 +18,8 @@ def load_context(
     """
     Collect, for every partition at once, what decides about slices.
 
-    Reads the completed replacecommits and the pending plans of the active timeline, nothing else.
+    Reads the completed replacecommits and the pending plans of the active timeline, and of merge-on-read tables in
+    layout 2 the completion times in the archive, nothing else.
 
     Args:
         for_planning: Show the slices that a pending compaction has opened (``TL.view``), as planners need; otherwise
@@ -34,13 +38,29 @@ def load_context(
         last_time=view.instants[-1].requested_time if view.instants else None,
         completed_times=frozenset(i.requested_time for i in timeline.writes.completed()),
         pending_times=frozenset(i.requested_time for i in timeline.writes.pending()),
-        completion_times={
-            i.requested_time: i.completion_time for i in timeline.writes.completed() if i.completion_time is not None
-        },
+        completion_times=_completion_times(timeline, contents),
         replaced=_replaced(timeline, contents),
         pending_compactions=_pending_compactions(timeline, contents),
         pending_clustering=_pending_clustering(timeline, contents) if with_clustering else {},
     )
+
+
+def _completion_times(timeline: Timeline, contents: Contents) -> dict[str, str]:
+    """
+    Completion times of the active writes and, where log files depend on them, of the archived ones (rule Z-4).
+
+    Without those of the archive a log file counts to the newest slice of its group: it is kept longer, never shorter.
+    """
+    times = {i.requested_time: i.completion_time for i in timeline.writes.completed() if i.completion_time is not None}
+    store = contents.store
+    if not store.layout.has_completion_times or store.config.table_type is TableType.COPY_ON_WRITE:
+        return times
+    try:
+        archived = load_archived(store.storage, store.config)
+    except CorruptMetadata as error:
+        log.warning("view.archive.unreadable", error=str(error))
+        return times
+    return {**{i.requested_time: i.completion_time for i in archived if i.completion_time is not None}, **times}
 
 
 def _replaced(timeline: Timeline, contents: Contents) -> dict[GroupKey, str]:
