@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, tzinfo
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from hudi_py.config import keys
 from hudi_py.config.archive import archive_config
@@ -41,6 +41,8 @@ from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
+
+T = TypeVar("T")
 
 __all__ = ["Table", "open_table"]
 
@@ -123,6 +125,15 @@ class Table:
         self.config = read_table_config(self.storage)
         self._forget()
         return self
+
+    def _changed(self, action: Callable[[], T]) -> T:
+        """Run what changes the table; whatever becomes of it, nothing loaded before is believed any more."""
+        try:
+            result = action()
+        finally:
+            self._forget()
+        self.refresh()
+        return result
 
     def _forget(self) -> None:
         for name in ("timeline", "view_context", "listing", "_snapshot"):
@@ -267,12 +278,7 @@ class Table:
             UnsupportedTable: A merge-on-read table has failed writes.
             RefusedError: It could lose data; the message names the way out.
         """
-        try:
-            results = self.rollback_service().run()
-        finally:
-            self._forget()
-        self.refresh()
-        return results
+        return self._changed(lambda: self.rollback_service().run())
 
     def rollback(self, requested_time: str) -> RollbackMetadata:
         """
@@ -284,12 +290,7 @@ class Table:
             UnsupportedTable: A kind of write that is not rolled back.
             StorageError: A file refuses to go; the rollback stays pending and is finished by the next call.
         """
-        try:
-            result = self.rollback_service().roll_back(requested_time)
-        finally:
-            self._forget()
-        self.refresh()
-        return result
+        return self._changed(lambda: self.rollback_service().roll_back(requested_time))
 
     def rollback_service(self) -> RollbackService:
         """Rollbacks of this table, step by step."""
@@ -325,12 +326,7 @@ class Table:
             ConfigError, RefusedError, UnsupportedTable: It cannot be; nothing was changed.
             StorageError: A file refuses to go; the restore stays pending, and no commit can start before it is done.
         """
-        try:
-            result = self.restore_service().run(savepoint_time)
-        finally:
-            self._forget()
-        self.refresh()
-        return result
+        return self._changed(lambda: self.restore_service().run(savepoint_time))
 
     def restore_service(self) -> RestoreService:
         """Restores of this table."""
@@ -346,12 +342,7 @@ class Table:
         Raises:
             ConfigError, CorruptMetadata, ConflictError: See `ArchiveService`; nothing was deleted.
         """
-        try:
-            result = self.archive_service(**settings).run()
-        finally:
-            self._forget()
-        self.refresh()
-        return result
+        return self._changed(lambda: self.archive_service(**settings).run())
 
     def archive_service(self, **settings: int | bool) -> ArchiveService:
         """Archival of this table, its steps callable one by one; arguments as `archive`."""

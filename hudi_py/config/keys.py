@@ -227,7 +227,6 @@ COMBINE_BEFORE_INSERT: Final = Key("hoodie.combine.before.insert", _flag, False)
 PARQUET_MAX_FILE_SIZE: Final = Key("hoodie.parquet.max.file.size", _whole(1), 120 * 1024 * 1024)
 PARQUET_SMALL_FILE_LIMIT: Final = Key("hoodie.parquet.small.file.limit", int, 104_857_600)
 PARQUET_COMPRESSION: Final = Key("hoodie.parquet.compression.codec", _text, "gzip")
-PARQUET_BLOCK_SIZE: Final = Key("hoodie.parquet.block.size", _whole(1), 120 * 1024 * 1024)
 BLOOM_NUM_ENTRIES: Final = Key(
     "hoodie.bloom.index.filter.num_entries", _whole(1), 60_000, ("hoodie.index.bloom.num_entries",)
 )

@@ -9,7 +9,7 @@ by `remove`, which rollback and recovery use.
 from __future__ import annotations
 
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import AlreadyExists, ConflictError, NotFound, TimelineStateError
+from hudi_py.errors import AlreadyExists, ConflictError, TimelineStateError
 from hudi_py.model.instant import Action, Instant, State, advance
 from hudi_py.model.instant_time import next_instant_time
 from hudi_py.runtime.clock import Clock, SystemClock, zone_of
@@ -184,12 +184,3 @@ class TimelineStore:
         except AlreadyExists as error:
             raise ConflictError(f"{path} exists already: another writer was faster; reload and look again") from error
         self._contents[path] = content
-
-
-def modified_ms(store: TimelineStore, instant: Instant) -> int | None:
-    """Modification time of the instant's file in epoch milliseconds: its completion time in layout 1 (section 2.6)."""
-    name = store.path(instant).rpartition("/")[2]
-    for entry in store.storage.list(store.folder, details=True):
-        if entry.name == name:
-            return entry.modified_ms
-    raise NotFound(f"{store.path(instant)} is gone")
