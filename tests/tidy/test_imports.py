@@ -14,6 +14,7 @@ LAYERS = (
     {"timeline", "fsview", "txn", "engine"},
     {"services", "mdt"},
     {"write", "reading"},
+    {"table_view"},
     {"table"},
     {"spark"},
     {"__init__", "__main__", "inspection", "server"},
