@@ -16,6 +16,7 @@ import functools
 import io
 import json
 import zlib
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import attrs
@@ -123,11 +124,11 @@ def encode_avro_file(schema_text: str, record: dict[str, Any], sync: bytes) -> b
         record: Value of that schema.
         sync: 16 bytes, random in real life; an argument because nothing here throws dice.
     """
-    return frame_record(schema_text, encode_record(schema_text, record), sync)
+    return frame_record(schema_text, [encode_record(schema_text, record)], sync)
 
 
-def frame_record(schema_text: str, body: bytes, sync: bytes) -> bytes:
-    """Put one encoded record into a container; the rest of `encode_avro_file`."""
+def frame_record(schema_text: str, body: Sequence[bytes], sync: bytes) -> bytes:
+    """Put one encoded record, given in pieces, into a container; the rest of `encode_avro_file`."""
     assert len(sync) == SYNC_SIZE_BYTES, sync
     schema_bytes = schema_text.encode()
     return b"".join(
@@ -141,8 +142,8 @@ def frame_record(schema_text: str, body: bytes, sync: bytes) -> bytes:
             format_long(0),
             sync,
             format_long(1),
-            format_long(len(body)),
-            body,
+            format_long(sum(map(len, body))),
+            *body,
             sync,
         )
     )

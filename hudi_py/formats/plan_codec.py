@@ -18,9 +18,10 @@ _FILES_FIELD: Final = "filePathsToBeDeletedPerPartition"
 _SECOND_BRANCH: Final = format_long(1)  # of a union ["null", T]
 _BOOLEANS: Final = (_SECOND_BRANCH + b"\x00", _SECOND_BRANCH + b"\x01")
 _END: Final = format_long(0)
+_SIZES: Final = tuple(map(format_long, range(512)))  # of texts; few paths are longer
 
 
-def encode_plan_body(schema_text: str, plan: CleanerPlan, fields: dict[str, Any]) -> bytes:
+def encode_plan_body(schema_text: str, plan: CleanerPlan, fields: dict[str, Any]) -> list[bytes]:
     """
     Encode a plan of version 2.
 
@@ -28,6 +29,9 @@ def encode_plan_body(schema_text: str, plan: CleanerPlan, fields: dict[str, Any]
         schema_text: Of ``HoodieCleanerPlan``.
         plan: Its files are encoded from here.
         fields: All other fields of the record.
+
+    Returns:
+        The body in pieces, one for each partition.
     """
     before, after = _around_files(schema_text)
     parts = [encode_record(before, fields), _SECOND_BRANCH]
@@ -36,7 +40,7 @@ def encode_plan_body(schema_text: str, plan: CleanerPlan, fields: dict[str, Any]
         for partition, files in plan.files_to_delete.items():
             parts += (_text(partition), _entries(files))
     parts += (_END, encode_record(after, fields))
-    return b"".join(parts)
+    return parts
 
 
 def _entries(files: tuple[CleanFileInfo, ...]) -> bytes:
@@ -44,14 +48,19 @@ def _entries(files: tuple[CleanFileInfo, ...]) -> bytes:
         return _END
     parts = [format_long(len(files))]
     for file in files:
-        parts += (_SECOND_BRANCH, _text(file.path), _BOOLEANS[file.is_bootstrap])
+        path = file.path.encode()
+        parts += (_SECOND_BRANCH, _size(path), path, _BOOLEANS[file.is_bootstrap])
     parts.append(_END)
     return b"".join(parts)
 
 
 def _text(value: str) -> bytes:
     data = value.encode()
-    return format_long(len(data)) + data
+    return _size(data) + data
+
+
+def _size(data: bytes) -> bytes:
+    return _SIZES[len(data)] if len(data) < len(_SIZES) else format_long(len(data))
 
 
 @functools.cache

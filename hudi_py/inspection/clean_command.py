@@ -100,7 +100,7 @@ def _engine(name: str) -> Engine | None:
 def _dry_run(common: Common, opened: Table, service: CleanService) -> None:
     from hudi_py.inspection.report import plan_report
 
-    plan = service.plan(details=True)
+    plan = service.plan(sizes=True)
     pending = opened.timeline.pending("clean")
     if common.as_json:
         print_json(plan_report(plan, pending))

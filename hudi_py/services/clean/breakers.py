@@ -13,20 +13,24 @@ from datetime import datetime, timedelta, tzinfo
 import attrs
 
 from hudi_py.config.clean import CleanConfig, CleanPolicy
+from hudi_py.model.files import join_path
 from hudi_py.model.instant_time import format_instant_time
 from hudi_py.services.clean.policy import PartitionJudgement, Reason
 
 CLOCK_TOLERANCE = timedelta(hours=15)
 """Instant times of a table in local time read by a process elsewhere differ by no more than the zones do."""
 
+_NAMED_MAX = 3
+
 
 @attrs.define
 class Census:
-    """Counts what passes by on its way into a plan; a group without a kept slice is remembered by name."""
+    """Counts what passes by on its way into a plan; the first groups without a kept slice are remembered by name."""
 
     kept_count: int = 0
     condemned_count: int = 0
     replaced_count: int = 0
+    bare_count: int = 0
     bare_groups: list[str] = attrs.field(factory=list)
 
     @property
@@ -43,21 +47,26 @@ class Census:
 
     def _add(self, judged: PartitionJudgement) -> None:
         live: dict[str, bool] = {}
+        kept = condemned = 0
         for verdict in judged.verdicts:
-            count = len(verdict.file_slice.file_names)
-            file_id = verdict.file_slice.file_id
+            file_slice = verdict.file_slice
+            count = len(file_slice.log_files) + (file_slice.base_file is not None)
+            file_id = file_slice.file_id
             if verdict.keep:
-                self.kept_count += count
+                kept += count
                 live[file_id] = True
                 continue
-            self.condemned_count += count
+            condemned += count
             if verdict.reason is Reason.REPLACED:
                 self.replaced_count += count
-            else:
-                live.setdefault(file_id, False)
-        self.bare_groups += [
-            f"{judged.partition_path}/{file_id}".lstrip("/") for file_id, is_live in live.items() if not is_live
-        ]
+            elif file_id not in live:
+                live[file_id] = False
+        self.kept_count += kept
+        self.condemned_count += condemned
+        if not all(live.values()):
+            bare = [join_path(judged.partition_path, file_id) for file_id, is_live in live.items() if not is_live]
+            self.bare_count += len(bare)
+            self.bare_groups += bare[: _NAMED_MAX - len(self.bare_groups)]
 
 
 def tripped(
@@ -83,9 +92,9 @@ def tripped(
     if not census.condemned_count:
         return ()
     found = []
-    if census.bare_groups:
-        names = ", ".join(census.bare_groups[:3])
-        found.append(f"{len(census.bare_groups)} live file groups would lose their last version ({names})")
+    if census.bare_count:
+        names = ", ".join(census.bare_groups)
+        found.append(f"{census.bare_count} live file groups would lose their last version ({names})")
     if census.share > config.breaker_max_share:
         found.append(
             f"{census.condemned_count} of {census.condemned_count + census.kept_count} files looked at would go, more "

@@ -7,14 +7,14 @@ Source: format/table-services A.2 to A.6; Hudi ``CleanPlanActionExecutor``, ``Cl
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 import attrs
 
 from hudi_py.config.clean import CleanConfig, CleanPolicy
 from hudi_py.config.table import TableType
-from hudi_py.model.files import join_path
 from hudi_py.model.instant import Instant
+from hudi_py.services.clean.planned_files import PlannedFiles
 from hudi_py.services.clean.policy import PartitionJudgement, Reason, Verdict
 from hudi_py.timeline.timeline import Timeline
 
@@ -163,15 +163,6 @@ def scope_of_archive(
     )
 
 
-class PlannedFile(NamedTuple):
-    """One file to delete. ``path`` is relative to the table."""
-
-    path: str
-    reason: Reason
-    size_bytes: int | None = None
-    is_bootstrap_base_file: bool = False
-
-
 @attrs.frozen(kw_only=True)
 class CleanPlan:
     """
@@ -197,7 +188,7 @@ class CleanPlan:
     version: int = PLAN_VERSION
     earliest_to_retain: Instant | None = None
     last_completed_commit: str = ""
-    files: Mapping[str, tuple[PlannedFile, ...]] = attrs.field(factory=dict)
+    files: PlannedFiles = attrs.field(factory=PlannedFiles)
     partitions_to_delete: tuple[str, ...] = ()
     extra_metadata: Mapping[str, str] = attrs.field(factory=dict)
     needs_cleaning: bool = True
@@ -215,13 +206,12 @@ class CleanPlan:
     @property
     def file_count(self) -> int:
         """Files to delete."""
-        return sum(len(files) for files in self.files.values())
+        return self.files.count
 
     @property
     def size_bytes(self) -> int | None:
         """Bytes that the files take; None when the listing did not tell sizes."""
-        sizes = [file.size_bytes for files in self.files.values() for file in files]
-        return None if None in sizes else sum(size for size in sizes if size is not None)
+        return self.files.size_bytes
 
     @property
     def would_schedule(self) -> bool:
@@ -249,21 +239,21 @@ def assemble(
         with_verdicts: Keep every verdict, for people who ask why.
         is_partial: A limit cut the judgements short.
     """
-    files: dict[str, tuple[PlannedFile, ...]] = {}
+    files = PlannedFiles()
     kept: dict[Reason, int] = {}
     delete: list[str] = []
     verdicts: list[Verdict] = []
     examined = 0
     for judgement in judgements:
         examined += 1
-        planned: list[PlannedFile] = []
+        condemned = []
         for verdict in judgement.verdicts:
             if verdict.keep:
                 kept[verdict.reason] = kept.get(verdict.reason, 0) + 1
             else:
-                planned += _planned(verdict)
-        if planned:
-            files[judgement.partition_path] = tuple(planned)
+                condemned.append(verdict)
+        if condemned:
+            files.add(judgement.partition_path, condemned)
         if judgement.delete_partition:
             delete.append(judgement.partition_path)
         if with_verdicts:
@@ -291,11 +281,3 @@ def _nothing_to_look_at(scope: Scope, *, needs_cleaning: bool) -> CleanPlan:
         policy=CleanPolicy.KEEP_LATEST_COMMITS.value, version=1, needs_cleaning=needs_cleaning, scope=scope
     )
 
-
-def _planned(verdict: Verdict) -> list[PlannedFile]:
-    file_slice = verdict.file_slice
-    partition, base, logs = file_slice.partition_path, file_slice.base_file, file_slice.log_files
-    files = [] if base is None else [PlannedFile(join_path(partition, base.name), verdict.reason, base.size_bytes)]
-    if logs:
-        files += [PlannedFile(join_path(partition, log.name), verdict.reason, log.size_bytes) for log in reversed(logs)]
-    return files

@@ -64,25 +64,26 @@ class CleanService:
     now: datetime | None = None
     metadata_table: MetadataTableKeeper
 
-    def plan(self, *, details: bool = False) -> CleanPlan:
+    def plan(self, *, details: bool = False, sizes: bool = False) -> CleanPlan:
         """
         What a clean would do; nothing is written.
 
         Args:
-            details: Ask for file sizes and keep every verdict.
+            details: Ask for file sizes and keep every verdict, which takes memory for every slice of the table.
+            sizes: Ask for file sizes only.
 
         Raises:
             RefusedError: With ``hoodie_py.clean.verify``: the second planner disagrees.
         """
-        return self._plan(self.situation(), details=details)
+        return self._plan(self.situation(), details=details, sizes=sizes)
 
-    def _plan(self, seen: Situation, *, details: bool = False) -> CleanPlan:
+    def _plan(self, seen: Situation, *, details: bool = False, sizes: bool = False) -> CleanPlan:
         judgements: Iterable[PartitionJudgement] = ()
         if seen.scope.everything or seen.scope.instants or seen.scope.partitions:
             judgements = (
                 self._confirmed(seen.context, seen.listing, seen.judge(path, entries, self.config))
                 for path, entries in self._partitions(
-                    seen.listing, seen.scope, details or self.config.max_bytes is not None
+                    seen.listing, seen.scope, details or sizes or self.config.max_bytes is not None
                 )
             )
         census = Census()

@@ -7,13 +7,14 @@ Source: format/table-services A-56, A-57, J-3; format/timeline 4.3, 4.4.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from hudi_py.errors import RefusedError
 from hudi_py.model.files import METADATA_FOLDER, join_path, parse_base_file, parse_log_file
 from hudi_py.model.records import ActionInstant, CleanerPlan, CleanFileInfo
 from hudi_py.services.clean.plan import CleanPlan
+from hudi_py.services.clean.planned_files import PlannedFiles
 
 _SCHEME: Final = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]*:(?://)?(?=/|[^/])")
 
@@ -33,13 +34,29 @@ def to_record(plan: CleanPlan, root: str) -> CleanerPlan:
         last_completed_commit_timestamp=plan.last_completed_commit,
         policy=plan.policy,
         version=plan.version,
-        files_to_delete={
-            partition: tuple(CleanFileInfo(f"{root}/{file.path}", file.is_bootstrap_base_file) for file in files)
-            for partition, files in plan.files.items()
-        },
+        files_to_delete=_FullPaths(plan.files, root),
         partitions_to_delete=plan.partitions_to_delete,
         extra_metadata=dict(plan.extra_metadata),
     )
+
+
+class _FullPaths(Mapping[str, tuple[CleanFileInfo, ...]]):
+    """The files of a plan as they are stored, made when they are asked for: a plan may name a million."""
+
+    def __init__(self, files: PlannedFiles, root: str) -> None:
+        self._files, self._root = files, root
+
+    def __getitem__(self, partition_path: str) -> tuple[CleanFileInfo, ...]:
+        if partition_path not in self._files:
+            raise KeyError(partition_path)
+        folder = f"{self._root}/{partition_path}" if partition_path else self._root
+        return tuple(CleanFileInfo(f"{folder}/{name}") for name in self._files.names(partition_path))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
 
 
 def relative_paths(record: CleanerPlan, root: str, source: str) -> Mapping[str, tuple[str, ...]]:

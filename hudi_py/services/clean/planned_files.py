@@ -1,0 +1,108 @@
+"""
+The files of a plan, a partition at a time. Pure.
+
+A plan may name a million files. An object for each would take as much memory as the rest of a clean together, and
+Python's collector would walk over them again and again; so what is kept is a few tuples for each partition, and the
+objects are made when somebody asks for those of one partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple, TypeVar
+
+from hudi_py.model.files import join_path
+from hudi_py.services.clean.policy import Reason, Verdict
+
+T = TypeVar("T")
+
+
+class PlannedFile(NamedTuple):
+    """One file to delete. ``path`` is relative to the table."""
+
+    path: str
+    reason: Reason
+    size_bytes: int | None = None
+    is_bootstrap_base_file: bool = False
+
+
+class _Planned(NamedTuple):
+    """The files of one partition, as columns; one *reason* or *size* stands for all that have the same."""
+
+    names: tuple[str, ...]
+    reasons: tuple[Reason, ...]
+    sizes: tuple[int | None, ...]
+
+
+class PlannedFiles(Mapping[str, "tuple[PlannedFile, ...]"]):
+    """Partition path to files, in the order in which Hudi lists them (rule A-37)."""
+
+    def __init__(self, files: Mapping[str, Iterable[PlannedFile]] | None = None) -> None:
+        self._partitions: dict[str, _Planned] = {}
+        for partition, planned in (files or {}).items():
+            rows = [(file.path.rpartition("/")[2], file.reason, file.size_bytes) for file in planned]
+            self._add(partition, rows)
+
+    def add(self, partition_path: str, condemned: Iterable[Verdict]) -> None:
+        """Plan the files of the *condemned* slices of one partition; nothing happens where they have none."""
+        rows: list[tuple[str, Reason, int | None]] = []
+        for verdict in condemned:
+            file_slice, reason = verdict.file_slice, verdict.reason
+            base = file_slice.base_file
+            if base is not None:
+                rows.append((base.name, reason, base.size_bytes))
+            if file_slice.log_files:
+                rows += [(log.name, reason, log.size_bytes) for log in reversed(file_slice.log_files)]
+        self._add(partition_path, rows)
+
+    def _add(self, partition_path: str, rows: list[tuple[str, Reason, int | None]]) -> None:
+        if rows:
+            names, reasons, sizes = zip(*rows, strict=True)
+            self._partitions[partition_path] = _Planned(names, _folded(reasons), _folded(sizes))
+
+    def names(self, partition_path: str) -> tuple[str, ...]:
+        """Names of the planned files of one partition, without making objects of them."""
+        planned = self._partitions.get(partition_path)
+        return () if planned is None else planned.names
+
+    @property
+    def count(self) -> int:
+        """Files of all partitions."""
+        return sum(len(planned.names) for planned in self._partitions.values())
+
+    @property
+    def size_bytes(self) -> int | None:
+        """Bytes of all files; None where the size of one is unknown."""
+        total = 0
+        for names, _, sizes in self._partitions.values():
+            for size in sizes:
+                if size is None:
+                    return None
+                total += size * (len(names) if len(sizes) == 1 else 1)
+        return total
+
+    def __getitem__(self, partition_path: str) -> tuple[PlannedFile, ...]:
+        names, reasons, sizes = self._partitions[partition_path]
+        count = len(names)
+        return tuple(
+            PlannedFile(join_path(partition_path, name), reason, size)
+            for name, reason, size in zip(names, _unfolded(reasons, count), _unfolded(sizes, count), strict=True)
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._partitions)
+
+    def __len__(self) -> int:
+        return len(self._partitions)
+
+    def __repr__(self) -> str:
+        return f"<{self.count} files in {len(self)} partitions>"
+
+
+def _folded(values: tuple[T, ...]) -> tuple[T, ...]:
+    first = values[0]
+    return values[:1] if all(value is first for value in values) else values
+
+
+def _unfolded(values: tuple[T, ...], count: int) -> tuple[T, ...]:
+    return values * count if len(values) == 1 else values
