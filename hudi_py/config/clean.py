@@ -7,6 +7,7 @@ Source: format/table-services A.1, A-1, A-2; Hudi ``HoodieCleanConfig``.
 from __future__ import annotations
 
 import enum
+from datetime import timedelta
 
 import attrs
 
@@ -49,6 +50,7 @@ class CleanConfig:
         breakers: Refuse to store a plan that trips a circuit breaker.
         breaker_max_share: Largest share of the files looked at that one plan may delete, above 0 and up to 1.
         max_files, max_partitions, max_bytes: Budget of one clean; None for any number.
+        max_duration: When it is over, one clean takes nothing more on; None for any time.
     """
 
     policy: CleanPolicy = CleanPolicy.KEEP_LATEST_COMMITS
@@ -67,6 +69,7 @@ class CleanConfig:
     max_files: int | None = None
     max_partitions: int | None = None
     max_bytes: int | None = None
+    max_duration: timedelta | None = None
 
     @property
     def retention(self) -> str:
@@ -100,6 +103,7 @@ def clean_config(settings: Settings) -> CleanConfig:
         max_files=settings[keys.CLEAN_MAX_FILES],
         max_partitions=settings[keys.CLEAN_MAX_PARTITIONS],
         max_bytes=settings[keys.CLEAN_MAX_BYTES],
+        max_duration=settings[keys.CLEAN_MAX_DURATION],
     )
 
 

@@ -8,11 +8,13 @@ Source: table-services rules A.1, B.1, D.1, E.5, F; Hudi ``HoodieCleanConfig``, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
 from typing import Any, Final, Generic, TypeVar
 
 import attrs
 
 from hudi_py.errors import ConfigError
+from hudi_py.model.instant_time import parse_duration
 
 T = TypeVar("T")
 
@@ -47,6 +49,13 @@ def _share(value: str) -> float:
     if not 0 < number <= 1:
         raise ValueError("a number above 0 and up to 1")
     return number
+
+
+def _duration(value: str) -> timedelta:
+    span = parse_duration(value)
+    if not span:
+        raise ValueError("a duration such as 90m, 36h or 7d")
+    return span
 
 
 def _one_of(*choices: str) -> Callable[[str], str]:
@@ -169,6 +178,7 @@ CLEAN_BREAKER_MAX_SHARE: Final = Key("hoodie_py.clean.breaker.max.share", _share
 CLEAN_MAX_FILES: Final[Key[int | None]] = Key("hoodie_py.clean.max.files", _whole(1), None)
 CLEAN_MAX_PARTITIONS: Final[Key[int | None]] = Key("hoodie_py.clean.max.partitions", _whole(1), None)
 CLEAN_MAX_BYTES: Final[Key[int | None]] = Key("hoodie_py.clean.max.bytes", _whole(1), None)
+CLEAN_MAX_DURATION: Final[Key[timedelta | None]] = Key("hoodie_py.clean.max.duration", _duration, None)
 FAILED_WRITES_POLICY: Final = Key(
     "hoodie.clean.failed.writes.policy",
     _one_of("EAGER", "LAZY", "NEVER"),

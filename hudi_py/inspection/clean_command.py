@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from hudi_py.services.clean.service import CleanService
     from hudi_py.table import Table
 
+_FAILED_SHOWN_MAX = 20
+
 
 @click.command()
 @click.argument("table")
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 @click.option("--max-files", type=click.IntRange(min=1), help="Delete no more files in this run; the next goes on.")
 @click.option("--max-partitions", type=click.IntRange(min=1), help="Delete in no more partitions in this run.")
 @click.option("--max-bytes", type=click.IntRange(min=1), help="Delete no more bytes in this run.")
+@click.option("--max-duration", help="Take nothing more on after so long (90s, 15m, 2h); the next clean goes on.")
 @click.option("--dry-run", is_flag=True, help="Show the plan; nothing is written.")
 @click.option("--schedule-only", is_flag=True, help="Store the plan; delete nothing yet.")
 @click.option("--engine", type=click.Choice(["auto", "local", "spark"]), default="auto", show_default=True)
@@ -49,6 +52,7 @@ def clean(
     max_files: int | None,
     max_partitions: int | None,
     max_bytes: int | None,
+    max_duration: str | None,
     dry_run: bool,
     schedule_only: bool,
     engine: str,
@@ -66,6 +70,7 @@ def clean(
             keys.CLEAN_MAX_FILES.name: max_files,
             keys.CLEAN_MAX_PARTITIONS.name: max_partitions,
             keys.CLEAN_MAX_BYTES.name: max_bytes,
+            keys.CLEAN_MAX_DURATION.name: max_duration,
         }
     )
     if dry_run:
@@ -154,13 +159,19 @@ def _done(common: Common, opened: Table, results: list[CleanResult]) -> None:
     if common.as_json:
         contents = []
         for result in results:
-            done = opened.timeline.find(result.instant)
+            done = opened.timeline.find(result.instant) if result.is_finished else None
             contents.append(None if done is None else opened.decoded(done))
         print_json(clean_report(results, contents))
         return
     for result in results:
         word = "was completed by another cleaner" if result.superseded else "completed"
+        if not result.is_finished:
+            word = "is not finished, the time is up and the next clean goes on"
         gone = f", {len(result.missing_files)} were gone already" if result.missing_files else ""
-        print(f"clean {result.instant} {word}: {len(result.deleted_files)} files deleted{gone}")
+        print(f"clean {result.instant} {word}: {result.deleted_count} files deleted{gone}")
+        for path in result.failed_files[:_FAILED_SHOWN_MAX]:
+            print(f"refused    {path}")
+        if result.failed_files:
+            print(f"           {len(result.failed_files)} files could not be deleted; the next clean tries them again")
     if not results:
         print("nothing to clean")

@@ -121,9 +121,10 @@ def clean_report(results: Iterable[CleanResult], metadata: Iterable[Json | None]
                 "instant": result.instant,
                 "metadata": content,
                 "deleted_files": list(result.deleted_files),
-                "failed_files": [],
+                "failed_files": list(result.failed_files),
                 "missing_files": list(result.missing_files),
                 "superseded": result.superseded,
+                "is_finished": result.is_finished,
             }
             for result, content in zip(results, metadata, strict=True)
         ]

@@ -36,6 +36,38 @@ class FixedClock:
         self.moment += span
 
 
+@attrs.frozen
+class Deadline:
+    """
+    A moment after which nothing more is taken on.
+
+    Args:
+        clock: Tells whether it has come.
+        moment: Aware; None for never.
+    """
+
+    clock: Clock
+    moment: datetime | None = None
+
+    @classmethod
+    def after(cls, clock: Clock, span: timedelta | None) -> Deadline:
+        """So long from now; never where *span* is None or longer than the calendar."""
+        try:
+            return cls(clock, None if span is None else clock.now() + span)
+        except OverflowError:
+            return cls(clock)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether it may come at all."""
+        return self.moment is not None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has come."""
+        return self.moment is not None and self.clock.now() >= self.moment
+
+
 def zone_of(timeline_timezone: str) -> tzinfo:
     """
     The zone in which a table's instant times are written.

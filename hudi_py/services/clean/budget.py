@@ -13,6 +13,7 @@ cleaned: those always go at once, over budget or not.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
@@ -72,6 +73,7 @@ def cut_to_budget(
     *,
     replaced: Mapping[tuple[str, str], str],
     windows: Sequence[Instant],
+    with_kept: bool = True,
 ) -> Cut:
     """
     Args:
@@ -79,9 +81,16 @@ def cut_to_budget(
         replaced: (partition path, file id) to the time of the replacecommit.
         windows: Completed commits after the last clean's window, ascending, the last one being the full plan's; empty
             by file versions.
+        with_kept: Hold on to the verdicts on kept slices too, instead of counting them: they take as much memory
+            as the table has slices.
     """
-    judged = tuple(judgements)
-    released = {id(v): t for each in judged for v, t in _released(each, replaced)}
+    looked: list[PartitionJudgement] = []
+    released: dict[int, str] = {}
+    for each in judgements:
+        slim = each if with_kept else _condemned(each)
+        looked.append(slim)
+        released.update((id(v), t) for v, t in _released(each, replaced))
+    judged = tuple(looked)
     everything = [v for each in judged for v in each.verdicts if not v.keep]
     if _fits(everything, budget):
         return Cut(judgements=judged, window=windows[-1] if windows else None, is_partial=False)
@@ -97,6 +106,11 @@ def cut_to_budget(
             break
     chosen = _greedy(candidates, budget, by_versions=not windows)
     return Cut(judgements=_only(judged, chosen), window=before, is_partial=True)
+
+
+def _condemned(judged: PartitionJudgement) -> PartitionJudgement:
+    kept = Counter(v.reason for v in judged.verdicts if v.keep)
+    return attrs.evolve(judged, verdicts=tuple(v for v in judged.verdicts if not v.keep), kept=kept)
 
 
 def _released(judged: PartitionJudgement, replaced: Mapping[tuple[str, str], str]) -> Iterable[tuple[Verdict, str]]:
@@ -151,7 +165,7 @@ def _only(judged: Iterable[PartitionJudgement], chosen: Iterable[Verdict]) -> tu
             v if v.keep or id(v) in going else v._replace(keep=True, reason=Reason.OVER_BUDGET, also=(v.reason,))
             for v in each.verdicts
         )
-        left = any(v.keep for v in verdicts)
+        left = bool(each.kept) or any(v.keep for v in verdicts)
         result.append(attrs.evolve(each, verdicts=verdicts, delete_partition=each.delete_partition and not left))
     return tuple(result)
 

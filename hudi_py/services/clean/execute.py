@@ -14,9 +14,10 @@ Source: format/table-services A.7, A.8.
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Final
 
 import attrs
 
@@ -28,11 +29,17 @@ from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.files import PARTITION_METAFILE, join_path
 from hudi_py.model.instant import Instant, State, advance
 from hudi_py.model.records import CleanerPlan, CleanMetadata, CleanPartitionMetadata
+from hudi_py.runtime.clock import Deadline
 from hudi_py.runtime.log import log
-from hudi_py.services.clean.stored_plan import relative_paths
-from hudi_py.services.clean.tasks import DeleteResult, DeleteTask, delete_files
+from hudi_py.services.clean.leftovers import Leftovers, after_clean, load_leftovers, remember_leftovers
+from hudi_py.services.clean.stored_plan import planned_names
+from hudi_py.services.clean.tasks import delete_files, tasks_of
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
+
+TASK_FILES_MAX: Final = 10_000
+TASK_FILES_MAX_TIMED: Final = 500  # where the time is limited: it is looked at between rounds of tasks
+Names = Mapping[str, Sequence[str]]
 
 
 @attrs.frozen(kw_only=True)
@@ -43,49 +50,112 @@ class CleanResult:
     Args:
         instant: Requested time.
         metadata: What was stored as the completed instant.
-        deleted_files: Relative paths deleted by this run.
         missing_files: Were gone already, for instance deleted by an interrupted run before.
+        failed_files: Refused to go; the next clean tries them again.
         superseded: Another process completed the same clean first; its record counts, ours was not written.
+        is_finished: False when the time was up: the clean stays pending, and the next one deletes the rest.
     """
 
     instant: str
     metadata: CleanMetadata
-    deleted_files: tuple[str, ...]
     missing_files: tuple[str, ...]
+    failed_files: tuple[str, ...] = ()
     superseded: bool = False
+    is_finished: bool = True
+    _deleted: Names = attrs.field(factory=dict, repr=False)
+
+    @property
+    def deleted_files(self) -> tuple[str, ...]:
+        """Relative paths deleted by this run, sorted; made at every call, there may be a million."""
+        return tuple(sorted(join_path(path, name) for path, names in self._deleted.items() for name in names))
+
+    @property
+    def deleted_count(self) -> int:
+        """How many those are."""
+        return sum(map(len, self._deleted.values()))
+
+
+@attrs.frozen(kw_only=True)
+class _Outcome:
+    """
+    What became of a plan's files.
+
+    Args:
+        missing: Relative paths.
+        failed: Relative path to why.
+        left: How many were not tried, the time being up.
+        tried: Partition path to names.
+    """
+
+    missing: frozenset[str]
+    failed: Mapping[str, str]
+    left: int
+    tried: Names
+
+    @property
+    def deleted(self) -> Names:
+        """Partition path to names."""
+        others = self.missing.union(self.failed)
+        if not others:
+            return self.tried
+        return {
+            path: tuple(name for name in names if join_path(path, name) not in others)
+            for path, names in self.tried.items()
+        }
 
 
 def execute_clean(
-    contents: Contents, engine: Engine, config: CleanConfig, metadata_table: MetadataTableKeeper, instant: Instant
+    contents: Contents,
+    engine: Engine,
+    config: CleanConfig,
+    metadata_table: MetadataTableKeeper,
+    instant: Instant,
+    deadline: Deadline,
 ) -> CleanResult:
     """
     Carry out one pending clean.
 
     Raises:
         CorruptMetadata, RefusedError: The stored plan is damaged or points outside the table; nothing was deleted.
-        StorageError: Some files are there and refuse to go; the clean stays inflight and the next one tries again.
+        StorageError: The storage fails, or refuses all files at the first attempt; the clean stays inflight and the
+            next one tries again.
     """
     store = contents.store
     plan = contents.clean_plan(instant)
-    paths = relative_paths(plan, store.storage.root, store.path(instant))
-    started = store.clock.now()
-    if instant.state is State.REQUESTED:
+    names = planned_names(plan, store.storage.root, store.path(instant))
+    plan = attrs.evolve(plan, files_to_delete={})  # the names are all that is needed of a million files
+    known = load_leftovers(store.storage)
+    started, is_first_attempt = store.clock.now(), instant.state is State.REQUESTED
+    if is_first_attempt:
         instant = _start(contents, instant)
-    results = _delete(store.storage, engine, config, paths)
-    gone = {}
-    for partition in plan.partitions_to_delete:
-        outcome = _delete_partition(store.storage, partition)
-        if outcome is not None:
-            gone[partition] = outcome
+    outcome = _delete(store.storage, engine, config, names, deadline)
+    if is_first_attempt:
+        _check_access(outcome, names, known, store.storage.root)
+    gone = {} if outcome.left else _delete_partitions(store.storage, plan.partitions_to_delete)
     elapsed_ms = max(0, int((store.clock.now() - started).total_seconds() * 1000))
-    metadata = _metadata(instant, plan, paths, results, frozenset(gone), config, elapsed_ms)
+    metadata = _metadata(instant, plan, outcome, frozenset(gone), config, elapsed_ms)
     log.info(
         "clean.files.deleted",
         instant=instant.requested_time,
         files_deleted=metadata.total_files_deleted,
+        files_failed=len(outcome.failed),
+        files_left=outcome.left,
         elapsed_ms=elapsed_ms,
     )
-    return _complete(contents, metadata_table, instant, metadata, [*results, *gone.values()])
+    result = CleanResult(
+        instant=instant.requested_time,
+        metadata=metadata,
+        missing_files=tuple(sorted(outcome.missing)),
+        failed_files=tuple(sorted(outcome.failed)),
+        is_finished=not outcome.left,
+        deleted=_together(outcome.deleted, gone),
+    )
+    if outcome.left:
+        return result
+    for path, why in islice(outcome.failed.items(), 3):
+        log.warning("clean.file.refused", instant=instant.requested_time, path=path, reason=why)
+    remember_leftovers(store.storage, known, after_clean(known, names, outcome.failed))
+    return _complete(contents, metadata_table, instant, result)
 
 
 def _start(contents: Contents, instant: Instant) -> Instant:
@@ -102,59 +172,79 @@ def _start(contents: Contents, instant: Instant) -> Instant:
 
 
 def _complete(
-    contents: Contents,
-    metadata_table: MetadataTableKeeper,
-    instant: Instant,
-    metadata: CleanMetadata,
-    results: Sequence[DeleteResult],
+    contents: Contents, metadata_table: MetadataTableKeeper, instant: Instant, result: CleanResult
 ) -> CleanResult:
     """Record the clean in the metadata table, then publish it (rule A-67)."""
-    superseded = False
     try:
         timeline = contents.store.load()
         done = timeline.find(instant.requested_time, instant.action)
         if done is not None and done.is_completed:
             raise ConflictError(f"{instant} was completed by another cleaner")
-        after = metadata_table.record_clean(timeline, instant, metadata)
-        contents.store.complete(instant, codec.encode_clean_metadata(metadata, sync=os.urandom(16)), after=after)
+        after = metadata_table.record_clean(timeline, instant, result.metadata)
+        content = codec.encode_clean_metadata(result.metadata, sync=os.urandom(16))
+        contents.store.complete(instant, content, after=after)
     except ConflictError:  # two cleaners worked on one plan: the first record stands (rule A-73)
         done = contents.store.load().find(instant.requested_time, instant.action)
         if done is None or not done.is_completed:
             raise
-        metadata, superseded = contents.clean(done), True
-    return CleanResult(
-        instant=instant.requested_time,
-        metadata=metadata,
-        deleted_files=tuple(sorted(path for result in results for path in result.deleted)),
-        missing_files=tuple(sorted(path for result in results for path in result.missing)),
-        superseded=superseded,
-    )
+        return attrs.evolve(result, metadata=contents.clean(done), superseded=True)
+    return result
 
 
-def _delete(
-    storage: Storage, engine: Engine, config: CleanConfig, paths: Mapping[str, tuple[str, ...]]
-) -> list[DeleteResult]:
-    """Delete all files, however they spread over partitions, in tasks of about equal size (rule A-64)."""
-    everything = [path for names in paths.values() for path in names]
-    parallelism = max(1, min(len(everything), config.parallelism))
-    tasks = [DeleteTask(storage, chunk) for chunk in _chunks(everything, min(parallelism, engine.slots))]
-    results = list(engine.map(delete_files, tasks, parallelism=parallelism, description="clean: delete files"))
-    failed = [failure for result in results for failure in result.failed]
-    if failed:
-        path, why = failed[0]
+def _delete(storage: Storage, engine: Engine, config: CleanConfig, names: Names, deadline: Deadline) -> _Outcome:
+    """
+    Delete all files in tasks of about equal size (rule A-64), round by round.
+
+    A round bounds what is held at once, and no round begins once the time is up; the first one always does.
+    """
+    total = sum(map(len, names.values()))
+    width = max(1, min(total, config.parallelism, engine.slots))
+    size_max = TASK_FILES_MAX_TIMED if deadline.is_limited else TASK_FILES_MAX
+    tasks = tasks_of(storage, names, min(size_max, -(-total // width) or 1))
+    missing: set[str] = set()
+    failed: dict[str, str] = {}
+    tried: dict[str, tuple[str, ...]] = {}
+    count = 0
+    while count < total and not (count and deadline.is_over):
+        round_ = list(islice(tasks, width))
+        for result in engine.map(delete_files, round_, parallelism=width, description="clean: delete files"):
+            missing.update(result.missing)
+            failed.update(result.failed)
+        count += sum(task.file_count for task in round_)
+        if deadline.is_limited:
+            for path, some in (part for task in round_ for part in task.files):
+                tried[path] = (*tried.get(path, ()), *some)
+    left = total - count
+    return _Outcome(missing=frozenset(missing), failed=failed, left=left, tried=tried if left else names)
+
+
+def _check_access(outcome: _Outcome, names: Names, known: Leftovers, root: str) -> None:
+    """
+    Raises:
+        StorageError: Nothing could be deleted at all. That is wrong access rather than a few odd files; should the
+            next attempt find the same, the clean is completed without them, so that it stands in nobody's way.
+    """
+    total = sum(map(len, names.values()))
+    expected = all(name in known.get(path, ()) for path, each in names.items() for name in each)
+    if outcome.failed and len(outcome.failed) == total and not expected:
+        path, why = next(iter(outcome.failed.items()))
         raise StorageError(
-            f"{len(failed)} of {len(everything)} files could not be deleted, the first is {storage.root}/{path}: "
-            f"{why}; the clean stays inflight, correct the access and run clean again"
+            f"none of {total} files could be deleted, the first is {root}/{path}: {why}; the clean stays inflight, "
+            "correct the access and run clean again"
         )
-    return results
 
 
-def _chunks(items: Sequence[str], count: int) -> Iterable[tuple[str, ...]]:
-    size = max(1, math.ceil(len(items) / count))
-    return (tuple(items[start : start + size]) for start in range(0, len(items), size))
+def _delete_partitions(storage: Storage, partition_paths: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Remove dropped partitions; those that went, to the names that were left in them."""
+    gone = {}
+    for path in partition_paths:
+        names = _delete_partition(storage, path)
+        if names is not None:
+            gone[path] = names
+    return gone
 
 
-def _delete_partition(storage: Storage, partition_path: str) -> DeleteResult | None:
+def _delete_partition(storage: Storage, partition_path: str) -> tuple[str, ...] | None:
     """
     Remove a dropped partition's folder if it holds nothing but its metafile (rule A-54); None when it stays.
 
@@ -166,18 +256,21 @@ def _delete_partition(storage: Storage, partition_path: str) -> DeleteResult | N
     if any(entry.is_folder or not entry.name.startswith(PARTITION_METAFILE) for entry in entries):
         log.warning("clean.partition.kept", partition=partition_path, files_left=len(entries))
         return None
-    paths = tuple(join_path(partition_path, entry.name) for entry in entries)
-    for path in paths:
-        storage.delete(path)
+    for entry in entries:
+        storage.delete(join_path(partition_path, entry.name))
     storage.delete_folder(partition_path)
-    return DeleteResult(paths, (), ())
+    return tuple(entry.name for entry in entries)
+
+
+def _together(deleted: Names, gone: Mapping[str, tuple[str, ...]]) -> Names:
+    """What went of the plan, and what went with the partitions."""
+    return {**deleted, **{path: (*deleted.get(path, ()), *names) for path, names in gone.items()}} if gone else deleted
 
 
 def _metadata(
     instant: Instant,
     plan: CleanerPlan,
-    paths: Mapping[str, tuple[str, ...]],
-    results: Sequence[DeleteResult],
+    outcome: _Outcome,
     deleted_partitions: frozenset[str],
     config: CleanConfig,
     elapsed_ms: int,
@@ -188,18 +281,17 @@ def _metadata(
     Files that were gone already stand under the failed ones, as every release of Hudi records them (rule A-65); the
     policy is that of the running configuration (rule A-66).
     """
-    gone = {path for result in results for path in result.missing}
+    others = outcome.missing.union(outcome.failed)
     partitions = {}
-    for partition, names in paths.items():
-        short = tuple(path.rpartition("/")[2] for path in names)
-        failed = tuple(name for name, path in zip(short, names, strict=True) if path in gone)
+    for partition, names in outcome.tried.items():
+        failed = tuple(name for name in names if join_path(partition, name) in others) if others else ()
         partitions[partition] = CleanPartitionMetadata(
             partition_path=partition,
             policy=config.policy.value,
-            delete_path_patterns=short,
-            success_delete_files=tuple(n for n, p in zip(short, names, strict=True) if p not in gone)
-            if gone
-            else short,
+            delete_path_patterns=tuple(names),
+            success_delete_files=tuple(name for name in names if join_path(partition, name) not in others)
+            if failed
+            else tuple(names),
             failed_delete_files=failed,
             is_partition_deleted=partition in deleted_partitions,
         )

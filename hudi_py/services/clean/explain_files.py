@@ -38,7 +38,7 @@ from hudi_py.services.clean.explain import (
 from hudi_py.services.clean.policy import Reason
 from hudi_py.services.clean.service import CleanService
 from hudi_py.services.clean.situation import Situation
-from hudi_py.services.clean.stored_plan import relative_paths
+from hudi_py.services.clean.stored_plan import planned_names
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.archive import load_archived
 
@@ -311,8 +311,9 @@ class _Explainer:
                 record = self._service.contents.clean_plan(instant)
             except (CorruptMetadata, NotFound):
                 continue  # `recover` speaks of damaged cleans; they do not change what this one is about
-            for names in relative_paths(record, self._store.storage.root, self._store.path(instant)).values():
-                planned.update(dict.fromkeys(names, instant.requested_time))
+            source = self._store.path(instant)
+            for partition, names in planned_names(record, self._store.storage.root, source).items():
+                planned.update((join_path(partition, name), instant.requested_time) for name in names)
         return planned
 
     @cached_property

@@ -130,6 +130,36 @@ def scope(
     )
 
 
+@attrs.frozen
+class Unseen:
+    """
+    What earlier plans had no time to look at.
+
+    Args:
+        everything: Any partition.
+        partitions: Otherwise these.
+    """
+
+    everything: bool = False
+    partitions: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return self.everything or bool(self.partitions)
+
+
+def with_unseen(found: Scope, unseen: Unseen, earliest: Instant | None) -> Scope:
+    """The scope *found* and what was left out before; nothing is added where nothing can be removable."""
+    if not unseen or found.everything or earliest is None:
+        return found
+    if unseen.everything:
+        return Scope(everything=True, reason="the last clean had no time to look everywhere")
+    return attrs.evolve(
+        found,
+        partitions=found.partitions | unseen.partitions,
+        reason=f"{found.reason}, and {len(unseen.partitions)} that the last clean had no time for",
+    )
+
+
 def scope_of_archive(
     full: Scope,
     timeline: Timeline,
@@ -182,6 +212,7 @@ class CleanPlan:
         kept: Number of slices kept, by reason.
         breakers: What speaks against carrying the plan out; a plan with any is not stored.
         is_partial: A limit cut the plan short; the next clean plans the rest.
+        unseen: What there was no time to look at.
     """
 
     policy: str
@@ -197,6 +228,7 @@ class CleanPlan:
     kept: Mapping[Reason, int] = attrs.field(factory=dict)
     breakers: tuple[str, ...] = ()
     is_partial: bool = False
+    unseen: Unseen = Unseen()
 
     @property
     def is_examined(self) -> bool:
@@ -254,6 +286,8 @@ def assemble(
                 condemned.append(verdict)
         if condemned:
             files.add(judgement.partition_path, condemned)
+        for reason, count in judgement.kept.items():
+            kept[reason] = kept.get(reason, 0) + count
         if judgement.delete_partition:
             delete.append(judgement.partition_path)
         if with_verdicts:
@@ -280,4 +314,3 @@ def _nothing_to_look_at(scope: Scope, *, needs_cleaning: bool) -> CleanPlan:
     return CleanPlan(
         policy=CleanPolicy.KEEP_LATEST_COMMITS.value, version=1, needs_cleaning=needs_cleaning, scope=scope
     )
-

@@ -127,11 +127,13 @@ class PartitionJudgement:
     Args:
         verdicts: One per committed slice, live and replaced.
         delete_partition: Whether nothing else is left there, so that the folder may go too (rules A-50, A-51).
+        kept: Kept slices by reason that are left out of the verdicts.
     """
 
     partition_path: str
     verdicts: tuple[Verdict, ...]
     delete_partition: bool
+    kept: Mapping[Reason, int] = attrs.field(factory=dict)
 
 
 def judge_partition(

@@ -24,12 +24,15 @@ from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.listing import open_snapshot
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import time_before
+from hudi_py.runtime.clock import Deadline
 from hudi_py.runtime.log import log
 from hudi_py.services.clean import plan as planning
 from hudi_py.services.clean.breakers import Census, tripped
 from hudi_py.services.clean.budget import Budget, cut_to_budget
 from hudi_py.services.clean.execute import CleanResult, execute_clean
-from hudi_py.services.clean.plan import CleanPlan, LastClean, Scope
+from hudi_py.services.clean.leftovers import load_leftovers, remember_leftovers
+from hudi_py.services.clean.look import Look, load_unseen, remember_unseen
+from hudi_py.services.clean.plan import CleanPlan, LastClean, Scope, Unseen
 from hudi_py.services.clean.policy import PartitionJudgement, Protection, earliest_to_retain, hours_retained
 from hudi_py.services.clean.progress import load_progress, progress_of, remember, start_of_scope
 from hudi_py.services.clean.repair import is_empty, repair_cleans
@@ -75,22 +78,18 @@ class CleanService:
         Raises:
             RefusedError: With ``hoodie_py.clean.verify``: the second planner disagrees.
         """
-        return self._plan(self.situation(), details=details, sizes=sizes)
+        return self._plan(self.situation(), self._deadline(), details=details, sizes=sizes)
 
-    def _plan(self, seen: Situation, *, details: bool = False, sizes: bool = False) -> CleanPlan:
-        judgements: Iterable[PartitionJudgement] = ()
-        if seen.scope.everything or seen.scope.instants or seen.scope.partitions:
-            judgements = (
-                self._confirmed(seen.context, seen.listing, seen.judge(path, entries, self.config))
-                for path, entries in self._partitions(
-                    seen.listing, seen.scope, details or sizes or self.config.max_bytes is not None
-                )
-            )
+    def _plan(self, seen: Situation, deadline: Deadline, *, details: bool = False, sizes: bool = False) -> CleanPlan:
+        with_sizes = details or sizes or self.config.max_bytes is not None
+        look = self._look(seen, deadline, with_sizes)
         census = Census()
-        judgements = census.watch(judgements)
+        judgements: Iterable[PartitionJudgement] = census.watch(look.judgements(self._partitions(seen, with_sizes)))
         window, is_partial, savepoints = seen.earliest, False, seen.savepoints
         if self._budget.is_limited:
-            cut = cut_to_budget(judgements, self._budget, replaced=seen.context.replaced, windows=seen.windows)
+            cut = cut_to_budget(
+                judgements, self._budget, replaced=seen.context.replaced, windows=seen.windows, with_kept=details
+            )
             judgements, is_partial = cut.judgements, cut.is_partial
             if cut.window is None:
                 window, savepoints = seen.window_before, seen.savepoints_unfinished
@@ -103,11 +102,14 @@ class CleanService:
             # a partial plan leaves the next one due, whether or not a commit follows (rule A-10)
             last_completed_commit="" if is_partial else seen.last_completed_commit,
             savepoints=savepoints if self.table.is_partitioned else frozenset(),
-            needs_cleaning=seen.trigger.is_due,
+            needs_cleaning=seen.trigger.is_due or bool(seen.leftovers),
             scope=seen.scope,
             with_verdicts=details,
             is_partial=is_partial,
         )
+        if look.is_cut:
+            unseen = self._unseen(seen, look)
+            plan = attrs.evolve(plan, last_completed_commit="", is_partial=True, unseen=unseen)
         plan = attrs.evolve(plan, breakers=self._tripped(census, seen))
         if self.config.verify:
             check(self.compare(seen, plan), self.contents.store.storage.root)
@@ -125,6 +127,7 @@ class CleanService:
         context = load_context(timeline, self.contents, for_planning=True, with_clustering=False)
         protection, savepoints = self._protection(timeline, context)
         now = self.now or self.contents.store.clock.now()
+        unseen = load_unseen(self.contents.store.storage)
         earliest = earliest_to_retain(timeline, self.config, now=now, zone=self.contents.store.zone)
         return Situation(
             timeline=timeline,
@@ -135,7 +138,9 @@ class CleanService:
             now=now,
             earliest=earliest,
             last_clean=last_clean,
-            scope=self._scope(timeline, earliest, last_clean, savepoints),
+            scope=planning.with_unseen(self._scope(timeline, earliest, last_clean, savepoints), unseen, earliest),
+            leftovers=load_leftovers(self.contents.store.storage),
+            unseen=unseen,
             trigger=planning.trigger(timeline, last_clean, self.config),
             table_commits=timeline.table_commits(self.table.table_type).completed(),
         )
@@ -165,6 +170,27 @@ class CleanService:
             archived = None
         return planning.scope_of_archive(found, timeline, table_type, earliest=earliest, archived=archived)
 
+    def _deadline(self) -> Deadline:
+        return Deadline.after(self.contents.store.clock, self.config.max_duration)
+
+    def _look(self, seen: Situation, deadline: Deadline, sizes: bool) -> Look:
+        replaced = frozenset(path for path, _ in seen.context.replaced)
+        return Look(
+            judge=lambda path, entries: self._confirmed(
+                seen.context, seen.listing, seen.judge(path, entries, self.config)
+            ),
+            listed=lambda path: seen.listing.partition(path, details=sizes),
+            deadline=deadline,
+            always=replaced if seen.scope.everything else replaced & frozenset(self.scope_partitions(seen.scope)),
+        )
+
+    def _unseen(self, seen: Situation, look: Look) -> Unseen:
+        if not seen.windows:
+            return Unseen()  # the next plan by file versions looks everywhere anyway
+        if seen.scope.everything:
+            return Unseen(everything=True)
+        return Unseen(partitions=frozenset(self.scope_partitions(seen.scope)) - look.seen)
+
     @property
     def _budget(self) -> Budget:
         config = self.config
@@ -192,7 +218,7 @@ class CleanService:
             paths.update(metadata.partition_to_replace_file_ids or {})
         return tuple(sorted(paths))
 
-    def schedule(self) -> Instant | None:
+    def schedule(self, deadline: Deadline | None = None) -> Instant | None:
         """
         Plan and store the plan, unless there is nothing to do or a clean is pending already (rule A-8).
 
@@ -208,7 +234,8 @@ class CleanService:
         if timeline.pending(Action.CLEAN) and not self.config.allow_multiple:
             return None
         seen = self.situation()
-        plan = self._plan(seen)
+        plan = self._plan(seen, deadline or self._deadline())
+        self._remember(seen, plan)
         if not plan.would_schedule:
             progress = progress_of(plan, seen, commits_retained=self.config.commits_retained)
             if progress is not None:
@@ -226,28 +253,35 @@ class CleanService:
         content = codec.encode_cleaner_plan(record, sync=os.urandom(16))
         return self.contents.store.request(Action.CLEAN, time, content)
 
-    def execute_pending(self) -> list[CleanResult]:
+    def execute_pending(self, deadline: Deadline | None = None) -> list[CleanResult]:
         """
-        Carry out every pending clean, oldest first.
+        Carry out every pending clean, oldest first, until the time is up (``hoodie_py.clean.max.duration``).
 
         Raises:
             RefusedError: A plan names what is no data file; nothing was deleted.
             CorruptMetadata: A plan is damaged; nothing of that clean was deleted.
-            StorageError: Files refuse to go; the clean stays pending.
+            StorageError: The storage fails, or no file can be deleted; the clean stays pending.
         """
+        deadline = deadline or self._deadline()
         pending = repair_cleans(self.contents.store).pending(Action.CLEAN)
         if pending:
             self.metadata_table.prepare(writes_data=False)
-        return [
-            execute_clean(self.contents, self.engine, self.config, self.metadata_table, instant) for instant in pending
-        ]
+        results: list[CleanResult] = []
+        for instant in pending:
+            if results and deadline.is_over:
+                break
+            results.append(
+                execute_clean(self.contents, self.engine, self.config, self.metadata_table, instant, deadline)
+            )
+        return results
 
     def run(self) -> list[CleanResult]:
         """Schedule if nothing is pending, then carry out what is pending."""
         if not self.config.services_enabled:
             return []
-        self.schedule()
-        return self.execute_pending()
+        deadline = self._deadline()
+        self.schedule(deadline)
+        return self.execute_pending(deadline)
 
     def _last_clean(self, timeline: Timeline) -> LastClean | None:
         """
@@ -299,9 +333,27 @@ class CleanService:
         there = build_partition(context, judged.partition_path, ((entry.name, None) for entry in entries))
         return attrs.evolve(judged, delete_partition=not there.groups)
 
-    def _partitions(self, listing: Listing, scope: Scope, details: bool) -> Iterator[tuple[str, list[Entry]]]:
+    def _partitions(self, seen: Situation, details: bool) -> Iterator[tuple[str, list[Entry]]]:
+        """What is in scope, and wherever a clean left something: that is seen in the folders only."""
+        listing, scope = seen.listing, seen.scope
+        folders = FolderListing(self.contents.store.storage)
+        for path in sorted(seen.leftovers):
+            yield path, folders.partition(path, details=details)
         if scope.everything:
-            yield from listing.walk(details=details)
-            return
-        for path in self.scope_partitions(scope):
-            yield path, listing.partition(path, details=details)
+            found: Iterable[tuple[str, list[Entry]]] = listing.walk(details=details)
+        else:
+            found = ((path, listing.partition(path, details=details)) for path in self.scope_partitions(scope))
+        yield from (each for each in found if each[0] not in seen.leftovers) if seen.leftovers else found
+
+    def _remember(self, seen: Situation, plan: CleanPlan) -> None:
+        """What the plan leaves to the next one, before it is stored; leftovers that are gone are none any more."""
+        storage = self.contents.store.storage
+        if seen.windows or seen.scope.everything:
+            remember_unseen(storage, seen.unseen, seen.unseen if plan.is_partial and not plan.unseen else plan.unseen)
+        there = {
+            path: names & {entry.name for entry in storage.list(path)}
+            for path, names in seen.leftovers.items()
+            if not names <= frozenset(plan.files.names(path))
+        }
+        left = {path: there.get(path, names) for path, names in seen.leftovers.items()}
+        remember_leftovers(storage, seen.leftovers, {path: names for path, names in left.items() if names})

@@ -12,7 +12,8 @@ from hudi_py.fsview.build import ViewContext, build_partition
 from hudi_py.fsview.listing import Listing
 from hudi_py.model.instant import Instant, State
 from hudi_py.model.instant_time import format_instant_time, parse_instant_time
-from hudi_py.services.clean.plan import LastClean, Scope, Trigger
+from hudi_py.services.clean.leftovers import Leftovers
+from hudi_py.services.clean.plan import LastClean, Scope, Trigger, Unseen
 from hudi_py.services.clean.policy import PartitionJudgement, Protection, judge_partition
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.timeline import Timeline
@@ -34,6 +35,8 @@ class Situation:
         last_clean: What the last completed clean recorded.
         scope: Which partitions are looked at.
         trigger: Whether a clean is due.
+        leftovers: Files that earlier cleans could not delete.
+        unseen: What earlier cleans had no time to look at.
         table_commits: Completed instants of ``TL.table``, ascending.
     """
 
@@ -47,6 +50,8 @@ class Situation:
     last_clean: LastClean | None
     scope: Scope
     trigger: Trigger
+    leftovers: Leftovers
+    unseen: Unseen
     table_commits: tuple[Instant, ...]
 
     @property

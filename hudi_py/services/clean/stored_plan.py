@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from hudi_py.errors import RefusedError
-from hudi_py.model.files import METADATA_FOLDER, join_path, parse_base_file, parse_log_file
+from hudi_py.model.files import METADATA_FOLDER, parse_base_file, parse_log_file
 from hudi_py.model.records import ActionInstant, CleanerPlan, CleanFileInfo
 from hudi_py.services.clean.plan import CleanPlan
 from hudi_py.services.clean.planned_files import PlannedFiles
@@ -59,9 +59,9 @@ class _FullPaths(Mapping[str, tuple[CleanFileInfo, ...]]):
         return len(self._files)
 
 
-def relative_paths(record: CleanerPlan, root: str, source: str) -> Mapping[str, tuple[str, ...]]:
+def planned_names(record: CleanerPlan, root: str, source: str) -> Mapping[str, tuple[str, ...]]:
     """
-    Partition path to the planned files' paths, relative to the table at *root*.
+    Partition path to the names of the planned files of the table at *root*.
 
     A plan stores absolute paths. Where the table was moved or copied after planning, they point at the place it was
     planned in; since each is that place, its partition and a file name, the same files of *this* table are meant.
@@ -92,7 +92,7 @@ def relative_paths(record: CleanerPlan, root: str, source: str) -> Mapping[str, 
                 raise RefusedError(
                     f"{source}: {path!r} is neither a base nor a log file of {root}; nothing was deleted"
                 )
-            names.append(join_path(partition, name))
+            names.append(name)
         result[partition] = tuple(names)
     if len({_plain(base) for base in bases}) > 1:
         raise RefusedError(

@@ -4,41 +4,70 @@ What runs on an executor: plain functions with plain arguments, importing only `
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from hudi_py.model.files import join_path
 from hudi_py.storage.base import Storage, StorageFailure
 
 
 class DeleteTask(NamedTuple):
-    """Paths, relative to the table, that one task deletes."""
+    """Names of files by partition that one task deletes."""
 
     storage: Storage
-    paths: tuple[str, ...]
+    files: tuple[tuple[str, Sequence[str]], ...]
+
+    @property
+    def file_count(self) -> int:
+        """Files."""
+        return sum(len(names) for _, names in self.files)
 
 
 class DeleteResult(NamedTuple):
     """
-    What became of the paths of one task.
+    What became of the files of one task; those named nowhere here were deleted.
 
     Args:
-        missing: Were not there: somebody deleted them before, which is as good.
-        failed: Are still there; path and why.
+        missing: Were not there: somebody deleted them before, which is as good; relative paths.
+        failed: Are still there; relative path and why.
     """
 
-    deleted: tuple[str, ...]
     missing: tuple[str, ...]
     failed: tuple[tuple[str, str], ...]
 
 
+def tasks_of(storage: Storage, files: Mapping[str, Sequence[str]], size: int) -> Iterator[DeleteTask]:
+    """Cut *files* into tasks of *size* files each, however they spread over partitions (rule A-64)."""
+    group: list[tuple[str, Sequence[str]]] = []
+    room = size
+    for partition, names in files.items():
+        start = 0
+        while start < len(names):
+            taken = names[start : start + room]
+            group.append((partition, taken))
+            start, room = start + len(taken), room - len(taken)
+            if not room:
+                yield DeleteTask(storage, tuple(group))
+                group, room = [], size
+    if group:
+        yield DeleteTask(storage, tuple(group))
+
+
 def delete_files(task: DeleteTask) -> DeleteResult:
     """Delete the files of one task; nothing is asked about a file before it is deleted."""
-    deleted, missing, failed = [], [], []
-    for path, outcome in task.storage.delete_many(task.paths).items():
+    missing, failed = [], []
+    for path, outcome in task.storage.delete_many(_paths(task.files)).items():
         if outcome is True:
-            deleted.append(path)
-        elif outcome is False:
+            continue
+        if outcome is False:
             missing.append(path)
         else:
             assert isinstance(outcome, StorageFailure)
             failed.append((path, outcome.message))
-    return DeleteResult(tuple(deleted), tuple(missing), tuple(failed))
+    return DeleteResult(tuple(missing), tuple(failed))
+
+
+def _paths(files: Iterable[tuple[str, Sequence[str]]]) -> Iterator[str]:
+    for partition, names in files:
+        for name in names:
+            yield join_path(partition, name)

@@ -1,0 +1,91 @@
+"""
+One look at a table's partitions, ending early when the time is up.
+
+A plan that is cut short is made for the whole window nevertheless: what it leaves lies in partitions that nobody looked
+at, where every file of the window is still there to be read. Its recorded window tells the next incremental plan that
+those partitions are done, so they are named in a file of our own; where that is lost, they are cleaned when they are
+written again or by the next look at everything. The archiver trusts the window too, so that partitions with replaced
+groups are never left out (rule D-9).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+import attrs
+
+from hudi_py.errors import NotFound
+from hudi_py.runtime.clock import Deadline
+from hudi_py.runtime.log import log
+from hudi_py.services.clean.plan import Unseen
+from hudi_py.services.clean.policy import PartitionJudgement
+from hudi_py.storage.base import Entry, Storage
+
+PATH: Final = ".hoodie/.aux/hudi_py/clean/unseen.json"
+
+
+def load_unseen(storage: Storage) -> Unseen:
+    """What is remembered; everything when it does not parse."""
+    try:
+        partitions = json.loads(storage.read(PATH))["partitions"]
+        return Unseen(everything=True) if partitions is None else Unseen(partitions=frozenset(map(str, partitions)))
+    except NotFound:
+        return Unseen()
+    except (ValueError, KeyError, TypeError) as error:
+        log.warning("clean.unseen.unreadable", path=PATH, reason=str(error))
+        return Unseen(everything=True)
+
+
+def remember_unseen(storage: Storage, known: Unseen, unseen: Unseen) -> None:
+    """Store *unseen* in the place of *known*. Raises `StorageError`: then the plan must not be stored."""
+    if unseen == known:
+        return
+    if not unseen:
+        storage.delete(PATH)
+        return
+    partitions = None if unseen.everything else sorted(unseen.partitions)
+    storage.replace(PATH, json.dumps({"partitions": partitions}).encode())
+
+
+@attrs.define
+class Look:
+    """
+    Judges partition by partition until the deadline.
+
+    At least something to delete is found first, however long that takes: otherwise a table that takes longer to list
+    than the time allows would never be cleaned beyond its first partitions.
+
+    Args:
+        judge: Judges one partition by its files.
+        listed: The files of one partition.
+        deadline: Of the run.
+        always: Partitions that are looked at in any case.
+        seen: Partitions looked at, where the time is limited.
+        is_cut: Set once partitions were left out.
+    """
+
+    judge: Callable[[str, list[Entry]], PartitionJudgement]
+    listed: Callable[[str], list[Entry]]
+    deadline: Deadline
+    always: frozenset[str] = frozenset()
+    seen: set[str] = attrs.field(factory=set)
+    is_cut: bool = False
+
+    def judgements(self, partitions: Iterable[tuple[str, list[Entry]]]) -> Iterator[PartitionJudgement]:
+        """Of *partitions*, in their order."""
+        has_found = False
+        for path, entries in partitions:
+            if has_found and self.deadline.is_over:
+                self.is_cut = True
+                break
+            judged = self.judge(path, entries)
+            if self.deadline.is_limited:
+                self.seen.add(path)
+                has_found = has_found or any(not verdict.keep for verdict in judged.verdicts)
+            yield judged
+        if self.is_cut:
+            for path in sorted(self.always - self.seen):
+                self.seen.add(path)
+                yield self.judge(path, self.listed(path))

@@ -1,0 +1,168 @@
+"""Files that refuse to go: named, remembered, retried while they are garbage, and never in the way."""
+
+import pytest
+
+from hudi_py.errors import StorageError
+from hudi_py.services.clean import leftovers
+from hudi_py.storage.base import StorageFailure
+from hudi_py.storage.wrappers import DelegatingStorage
+from hudi_py.table import Table
+from hudi_py.testing import interruptions
+from tables import TableBuilder, at
+from tables import data_files as listed
+
+LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
+
+
+def data_files(storage):
+    return set(listed(storage))
+
+
+class Refusing(DelegatingStorage):
+    """Deletes everything but the paths that *refuse* says."""
+
+    def __init__(self, inner, refuse):
+        super().__init__(inner)
+        self.refuse = refuse
+
+    def delete_many(self, paths):
+        wanted = tuple(paths)
+        outcome = dict(super().delete_many(path for path in wanted if not self.refuse(path)))
+        return outcome | {p: StorageFailure(f"{p}: not yours", False) for p in wanted if self.refuse(p)}
+
+
+def history(layout):
+    builder = TableBuilder(layout)
+    for number in (1, 2, 3):
+        builder.commit(at(number), {"r0": ["f"], "r1": ["g"]})
+    return builder
+
+
+def name_of(path):
+    return path.rpartition("/")[2]
+
+
+def is_first(path):
+    return name_of(path).startswith("f")
+
+
+def refusing(builder, refuse=is_first, storage=None):
+    return Table(Refusing(storage or builder.storage, refuse), clock=builder.clock)
+
+
+@LAYOUTS
+def test_what_refuses_is_named_and_the_clean_completes(layout):
+    """In the result, in the completed instant under the failed ones, and as long as it is there."""
+    builder = history(layout)
+    (result,) = refusing(builder).clean(commits_retained=1)
+    assert result.failed_files
+    assert all(is_first(path) for path in result.failed_files)
+    assert set(result.failed_files) <= data_files(builder.storage)
+    assert not set(result.deleted_files) & data_files(builder.storage)
+    recorded = result.metadata.partitions["r0"]
+    assert {f"r0/{name}" for name in recorded.failed_delete_files} == set(result.failed_files)
+    assert result.metadata.total_files_deleted == len(result.deleted_files)
+    assert not builder.table().timeline.pending("clean")
+
+
+@LAYOUTS
+def test_the_next_clean_deletes_them_without_a_new_commit(layout):
+    """Hudi's incremental plan would never look into that partition again."""
+    builder = history(layout)
+    (first,) = refusing(builder).clean(commits_retained=1)
+    (second,) = builder.table().clean(commits_retained=1)
+    assert set(second.deleted_files) == set(first.failed_files)
+    assert leftovers.PATH not in builder.storage.files()
+    assert builder.table().clean(commits_retained=1) == []
+
+
+@LAYOUTS
+def test_what_refuses_for_ever_stands_in_nobodys_way(layout):
+    """Every clean tries again, names it and completes; the other partitions are cleaned as ever."""
+    builder = history(layout)
+    for number in range(4, 8):
+        (result,) = refusing(builder).clean(commits_retained=1)
+        assert result.failed_files
+        builder.commit(at(number), {"r1": ["g"]})
+    assert len([path for path in data_files(builder.storage) if name_of(path).startswith("g")]) <= 3
+
+
+@LAYOUTS
+def test_what_is_needed_again_is_not_deleted(layout):
+    """The planner judges a leftover like any other file: here a longer retention needs it."""
+    builder = history(layout)
+    (first,) = refusing(builder).clean(commits_retained=1)
+    builder.table().clean(commits_retained=5)
+    assert set(first.failed_files) <= data_files(builder.storage)
+    assert leftovers.PATH in builder.storage.files(), "it is still remembered"
+
+
+@LAYOUTS
+def test_what_somebody_else_deleted_is_forgotten(layout):
+    """Otherwise every clean would look into that folder for ever."""
+    builder = history(layout)
+    (first,) = refusing(builder).clean(commits_retained=1)
+    builder.storage.delete_many(first.failed_files)
+    assert builder.table().clean(commits_retained=1) == []
+    assert leftovers.PATH not in builder.storage.files()
+
+
+@LAYOUTS
+@pytest.mark.parametrize("damage", [b"", b"[]", b'{"files": 7}', None])
+def test_a_lost_or_damaged_note_harms_nothing(layout, damage):
+    """It is our own; without it a full look finds the files."""
+    builder = history(layout)
+    (first,) = refusing(builder).clean(commits_retained=1)
+    builder.storage.delete(leftovers.PATH)
+    if damage is not None:
+        builder.put(leftovers.PATH, damage)
+    builder.commit(at(9), {"r1": ["g"]})
+    builder.table(clean_incremental_enabled=False).clean(commits_retained=1)
+    assert not set(first.failed_files) & data_files(builder.storage)
+
+
+@LAYOUTS
+def test_wrong_access_is_an_error_once_and_no_obstacle_afterwards(layout):
+    """Nothing can be deleted at all: the clean stays pending; the second attempt completes without the files."""
+    builder = history(layout)
+    before = data_files(builder.storage)
+    with pytest.raises(StorageError, match="none of 2 files could be deleted"):
+        refusing(builder, lambda path: True).clean(commits_retained=1)
+    assert builder.table().timeline.pending("clean")
+    (result,) = refusing(builder, lambda path: True).clean(commits_retained=1)
+    assert data_files(builder.storage) == before
+    assert len(result.failed_files) == 2
+
+
+@LAYOUTS
+def test_interrupted_anywhere_no_leftover_is_forgotten(layout, record_property):
+    """A storage that refuses some files and is interrupted at every call; afterwards one that refuses nothing."""
+    count = 0
+    fresh = history(layout)
+    expected = data_files(clean_with(fresh.storage.copy(), fresh))
+    for case in interruptions(fresh.storage.copy):
+        count += case.run(lambda storage: refusing(fresh, storage=storage).clean(commits_retained=1))
+        refusing(fresh, storage=case.storage).clean(commits_retained=1)
+        clean_with(case.storage, fresh)
+        assert data_files(case.storage) == expected, case
+        assert leftovers.PATH not in case.storage.files(), case
+    record_property("interruptions", count)
+    assert count > 20
+
+
+def clean_with(storage, builder):
+    Table(storage, clock=builder.clock).clean(commits_retained=1)
+    return storage
+
+
+@LAYOUTS
+def test_with_a_metadata_table_the_folder_is_looked_at(layout):
+    """The metadata table was told that they are deleted; only the folder shows that they are there."""
+    builder = history(layout)
+    builder.table(metadata_enable=True).metadata_table.prepare(writes_data=True)
+    (first,) = refusing(builder).clean(commits_retained=1)
+    table = builder.table()
+    listing = table.clean_service(table.clean_config(commits_retained=1)).situation().listing
+    assert not {f"r0/{entry.name}" for entry in listing.partition("r0")} & set(first.failed_files)
+    (second,) = table.clean(commits_retained=1)
+    assert set(second.deleted_files) == set(first.failed_files)

@@ -1,0 +1,143 @@
+"""A clean that runs out of time: nothing readable goes, the result says so, and the next clean does the rest."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hudi_py.config.keys import Settings
+from hudi_py.errors import ConfigError
+from hudi_py.services.clean import execute, look
+from hudi_py.storage.wrappers import DelegatingStorage
+from hudi_py.table import Table
+from tables import TableBuilder, at
+from tables import data_files as listed
+from unit.services.test_clean_laws import make, policies, retained, steps
+
+MINUTE = timedelta(minutes=1)
+
+
+def data_files(storage):
+    return set(listed(storage))
+
+
+class Ticking(DelegatingStorage):
+    """Every call of *verb* takes a minute."""
+
+    def __init__(self, builder, verb):
+        super().__init__(builder.storage)
+        self.clock, self.verb = builder.clock, verb
+
+    def _around(self, verb, paths, call):
+        result = call()
+        if verb == self.verb:
+            self.clock.move(MINUTE)
+        return result
+
+
+def limited(builder, verb="list", minutes=1):
+    return Table(Ticking(builder, verb), settings={"hoodie_py.clean.max.duration": f"{minutes}m"}, clock=builder.clock)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from((1, 2)), steps, policies, retained, st.integers(1, 4))
+def test_cleans_short_of_time_end_where_one_clean_ends(layout, history, policy, count, minutes):
+    """Each run gets on without a new commit, and what no run had time for is not forgotten."""
+    whole, short = make(layout, history), make(layout, history)
+    now = whole.builder.clock.now()
+    whole.builder.table().clean(now=now, **{policy: count})
+    for _ in range(200):
+        if not limited(short.builder, minutes=minutes).clean(now=now, **{policy: count}):
+            break
+    else:
+        pytest.fail("the cleans never end")
+    assert data_files(short.builder.storage) == data_files(whole.builder.storage)
+    assert look.PATH not in short.builder.storage.files()
+
+
+def partitions_table(layout, count=4):
+    builder = TableBuilder(layout)
+    for number in (1, 2, 3):
+        builder.commit(at(number), {f"r{each}": ["f"] for each in range(count)})
+    return builder
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_a_plan_short_of_time_says_so_and_leaves_whole_partitions(layout):
+    """Each listing takes a minute: the root and one partition fit, the rest is named as not looked at."""
+    builder = partitions_table(layout)
+    plan = limited(builder, minutes=2).plan_clean(commits_retained=1)
+    assert plan.is_partial
+    assert plan.unseen.everything
+    assert 0 < len(plan.files) < 4
+    assert look.PATH not in builder.storage.files(), "a plan that is only shown leaves nothing"
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_something_is_always_found_however_little_time_there_is(layout):
+    """Partitions without garbage before the first one with some: otherwise no clean would ever get past them."""
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {f"a{each}": ["f"] for each in range(5)})
+    for number in (2, 3, 4):
+        builder.commit(at(number), {"z": ["f"]})
+    assert limited(builder).clean(commits_retained=1)[0].deleted_count == 1
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_what_an_incremental_plan_had_no_time_for_is_planned_next(layout):
+    """The recorded window has passed those partitions, so they are remembered by name."""
+    builder = partitions_table(layout)
+    builder.table().clean(commits_retained=1)
+    builder.commit(at(5), {f"r{each}": ["f"] for each in range(4)})
+    first = limited(builder).clean(commits_retained=1)
+    plan = builder.table().plan_clean(commits_retained=1)
+    assert not plan.scope.everything
+    assert len(first[0].metadata.partitions) + len(plan.files) == 4
+    assert not set(first[0].metadata.partitions) & set(plan.files)
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_replaced_groups_are_never_left_for_want_of_time(layout):
+    """The archiver drops replacecommits before the recorded window, and their groups would live again (rule D-9)."""
+    builder = partitions_table(layout)
+    builder.commit(at(4), {"r3": ["g"]}, replaced={"r3": ["f"]})
+    builder.commit(at(5), {"r0": ["f"]})
+    plan = limited(builder).plan_clean(commits_retained=1)
+    assert plan.unseen
+    assert "r3" in plan.files
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_an_execution_short_of_time_stays_pending_and_is_finished(layout, monkeypatch):
+    """Between rounds of deletions the clock is looked at; what is left is deleted by the same plan."""
+    monkeypatch.setattr(execute, "TASK_FILES_MAX_TIMED", 1)
+    builder = partitions_table(layout, count=20)
+    before = data_files(builder.storage)
+    builder.table().clean_service(builder.table().clean_config(commits_retained=1)).schedule()
+    (first,) = limited(builder, "delete_many").clean(commits_retained=1)
+    assert not first.is_finished
+    assert builder.table().timeline.pending("clean")
+    assert set(first.deleted_files) == before - data_files(builder.storage)
+    (second,) = builder.table().clean(commits_retained=1)
+    assert second.is_finished
+    assert second.instant == first.instant
+    assert set(first.deleted_files) | set(second.deleted_files) == before - data_files(builder.storage)
+    assert set(second.missing_files) == set(first.deleted_files)
+
+
+def test_a_damaged_note_costs_nothing_but_a_look():
+    """What it said is unknown, so the next plan looks everywhere."""
+    builder = partitions_table(2)
+    limited(builder).clean(commits_retained=1)
+    builder.put(look.PATH, b"{")
+    assert builder.table().plan_clean(commits_retained=1).scope.everything
+
+
+@pytest.mark.parametrize("value", ["soon", "0s", "-1m", "5"])
+def test_a_duration_that_is_none_is_refused(value):
+    """A number with its unit, and more than nothing."""
+    builder = partitions_table(2)
+    with pytest.raises(ConfigError, match=r"hoodie_py\.clean\.max\.duration"):
+        Table(builder.storage, settings={"hoodie_py.clean.max.duration": value}).clean_config()
+    assert Settings({"hoodie_py.clean.max.duration": "90m"})
