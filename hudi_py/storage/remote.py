@@ -27,7 +27,8 @@ from hudi_py.storage.base import (
     check_path,
     is_hidden,
 )
-from hudi_py.storage.remote_backends import KEYS_PER_DELETE, Backend, FsspecBackend, S3Backend
+from hudi_py.storage.remote_backends import Backend, FsspecBackend, S3Backend
+from hudi_py.storage.remote_bulk import REQUESTS_MAX, Pace, delete_in_pages
 from hudi_py.storage.remote_faults import Fault, Meaning, classify
 from hudi_py.storage.remote_options import nested_options, redact, s3_options
 from hudi_py.storage.remote_streams import RangeReader, Upload
@@ -85,6 +86,7 @@ class RemoteStorage:
         self._scheme, self._url, self._options = scheme.lower(), url.rstrip("/"), dict(options or {})
         self._retry = retry or Retry()
         self._is_create_proven = False
+        self._pace = Pace(REQUESTS_MAX if self._scheme in S3_SCHEMES else 1)
 
     def __repr__(self) -> str:
         return f"RemoteStorage({self._url!r}, options={sorted(self._options)})"
@@ -152,17 +154,9 @@ class RemoteStorage:
         keys = [*dict.fromkeys(paths)]
         for path in keys:
             check_below_root(path)
-        outcome: dict[str, bool | StorageFailure] = {}
-        for start in range(0, len(keys), KEYS_PER_DELETE):
-            try:
-                done = self._delete_page(keys[start : start + KEYS_PER_DELETE])
-            except StorageError as error:
-                # The store refuses or is away: asking for the other pages would only take the same time again.
-                done = dict.fromkeys(keys[start:], StorageFailure(str(error), error.retryable))
-            outcome.update(done)
-            if len(outcome) == len(keys):
-                break
-        return outcome
+        return delete_in_pages(
+            keys, self._delete_page, self._pace, attempts_max=self._retry.attempts_max, wait=self._retry.wait
+        )
 
     def delete_folder(self, folder: str) -> None:
         check_below_root(folder)
@@ -178,20 +172,9 @@ class RemoteStorage:
         fault = None if isinstance(error, HudiError) else classify(error)
         return error if fault is None else self._failure("open_write", path, fault)
 
-    def _delete_page(self, keys: Keys) -> dict[str, bool | StorageFailure]:
-        """Delete one page, repeating it for the keys that may succeed later."""
-        outcome: dict[str, bool | StorageFailure] = {}
-        pending = keys
-        for attempt in range(self._retry.attempts_max):
-            sent = pending
-            done = self._call("delete_many", "", lambda backend, sent=sent: backend.delete_page(sent))  # type: ignore[misc]
-            outcome.update(done)
-            pending = [key for key, result in done.items() if isinstance(result, StorageFailure) and result.retryable]
-            if not pending:
-                break
-            if attempt < self._retry.attempts_max - 1:
-                self._retry.wait(attempt)
-        return outcome
+    def _delete_page(self, keys: Keys) -> Mapping[str, bool | StorageFailure]:
+        """One request; repeating it is for `delete_in_pages`, which then asks for less."""
+        return self._call("delete_many", "", lambda backend: backend.delete_page(keys), attempts_max=1)
 
     def _create(self, path: str, data: bytes) -> None:
         """
@@ -258,23 +241,32 @@ class RemoteStorage:
                 "other; nothing was written, upgrade the server or keep the table elsewhere"
             )
 
-    def _call(self, verb: str, path: str, action: Callable[[Backend], T], *, is_write: bool = False) -> T:
+    def _call(
+        self,
+        verb: str,
+        path: str,
+        action: Callable[[Backend], T],
+        *,
+        is_write: bool = False,
+        attempts_max: int | None = None,
+    ) -> T:
         """Do *action*, again while it fails for reasons that pass. Raises `StorageError`, or `OutcomeUnknown`."""
         is_doubtful = False
-        for attempt in range(self._retry.attempts_max):
+        last = (attempts_max or self._retry.attempts_max) - 1
+        for attempt in range(last + 1):
             if attempt:
                 self._retry.wait(attempt - 1)
             try:
                 return action(self._backend())
             except StorageError as error:
-                if not error.retryable or attempt == self._retry.attempts_max - 1:
+                if not error.retryable or attempt == last:
                     raise
             except HudiError:
                 raise
             except Exception as error:
                 fault = self._classified(error)
                 is_doubtful |= fault.meaning is Meaning.UNKNOWN
-                if not fault.is_retryable or attempt == self._retry.attempts_max - 1:
+                if not fault.is_retryable or attempt == last:
                     if is_write and is_doubtful:
                         raise self._unknown(verb, path, fault.message) from error
                     raise self._failure(verb, path, fault) from error

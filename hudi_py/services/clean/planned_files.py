@@ -100,8 +100,7 @@ class PlannedFiles(Mapping[str, "tuple[PlannedFile, ...]"]):
 
 
 def _folded(values: tuple[T, ...]) -> tuple[T, ...]:
-    first = values[0]
-    return values[:1] if all(value is first for value in values) else values
+    return values[:1] if values.count(values[0]) == len(values) else values
 
 
 def _unfolded(values: tuple[T, ...], count: int) -> tuple[T, ...]:
