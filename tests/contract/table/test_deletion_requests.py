@@ -14,7 +14,7 @@ pytestmark = pytest.mark.s3
 
 
 def test_a_clean_asks_far_less_often_than_once_for_each_file(s3_options, monkeypatch):
-    """At least ten times fewer requests than files to delete, the instants and nothing asked about a file beforehand included."""
+    """At least ten times fewer requests than files to delete, instants included, nothing asked before a delete."""
     builder = TableBuilder(2)
     for number in range(1, 12):
         builder.commit(at(number), {f"r{each}": [f"f{n}" for n in range(6)] for each in range(5)})
