@@ -4,6 +4,8 @@ import pytest
 from interop_model import DEEP, FLAT, PARTITIONED, Model, numbers
 from real_hudi import canonical_rows
 
+pytestmark = pytest.mark.spark
+
 RETAINED = 2
 UPSERTS = 5
 
