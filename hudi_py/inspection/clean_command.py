@@ -9,9 +9,10 @@ import click
 from hudi_py.config import keys
 from hudi_py.errors import ConfigError
 from hudi_py.inspection import render
-from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.options import Common, command, keep_options, print_json
 
 if TYPE_CHECKING:
+    from hudi_py.config.keeps import CleanKeeps
     from hudi_py.engine.base import Engine
     from hudi_py.model.instant import Instant
     from hudi_py.services.clean.execute import CleanResult
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 @click.option("--commits-retained", type=click.IntRange(min=1))
 @click.option("--file-versions-retained", type=click.IntRange(min=1))
 @click.option("--hours-retained", type=click.IntRange(min=1))
+@keep_options
 @click.option("--full", is_flag=True, help="Look at every partition.")
 @click.option("--verify", is_flag=True, help="Hold the plan against a second planner; if they differ, delete nothing.")
 @click.option("--no-breakers", is_flag=True, help="Clean although a circuit breaker says that the plan looks wrong.")
@@ -43,6 +45,7 @@ def clean(
     commits_retained: int | None,
     file_versions_retained: int | None,
     hours_retained: int | None,
+    keeps: CleanKeeps,
     full: bool,
     verify: bool,
     no_breakers: bool,
@@ -70,14 +73,17 @@ def clean(
     )
     if dry_run:
         opened = opened.read_only()
+    now = common.planning_time(opened)
     service = opened.clean_service(
         opened.clean_config(
             policy=policy,
             commits_retained=commits_retained,
             file_versions_retained=file_versions_retained,
             hours_retained=hours_retained,
+            now=now,
+            **keeps,
         ),
-        now=common.planning_time(opened),
+        now=now,
         engine=None if dry_run or schedule_only else _engine(engine),
     )
     if dry_run:
@@ -126,6 +132,8 @@ def _print_plan(plan: CleanPlan, service: CleanService, pending: tuple[Instant, 
     print(f"examined   {plan.scope.reason} ({plan.scope.cost})")
     print(f"readable   from {earliest.requested_time if earliest else 'the versions kept'} on, afterwards")
     print(f"total      {plan.file_count} files, {render.human_bytes(plan.size_bytes)}")
+    for warning in plan.warnings:
+        print(f"warning    {warning}")
     for reason in plan.breakers:
         print(f"refused    {reason}")
     if plan.is_partial:
