@@ -24,6 +24,7 @@ from hudi_py.services.clean.execute import CleanResult
 from hudi_py.services.clean.explain_files import Explanation, explain
 from hudi_py.services.clean.plan import CleanPlan
 from hudi_py.services.clean.service import CleanService
+from hudi_py.services.clean.watch import OnProgress, Reporter
 from hudi_py.services.restore.service import RestoreService
 from hudi_py.services.rollback.service import RollbackService
 from hudi_py.services.savepoint.service import SavepointService
@@ -125,6 +126,7 @@ class Table(TableView):
         hours_retained: int | None = None,
         now: datetime | None = None,
         engine: Engine | None = None,
+        on_progress: OnProgress | None = None,
         **keeps: Unpack[CleanKeeps],
     ) -> list[CleanResult]:
         """
@@ -133,6 +135,8 @@ class Table(TableView):
         Args:
             policy, commits_retained, file_versions_retained, hours_retained, now, keeps: As `plan_clean`.
             engine: What deletes; local threads by default.
+            on_progress: Called with a `CleanProgress` as the run gets on, at most ten times a second and at the
+                beginning and end of each phase; never twice at once. What it raises ends the run.
 
         Returns:
             What was carried out, oldest first; empty when there was nothing to do.
@@ -149,7 +153,7 @@ class Table(TableView):
             now=now,
             **keeps,
         )
-        return self._changed(lambda: self.clean_service(config, now=now, engine=engine).run())
+        return self._changed(lambda: self.clean_service(config, now=now, engine=engine, on_progress=on_progress).run())
 
     def explain(
         self,
@@ -184,7 +188,12 @@ class Table(TableView):
         return explain(self.clean_service(config, now=now), target)
 
     def clean_service(
-        self, config: CleanConfig | None = None, *, now: datetime | None = None, engine: Engine | None = None
+        self,
+        config: CleanConfig | None = None,
+        *,
+        now: datetime | None = None,
+        engine: Engine | None = None,
+        on_progress: OnProgress | None = None,
     ) -> CleanService:
         """The clean of this table, its steps callable one by one."""
         return CleanService(
@@ -194,6 +203,7 @@ class Table(TableView):
             engine=engine or LocalEngine(),
             now=now,
             metadata_table=self.metadata_table,
+            reporter=Reporter(on_progress),
         )
 
     def rollback_failed_writes(self) -> list[RollbackMetadata]:

@@ -10,6 +10,7 @@ from hudi_py.config import keys
 from hudi_py.errors import ConfigError
 from hudi_py.inspection import render
 from hudi_py.inspection.options import Common, command, keep_options, print_json
+from hudi_py.inspection.progress_bar import clean_bar
 
 if TYPE_CHECKING:
     from hudi_py.config.keeps import CleanKeeps
@@ -74,24 +75,26 @@ def clean(
     if dry_run:
         opened = opened.read_only()
     now = common.planning_time(opened)
-    service = opened.clean_service(
-        opened.clean_config(
-            policy=policy,
-            commits_retained=commits_retained,
-            file_versions_retained=file_versions_retained,
-            hours_retained=hours_retained,
-            now=now,
-            **keeps,
-        ),
+    config = opened.clean_config(
+        policy=policy,
+        commits_retained=commits_retained,
+        file_versions_retained=file_versions_retained,
+        hours_retained=hours_retained,
         now=now,
-        engine=None if dry_run or schedule_only else _engine(engine),
+        **keeps,
     )
-    if dry_run:
-        _dry_run(common, opened, service)
+    deleter = None if dry_run or schedule_only else _engine(engine)
+    with clean_bar() as on_progress:
+        service = opened.clean_service(config, now=now, engine=deleter, on_progress=on_progress)
+        plan = service.plan(details=True) if dry_run else None
+        scheduled = service.schedule() if schedule_only else None
+        results = service.run() if not dry_run and not schedule_only else []
+    if plan is not None:
+        _dry_run(common, opened, service, plan)
     elif schedule_only:
-        _scheduled(common, opened, service.schedule())
+        _scheduled(common, opened, scheduled)
     else:
-        _done(common, opened, service.run())
+        _done(common, opened, results)
 
 
 def _engine(name: str) -> Engine | None:
@@ -103,10 +106,9 @@ def _engine(name: str) -> Engine | None:
     return SparkEngine(local_session("hudi-py clean"))
 
 
-def _dry_run(common: Common, opened: Table, service: CleanService) -> None:
+def _dry_run(common: Common, opened: Table, service: CleanService, plan: CleanPlan) -> None:
     from hudi_py.inspection.report import plan_report
 
-    plan = service.plan(details=True)
     pending = opened.timeline.pending("clean")
     if common.as_json:
         print_json(plan_report(plan, pending))

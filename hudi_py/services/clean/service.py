@@ -39,6 +39,7 @@ from hudi_py.services.clean.situation import Situation
 from hudi_py.services.clean.stored_plan import to_record
 from hudi_py.services.clean.verification import check, compare
 from hudi_py.services.clean.verify import Disagreement
+from hudi_py.services.clean.watch import Reporter, WatchedEngine
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.archive import load_archived, load_archived_partitions
 from hudi_py.timeline.contents import Contents
@@ -57,6 +58,7 @@ class CleanService:
         engine: What deletes the files.
         now: Replaces the clock for planning by hours.
         metadata_table: What to do about the table's metadata table before our first instant.
+        reporter: Is told how far a run has got.
     """
 
     contents: Contents
@@ -65,6 +67,7 @@ class CleanService:
     engine: Engine
     now: datetime | None = None
     metadata_table: MetadataTableKeeper
+    reporter: Reporter = attrs.field(factory=Reporter, eq=False)
 
     def plan(self, *, details: bool = False) -> CleanPlan:
         """
@@ -84,11 +87,15 @@ class CleanService:
             judgements = (
                 self._confirmed(seen.context, seen.listing, seen.judge(path, entries, self.config))
                 for path, entries in self._partitions(
-                    seen.listing, seen.scope, details or self.config.max_bytes is not None
+                    seen.listing,
+                    seen.scope,
+                    details or self.config.max_bytes is not None or self.reporter.wants_sizes,
                 )
             )
         census = Census()
-        judgements = census.watch(judgements)
+        is_counted = self.reporter.is_heard and not seen.scope.everything
+        self.reporter.begin("plan", total=len(self.scope_partitions(seen.scope)) if is_counted else None)
+        judgements = self.reporter.watch(census.watch(judgements))
         window, is_partial, savepoints = seen.earliest, False, seen.savepoints
         if self._budget.is_limited:
             cut = cut_to_budget(judgements, self._budget, replaced=seen.context.replaced, windows=seen.windows)
@@ -109,6 +116,7 @@ class CleanService:
             with_verdicts=details,
             is_partial=is_partial,
         )
+        self.reporter.finish()
         plan = attrs.evolve(plan, breakers=self._tripped(census, seen), warnings=seen.warnings)
         if plan.is_examined:
             plan = attrs.evolve(plan, extra_metadata={**plan.extra_metadata, **seen.extra_metadata})
@@ -250,7 +258,11 @@ class CleanService:
         record = to_record(plan, self.contents.store.storage.root)
         time = self.contents.store.new_time(timeline)
         content = codec.encode_cleaner_plan(record, sync=os.urandom(16))
-        return self.contents.store.request(Action.CLEAN, time, content)
+        requested = self.contents.store.request(Action.CLEAN, time, content)
+        if self.reporter.wants_sizes and plan.size_bytes is not None:
+            files = (file for each in plan.files.values() for file in each)
+            self.reporter.sizes({file.path: file.size_bytes or 0 for file in files})
+        return requested
 
     def execute_pending(self) -> list[CleanResult]:
         """
@@ -264,9 +276,17 @@ class CleanService:
         pending = repair_cleans(self.contents.store).pending(Action.CLEAN)
         if pending:
             self.metadata_table.prepare(writes_data=False)
-        return [
-            execute_clean(self.contents, self.engine, self.config, self.metadata_table, instant) for instant in pending
-        ]
+        return [self._execute(instant) for instant in pending]
+
+    def _execute(self, instant: Instant) -> CleanResult:
+        if not self.reporter.is_heard:
+            return execute_clean(self.contents, self.engine, self.config, self.metadata_table, instant)
+        files = self.contents.clean_plan(instant).files_to_delete
+        self.reporter.begin("delete", instant=instant.requested_time, total=sum(map(len, files.values())))
+        engine = WatchedEngine(self.engine, self.reporter)
+        result = execute_clean(self.contents, engine, self.config, self.metadata_table, instant)
+        self.reporter.finish()
+        return result
 
     def run(self) -> list[CleanResult]:
         """Schedule if nothing is pending, then carry out what is pending."""
