@@ -42,6 +42,8 @@ PURE_PACKAGES = {"model", "formats"}
 PURE_MODULES = {
     "policy",
     "plan",
+    "ladder",
+    "retention",
     "build",
     "view",
     "layout",
