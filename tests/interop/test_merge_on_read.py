@@ -1,6 +1,7 @@
 """Merge-on-read tables of real Hudi: rolled back and restored by us, compared with Hudi's own work on a copy."""
 
 import shutil
+from contextlib import suppress
 
 import pytest
 from interop_model import PARTITIONED, Model, numbers
@@ -8,6 +9,10 @@ from interop_model import PARTITIONED, Model, numbers
 import hudi_py
 from hudi_py.formats.log_block import BlockType, iterate_log_blocks
 from hudi_py.model.files import parse_log_file
+from hudi_py.model.instant import Action, State
+from hudi_py.storage.local import LocalStorage
+from hudi_py.table import Table
+from hudi_py.testing import Crash, StopBefore
 
 pytestmark = pytest.mark.oracle
 
@@ -19,6 +24,7 @@ BASICS = {
 }
 PLAIN = BASICS | {"hoodie.metadata.enable": "false"}
 KEPT = BASICS | {"hoodie.metadata.enable": "true"}
+COPY_ON_WRITE = KEPT | {"hoodie.datasource.write.table.type": "COPY_ON_WRITE"}
 COMPACTING = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "1"}
 
 
@@ -27,6 +33,7 @@ class Growing:
 
     def __init__(self, peer, table, options) -> None:
         self.peer, self.table, self.options = peer, table, options
+        self.is_mor = options["hoodie.datasource.write.table.type"] == "MERGE_ON_READ"
         self.model, self.states, self.version = Model(PARTITIONED), [], 0
 
     def upsert(self, count=5, **more) -> None:
@@ -107,9 +114,9 @@ def _goes_on(growing, table):
     growing.table = table
     growing.upsert()
     assert growing.model.rows() == growing.peer.read(table)
-    growing.upsert(**COMPACTING)
+    growing.upsert(**(COMPACTING if growing.is_mor else {}))
     assert growing.model.rows() == growing.peer.read(table)
-    if growing.options is KEPT:
+    if growing.options["hoodie.metadata.enable"] == "true":
         assert growing.model.rows() == growing.peer.read(table, metadata=True)
         assert growing.peer.file_slices(table) == growing.peer.file_slices(table, use_metadata=True)
 
@@ -138,5 +145,96 @@ def test_our_rollback_does_what_real_hudi_does(peer, tmp_path, what, options):
     assert _writes(peer, theirs) == _writes(peer, ours)
     if what != "compaction":
         growing.back_to(2)
+    assert growing.model.rows() == peer.read(ours)
+    _goes_on(growing, ours)
+
+
+def _savepointed(growing):
+    """Two commits (savepoint), one more, one with a compaction, one on top of it, and a failed one."""
+    growing.upsert()
+    growing.upsert()
+    time = hudi_py.open_table(str(growing.table)).timeline.writes.completed()[-1].requested_time
+    growing.peer.savepoint(growing.table, time)
+    growing.upsert()
+    growing.upsert(**(COMPACTING if growing.is_mor else {}))
+    growing.upsert()
+    growing.fail()
+    return time
+
+
+@pytest.mark.parametrize("options", [PLAIN, KEPT, COPY_ON_WRITE], ids=["mor-no-mdt", "mor-mdt", "cow-mdt"])
+def test_our_restore_does_what_real_hudi_does(peer, tmp_path, options):
+    """
+    Same files and timeline as after its own restore on a copy; it reads the rows of the savepoint and goes on.
+
+    In layout 1 Hudi writes more rollback blocks than needed, so there the files are compared without them.
+    """
+    theirs, ours = tmp_path / "theirs" / "t", tmp_path / "ours" / "t"
+    growing = Growing(peer, theirs, options)
+    time = _savepointed(growing)
+    shutil.copytree(theirs, ours)
+    hudi_py.open_table(str(ours)).restore(time)
+    peer.restore(theirs, time)
+    without = peer.table_version == 6
+    assert _without_blocks(theirs, without) == _without_blocks(ours, without)
+    assert _writes(peer, theirs) == _writes(peer, ours)
+    growing.back_to(1)
+    assert growing.model.rows() == peer.read(ours)
+    _goes_on(growing, ours)
+
+
+def _without_blocks(table, leave_out):
+    blocks = {f"{file_id} {base} {version}" for file_id, base, version, *_ in _commands(table)} if leave_out else set()
+    return {name for name in _names(table) if name.rpartition("/")[2] not in blocks}
+
+
+@pytest.mark.parametrize("what", ["rollback", "restore"])
+def test_half_done_work_of_ours_is_finished_by_real_hudi(peer, tmp_path, what):
+    """Our process dies in the middle, the plan is stored; Hudi carries it to its end, rows are those of before."""
+    source = tmp_path / "source" / "t"
+    growing = Growing(peer, source, KEPT)
+    if what == "restore":
+        time = _savepointed(growing)
+    else:
+        growing.upsert()
+        growing.upsert()
+        growing.fail()
+    for number, stop in enumerate((6, 9, 14)):
+        table = tmp_path / f"copy{number}" / "t"
+        shutil.copytree(source, table)
+        dying = Table(StopBefore(LocalStorage(str(table)), stop))
+        with suppress(Crash):
+            dying.restore(time) if what == "restore" else dying.rollback_failed_writes()
+        pending = {i.action for i in hudi_py.open_table(str(table)).timeline.pending()}
+        assert (Action.RESTORE if what == "restore" else Action.ROLLBACK) in pending, "died too early or too late"
+        peer.restore(table, time) if what == "restore" else peer.rollback(table)
+        assert not hudi_py.open_table(str(table)).timeline.pending()
+        assert growing.states[1] == peer.read(table)
+    growing.back_to(1)
+    _goes_on(growing, table)
+
+
+@pytest.mark.parametrize("what", ["rollback", "restore"])
+def test_half_done_work_of_real_hudi_is_finished_by_us(peer, tmp_path, what):
+    """The plan that Hudi stored, in a table where nothing was done by it yet: we carry it to its end."""
+    theirs, ours = tmp_path / "theirs" / "t", tmp_path / "ours" / "t"
+    growing = Growing(peer, theirs, KEPT)
+    if what == "restore":
+        time = _savepointed(growing)
+    else:
+        growing.upsert()
+        growing.upsert()
+        growing.fail()
+    shutil.copytree(theirs, ours)
+    peer.restore(theirs, time) if what == "restore" else peer.rollback(theirs)
+    store = hudi_py.open_table(str(theirs)).contents.store
+    for instant in store.load().all_states:
+        if instant.action is Action(what) and instant.state is not State.COMPLETED:
+            shutil.copy(theirs / store.path(instant), ours / store.path(instant))
+    table = hudi_py.open_table(str(ours))
+    assert table.timeline.pending(what)
+    table.restore(time) if what == "restore" else table.rollback_failed_writes()
+    assert not hudi_py.open_table(str(ours)).timeline.pending()
+    growing.back_to(1)
     assert growing.model.rows() == peer.read(ours)
     _goes_on(growing, ours)
