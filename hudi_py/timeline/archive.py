@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
+import attrs
+
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound
-from hudi_py.formats.archive_log import archive_file_number, decode_archive_log, latest_entries
+from hudi_py.formats.archive_log import ArchivedEntry, archive_file_number, decode_archive_log, latest_entries
 from hudi_py.formats.commit_codec import decode_commit
 from hudi_py.formats.lsm_history import (
     VERSION_FILE,
@@ -53,9 +55,15 @@ def _from_logs(storage: Storage, folder: str, names: list[str]) -> list[Instant]
         ((number, name) for name in names if (number := archive_file_number(name)) is not None), reverse=True
     )
     files = (
-        decode_archive_log(storage.read(f"{folder}/{name}"), f"{storage.root}/{folder}/{name}") for _, name in numbered
+        _without_payloads(decode_archive_log(storage.read(f"{folder}/{name}"), f"{storage.root}/{folder}/{name}"))
+        for _, name in numbered
     )
     return [Instant(e.requested_time, _action(e.action, folder), State[e.state]) for e in latest_entries(files)]
+
+
+def _without_payloads(entries: tuple[ArchivedEntry, ...]) -> tuple[ArchivedEntry, ...]:
+    """So that memory holds the contents of one archive file, not of all."""
+    return tuple(attrs.evolve(entry, record_name=None, payload=None) for entry in entries)
 
 
 def _from_history(storage: Storage, folder: str, names: list[str]) -> list[Instant]:
