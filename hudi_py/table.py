@@ -16,6 +16,8 @@ from hudi_py.model.instant import Instant
 from hudi_py.model.records import RestoreMetadata, RollbackMetadata
 from hudi_py.runtime.clock import Clock
 from hudi_py.services.archive.service import ArchiveResult, ArchiveService
+from hudi_py.services.check.findings import Finding
+from hudi_py.services.check.service import CheckService
 from hudi_py.services.clean.execute import CleanResult
 from hudi_py.services.clean.explain_files import Explanation, explain
 from hudi_py.services.clean.plan import CleanPlan
@@ -205,6 +207,19 @@ class Table(TableView):
     def rollback_service(self) -> RollbackService:
         """Rollbacks of this table, step by step."""
         return RollbackService(contents=self._contents, table=self.config, metadata_table=self.metadata_table)
+
+    def check(self) -> tuple[Finding, ...]:
+        """
+        Hold timeline, files and metadata table against each other; nothing is changed.
+
+        Returns:
+            Findings, the worst first; empty for a table where everything is as it should be. The codes are stable, see
+            `hudi_py.services.check.findings.RULES`.
+
+        Raises:
+            StorageError: The storage refused or is away; what is damaged is a finding instead.
+        """
+        return CheckService(store=self._store, table=self.config, settings=self.settings).run()
 
     def create_savepoint(self, requested_time: str | None = None, *, user: str = "", comment: str = "") -> Instant:
         """
