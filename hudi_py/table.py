@@ -25,6 +25,7 @@ from hudi_py.services.clean.service import CleanService
 from hudi_py.services.restore.service import RestoreService
 from hudi_py.services.rollback.service import RollbackService
 from hudi_py.services.savepoint.service import SavepointService
+from hudi_py.services.upkeep.service import UpkeepService
 from hudi_py.table_view import TableView
 
 T = TypeVar("T")
@@ -257,13 +258,21 @@ class Table(TableView):
         """
         Move old instants from the active timeline to the archived one, as far as nothing needs them any more.
 
+        The metadata table is cleaned and archived along with it.
+
         Args:
             settings: ``keep_min_commits``, ``keep_max_commits``, ``archive_beyond_savepoint``; default: the settings.
 
         Raises:
             ConfigError, CorruptMetadata, ConflictError: See `ArchiveService`; nothing was deleted.
         """
-        return self._changed(lambda: self.archive_service(**settings).run())
+
+        def run() -> ArchiveResult:
+            done = self.archive_service(**settings).run()
+            self.upkeep_service().run()
+            return done
+
+        return self._changed(run)
 
     def archive_service(self, **settings: int | bool) -> ArchiveService:
         """Archival of this table, its steps callable one by one; arguments as `archive`."""
@@ -272,6 +281,10 @@ class Table(TableView):
         return ArchiveService(
             contents=self._contents, table=self.config, config=archive_config(merged), cleaning=clean_config(merged)
         )
+
+    def upkeep_service(self) -> UpkeepService:
+        """The metadata table's own clean and archival."""
+        return UpkeepService(storage=self.storage, settings=self.settings, clock=self._store.clock)
 
     @property
     def metadata_table(self) -> MetadataTableKeeper:

@@ -1,8 +1,8 @@
 """
 Real Hudi and we take turns at random on one table with a metadata table; after every step everything agrees.
 
-``HUDI_INTEROP_MIXED_STEPS`` steps per release (default 8; 30 for a long run), from the seed ``HUDI_INTEROP_SEED``, another
-one for each release. The story is printed.
+``HUDI_INTEROP_MIXED_STEPS`` steps per release (default 8; 30 for a long run), from the seed ``HUDI_INTEROP_SEED``,
+another one for each release. The story is printed.
 """
 
 from __future__ import annotations
