@@ -34,6 +34,7 @@ SIBLINGS = {  # an import within one layer
 SERVICES = {  # an import between two services; None stands for all of them
     "restore": {"rollback", "savepoint"},
     "archive": {"clean"},  # archival must not overtake the clean, so it asks for the same window
+    "upkeep": {"clean", "archive"},  # of the metadata table, which is a table itself
     "recovery": None,
 }
 FREE = {"testing"}  # may import anything, and only tests import it
@@ -51,6 +52,11 @@ PURE_MODULES = {
     "assign",
     "breakers",
     "explain",
+    "facts",
+    "findings",
+    "judge_files",
+    "judge_instants",
+    "judge_metadata",
     "select",
     "report",
     "check",
