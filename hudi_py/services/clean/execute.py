@@ -210,7 +210,7 @@ def _delete(storage: Storage, engine: Engine, config: CleanConfig, names: Names,
         for result in engine.map(delete_files, round_, parallelism=width, description="clean: delete files"):
             missing.update(result.missing)
             failed.update(result.failed)
-        count += sum(task.file_count for task in round_)
+        count += sum(len(some) for task in round_ for _, some in task.files)
         if deadline.is_limited:
             for path, some in (part for task in round_ for part in task.files):
                 tried[path] = (*tried.get(path, ()), *some)

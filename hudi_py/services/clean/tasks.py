@@ -4,7 +4,7 @@ What runs on an executor: plain functions with plain arguments, importing only `
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from hudi_py.model.files import join_path
@@ -18,9 +18,9 @@ class DeleteTask(NamedTuple):
     files: tuple[tuple[str, Sequence[str]], ...]
 
     @property
-    def file_count(self) -> int:
-        """Files."""
-        return sum(len(names) for _, names in self.files)
+    def paths(self) -> tuple[str, ...]:
+        """Relative to the table; made at every call."""
+        return tuple(join_path(partition, name) for partition, names in self.files for name in names)
 
 
 class DeleteResult(NamedTuple):
@@ -56,7 +56,7 @@ def tasks_of(storage: Storage, files: Mapping[str, Sequence[str]], size: int) ->
 def delete_files(task: DeleteTask) -> DeleteResult:
     """Delete the files of one task; nothing is asked about a file before it is deleted."""
     missing, failed = [], []
-    for path, outcome in task.storage.delete_many(_paths(task.files)).items():
+    for path, outcome in task.storage.delete_many(task.paths).items():
         if outcome is True:
             continue
         if outcome is False:
@@ -65,9 +65,3 @@ def delete_files(task: DeleteTask) -> DeleteResult:
             assert isinstance(outcome, StorageFailure)
             failed.append((path, outcome.message))
     return DeleteResult(tuple(missing), tuple(failed))
-
-
-def _paths(files: Iterable[tuple[str, Sequence[str]]]) -> Iterator[str]:
-    for partition, names in files:
-        for name in names:
-            yield join_path(partition, name)
