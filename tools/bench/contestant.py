@@ -89,7 +89,7 @@ def table_version() -> int:
     return int(ARGUMENTS.table_version)
 
 
-def mdt_init(path: str, retained: int = 3) -> dict[str, Any]:
+def mdt_init(path: str, retained: int = 3) -> dict[str, Any]:  # noqa: ARG001 - the protocol names it
     """Give a table that has no metadata table one, as the first write with ``hoodie.metadata.enable`` does."""
     with Meter(pids()) as meter:
         table = hudi_py.open_table(path, settings={"hoodie.metadata.enable": True})
