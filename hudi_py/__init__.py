@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hudi_py.services.clean.execute import CleanResult
     from hudi_py.services.clean.plan import CleanPlan
     from hudi_py.services.clean.planner import CleanPlanner
+    from hudi_py.services.recovery.finding import RecoveryFinding, RecoveryOutcome
     from hudi_py.spark.client import WriteClient, WriteResult
     from hudi_py.spark.read import read
     from hudi_py.table import Table, open_table
@@ -47,6 +48,8 @@ _LAZY = {
     "FileSlice": "model.files",
     "Instant": "model.instant",
     "LogFile": "model.files",
+    "RecoveryFinding": "services.recovery.finding",
+    "RecoveryOutcome": "services.recovery.finding",
     "State": "model.instant",
     "Table": "table",
     "Timeline": "timeline.timeline",
@@ -73,6 +76,8 @@ __all__ = [
     "LogFile",
     "NotFound",
     "OutcomeUnknown",
+    "RecoveryFinding",
+    "RecoveryOutcome",
     "RefusedError",
     "State",
     "StorageError",

@@ -1,4 +1,4 @@
-"""A Hudi table, opened, and its services: clean, rollback, savepoints, restore, archival. No JVM."""
+"""A Hudi table, opened, and its services: clean, rollback, savepoints, restore, archival, recovery. No JVM."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from hudi_py.services.clean.execute import CleanResult
 from hudi_py.services.clean.explain_files import Explanation, explain
 from hudi_py.services.clean.plan import CleanPlan
 from hudi_py.services.clean.service import CleanService
+from hudi_py.services.recovery.finding import RecoveryOutcome
+from hudi_py.services.recovery.service import RecoveryService
 from hudi_py.services.restore.service import RestoreService
 from hudi_py.services.rollback.service import RollbackService
 from hudi_py.services.savepoint.service import SavepointService
@@ -256,6 +258,32 @@ class Table(TableView):
         merged = self.settings.merged(named)
         return ArchiveService(
             contents=self._contents, table=self.config, config=archive_config(merged), cleaning=clean_config(merged)
+        )
+
+    def recover(self, *, dry_run: bool = False) -> tuple[RecoveryOutcome, ...]:
+        """
+        Find everything that a crash left, and put right what can be proven to be safe; the rest is told.
+
+        Only when no writer is at work, but those that have a heartbeat (failed-writes policy LAZY), which are spared.
+
+        Args:
+            dry_run: Only tell; nothing is written.
+
+        Returns:
+            What was found, in the order in which it was dealt with; empty for a table in good health.
+
+        Raises:
+            StorageError: The storage refused or is away.
+        """
+        if dry_run:
+            found = self.read_only().recovery_service().plan()
+            return tuple(RecoveryOutcome(finding=each, done=False) for each in found)
+        return self._changed(lambda: self.recovery_service().run())
+
+    def recovery_service(self) -> RecoveryService:
+        """Recovery of this table, looking and acting apart."""
+        return RecoveryService(
+            contents=self._contents, table=self.config, settings=self.settings, metadata_table=self.metadata_table
         )
 
     @property
