@@ -20,6 +20,7 @@ from hudi_py.services.clean.execute import CleanResult
 from hudi_py.services.clean.explain_files import Explanation, explain
 from hudi_py.services.clean.plan import CleanPlan
 from hudi_py.services.clean.service import CleanService
+from hudi_py.services.recovery.failed_writes import FailedWrites
 from hudi_py.services.recovery.finding import RecoveryOutcome
 from hudi_py.services.recovery.service import RecoveryService
 from hudi_py.services.restore.service import RestoreService
@@ -119,6 +120,8 @@ class Table(TableView):
         """
         Clean: finish pending cleans, else plan, store the plan, delete, complete.
 
+        Under the failed-writes policy LAZY, writes whose heartbeat is expired are rolled back before.
+
         Args:
             policy, commits_retained, file_versions_retained, hours_retained, now: As `plan_clean`.
             engine: What deletes; local threads by default.
@@ -136,7 +139,11 @@ class Table(TableView):
             file_versions_retained=file_versions_retained,
             hours_retained=hours_retained,
         )
-        return self._changed(lambda: self.clean_service(config, now=now, engine=engine).run())
+        return self._changed(lambda: self._clean(config, now, engine))
+
+    def _clean(self, config: CleanConfig, now: datetime | None, engine: Engine | None) -> list[CleanResult]:
+        self.failed_writes().with_clean()
+        return self.clean_service(config, now=now, engine=engine).run()
 
     def explain(
         self,
@@ -279,6 +286,12 @@ class Table(TableView):
             found = self.read_only().recovery_service().plan()
             return tuple(RecoveryOutcome(finding=each, done=False) for each in found)
         return self._changed(lambda: self.recovery_service().run())
+
+    def failed_writes(self) -> FailedWrites:
+        """What the failed-writes policy asks for."""
+        return FailedWrites(
+            contents=self._contents, table=self.config, settings=self.settings, metadata_table=self.metadata_table
+        )
 
     def recovery_service(self) -> RecoveryService:
         """Recovery of this table, looking and acting apart."""

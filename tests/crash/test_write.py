@@ -37,10 +37,14 @@ def open_table(storage):
     return Table(storage, clock=FixedClock(START + timedelta(minutes=next(minutes))))
 
 
-def upsert(storage, rows):
+def upsert(storage, rows, opened=None):
     """What the Spark client does, in this process."""
-    table = open_table(storage)
-    transaction = begin_write(table.contents, table.config, table.settings, table.metadata_table)
+    table = opened or open_table(storage)
+    with begin_write(table.contents, table.config, table.settings, table.metadata_table) as transaction:
+        _write(storage, table, transaction, rows)
+
+
+def _write(storage, table, transaction, rows):
     table.refresh()
     text = format_record_schema(SCHEMA, "t")
     job = WriteJob(

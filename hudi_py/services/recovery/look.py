@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
 from hudi_py.config import keys
+from hudi_py.config.concurrency import failed_writes_policy
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound
@@ -70,7 +71,7 @@ def look(contents: Contents, table: TableConfig, settings: Settings) -> Facts:
         plan_damage=damage,
         clusterings=clusterings,
         rollback_targets=_rollback_targets(contents, timeline, health),
-        policy=settings[keys.FAILED_WRITES_POLICY],
+        policy=failed_writes_policy(settings),
         heartbeats=ages,
         expiry_ms=rhythm.expiry_ms,
         markers=markers,

@@ -1,4 +1,4 @@
-"""What recovery finds, what it proposes, and what it never touches (format/timeline 3.3, format/table-services B, K)."""
+"""What recovery finds, what it proposes, what it never touches (format/timeline 3.3, format/table-services B, K)."""
 
 from __future__ import annotations
 
