@@ -29,6 +29,7 @@ from hudi_py.errors import (
 if TYPE_CHECKING:
     from hudi_py.model.files import BaseFile, FileGroup, FileSlice, LogFile
     from hudi_py.model.instant import Action, Instant, State
+    from hudi_py.services.check.findings import Finding, Severity
     from hudi_py.services.clean.execute import CleanResult
     from hudi_py.services.clean.plan import CleanPlan
     from hudi_py.services.clean.planner import CleanPlanner
@@ -47,8 +48,10 @@ _LAZY = {
     "CleanResult": "services.clean.execute",
     "FileGroup": "model.files",
     "FileSlice": "model.files",
+    "Finding": "services.check.findings",
     "Instant": "model.instant",
     "LogFile": "model.files",
+    "Severity": "services.check.findings",
     "State": "model.instant",
     "Table": "table",
     "Timeline": "timeline.timeline",
@@ -71,12 +74,14 @@ __all__ = [
     "CorruptMetadata",
     "FileGroup",
     "FileSlice",
+    "Finding",
     "HudiError",
     "Instant",
     "LogFile",
     "NotFound",
     "OutcomeUnknown",
     "RefusedError",
+    "Severity",
     "State",
     "StorageError",
     "Table",

@@ -20,6 +20,8 @@ from hudi_py.model.instant import Instant
 from hudi_py.model.records import RestoreMetadata, RollbackMetadata
 from hudi_py.runtime.clock import Clock
 from hudi_py.services.archive.service import ArchiveResult, ArchiveService
+from hudi_py.services.check.findings import Finding
+from hudi_py.services.check.service import CheckService
 from hudi_py.services.clean.execute import CleanResult
 from hudi_py.services.clean.explain_files import Explanation, explain
 from hudi_py.services.clean.plan import CleanPlan
@@ -28,6 +30,7 @@ from hudi_py.services.clean.watch import OnProgress, Reporter
 from hudi_py.services.restore.service import RestoreService
 from hudi_py.services.rollback.service import RollbackService
 from hudi_py.services.savepoint.service import SavepointService
+from hudi_py.services.upkeep.service import UpkeepService
 from hudi_py.table_view import TableView
 
 if TYPE_CHECKING:
@@ -234,6 +237,19 @@ class Table(TableView):
         """Rollbacks of this table, step by step."""
         return RollbackService(contents=self._contents, table=self.config, metadata_table=self.metadata_table)
 
+    def check(self) -> tuple[Finding, ...]:
+        """
+        Hold timeline, files and metadata table against each other; nothing is changed.
+
+        Returns:
+            Findings, the worst first; empty for a table where everything is as it should be. The codes are stable, see
+            `hudi_py.services.check.findings.RULES`.
+
+        Raises:
+            StorageError: The storage refused or is away; what is damaged is a finding instead.
+        """
+        return CheckService(store=self._store, table=self.config, settings=self.settings).run()
+
     def create_savepoint(self, requested_time: str | None = None, *, user: str = "", comment: str = "") -> Instant:
         """
         Pin the files of a completed commit, the last one by default: no clean takes them, a restore can go back.
@@ -270,13 +286,21 @@ class Table(TableView):
         """
         Move old instants from the active timeline to the archived one, as far as nothing needs them any more.
 
+        The metadata table is cleaned and archived along with it.
+
         Args:
             settings: ``keep_min_commits``, ``keep_max_commits``, ``archive_beyond_savepoint``; default: the settings.
 
         Raises:
             ConfigError, CorruptMetadata, ConflictError: See `ArchiveService`; nothing was deleted.
         """
-        return self._changed(lambda: self.archive_service(**settings).run())
+
+        def run() -> ArchiveResult:
+            done = self.archive_service(**settings).run()
+            self.upkeep_service().run()
+            return done
+
+        return self._changed(run)
 
     def archive_service(self, **settings: int | bool) -> ArchiveService:
         """Archival of this table, its steps callable one by one; arguments as `archive`."""
@@ -285,6 +309,10 @@ class Table(TableView):
         return ArchiveService(
             contents=self._contents, table=self.config, config=archive_config(merged), cleaning=clean_config(merged)
         )
+
+    def upkeep_service(self) -> UpkeepService:
+        """The metadata table's own clean and archival."""
+        return UpkeepService(storage=self.storage, settings=self.settings, clock=self._store.clock)
 
     @property
     def metadata_table(self) -> MetadataTableKeeper:

@@ -239,9 +239,10 @@ class WriteClient:
         return service.run()
 
     def _archive_after_clean(self, table: Table) -> None:
-        """What the clean has made free to go leaves the active timeline (rule G-4), so that it stays short."""
+        """What the clean has made free to go leaves the active timeline (rule G-4); the metadata table the same."""
         if self._settings[keys.ARCHIVE_AUTOMATIC]:
             table.archive_service().run()
+            table.upkeep_service().run()
 
     def _schema(self, table: Table, incoming: pa.Schema, operation: str, text: str | None) -> ResolvedSchema:
         if operation == "DELETE" and text is not None:
