@@ -8,7 +8,6 @@ RULES = tuple(f"A-{number}" for number in range(1, 76))
 DEFECTS = tuple(f"K-{number}" for number in range(1, 25))
 ELSEWHERE = {  # what cannot be tested yet, and why
     "A-3": "several writers with a lock are not there yet",
-    "A-4": "the metadata table's own clean is left to Hudi",
     "A-6": "there is no background clean",
     "K-12": "what refuses to go is the deleting tasks' business",
     "K-14": "several writers with a lock are not there yet",
