@@ -37,7 +37,14 @@ from hudi_py.services.clean.plan import CleanPlan, LastClean, Scope, Unseen
 from hudi_py.services.clean.policy import PartitionJudgement, Protection, earliest_of, windows
 from hudi_py.services.clean.progress import load_progress, progress_of, remember, start_of_scope
 from hudi_py.services.clean.repair import is_empty, repair_cleans
-from hudi_py.services.clean.retention import check_cut_off, keeps_of, questionable, untouched_since, whole_times
+from hudi_py.services.clean.retention import (
+    check_cut_off,
+    check_forgotten,
+    keeps_of,
+    questionable,
+    untouched_since,
+    whole_times,
+)
 from hudi_py.services.clean.situation import Situation
 from hudi_py.services.clean.stored_plan import to_record
 from hudi_py.services.clean.verification import check, compare
@@ -144,6 +151,8 @@ class CleanService:
         earliest = earliest_of(kept)
         whole = self._whole_times(timeline, last_clean)
         unseen = load_unseen(self.contents.store.storage)
+        check_forgotten(self.config, earliest, whole, savepoints)
+        whole = tuple(time for time in whole if time not in self.config.forget)
         return Situation(
             timeline=timeline,
             listing=listing,
