@@ -148,6 +148,11 @@ RULES: Final[Mapping[str, Rule]] = {
         "a folder with data files has no .hoodie_partition_metadata, so listings do not see it",
         "create the file with commitTime and partitionDepth, or bring it back from a copy of the table",
     ),
+    "partition-metafile-damaged": Rule(
+        _ERROR,
+        "a .hoodie_partition_metadata does not tell the depth of its partition, so Apache Hudi fails on it",
+        "write it again with commitTime and partitionDepth, the number of folders below the table",
+    ),
     # --- metadata table
     "mdt-folder-missing": Rule(
         _ERROR,

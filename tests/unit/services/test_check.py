@@ -269,7 +269,10 @@ def test_a_lost_file_of_a_savepoint(version, tmp_path):
 def test_a_partition_without_its_metafile(version, tmp_path):
     """Listings would pass over it."""
     path = fixtures.unpack(f"cow_cleaned-{version}", tmp_path)
-    newest_base_file(path).with_name(".hoodie_partition_metadata").unlink()
+    metafile = newest_base_file(path).with_name(".hoodie_partition_metadata")
+    shortened(metafile)
+    assert codes(path) == {"partition-metafile-damaged"}
+    metafile.unlink()
     assert codes(path) == {"partition-metafile-missing"}
 
 
