@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hudi_py.services.clean.execute import CleanResult
     from hudi_py.services.clean.plan import CleanPlan
     from hudi_py.services.clean.planner import CleanPlanner
+    from hudi_py.services.clean.watch import CleanProgress
     from hudi_py.spark.client import WriteClient, WriteResult
     from hudi_py.spark.read import read
     from hudi_py.table import Table, open_table
@@ -43,6 +44,7 @@ _LAZY = {
     "BaseFile": "model.files",
     "CleanPlan": "services.clean.plan",
     "CleanPlanner": "services.clean.planner",
+    "CleanProgress": "services.clean.watch",
     "CleanResult": "services.clean.execute",
     "FileGroup": "model.files",
     "FileSlice": "model.files",
@@ -65,6 +67,7 @@ __all__ = [
     "BaseFile",
     "CleanPlan",
     "CleanPlanner",
+    "CleanProgress",
     "CleanResult",
     "ConfigError",
     "ConflictError",

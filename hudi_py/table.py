@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import attrs
 
 from hudi_py.config import keys
 from hudi_py.config.archive import archive_config
 from hudi_py.config.clean import CleanConfig, CleanPolicy, clean_config
+from hudi_py.config.keeps import CleanKeeps, cut_off_time, keep_settings
 from hudi_py.engine.base import Engine
 from hudi_py.engine.inline import LocalEngine
+from hudi_py.errors import ConfigError
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import RestoreMetadata, RollbackMetadata
@@ -22,11 +26,15 @@ from hudi_py.services.clean.execute import CleanResult
 from hudi_py.services.clean.explain_files import Explanation, explain
 from hudi_py.services.clean.plan import CleanPlan
 from hudi_py.services.clean.service import CleanService
+from hudi_py.services.clean.watch import OnProgress, Reporter
 from hudi_py.services.restore.service import RestoreService
 from hudi_py.services.rollback.service import RollbackService
 from hudi_py.services.savepoint.service import SavepointService
 from hudi_py.services.upkeep.service import UpkeepService
 from hudi_py.table_view import TableView
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 T = TypeVar("T")
 
@@ -84,6 +92,7 @@ class Table(TableView):
         hours_retained: int | None = None,
         now: datetime | None = None,
         details: bool = False,
+        **keeps: Unpack[CleanKeeps],
     ) -> CleanPlan:
         """
         Plan a clean; nothing happens.
@@ -94,9 +103,11 @@ class Table(TableView):
             commits_retained, file_versions_retained, hours_retained: Retention of the policy of that name.
             now: Aware; replaces the clock.
             details: Ask for sizes and keep every verdict.
+            keeps: What is kept besides, and the cut-off of this run; see `CleanKeeps`. A file slice stays if any keep
+                protects it.
 
         Raises:
-            ConfigError: A value is wrong.
+            ConfigError: A value is wrong, or two contradict each other.
             CorruptMetadata: An instant that the decision needs does not decode.
         """
         config = self.clean_config(
@@ -104,6 +115,8 @@ class Table(TableView):
             commits_retained=commits_retained,
             file_versions_retained=file_versions_retained,
             hours_retained=hours_retained,
+            now=now,
+            **keeps,
         )
         return self.clean_service(config, now=now).plan(details=details)
 
@@ -116,13 +129,17 @@ class Table(TableView):
         hours_retained: int | None = None,
         now: datetime | None = None,
         engine: Engine | None = None,
+        on_progress: OnProgress | None = None,
+        **keeps: Unpack[CleanKeeps],
     ) -> list[CleanResult]:
         """
         Clean: finish pending cleans, else plan, store the plan, delete, complete.
 
         Args:
-            policy, commits_retained, file_versions_retained, hours_retained, now: As `plan_clean`.
+            policy, commits_retained, file_versions_retained, hours_retained, now, keeps: As `plan_clean`.
             engine: What deletes; local threads by default.
+            on_progress: Called with a `CleanProgress` as the run gets on, at most ten times a second and at the
+                beginning and end of each phase; never twice at once. What it raises ends the run.
 
         Returns:
             What was carried out, oldest first; empty when there was nothing to do.
@@ -136,8 +153,10 @@ class Table(TableView):
             commits_retained=commits_retained,
             file_versions_retained=file_versions_retained,
             hours_retained=hours_retained,
+            now=now,
+            **keeps,
         )
-        return self._changed(lambda: self.clean_service(config, now=now, engine=engine).run())
+        return self._changed(lambda: self.clean_service(config, now=now, engine=engine, on_progress=on_progress).run())
 
     def explain(
         self,
@@ -148,13 +167,14 @@ class Table(TableView):
         file_versions_retained: int | None = None,
         hours_retained: int | None = None,
         now: datetime | None = None,
+        **keeps: Unpack[CleanKeeps],
     ) -> Explanation:
         """
         Why files are still there, and when a clean may remove them; nothing happens.
 
         Args:
             target: A file (path or name), a file id, or a partition.
-            policy, commits_retained, file_versions_retained, hours_retained, now: As `plan_clean`.
+            policy, commits_retained, file_versions_retained, hours_retained, now, keeps: As `plan_clean`.
 
         Raises:
             ConfigError: Nothing of that name is in the table, or a value is wrong.
@@ -165,11 +185,18 @@ class Table(TableView):
             commits_retained=commits_retained,
             file_versions_retained=file_versions_retained,
             hours_retained=hours_retained,
+            now=now,
+            **keeps,
         )
         return explain(self.clean_service(config, now=now), target)
 
     def clean_service(
-        self, config: CleanConfig | None = None, *, now: datetime | None = None, engine: Engine | None = None
+        self,
+        config: CleanConfig | None = None,
+        *,
+        now: datetime | None = None,
+        engine: Engine | None = None,
+        on_progress: OnProgress | None = None,
     ) -> CleanService:
         """The clean of this table, its steps callable one by one."""
         return CleanService(
@@ -179,6 +206,7 @@ class Table(TableView):
             engine=engine or LocalEngine(),
             now=now,
             metadata_table=self.metadata_table,
+            reporter=Reporter(on_progress),
         )
 
     def rollback_failed_writes(self) -> list[RollbackMetadata]:
@@ -298,15 +326,41 @@ class Table(TableView):
         commits_retained: int | None = None,
         file_versions_retained: int | None = None,
         hours_retained: int | None = None,
+        now: datetime | None = None,
+        **keeps: Unpack[CleanKeeps],
     ) -> CleanConfig:
-        """The table's cleaning settings with these on top; a single retention without a policy implies its policy."""
+        """
+        The table's cleaning settings with these on top; a single retention without a policy implies its policy.
+
+        Raises:
+            ConfigError: A value is wrong, or two contradict each other.
+        """
         retentions = {
             CleanPolicy.KEEP_LATEST_COMMITS: (keys.CLEAN_COMMITS_RETAINED, commits_retained),
             CleanPolicy.KEEP_LATEST_FILE_VERSIONS: (keys.CLEAN_FILE_VERSIONS_RETAINED, file_versions_retained),
             CleanPolicy.KEEP_LATEST_BY_HOURS: (keys.CLEAN_HOURS_RETAINED, hours_retained),
         }
         given = [word for word, (_, value) in retentions.items() if value is not None]
+        older_than, values = keeps.pop("older_than", None), keep_settings(keeps)
+        if older_than is not None:
+            if policy is not None or given:
+                raise ConfigError(
+                    "older_than takes the place of the policy's retention for one run, so it cannot be given together "
+                    "with one; min_commits, min_file_versions and the ladder keep more"
+                )
+            policy = CleanPolicy.KEEP_LATEST_BY_HOURS.value
+        by_age = keys.CLEAN_AGE_RETAINED.name in values
         if policy is None and len(given) == 1:
             policy = given[0].value
-        values = {key.name: value for key, value in retentions.values()}
-        return clean_config(self.settings.merged({**values, keys.CLEAN_POLICY.name: policy}))
+        elif policy is None and not given and by_age:
+            policy = CleanPolicy.KEEP_LATEST_BY_HOURS.value
+        values.update({key.name: value for key, value in retentions.values()})
+        values[keys.CLEAN_POLICY.name] = policy
+        settings = self.settings
+        if by_age != (hours_retained is not None):  # what is given for this run outdoes the other spelling of an age
+            settings = settings.without(keys.CLEAN_HOURS_RETAINED if by_age else keys.CLEAN_AGE_RETAINED)
+        config = clean_config(settings.merged(values))
+        if older_than is None:
+            return config
+        moment = now or self._store.clock.now()
+        return attrs.evolve(config, older_than=cut_off_time(older_than, moment, self.zone))

@@ -24,6 +24,7 @@ from hudi_py.formats.schema_evolution import ResolvedSchema, resolve_schema
 from hudi_py.model.records import CommitMetadata
 from hudi_py.runtime.clock import Clock, SystemClock
 from hudi_py.services.clean.execute import CleanResult
+from hudi_py.services.clean.watch import OnProgress
 from hudi_py.spark.engine import SparkEngine
 from hudi_py.spark.rows import Scale, write_rows
 from hudi_py.spark.shape import arrow_schema, shaped_rows
@@ -140,15 +141,19 @@ class WriteClient:
         """
         return self._write(rows, "DELETE")
 
-    def clean(self) -> list[CleanResult]:
+    def clean(self, *, on_progress: OnProgress | None = None) -> list[CleanResult]:
         """
         Clean as the settings say; files are deleted on Spark executors.
+
+        Args:
+            on_progress: As for `hudi_py.Table.clean`; files are counted task by task.
 
         Returns:
             What was carried out, oldest first; empty when there was nothing to do.
         """
         table = self.table
-        return table.clean_service(clean_config(self._settings), engine=SparkEngine(self._spark)).run()
+        engine = SparkEngine(self._spark)
+        return table.clean_service(clean_config(self._settings), engine=engine, on_progress=on_progress).run()
 
     def _open(self) -> Table:
         table = Table(self._storage, settings=self._settings.as_dict(), clock=self._clock)

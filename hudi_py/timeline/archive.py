@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
+import attrs
+
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.formats.archive_log import ArchivedEntry, archive_file_number, decode_archive_log, latest_entries
@@ -50,17 +52,24 @@ def _order(instant: Instant) -> tuple[str, str, int]:
 
 
 def _from_logs(storage: Storage, folder: str, names: list[str]) -> list[Instant]:
-    entries = _entries_of_logs(storage, folder, names)
+    entries = latest_entries(_without_payloads(file) for file in _archive_files(storage, folder, names))
     return [Instant(e.requested_time, _action(e.action, folder), State[e.state]) for e in entries]
 
 
 def _entries_of_logs(storage: Storage, folder: str, names: list[str]) -> tuple[ArchivedEntry, ...]:
-    numbered = sorted(
-        ((number, name) for name in names if (number := archive_file_number(name)) is not None), reverse=True
-    )
-    return latest_entries(
-        decode_archive_log(storage.read(f"{folder}/{name}"), f"{storage.root}/{folder}/{name}") for _, name in numbered
-    )
+    return latest_entries(_archive_files(storage, folder, names))
+
+
+def _archive_files(storage: Storage, folder: str, names: list[str]) -> Iterator[tuple[ArchivedEntry, ...]]:
+    """Newest first."""
+    numbered = ((number, name) for name in names if (number := archive_file_number(name)) is not None)
+    for _, name in sorted(numbered, reverse=True):
+        yield decode_archive_log(storage.read(f"{folder}/{name}"), f"{storage.root}/{folder}/{name}")
+
+
+def _without_payloads(entries: tuple[ArchivedEntry, ...]) -> tuple[ArchivedEntry, ...]:
+    """So that memory holds the contents of one archive file, not of all."""
+    return tuple(attrs.evolve(entry, record_name=None, payload=None) for entry in entries)
 
 
 def _from_history(storage: Storage, folder: str, names: list[str]) -> list[Instant]:

@@ -7,6 +7,8 @@ from real_hudi import canonical_rows
 from crash.test_write import CHANGES, NEW, OLD, create_table, upsert
 from hudi_py.storage.local import LocalStorage
 
+pytestmark = pytest.mark.spark
+
 RETAINED = 2
 UPSERTS = 5
 
