@@ -353,7 +353,7 @@ def test_a_damaged_instant_of_the_metadata_table(version, tmp_path):
 
 @EVERY
 def test_a_partition_listed_without_files(version, tmp_path):
-    """Apache Hudi leaves those behind too, see `changes_of_clean`."""
+    """Apache Hudi leaves those behind where it removes a partition that base file and log files list."""
     path = fixtures.unpack(f"cow_cleaned-{version}", tmp_path)
     storage = LocalStorage(str(path))
     begin(storage, Action.COMMIT, LATER)
