@@ -174,7 +174,9 @@ RULES: Final[Mapping[str, Rule]] = {
     "mdt-size-differs": Rule(_ERROR, "the metadata table records another length; Apache Hudi reads up to it", _REBUILD),
     "mdt-instant-missing": Rule(_ERROR, "a completed instant was never recorded in the metadata table", _REBUILD),
     "mdt-instant-unknown": Rule(
-        _WARNING, "the metadata table has records of an instant that the table does not know", _REBUILD
+        _INFO,
+        "the metadata table has records of an instant that the table does not know",
+        "nothing by itself: where they list files that are gone, that is a finding of its own",
     ),
     "mdt-instant-damaged": Rule(_ERROR, "an instant of the metadata table does not decode or is empty", _REBUILD),
     "mdt-partition-empty": Rule(

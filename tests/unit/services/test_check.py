@@ -276,6 +276,17 @@ def test_a_partition_without_its_metafile(version, tmp_path):
     assert codes(path) == {"partition-metafile-missing"}
 
 
+@EVERY
+@pytest.mark.parametrize("table", ["cow_partitioned", "cow_mixed", "mor_logs", "mor_compacted", "mor_failed_write"])
+def test_what_rollback_and_restore_took_back_is_not_missed(version, table, tmp_path):
+    """Neither files of what was undone, nor its records in the metadata table, nor a savepoint's later log files."""
+    path = fixtures.unpack(f"{table}-{version}", tmp_path)
+    commits = opened(path).timeline.commits.completed()
+    opened(path).create_savepoint(commits[-3].requested_time)
+    opened(path).restore(commits[-3].requested_time)
+    assert codes(path) <= MARKED_PENDING
+
+
 # --- the metadata table -------------------------------------------------------------------------------------------
 @EVERY
 def test_a_metadata_table_that_is_not_there(version, tmp_path):
