@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from hudi_py.services.clean.plan import CleanPlan
     from hudi_py.services.clean.planner import CleanPlanner
     from hudi_py.services.clean.watch import CleanProgress
+    from hudi_py.services.recovery.finding import RecoveryFinding, RecoveryOutcome
     from hudi_py.spark.client import WriteClient, WriteResult
     from hudi_py.spark.read import read
     from hudi_py.table import Table, open_table
@@ -51,6 +52,8 @@ _LAZY = {
     "Finding": "services.check.findings",
     "Instant": "model.instant",
     "LogFile": "model.files",
+    "RecoveryFinding": "services.recovery.finding",
+    "RecoveryOutcome": "services.recovery.finding",
     "Severity": "services.check.findings",
     "State": "model.instant",
     "Table": "table",
@@ -80,6 +83,8 @@ __all__ = [
     "LogFile",
     "NotFound",
     "OutcomeUnknown",
+    "RecoveryFinding",
+    "RecoveryOutcome",
     "RefusedError",
     "Severity",
     "State",

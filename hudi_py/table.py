@@ -1,4 +1,4 @@
-"""A Hudi table, opened, and its services: clean, rollback, savepoints, restore, archival. No JVM."""
+"""A Hudi table, opened, and its services: clean, rollback, savepoints, restore, archival, recovery. No JVM."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ from hudi_py.services.clean.explain_files import Explanation, explain
 from hudi_py.services.clean.plan import CleanPlan
 from hudi_py.services.clean.service import CleanService
 from hudi_py.services.clean.watch import OnProgress, Reporter
+from hudi_py.services.recovery.failed_writes import FailedWrites
+from hudi_py.services.recovery.finding import RecoveryOutcome
+from hudi_py.services.recovery.service import RecoveryService
 from hudi_py.services.restore.service import RestoreService
 from hudi_py.services.rollback.service import RollbackService
 from hudi_py.services.savepoint.service import SavepointService
@@ -135,6 +138,8 @@ class Table(TableView):
         """
         Clean: finish pending cleans, else plan, store the plan, delete, complete.
 
+        Under the failed-writes policy LAZY, writes whose heartbeat is expired are rolled back before.
+
         Args:
             policy, commits_retained, file_versions_retained, hours_retained, now, keeps: As `plan_clean`.
             engine: What deletes; local threads by default.
@@ -156,7 +161,13 @@ class Table(TableView):
             now=now,
             **keeps,
         )
-        return self._changed(lambda: self.clean_service(config, now=now, engine=engine, on_progress=on_progress).run())
+        return self._changed(
+            lambda: self._clean(self.clean_service(config, now=now, engine=engine, on_progress=on_progress))
+        )
+
+    def _clean(self, service: CleanService) -> list[CleanResult]:
+        self.failed_writes().with_clean()
+        return service.run()
 
     def explain(
         self,
@@ -313,6 +324,38 @@ class Table(TableView):
     def upkeep_service(self) -> UpkeepService:
         """The metadata table's own clean and archival."""
         return UpkeepService(storage=self.storage, settings=self.settings, clock=self._store.clock)
+
+    def recover(self, *, dry_run: bool = False) -> tuple[RecoveryOutcome, ...]:
+        """
+        Find everything that a crash left, and put right what can be proven to be safe; the rest is told.
+
+        Only when no writer is at work, but those that have a heartbeat (failed-writes policy LAZY), which are spared.
+
+        Args:
+            dry_run: Only tell; nothing is written.
+
+        Returns:
+            What was found, in the order in which it was dealt with; empty for a table in good health.
+
+        Raises:
+            StorageError: The storage refused or is away.
+        """
+        if dry_run:
+            found = self.read_only().recovery_service().plan()
+            return tuple(RecoveryOutcome(finding=each, done=False) for each in found)
+        return self._changed(lambda: self.recovery_service().run())
+
+    def failed_writes(self) -> FailedWrites:
+        """What the failed-writes policy asks for."""
+        return FailedWrites(
+            contents=self._contents, table=self.config, settings=self.settings, metadata_table=self.metadata_table
+        )
+
+    def recovery_service(self) -> RecoveryService:
+        """Recovery of this table, looking and acting apart."""
+        return RecoveryService(
+            contents=self._contents, table=self.config, settings=self.settings, metadata_table=self.metadata_table
+        )
 
     @property
     def metadata_table(self) -> MetadataTableKeeper:

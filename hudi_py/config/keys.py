@@ -196,6 +196,15 @@ FAILED_WRITES_POLICY: Final = Key(
     "EAGER",
     ("hoodie.cleaner.policy.failed.writes",),
 )
+CONCURRENCY_MODE: Final = Key(
+    "hoodie.write.concurrency.mode",
+    _one_of("SINGLE_WRITER", "OPTIMISTIC_CONCURRENCY_CONTROL", "NON_BLOCKING_CONCURRENCY_CONTROL"),
+    "SINGLE_WRITER",
+)
+HEARTBEAT_INTERVAL_MS: Final = Key("hoodie.client.heartbeat.interval_in_ms", _whole(1000), 60_000)
+HEARTBEAT_TOLERABLE_MISSES: Final = Key("hoodie.client.heartbeat.tolerable.misses", _whole(1), 2)
+LOCK_FILE_FOLDER: Final = Key("hoodie.write.lock.filesystem.path", _text, "")
+LOCK_FILE_EXPIRE_MINUTES: Final = Key("hoodie.write.lock.filesystem.expire", _whole(0), 0)
 
 ARCHIVE_AUTOMATIC: Final = Key("hoodie.archive.automatic", _flag, True)
 KEEP_MAX_COMMITS: Final = Key("hoodie.keep.max.commits", _whole(2), 30)

@@ -135,6 +135,13 @@ def update_properties(storage: Storage, changes: Mapping[str, str | None], clock
     storage.delete(BACKUP_FILE)
 
 
+def unfinished_rewrite(storage: Storage) -> str | None:
+    """Why `recover_properties` has something to do; None where it has not."""
+    if storage.size(BACKUP_FILE) is None:
+        return None
+    return f"{BACKUP_FILE} is there: a rewrite of the properties was interrupted"
+
+
 def recover_properties(storage: Storage) -> dict[str, str]:
     """
     Finish or undo a rewrite that was interrupted; return the valid properties.

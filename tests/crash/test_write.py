@@ -53,10 +53,14 @@ def create_table(version):
     return storage
 
 
-def upsert(storage, rows, **settings):
+def upsert(storage, rows, opened=None, **settings):
     """What the Spark client does, in this process."""
-    table = open_table(storage, **settings)
-    transaction = begin_write(table.contents, table.config, table.settings, table.metadata_table)
+    table = opened or open_table(storage, **settings)
+    with begin_write(table.contents, table.config, table.settings, table.metadata_table) as transaction:
+        _write(storage, table, transaction, rows)
+
+
+def _write(storage, table, transaction, rows):
     table.refresh()
     text = format_record_schema(SCHEMA, "t")
     job = WriteJob(
