@@ -56,12 +56,7 @@ def changes_of_commit(metadata: CommitMetadata) -> Changes:
 
 
 def changes_of_clean(metadata: CleanMetadata) -> Changes:
-    """
-    Of a clean: every file it tried to delete, also those that were gone already.
-
-    A partition that it removed may stay listed without files, in Apache Hudi too: where the base file knows it and
-    the log files list it again, merging takes the deletion for that of the log entry only.
-    """
+    """Of a clean: every file it tried to delete, also those that were gone already, and the partitions it removed."""
     deleted = {path: done.delete_path_patterns for path, done in metadata.partitions.items()}
     gone = tuple(path for path, done in metadata.partitions.items() if done.is_partition_deleted)
     return Changes(deleted=deleted, deleted_partitions=gone)

@@ -33,7 +33,7 @@ from hudi_py.formats.hfile_writer import encode_hfile
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block
 from hudi_py.mdt.blocks import Validity, merge_blocks, read_blocks, visible_blocks
 from hudi_py.mdt.changes import Changes, records_of
-from hudi_py.mdt.records import RECORD, Files, encode_files, payload_schema, sorted_entries
+from hudi_py.mdt.records import ALL_PARTITIONS, RECORD, Files, encode_files, payload_schema, sorted_entries
 from hudi_py.mdt.table import FILES_GROUP, FILES_PARTITION, WRITE_TOKEN, MetadataTable, Slice
 from hudi_py.model.files import LogFile
 from hudi_py.model.instant import Action, Instant, State
@@ -69,13 +69,13 @@ def write_delta_commit(
     """
     timeline = table.store.load()
     file_slice = _current_slice(table, timeline)
-    records = _without_double_deletions(table, timeline, data_timeline, file_slice, requested_time, changes)
-    block = _block(table, requested_time, records)
-    content = encode_log_block(block)
+    records, again = _without_double_deletions(table, timeline, data_timeline, file_slice, requested_time, changes)
+    blocks = [_block(table, requested_time, each) for each in (records, again) if each or each is records]
+    content = b"".join(map(encode_log_block, blocks))
     instant = timeline.find(requested_time, Action.DELTA_COMMIT)
     written = None
     if instant is not None:
-        written, others = _written_before(table, file_slice, requested_time, block)
+        written, others = _written_before(table, file_slice, requested_time, blocks)
         if instant.is_completed:
             if not others and (written is not None or not records):
                 return instant
@@ -165,15 +165,18 @@ def _without_double_deletions(
     file_slice: Slice,
     requested_time: str,
     changes: Changes,
-) -> dict[str, Files]:
+) -> tuple[dict[str, Files], dict[str, Files]]:
     """
-    The records of *changes*, without deletions that the log files hold already.
+    The records of *changes*, without deletions that the log files hold already; and those to write once more.
 
-    A second deletion of a file would cancel the first (see `merge_files`) and bring the file back to life.
+    A second deletion of a file would cancel the first (see `merge_files`) and bring the file back to life. The other
+    way round, a partition that log files list although the base file knows it already needs two deletions: the first
+    cancels what the log files say, the second what the base file does. Apache Hudi writes one, and goes on listing the
+    partition.
     """
     records = records_of(changes)
     if not any(info.is_deleted for files in records.values() for info in files.values()):
-        return records
+        return records, {}
     validity = Validity(timeline, data_timeline)
     blocks = visible_blocks(table, file_slice, timeline, validity)
     others = [(log, b) for log, b in blocks if b.header.get(HeaderKey.INSTANT_TIME) != requested_time]
@@ -184,7 +187,9 @@ def _without_double_deletions(
         news = {name: info for name, info in files.items() if not (info.is_deleted and name in gone)}
         if news:
             kept[key] = news
-    return kept
+    known = logged.get(ALL_PARTITIONS, {})
+    twice = {n: i for n, i in kept.get(ALL_PARTITIONS, {}).items() if i.is_deleted and n in known}
+    return kept, {ALL_PARTITIONS: twice} if twice else {}
 
 
 def _block(table: MetadataTable, requested_time: str, records: Mapping[str, Files]) -> LogBlock:
@@ -251,14 +256,14 @@ def _completed_metadata(
 
 # --- what an earlier attempt left -------------------------------------------------------------------------------------
 def _written_before(
-    table: MetadataTable, file_slice: Slice, requested_time: str, wanted: LogBlock
+    table: MetadataTable, file_slice: Slice, requested_time: str, wanted: list[LogBlock]
 ) -> tuple[LogFile | None, list[str]]:
     """The log file that holds exactly *wanted*, if there is one; and the paths of all others of that instant."""
+    expected = [(block.content, block.header) for block in wanted]
     written, others = None, []
     for log, path in _logs_of(table, (file_slice,), requested_time):
-        blocks = read_blocks(table, file_slice, log)
-        same = len(blocks) == 1 and blocks[0].content == wanted.content and blocks[0].header == wanted.header
-        if same and written is None:
+        found = [(block.content, block.header) for block in read_blocks(table, file_slice, log)]
+        if found == expected and written is None:
             written = log
         else:
             others.append(path)

@@ -89,3 +89,25 @@ def test_real_hudi_recovers_what_we_left_half_done(peer, tmp_path):
         assert {read[name] for name in "def"} in ({2}, {3}), f"half of a commit is visible: {read}"
         agree(peer, path, [{"id": name, "ts": ts} for name, ts in read.items()])
     assert n > EVERY_NTH_CALL
+
+
+def test_a_partition_that_our_clean_removes_is_listed_nowhere(peer, tmp_path):
+    """Known to the base file and to log files of the metadata table: real Hudi must see neither, and write on."""
+    path = tmp_path / "t"
+    peer.write(path, rows(1), "upsert", CREATE | {"hoodie.write.table.version": peer.table_version})
+    storage = LocalStorage(str(path))
+    for ts in (2, 3):
+        upsert(storage, rows(ts), **{"hoodie.metadata.compact.max.delta.commits": 1})
+    drop = THEIRS | {"hoodie.datasource.write.partitions.to.delete": "us"}
+    peer.write(path, rows(4), "delete_partition", drop)
+    kept = [row for row in rows(5) if row["region"] == "eu"]
+    for _ in range(2):
+        upsert(storage, kept)
+    (done,) = hudi_py.open_table(str(path)).clean(file_versions_retained=1)
+    assert done.metadata.partitions["us"].is_partition_deleted
+    assert hudi_py.open_table(str(path)).partitions() == ("eu",)
+    assert set(peer.file_slices(path, use_metadata=True)["partitions"]) == {"eu"}
+    agree(peer, path, kept)
+    peer.write(path, rows(6), "upsert", COMPACT)
+    agree(peer, path, rows(6))
+    assert hudi_py.open_table(str(path)).partitions() == ("eu", "us")

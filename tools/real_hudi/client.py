@@ -115,6 +115,10 @@ class RealHudi:
         """Shape of ``hudi-py files --json`` (``partitions`` only)."""
         return dict(self._call("file_slices", table=_path(table), use_metadata=use_metadata))
 
+    def list_everything(self, table: str | Path, use_metadata: bool = False) -> int:
+        """List every file of every partition; returns the number of partitions."""
+        return int(self._call("list_everything", table=_path(table), use_metadata=use_metadata))
+
     def rollback(self, table: str | Path, instant: str | None = None) -> bool:
         """Roll back *instant*, or all failed writes."""
         return bool(self._call("rollback", table=_path(table), instant=instant))

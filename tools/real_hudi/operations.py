@@ -179,6 +179,16 @@ class Operations:
         finally:
             view.close()
 
+    def list_everything(self, table: str, use_metadata: bool = False) -> int:
+        """List every file of every partition, through the metadata table or folder by folder; how many partitions."""
+        given = {"hoodie.metadata.enable": str(use_metadata).lower()}
+        config = self._hudi.write_config(client_settings(table, given, is_v1=self._hudi.is_v1))
+        metadata = self._hudi.spark_table(config).getMetadataTable()
+        paths = self._hudi.jvm.java.util.ArrayList()
+        for path in java_items(metadata.getAllPartitionPaths()):
+            paths.add(f"{table}/{path}" if path else table)
+        return int(metadata.getAllFilesInPartitions(paths).size())
+
     # ------------------------------------------------------------------ clock
     def set_clock(self, moment: str | None) -> bool:
         """Move the JVM's clock to an instant time (UTC); None is the real time. False: it cannot be moved here."""

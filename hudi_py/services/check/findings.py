@@ -148,6 +148,11 @@ RULES: Final[Mapping[str, Rule]] = {
         "a folder with data files has no .hoodie_partition_metadata, so listings do not see it",
         "create the file with commitTime and partitionDepth, or bring it back from a copy of the table",
     ),
+    "partition-metafile-damaged": Rule(
+        _ERROR,
+        "a .hoodie_partition_metadata does not tell the depth of its partition, so Apache Hudi fails on it",
+        "write it again with commitTime and partitionDepth, the number of folders below the table",
+    ),
     # --- metadata table
     "mdt-folder-missing": Rule(
         _ERROR,
@@ -169,7 +174,9 @@ RULES: Final[Mapping[str, Rule]] = {
     "mdt-size-differs": Rule(_ERROR, "the metadata table records another length; Apache Hudi reads up to it", _REBUILD),
     "mdt-instant-missing": Rule(_ERROR, "a completed instant was never recorded in the metadata table", _REBUILD),
     "mdt-instant-unknown": Rule(
-        _WARNING, "the metadata table has records of an instant that the table does not know", _REBUILD
+        _INFO,
+        "the metadata table has records of an instant that the table does not know",
+        "nothing by itself: where they list files that are gone, that is a finding of its own",
     ),
     "mdt-instant-damaged": Rule(_ERROR, "an instant of the metadata table does not decode or is empty", _REBUILD),
     "mdt-partition-empty": Rule(

@@ -14,7 +14,7 @@ from hudi_py.errors import CorruptMetadata
 from hudi_py.mdt.changes import Changes, changes_of_clean, changes_of_commit, records_of
 from hudi_py.mdt.table import INIT_TIME, METADATA_FOLDER
 from hudi_py.model.instant import Action, Instant
-from hudi_py.model.records import CleanMetadata, CommitMetadata
+from hudi_py.model.records import CleanMetadata, CommitMetadata, RestoreMetadata, RollbackMetadata
 from hudi_py.services.check.facts import InstantFacts, MetadataFacts, TableFacts
 from hudi_py.services.check.findings import Finding, finding
 
@@ -80,10 +80,22 @@ def _unknown(facts: TableFacts, metadata: MetadataFacts) -> Iterator[Finding]:
     if facts.archived is None:
         return
     known = {i.requested_time for i in (*facts.timeline, *facts.archived)}
+    for each in facts.instants:
+        known |= _undone(each.content)
     for instant in metadata.timeline.completed(Action.DELTA_COMMIT):
         time = instant.requested_time
         if time not in known and not time.startswith(INIT_TIME) and len(time) <= _TIME_LENGTH:
             yield finding("mdt-instant-unknown", str(instant))
+
+
+def _undone(content: object) -> set[str]:
+    """What a rollback or restore took off the timeline; of a restore also its rollbacks, which are not kept on it."""
+    if isinstance(content, RollbackMetadata):
+        return {*content.commits_rollback, content.start_rollback_time}
+    if isinstance(content, RestoreMetadata):
+        inner = (_undone(each) for done in content.rollbacks.values() for each in done)
+        return {*content.instants_to_rollback, *content.rollbacks, *(time for times in inner for time in times)}
+    return set()
 
 
 def _delta_commits(metadata: MetadataFacts) -> Iterator[Instant]:

@@ -11,10 +11,11 @@ import attrs
 from hudi_py.config.keys import METADATA_ENABLED, Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound, UnsupportedTable
+from hudi_py.formats.properties import parse_properties
 from hudi_py.fsview.listing import listing_threads, walk_folders
 from hudi_py.mdt.read import MetadataReader
 from hudi_py.mdt.table import METADATA_FOLDER, MetadataTable
-from hudi_py.model.files import join_path
+from hudi_py.model.files import PARTITION_METAFILE, join_path
 from hudi_py.services.check.facts import TableFacts
 from hudi_py.services.check.findings import Finding, Severity, finding
 from hudi_py.services.check.gather import gather
@@ -107,9 +108,11 @@ class CheckService:
             files = {entry.name: entry.size_bytes for entry in entries}
             if not is_partition:
                 if any(map(is_data_file, files)):
-                    yield finding("partition-metafile-missing", join_path(folder, ".hoodie_partition_metadata"))
+                    yield finding("partition-metafile-missing", join_path(folder, PARTITION_METAFILE))
                 else:
                     continue
+            elif PARTITION_METAFILE in files and not self._tells_depth(folder):
+                yield finding("partition-metafile-damaged", join_path(folder, PARTITION_METAFILE))
             seen.add(folder)
             there = None if reader is None else reader.files(folder)
             yield from judge_partition(expected, folder, files, there, layout_version=facts.layout_version)
@@ -118,3 +121,11 @@ class CheckService:
             if folder in listed and not there:
                 yield finding("mdt-partition-empty", folder)
             yield from judge_partition(expected, folder, {}, there, layout_version=facts.layout_version)
+
+    def _tells_depth(self, folder: str) -> bool:
+        path = join_path(folder, PARTITION_METAFILE)
+        try:
+            depth = parse_properties(self.store.storage.read(path), path).get("partitionDepth")
+        except (CorruptMetadata, NotFound):
+            return False
+        return depth == str(folder.count("/") + 1 if folder else 0)

@@ -87,6 +87,34 @@ def test_compaction_waits_for_actions_that_may_still_fail(version):
     assert before == listing(storage)
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_partition_that_base_file_and_logs_list_goes_when_a_clean_removes_it(version):
+    """One deletion would only cancel what the log files say; whatever interrupts it, and through compactions."""
+    original = table_of(f"cow_cleaned-{version}")
+    commit(original, 0)
+    assert compacted(original).is_completed
+    commit(original, 1)
+    before = listing(original)
+    begin(original, Action.CLEAN, TIMES[2])
+    changes = Changes(deleted={"r0": list(before["r0"])}, deleted_partitions=("r0",))
+
+    def record(storage):
+        return write_delta_commit(MetadataTable(storage), timeline_of(storage), TIMES[2], changes, sync=SYNC)
+
+    for case in interruptions(original.copy):
+        case.run(record)
+        assert before == listing(case.storage), case
+        record(case.storage)
+        record(case.storage)
+        end(case.storage, Action.CLEAN, TIMES[2])
+        assert before.keys() - {"r0"} == set(partitions(case.storage)) == listing(case.storage).keys(), case
+    later = case.storage.copy()
+    assert compacted(later).is_completed
+    for storage in (case.storage, later):  # the partition comes back with its next commit
+        commit(storage, 3)
+        assert set(before) == set(partitions(storage)) == listing(storage).keys()
+
+
 def test_compaction_is_not_due_before_its_time():
     """As many delta commits as Hudi waits for."""
     storage = table_of("cow_cleaned-1.1.1")

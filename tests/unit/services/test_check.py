@@ -269,8 +269,22 @@ def test_a_lost_file_of_a_savepoint(version, tmp_path):
 def test_a_partition_without_its_metafile(version, tmp_path):
     """Listings would pass over it."""
     path = fixtures.unpack(f"cow_cleaned-{version}", tmp_path)
-    newest_base_file(path).with_name(".hoodie_partition_metadata").unlink()
+    metafile = newest_base_file(path).with_name(".hoodie_partition_metadata")
+    shortened(metafile)
+    assert codes(path) == {"partition-metafile-damaged"}
+    metafile.unlink()
     assert codes(path) == {"partition-metafile-missing"}
+
+
+@EVERY
+@pytest.mark.parametrize("table", ["cow_partitioned", "cow_mixed", "mor_logs", "mor_compacted", "mor_failed_write"])
+def test_what_rollback_and_restore_took_back_is_not_missed(version, table, tmp_path):
+    """Neither files of what was undone, nor its records in the metadata table, nor a savepoint's later log files."""
+    path = fixtures.unpack(f"{table}-{version}", tmp_path)
+    commits = opened(path).timeline.commits.completed()
+    opened(path).create_savepoint(commits[-3].requested_time)
+    opened(path).restore(commits[-3].requested_time)
+    assert codes(path) <= MARKED_PENDING
 
 
 # --- the metadata table -------------------------------------------------------------------------------------------
@@ -350,7 +364,7 @@ def test_a_damaged_instant_of_the_metadata_table(version, tmp_path):
 
 @EVERY
 def test_a_partition_listed_without_files(version, tmp_path):
-    """Apache Hudi leaves those behind too, see `changes_of_clean`."""
+    """Apache Hudi leaves those behind where it removes a partition that base file and log files list."""
     path = fixtures.unpack(f"cow_cleaned-{version}", tmp_path)
     storage = LocalStorage(str(path))
     begin(storage, Action.COMMIT, LATER)
