@@ -8,11 +8,13 @@ Source: table-services rules A.1, B.1, D.1, E.5, F; Hudi ``HoodieCleanConfig``, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
 from typing import Any, Final, Generic, TypeVar
 
 import attrs
 
 from hudi_py.errors import ConfigError
+from hudi_py.model.instant_time import parse_duration
 
 T = TypeVar("T")
 
@@ -47,6 +49,13 @@ def _share(value: str) -> float:
     if not 0 < number <= 1:
         raise ValueError("a number above 0 and up to 1")
     return number
+
+
+def _duration(value: str) -> timedelta:
+    span = parse_duration(value)
+    if not span:
+        raise ValueError("a duration such as 90m, 36h or 7d")
+    return span
 
 
 def _one_of(*choices: str) -> Callable[[str], str]:
@@ -115,6 +124,10 @@ class Settings:
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
 
+    def without(self, key: Key[Any]) -> Settings:
+        """These settings without a key, in any of its spellings."""
+        return Settings({name: value for name, value in self._values.items() if name not in key.names})
+
     def merged(self, values: Mapping[str, Any]) -> Settings:
         """These settings with *values* on top; a key replaces its other spellings."""
         canonical = {alias: key.names for key in ALL_KEYS for alias in key.names}
@@ -163,6 +176,14 @@ CLEAN_MULTIPLE: Final = Key("hoodie.clean.multiple.enabled", _flag, False, ("hoo
 CLEAN_BOOTSTRAP_BASE_FILE: Final = Key(
     "hoodie.clean.delete.bootstrap.base.file", _flag, False, ("hoodie.cleaner.delete.bootstrap.base.file",)
 )
+CLEAN_AGE_RETAINED: Final[Key[timedelta | None]] = Key("hoodie_py.clean.age.retained", _duration, None)
+"""Our own, as all of `hoodie_py`: Hudi's three retentions and these are one union of keeps."""
+CLEAN_MIN_COMMITS: Final[Key[int | None]] = Key("hoodie_py.clean.min.commits", _whole(1), None)
+CLEAN_MAX_COMMITS: Final[Key[int | None]] = Key("hoodie_py.clean.max.commits", _whole(1), None)
+CLEAN_MIN_FILE_VERSIONS: Final[Key[int | None]] = Key("hoodie_py.clean.min.file.versions", _whole(1), None)
+CLEAN_KEEP_DAILY: Final = Key("hoodie_py.clean.keep.daily", _whole(0), 0)
+CLEAN_KEEP_WEEKLY: Final = Key("hoodie_py.clean.keep.weekly", _whole(0), 0)
+CLEAN_KEEP_MONTHLY: Final = Key("hoodie_py.clean.keep.monthly", _whole(0), 0)
 CLEAN_VERIFY: Final = Key("hoodie_py.clean.verify", _flag, False)
 CLEAN_BREAKERS: Final = Key("hoodie_py.clean.breakers", _flag, True)
 CLEAN_BREAKER_MAX_SHARE: Final = Key("hoodie_py.clean.breaker.max.share", _share, 1.0)
@@ -175,6 +196,15 @@ FAILED_WRITES_POLICY: Final = Key(
     "EAGER",
     ("hoodie.cleaner.policy.failed.writes",),
 )
+CONCURRENCY_MODE: Final = Key(
+    "hoodie.write.concurrency.mode",
+    _one_of("SINGLE_WRITER", "OPTIMISTIC_CONCURRENCY_CONTROL", "NON_BLOCKING_CONCURRENCY_CONTROL"),
+    "SINGLE_WRITER",
+)
+HEARTBEAT_INTERVAL_MS: Final = Key("hoodie.client.heartbeat.interval_in_ms", _whole(1000), 60_000)
+HEARTBEAT_TOLERABLE_MISSES: Final = Key("hoodie.client.heartbeat.tolerable.misses", _whole(1), 2)
+LOCK_FILE_FOLDER: Final = Key("hoodie.write.lock.filesystem.path", _text, "")
+LOCK_FILE_EXPIRE_MINUTES: Final = Key("hoodie.write.lock.filesystem.expire", _whole(0), 0)
 
 ARCHIVE_AUTOMATIC: Final = Key("hoodie.archive.automatic", _flag, True)
 KEEP_MAX_COMMITS: Final = Key("hoodie.keep.max.commits", _whole(2), 30)
@@ -245,6 +275,7 @@ RECORD_SIZE_THRESHOLD: Final = Key("hoodie.record.size.estimation.threshold", _n
 ALLOW_EMPTY_COMMIT: Final = Key("hoodie.allow.empty.commit", _flag, True)
 METADATA_ENABLED: Final[Key[bool | None]] = Key("hoodie.metadata.enable", _flag, None)
 """None = as the table is; False = the metadata table may be dropped."""
+METADATA_COMPACT_DELTA_COMMITS_MAX: Final = Key("hoodie.metadata.compact.max.delta.commits", _whole(1), 10)
 NEW_COMPLEX_KEY_ENCODING: Final[Key[bool | None]] = Key("hoodie.write.complex.keygen.new.encoding", _flag, None)
 BULK_INSERT_PARALLELISM: Final = Key("hoodie.bulkinsert.shuffle.parallelism", _whole(0), 0)
 UPSERT_PARALLELISM: Final = Key("hoodie.upsert.shuffle.parallelism", _whole(0), 0)

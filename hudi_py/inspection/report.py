@@ -12,6 +12,7 @@ from hudi_py.model.files import FileGroup, FileSlice
 from hudi_py.model.instant import Instant
 from hudi_py.services.clean.execute import CleanResult
 from hudi_py.services.clean.plan import CleanPlan
+from hudi_py.services.recovery.finding import RecoveryOutcome
 
 Json = dict[str, Any]
 
@@ -23,6 +24,23 @@ def instant_entry(instant: Instant) -> Json:
         "action": instant.action.value,
         "state": instant.state.name,
         "completion_time": instant.completion_time,
+    }
+
+
+def recovery_entry(outcome: RecoveryOutcome) -> Json:
+    """One line of ``hudi-py recover``."""
+    finding = outcome.finding
+    instant = finding.instant
+    return {
+        "requested_time": finding.time or None,
+        "action": None if instant is None else instant.action.value,
+        "state": None if instant is None else instant.state.name,
+        "problem": finding.problem.value,
+        "proposal": finding.step.value,
+        "done": outcome.done,
+        "error": outcome.error,
+        "evidence": list(finding.evidence),
+        "paths": list(finding.paths),
     }
 
 
@@ -107,6 +125,7 @@ def plan_report(plan: CleanPlan, pending: Iterable[Instant]) -> Json:
         "scope": plan.scope.reason,
         "scope_cost": plan.scope.cost,
         "breakers": list(plan.breakers),
+        "warnings": list(plan.warnings),
         "is_partial": plan.is_partial,
         "readable_from": None if earliest is None else earliest.requested_time,
         "pending_cleans": [instant.requested_time for instant in pending],

@@ -12,11 +12,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from hudi_py.config import keys
-from hudi_py.config.clean import clean_config
 from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties, table_folders
 from hudi_py.config.table import TableType
-from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import ConfigError, TableNotFound, UnsupportedTable
 from hudi_py.formats.bloom import BloomKind, BloomSizing
 from hudi_py.formats.record_schema import parse_record_schema
@@ -24,6 +22,7 @@ from hudi_py.formats.schema_evolution import ResolvedSchema, resolve_schema
 from hudi_py.model.records import CommitMetadata
 from hudi_py.runtime.clock import Clock, SystemClock
 from hudi_py.services.clean.execute import CleanResult
+from hudi_py.services.clean.watch import OnProgress
 from hudi_py.spark.engine import SparkEngine
 from hudi_py.spark.rows import Scale, write_rows
 from hudi_py.spark.shape import arrow_schema, shaped_rows
@@ -140,15 +139,17 @@ class WriteClient:
         """
         return self._write(rows, "DELETE")
 
-    def clean(self) -> list[CleanResult]:
+    def clean(self, *, on_progress: OnProgress | None = None) -> list[CleanResult]:
         """
         Clean as the settings say; files are deleted on Spark executors.
+
+        Args:
+            on_progress: As for `hudi_py.Table.clean`; files are counted task by task.
 
         Returns:
             What was carried out, oldest first; empty when there was nothing to do.
         """
-        table = self.table
-        return table.clean_service(clean_config(self._settings), engine=SparkEngine(self._spark)).run()
+        return self.table.clean(engine=SparkEngine(self._spark), on_progress=on_progress)
 
     def _open(self) -> Table:
         table = Table(self._storage, settings=self._settings.as_dict(), clock=self._clock)
@@ -199,15 +200,15 @@ class WriteClient:
         needed = self._needed(operation, generator, rules)
         rows = shaped_rows(rows, text, needed, keys_only=operation == "DELETE")
         schema = self._schema(table, arrow_schema(rows), operation, text)
-        transaction = begin_write(table.contents, table.config, self._settings, table.metadata_table)
-        table.refresh()
-        job = self._job(table, transaction, operation, schema, generator, rules)
-        results = write_rows(rows, job, self._scale(operation))
-        if not results and not self._settings[keys.ALLOW_EMPTY_COMMIT]:
-            transaction.abandon()
-            return WriteResult(instant=None, metadata=CommitMetadata())
-        stats = [write_stat(each, with_prev_base_file=table.config.version >= 8) for each in results]
-        metadata = transaction.commit(stats, operation=operation, extra_metadata={"schema": schema.text})
+        with begin_write(table.contents, table.config, self._settings, table.metadata_table) as transaction:
+            table.refresh()
+            job = self._job(table, transaction, operation, schema, generator, rules)
+            results = write_rows(rows, job, self._scale(operation))
+            if not results and not self._settings[keys.ALLOW_EMPTY_COMMIT]:
+                transaction.abandon()
+                return WriteResult(instant=None, metadata=CommitMetadata())
+            stats = [write_stat(each, with_prev_base_file=table.config.version >= 8) for each in results]
+            metadata = transaction.commit(stats, operation=operation, extra_metadata={"schema": schema.text})
         cleans = tuple(self._clean_after_commit(table))
         self._archive_after_clean(table)
         return WriteResult(instant=transaction.instant_time, metadata=metadata, cleans=cleans)
@@ -230,13 +231,13 @@ class WriteClient:
         """Few files go quicker from the driver's threads than through a Spark job."""
         if not self._settings[keys.CLEAN_AUTOMATIC]:
             return []
-        service = table.refresh().clean_service(clean_config(self._settings), engine=LocalEngine())
-        return service.run()
+        return table.refresh().clean()
 
     def _archive_after_clean(self, table: Table) -> None:
-        """What the clean has made free to go leaves the active timeline (rule G-4), so that it stays short."""
+        """What the clean has made free to go leaves the active timeline (rule G-4); the metadata table the same."""
         if self._settings[keys.ARCHIVE_AUTOMATIC]:
             table.archive_service().run()
+            table.upkeep_service().run()
 
     def _schema(self, table: Table, incoming: pa.Schema, operation: str, text: str | None) -> ResolvedSchema:
         if operation == "DELETE" and text is not None:

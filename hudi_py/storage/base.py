@@ -12,6 +12,7 @@ verb                promise
 ==================  ===============================================================================================
 ``list``            fresh; an absent folder is empty; order unspecified; never shows temporary files
                     (``<name>.<uuid>``) nor checksum side files (``.<name>.crc``)
+``list_temporary``  files that an interrupted creation left (``<name>.<uuid>``), with size and time
 ``read``            the whole content, or `NotFound`
 ``create_new``      the object appears complete or not at all; `AlreadyExists` if the name is taken; one winner
                     among racing writers; durable when it returns
@@ -35,7 +36,7 @@ from typing import BinaryIO, NamedTuple, Protocol, TypeAlias
 
 from hudi_py.errors import ConfigError
 
-READING_VERBS = frozenset({"list", "read", "size", "open_read"})
+READING_VERBS = frozenset({"list", "list_temporary", "read", "size", "open_read"})
 MUTATING_VERBS = frozenset({"create_new", "replace", "open_write", "delete", "delete_many", "delete_folder"})
 
 
@@ -78,6 +79,9 @@ class Storage(Protocol):
 
     def list(self, folder: str, *, details: bool = False) -> Listing:
         """Names directly inside *folder*; with *details* also size and modification time of files."""
+
+    def list_temporary(self, folder: str) -> Listing:
+        """Temporary files directly inside *folder*, those being written at this moment too; with size and time."""
 
     def read(self, path: str) -> bytes:
         """Whole content. Raises `NotFound`."""
@@ -157,6 +161,11 @@ def check_below_root(path: str) -> str:
     return path
 
 
+def is_temporary(name: str) -> bool:
+    """Whether a file of that name is what an atomic creation, ours or Hudi's, was writing: ``<name>.<uuid>``."""
+    return name[-37:-36] == "." and len(name) > 37 and _UUID.fullmatch(name, len(name) - 36) is not None
+
+
 def is_hidden(name: str) -> bool:
     """
     Whether a file of that name is kept out of listings.
@@ -164,6 +173,4 @@ def is_hidden(name: str) -> bool:
     Checksum side files of Hadoop's local file system (``.name.crc``) and the temporary files that ours and Hudi's
     atomic creation leave after a crash (``name.<uuid>``). Never true of folders: a partition may look like that.
     """
-    if name[-4:] == ".crc" and name[0] == ".":
-        return True
-    return name[-37:-36] == "." and len(name) > 37 and _UUID.fullmatch(name, len(name) - 36) is not None
+    return (name[-4:] == ".crc" and name[0] == ".") or is_temporary(name)

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 import attrs
 
-from hudi_py.storage.base import Capabilities, Entry, Storage, StorageFailure, check_path
+from hudi_py.storage.base import Capabilities, Entry, Listing, Storage, StorageFailure, check_path
 
 
 @attrs.frozen
@@ -33,6 +33,9 @@ class FolderStorage:
 
     def list(self, folder: str, *, details: bool = False) -> list[Entry]:
         return list(self.outer.list(self._path(folder), details=details))
+
+    def list_temporary(self, folder: str) -> Listing:
+        return self.outer.list_temporary(self._path(folder))
 
     def read(self, path: str) -> bytes:
         return self.outer.read(self._path(path))

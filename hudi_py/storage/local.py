@@ -30,6 +30,7 @@ from hudi_py.storage.base import (
     check_below_root,
     check_path,
     is_hidden,
+    is_temporary,
 )
 
 T = TypeVar("T")
@@ -80,12 +81,22 @@ class LocalStorage:
         try:
             with os.scandir(full) as found:
                 if details:
-                    return [entry for item in found if (entry := _detailed(item)) is not None]
+                    return [entry for item in found if _is_shown(item) and (entry := _detailed(item)) is not None]
                 return _names(found)
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             raise self._failure("list", folder, error) from error
+
+    def list_temporary(self, folder: str) -> Listing:
+        try:
+            with os.scandir(self._prefix + check_path(folder)) as found:
+                listed = [_detailed(item) for item in found if is_temporary(item.name)]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise self._failure("list", folder, error) from error
+        return [entry for entry in listed if entry is not None and not entry.is_folder]
 
     def read(self, path: str) -> bytes:
         with self.open_read(path) as stream:
@@ -355,11 +366,13 @@ def _names(found: Iterable[os.DirEntry[str]]) -> Listing:
     return entries
 
 
+def _is_shown(item: os.DirEntry[str]) -> bool:
+    return not is_hidden(item.name) or item.is_dir()
+
+
 def _detailed(item: os.DirEntry[str]) -> Entry | None:
-    """The entry with size and time, or None when it is hidden or has just gone."""
+    """The entry with size and time, or None when it has just gone."""
     is_folder = item.is_dir()
-    if not is_folder and is_hidden(item.name):
-        return None
     try:
         found = item.stat()
     except OSError:

@@ -25,6 +25,7 @@ from hudi_py.storage.base import (
     check_below_root,
     check_path,
     is_hidden,
+    is_temporary,
 )
 
 _LIVE: weakref.WeakValueDictionary[str, MemoryStorage] = weakref.WeakValueDictionary()
@@ -113,6 +114,16 @@ class MemoryStorage:
                 elif not is_hidden(name):
                     found[name] = Entry(name, False, len(data), modified_ms) if details else Entry(name, False)
         return [*found.values()]
+
+    def list_temporary(self, folder: str) -> Listing:
+        prefix = f"{folder}/" if check_path(folder) else ""
+        with self._lock:
+            inside = [(path[len(prefix) :], found) for path, found in self._objects.items() if path.startswith(prefix)]
+        return [
+            Entry(name, False, len(data), modified_ms)
+            for name, (data, modified_ms) in inside
+            if "/" not in name and is_temporary(name)
+        ]
 
     def read(self, path: str) -> bytes:
         with self._lock:

@@ -26,6 +26,7 @@ from hudi_py.storage.base import (
     check_below_root,
     check_path,
     is_hidden,
+    is_temporary,
 )
 from hudi_py.storage.remote_backends import KEYS_PER_DELETE, Backend, FsspecBackend, S3Backend
 from hudi_py.storage.remote_faults import Fault, Meaning, classify
@@ -100,12 +101,18 @@ class RemoteStorage:
     # ------------------------------------------------------------------ reading
 
     def list(self, folder: str, *, details: bool = False) -> Listing:
+        return [each for each in self._listed(folder) if each.is_folder or not is_hidden(each.name)]
+
+    def list_temporary(self, folder: str) -> Listing:
+        return [each for each in self._listed(folder) if not each.is_folder and is_temporary(each.name)]
+
+    def _listed(self, folder: str) -> Listing:
         check_path(folder)
         entries: Listing = []
         token: str | None = None
         while True:
             page = self._call("list", folder, lambda backend, token=token: backend.list_page(folder, token))  # type: ignore[misc]
-            entries += [entry for entry in page.entries if entry.is_folder or not is_hidden(entry.name)]
+            entries += page.entries
             token = page.token
             if token is None:
                 return entries

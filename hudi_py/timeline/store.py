@@ -3,7 +3,7 @@ Reading and writing instant files.
 
 The name on the timeline is the commit point: a state exists once its file does, and each file is created at most once
 (``Storage.create_new``), so of two racing writers one gets `ConflictError`. No state's file is ever deleted here except
-by `remove`, which rollback and recovery use.
+by `remove`, which rollback and recovery use, and rewritten only by `replace`, to mend it.
 """
 
 from __future__ import annotations
@@ -141,6 +141,11 @@ class TimelineStore:
         """Delete one instant file; False when it was not there."""
         self._contents.pop(self.path(instant), None)
         return self.storage.delete(self.path(instant))
+
+    def replace(self, instant: Instant, content: bytes) -> None:
+        """Give a damaged instant file its content back; only recovery does."""
+        self.storage.replace(self.path(instant), content)
+        self._contents[self.path(instant)] = content
 
     def new_time(self, timeline: Timeline | None = None, *, after: str | None = None) -> str:
         """

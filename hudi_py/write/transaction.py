@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from hudi_py.config import keys
+from hudi_py.config.concurrency import failed_writes_policy
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConflictError, RefusedError, StorageError
@@ -23,13 +23,16 @@ from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata, RollbackMetadata, WriteStat
 from hudi_py.runtime.log import log
-from hudi_py.services.rollback.service import RollbackService
+from hudi_py.services.recovery.failed_writes import FailedWrites
 from hudi_py.storage.base import StorageFailure
 from hudi_py.timeline.fence import put_up_fence
+from hudi_py.timeline.heartbeat import Heart, Rhythm, delete_heartbeat
 from hudi_py.timeline.markers import delete_markers, read_markers
 from hudi_py.timeline.properties_file import recover_properties
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from hudi_py.timeline.contents import Contents
 
 
@@ -44,6 +47,10 @@ class WriteTransaction:
         metadata_table: Told of the commit before it completes.
         instant: Inflight until `commit`.
         rolled_back: Failed writes that were rolled back before this one began.
+        heart: Beats while the write is at work, under the failed-writes policy LAZY.
+
+    As a context manager it stops the heart in the end; a write that fails leaves its last beat, as in Hudi, and is
+    rolled back by others once that is expired.
     """
 
     contents: Contents
@@ -51,6 +58,14 @@ class WriteTransaction:
     metadata_table: MetadataTableKeeper
     instant: Instant
     rolled_back: tuple[RollbackMetadata, ...] = ()
+    heart: Heart | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.heart is not None:
+            self.heart.stop()
 
     @property
     def instant_time(self) -> str:
@@ -67,8 +82,9 @@ class WriteTransaction:
         fence that keeps out tasks that are still writing although nobody waits for them.
 
         Raises:
-            ConflictError: Another process rolled this write back, or completed it.
+            ConflictError: Another process rolled this write back, or completed it, or may have: our heart stood still.
         """
+        self._check_heart()
         store = self.contents.store
         by_partition: dict[str, list[WriteStat]] = {}
         for stat in stats:
@@ -82,8 +98,10 @@ class WriteTransaction:
         self._remove_leftovers({stat.path for each in by_partition.values() for stat in each})
         content = encode_commit(metadata, as_json=self.table.layout_version == 1, sync=os.urandom(16))
         after = self.metadata_table.record_commit(store.load(), self.instant, metadata)
+        self._check_heart()
         self.instant = store.complete(self.instant, content, after=after)
         delete_markers(store.storage, self.instant_time)
+        self._end_heart()
         log.info("commit.completed", instant=self.instant_time, files_written=sum(map(len, by_partition.values())))
         return metadata
 
@@ -93,6 +111,16 @@ class WriteTransaction:
         for state in (State.INFLIGHT, State.REQUESTED):
             store.remove(Instant(self.instant.requested_time, self.instant.action, state))
         delete_markers(store.storage, self.instant_time)
+        self._end_heart()
+
+    def _check_heart(self) -> None:
+        if self.heart is not None:
+            self.heart.check()
+
+    def _end_heart(self) -> None:
+        if self.heart is not None:
+            self.heart.stop()
+            delete_heartbeat(self.contents.store.storage, self.instant_time)
 
     def _remove_leftovers(self, written: set[str | None]) -> None:
         store = self.contents.store
@@ -114,8 +142,8 @@ def begin_write(
     """
     Start a commit: recover the properties, roll back failed writes, then requested and inflight (rules G-1, G-2).
 
-    Failed writes are rolled back before the new time is taken, as Hudi 1.1 does. With the failed-writes policy LAZY or
-    NEVER they stay.
+    Failed writes are rolled back before the new time is taken, as Hudi 1.1 does. With the failed-writes policy LAZY
+    the write has a heartbeat instead, from before its requested instant until after its completed one (rule B-5).
 
     Raises:
         RefusedError: A restore is pending, or the rows would be missing from an index that is not maintained.
@@ -128,18 +156,38 @@ def begin_write(
     if restores:
         raise RefusedError(f"{restores[0]} is pending: finish the restore first, no commit can start before")
     metadata_table.prepare(writes_data=True)
-    rolled_back: list[RollbackMetadata] = []
-    if settings[keys.FAILED_WRITES_POLICY] == "EAGER":
-        rolled_back = RollbackService(contents=contents, table=table, metadata_table=metadata_table).run()
-        if rolled_back:
-            metadata_table.prepare(writes_data=True)  # what a pending write stood in the way of
-    instant = store.request(Action.COMMIT, store.new_time(), b"")
+    failed = FailedWrites(contents=contents, table=table, settings=settings, metadata_table=metadata_table)
+    rolled_back = failed.before_write()
+    if rolled_back:
+        metadata_table.prepare(writes_data=True)  # what a pending write stood in the way of
+    time = store.new_time()
+    heart = None
+    if failed_writes_policy(settings) == "LAZY":
+        heart = Heart(store.storage, store.clock, Rhythm.of(settings))
+        heart.start(time)
+    try:
+        instant = _begun(contents, table, time)
+    except BaseException:
+        if heart is not None:
+            heart.stop()
+        raise
+    return WriteTransaction(
+        contents=contents,
+        table=table,
+        metadata_table=metadata_table,
+        instant=instant,
+        rolled_back=tuple(rolled_back),
+        heart=heart,
+    )
+
+
+def _begun(contents: Contents, table: TableConfig, time: str) -> Instant:
+    """Requested, then inflight."""
+    store = contents.store
+    instant = store.request(Action.COMMIT, time, b"")
     empty = CommitMetadata()
     inflight = b"" if table.layout_version == 1 else encode_commit(empty, as_json=False, sync=os.urandom(16))
     try:
-        instant = store.transition(instant, inflight)
+        return store.transition(instant, inflight)
     except ConflictError:
         raise ConflictError(f"{instant}: another process uses the same instant time; try again") from None
-    return WriteTransaction(
-        contents=contents, table=table, metadata_table=metadata_table, instant=instant, rolled_back=tuple(rolled_back)
-    )

@@ -11,6 +11,7 @@ Source: format/table-services B.2 to B.4; Hudi ``BaseRollbackActionExecutor``, `
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 
 import attrs
 
@@ -49,9 +50,13 @@ class RollbackService:
     table: TableConfig
     metadata_table: MetadataTableKeeper
 
-    def run(self) -> list[RollbackMetadata]:
+    def run(self, *, only: Collection[str] | None = None) -> list[RollbackMetadata]:
         """
         Finish pending rollbacks and roll back every failed write, newest first.
+
+        Args:
+            only: Requested times that may be rolled back; None for all. The timeline is loaded after the caller has
+                chosen, so a write that has completed meanwhile stays (rule B-3).
 
         Raises:
             CorruptMetadata: A marker names what is no file of its write; nothing was deleted.
@@ -62,6 +67,8 @@ class RollbackService:
         self._sweep_markers(timeline)
         pending = timeline.pending(Action.ROLLBACK)
         failed = planning.failed_writes(timeline, self.table.table_type, clusterings=self._clusterings(timeline))
+        if only is not None:
+            failed = tuple(each for each in failed if each.requested_time in only)
         if not pending and not failed:
             return []
         self.metadata_table.prepare(writes_data=False)

@@ -263,13 +263,24 @@ def test_bulk_deletion_with_one_bad_path_deletes_nothing(storage):
     assert storage.read("a") == b"x"
 
 
-@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "list"])
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if not verb.startswith("list")])
 def test_root_itself_is_neither_object_nor_deletable(storage, verb):
     """The empty path can be listed and nothing else."""
     storage.create_new("a", b"x")
     with pytest.raises(ConfigError):
         invoke(storage, verb, "")
     assert storage.read("a") == b"x"
+
+
+def test_temporary_files_are_listed_when_they_are_asked_for(storage):
+    """What an interrupted creation left can be found, with size and time; nothing else is listed there."""
+    left = f"001.commit.{uuid4()}"
+    for name in (left, "001.commit", ".001.commit.crc", f"below/002.commit.{uuid4()}"):
+        storage.replace(f"f/{name}", b"1234")
+    (entry,) = storage.list_temporary("f")
+    assert (entry.name, entry.is_folder, entry.size_bytes) == (left, False, 4)
+    assert entry.modified_ms is not None
+    assert storage.list_temporary("absent") == []
 
 
 # ---------------------------------------------------------------------- races

@@ -1,0 +1,178 @@
+"""
+Putting right what was found, by the service whose work it was.
+
+Every step can be taken again after a crash in the middle of it: what is moved is copied first, what is finished is
+finished from its stored plan, and what is deleted was garbage before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from hudi_py.config import keys
+from hudi_py.config.clean import clean_config
+from hudi_py.config.keys import Settings
+from hudi_py.config.table import TableConfig
+from hudi_py.engine.inline import LocalEngine
+from hudi_py.errors import ConflictError, StorageError
+from hudi_py.formats.records_codec import decode_restore_plan
+from hudi_py.mdt.keeper import MetadataTableKeeper
+from hudi_py.model.instant import Action, Instant, State
+from hudi_py.runtime.log import log
+from hudi_py.services.clean.service import CleanService
+from hudi_py.services.recovery.finding import RecoveryFinding, Step
+from hudi_py.services.restore.service import RestoreService
+from hudi_py.services.rollback.service import RollbackService
+from hudi_py.services.savepoint.service import SavepointService
+from hudi_py.storage.base import StorageFailure
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.heartbeat import Rhythm, delete_heartbeat, heartbeat_ages
+from hudi_py.timeline.properties_file import recover_properties
+from hudi_py.timeline.store import TimelineStore
+
+_QUARANTINE = ".hoodie/.aux/hudi_py/quarantine"
+
+
+@attrs.frozen(kw_only=True)
+class RecoveryExecutor:
+    """
+    Args:
+        contents: The table's timeline.
+        table: Its properties.
+        settings: As given.
+        metadata_table: Of the table.
+    """
+
+    contents: Contents
+    table: TableConfig
+    settings: Settings
+    metadata_table: MetadataTableKeeper
+
+    def take(self, finding: RecoveryFinding) -> None:
+        """
+        Take the finding's step.
+
+        Raises:
+            HudiError: It could not be taken; the table is as consistent as before.
+        """
+        actions: dict[Step, Callable[[RecoveryFinding], None]] = {
+            Step.RESTORE_PROPERTIES: lambda _: self._properties(),
+            Step.MEND_PLAN: self._mend_plan,
+            Step.QUARANTINE: self._quarantine,
+            Step.REDO: self._redo,
+            Step.FINISH_RESTORE: self._finish_restore,
+            Step.REMOVE_SAVEPOINT: self._remove_savepoint,
+            Step.FINISH_ROLLBACK: self._finish_rollback,
+            Step.ROLL_BACK: self._roll_back,
+            Step.FINISH_CLEAN: self._finish_clean,
+            Step.REMOVE_FILES: self._remove_files,
+            Step.DROP_METADATA_TABLE: lambda _: self._drop_metadata_table(),
+        }
+        actions[finding.step](finding)
+        log.info("recovery.step", step=finding.step.name, problem=finding.problem.name, instant=finding.time)
+
+    @property
+    def _store(self) -> TimelineStore:
+        return self.contents.store
+
+    @property
+    def _rollbacks(self) -> RollbackService:
+        return RollbackService(contents=self.contents, table=self.table, metadata_table=self.metadata_table)
+
+    def _properties(self) -> None:
+        recover_properties(self._store.storage)
+
+    def _mend_plan(self, finding: RecoveryFinding) -> None:
+        """The copy in the inflight file becomes the plan again: the requested file is what everybody reads."""
+        instant = _instant(finding)
+        requested = Instant(instant.requested_time, instant.action, State.REQUESTED)
+        copy = self._store.read(Instant(instant.requested_time, instant.action, State.INFLIGHT))
+        self._keep_copy(requested)
+        self._store.replace(requested, copy)
+
+    def _quarantine(self, finding: RecoveryFinding) -> None:
+        """Inflight before requested, and a completed file before both: it is the same case after a crash between."""
+        for each in sorted(self._store.files_of(_instant(finding)), key=lambda i: i.state, reverse=True):
+            self._keep_copy(each)
+            self._store.remove(each)
+
+    def _redo(self, finding: RecoveryFinding) -> None:
+        instant = _instant(finding)
+        for each in self._store.files_of(instant):
+            if each.is_completed:
+                self._keep_copy(each)
+        self._store.reopen(instant)
+        if instant.action is Action.CLEAN:
+            self._finish_clean(finding)
+        else:
+            self._finish_rollback(finding)
+
+    def _keep_copy(self, instant: Instant) -> None:
+        path = self._store.path(instant)
+        self._store.storage.replace(f"{_QUARANTINE}/{path.rpartition('/')[2]}", self._store.storage.read(path))
+
+    def _finish_restore(self, finding: RecoveryFinding) -> None:
+        store, instant = self._store, _instant(finding)
+        plan = decode_restore_plan(store.read_plan(instant), store.path(instant))
+        service = RestoreService(contents=self.contents, table=self.table, metadata_table=self.metadata_table)
+        service.run(plan.savepoint_to_restore_timestamp or "")
+
+    def _remove_savepoint(self, finding: RecoveryFinding) -> None:
+        service = SavepointService(contents=self.contents, table=self.table, metadata_table=self.metadata_table)
+        found = self._store.load().find(finding.time, Action.SAVEPOINT)
+        if found is not None and found.is_pending:
+            service.delete(finding.time)
+
+    def _finish_rollback(self, finding: RecoveryFinding) -> None:
+        """As part of all of them, or, where it undoes no ordinary write, by what it undoes."""
+        self._rollbacks.run(only=frozenset())
+        instant = _instant(finding)
+        found = self._store.load().find(instant.requested_time, Action.ROLLBACK)
+        if found is not None and found.is_pending:
+            target = self.contents.rollback_plan(found).instant_to_rollback
+            if target is not None:
+                self._rollbacks.roll_back(target.requested_time)
+
+    def _roll_back(self, finding: RecoveryFinding) -> None:
+        """Looked at once more right before: its heart may beat again, and it may be completed (rule B-3, K-14)."""
+        storage = self._store.storage
+        age = heartbeat_ages(storage, self._store.clock).get(finding.time)
+        if age is not None and not Rhythm.of(self.settings).is_expired(age):
+            raise ConflictError(f"{finding.instant} is at work again: its heartbeat is {age // 1000} s old")
+        self._rollbacks.run(only=frozenset({finding.time}))
+        if all(each.requested_time != finding.time for each in self._store.load()):
+            delete_heartbeat(storage, finding.time)
+
+    def _finish_clean(self, finding: RecoveryFinding) -> None:
+        CleanService(
+            contents=self.contents,
+            table=self.table,
+            config=clean_config(self.settings),
+            engine=LocalEngine(),
+            metadata_table=self.metadata_table,
+        ).execute_pending()
+
+    def _remove_files(self, finding: RecoveryFinding) -> None:
+        storage = self._store.storage
+        for path in finding.paths:
+            if path.endswith("/"):
+                storage.delete_folder(path.rstrip("/"))
+        outcomes = storage.delete_many(path for path in finding.paths if not path.endswith("/"))
+        for path, outcome in outcomes.items():
+            if isinstance(outcome, StorageFailure):
+                raise StorageError(
+                    f"{storage.root}/{path} could not be deleted: {outcome.message}; correct the access and recover "
+                    "again",
+                    outcome.retryable,
+                )
+
+    def _drop_metadata_table(self) -> None:
+        settings = self.metadata_table.settings.merged({keys.METADATA_ENABLED.name: False})
+        attrs.evolve(self.metadata_table, settings=settings).prepare(writes_data=False)
+
+
+def _instant(finding: RecoveryFinding) -> Instant:
+    assert finding.instant is not None  # its step is about an instant
+    return finding.instant

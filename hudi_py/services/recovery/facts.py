@@ -1,0 +1,115 @@
+"""What a judgement about a table's health rests on. Frozen values; `look` reads them."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import attrs
+
+from hudi_py.model.instant import Action, Instant, State
+from hudi_py.timeline.timeline import Timeline
+
+
+class Health(enum.Enum):
+    """Of one instant file."""
+
+    GOOD = "good"
+    EMPTY = "empty"
+    DAMAGED = "does not decode"
+    ABSENT = "not there"
+
+
+class Undone(NamedTuple):
+    """A write that a completed rollback or restore took back."""
+
+    requested_time: str
+    by: str
+
+
+class FilesOfNoInstant(NamedTuple):
+    """Data files that carry one time which is on no timeline."""
+
+    paths: tuple[str, ...]
+    logs_of_layout_1: bool
+
+
+class Aged(NamedTuple):
+    """A file and how long ago it was written."""
+
+    path: str
+    age_ms: int
+
+
+@attrs.frozen(kw_only=True)
+class Facts:
+    """
+    A table at one moment.
+
+    Args:
+        timeline: Active.
+        health: Of each file on the timeline that was looked into: all of pending instants, the last of completed ones.
+        plan_damage: Why the content of a file does not decode, by the same key.
+        clusterings: Requested times of pending layout-1 replacecommits that are clusterings.
+        rollback_targets: Requested time of each pending or damaged rollback with a readable plan to what it undoes.
+        policy: Failed-writes policy.
+        heartbeats: Requested time to age in milliseconds.
+        expiry_ms: From which age on a heartbeat is dead.
+        markers: Times of all marker folders.
+        undone: Writes that completed rollbacks and restores took back, by time.
+        archived: Completed writes of the archived timeline; None when it was not needed or cannot be read.
+        strangers: Files of times that are on no timeline, by time.
+        properties_problem: Why ``hoodie.properties`` has to be put right, None if it is whole.
+        metadata_problem: Why the metadata table has to be made anew, None if nothing is wrong or it was not looked at.
+        temporary: Files of interrupted creations.
+        lock: The lock file, None if there is none.
+        lock_expiry_ms: From which age on it is free for everyone; 0 for never.
+    """
+
+    timeline: Timeline
+    health: Mapping[tuple[str, Action, State], Health] = attrs.field(factory=dict)
+    plan_damage: Mapping[tuple[str, Action, State], str] = attrs.field(factory=dict)
+    clusterings: frozenset[str] = frozenset()
+    rollback_targets: Mapping[str, str] = attrs.field(factory=dict)
+    policy: str = "EAGER"
+    heartbeats: Mapping[str, int] = attrs.field(factory=dict)
+    expiry_ms: int = 120_000
+    markers: tuple[str, ...] = ()
+    undone: Mapping[str, Undone] = attrs.field(factory=dict)
+    archived: frozenset[str] | None = None
+    strangers: Mapping[str, FilesOfNoInstant] = attrs.field(factory=dict)
+    properties_problem: str | None = None
+    metadata_problem: str | None = None
+    temporary: tuple[Aged, ...] = ()
+    lock: Aged | None = None
+    lock_expiry_ms: int = 0
+
+    def files_of(self, instant: Instant) -> dict[State, Instant]:
+        """The instant's files by state; of two completed ones the newest."""
+        return {
+            each.state: each
+            for each in self.timeline.all_states
+            if each.requested_time == instant.requested_time and each.comparable_action is instant.comparable_action
+        }
+
+    def health_of(self, instant: Instant, state: State) -> Health:
+        """Of the file of that state; one that was not looked into counts as good."""
+        found = self.files_of(instant).get(state)
+        if found is None:
+            return Health.ABSENT
+        return self.health.get((found.requested_time, found.action, found.state), Health.GOOD)
+
+    def why(self, instant: Instant, state: State) -> str:
+        """What is wrong with that file."""
+        found = self.files_of(instant).get(state)
+        if found is None:
+            return f"its {state.name.lower()} file is not there"
+        if self.health_of(instant, state) is Health.EMPTY:
+            return f"{found.file_name} holds nothing"
+        return self.plan_damage.get((found.requested_time, found.action, found.state), f"{found.file_name} is damaged")
+
+    def is_alive(self, requested_time: str) -> bool:
+        """Whether a heartbeat shows that the write is at work."""
+        age = self.heartbeats.get(requested_time)
+        return age is not None and age <= self.expiry_ms

@@ -1,0 +1,93 @@
+"""
+Failed writes by policy: EAGER at the beginning of the next write, LAZY with a clean, NEVER by nobody.
+
+Who has a heartbeat that is not expired is at work and is never rolled back, under any policy. Source:
+format/table-services B-2 to B-5, B-8; Hudi ``BaseHoodieTableServiceClient.getInstantsToRollback``.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from hudi_py.config.concurrency import failed_writes_policy
+from hudi_py.config.keys import Settings
+from hudi_py.config.table import TableConfig
+from hudi_py.errors import ConflictError, UnsupportedTable
+from hudi_py.mdt.keeper import MetadataTableKeeper
+from hudi_py.model.records import RollbackMetadata
+from hudi_py.runtime.log import log
+from hudi_py.services.rollback.plan import RUN_AGAIN
+from hudi_py.services.rollback.service import RollbackService
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.heartbeat import Rhythm, delete_heartbeat, heartbeat_ages
+
+
+@attrs.frozen(kw_only=True)
+class FailedWrites:
+    """
+    Args:
+        contents: The table's timeline.
+        table: Its properties.
+        settings: Policy and rhythm of the heartbeats.
+        metadata_table: Of the table.
+    """
+
+    contents: Contents
+    table: TableConfig
+    settings: Settings
+    metadata_table: MetadataTableKeeper
+
+    def before_write(self) -> list[RollbackMetadata]:
+        """
+        Policy EAGER: roll back every pending write.
+
+        Raises:
+            ConflictError: One of them has a heartbeat: another writer is at work.
+            As `RollbackService.run`.
+        """
+        if failed_writes_policy(self.settings) != "EAGER":
+            return []
+        alive, pending = self._alive_and_pending()
+        if alive:
+            raise ConflictError(
+                f"{self.contents.store.storage.root}: the write {min(alive)} of another process is at work, by its "
+                "heartbeat; try again when it is done, or set hoodie.clean.failed.writes.policy=LAZY for several "
+                "writers"
+            )
+        return self._roll_back(pending)
+
+    def with_clean(self) -> list[RollbackMetadata]:
+        """
+        Policy LAZY: roll back the pending writes whose heartbeat is expired.
+
+        Of a table whose failed writes we do not roll back only a warning is given: cleaning goes on beside them.
+
+        Raises:
+            As `RollbackService.run`.
+        """
+        if failed_writes_policy(self.settings) != "LAZY":
+            return []
+        alive, pending = self._alive_and_pending()
+        try:
+            return self._roll_back(pending - alive)
+        except UnsupportedTable as error:
+            log.warning("failed_writes.left", why=str(error))
+            return []
+
+    def _alive_and_pending(self) -> tuple[frozenset[str], frozenset[str]]:
+        store = self.contents.store
+        rhythm = Rhythm.of(self.settings)
+        writes = store.load().writes.pending()
+        pending = frozenset(each.requested_time for each in writes if each.action not in RUN_AGAIN)
+        if not pending:
+            return frozenset(), pending
+        ages = heartbeat_ages(store.storage, store.clock)
+        return frozenset(time for time in pending if time in ages and not rhythm.is_expired(ages[time])), pending
+
+    def _roll_back(self, chosen: frozenset[str]) -> list[RollbackMetadata]:
+        """The timeline is loaded again behind the look at the heartbeats: what has completed since stays (K-14)."""
+        service = RollbackService(contents=self.contents, table=self.table, metadata_table=self.metadata_table)
+        done = service.run(only=chosen)
+        for time in (time for each in done for time in each.commits_rollback):
+            delete_heartbeat(self.contents.store.storage, time)
+        return done

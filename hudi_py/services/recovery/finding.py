@@ -1,0 +1,106 @@
+"""What recovery finds, and what it proposes. Pure values."""
+
+from __future__ import annotations
+
+import enum
+
+import attrs
+
+from hudi_py.model.instant import Instant
+
+
+class Problem(enum.Enum):
+    """What it is; values are the words of the report."""
+
+    PROPERTIES = "properties half rewritten"
+    DAMAGED_INSTANT = "damaged instant"
+    FAILED_WRITE = "write not completed"
+    LIVE_WRITE = "write at work"
+    PLANNED_SERVICE = "planned, not carried out"
+    STARTED_SERVICE = "begun, not completed"
+    PENDING_CLEAN = "clean not completed"
+    PENDING_ROLLBACK = "rollback not completed"
+    PENDING_RESTORE = "restore not completed"
+    PENDING_SAVEPOINT = "savepoint not completed"
+    INTERRUPTED_ARCHIVAL = "archived, not yet gone"
+    STALE_MARKERS = "markers of a write that is over"
+    STALE_HEARTBEAT = "heartbeat of a write that is over"
+    ORPHANS = "files of a write that was undone"
+    UNKNOWN_FILES = "files of no known write"
+    METADATA_TABLE = "metadata table out of step"
+    TEMPORARY_FILES = "temporary files"
+    LOCK = "lock left behind"
+
+
+class Step(enum.Enum):
+    """What is proposed; values are the words of the report, in the order in which the steps are taken."""
+
+    RESTORE_PROPERTIES = "take the valid one of the two files"
+    MEND_PLAN = "put the plan back from its copy"
+    QUARANTINE = "move out of the timeline"
+    REDO = "take back to its plan and carry that out"
+    FINISH_RESTORE = "finish the restore"
+    REMOVE_SAVEPOINT = "remove"
+    FINISH_ROLLBACK = "finish the rollback"
+    ROLL_BACK = "roll back"
+    FINISH_CLEAN = "finish the clean"
+    REMOVE_FILES = "delete"
+    DROP_METADATA_TABLE = "drop the metadata table, to be made anew"
+    LEAVE = "leave as it is"
+    DECIDE = "needs you"
+
+
+ORDER = {step: position for position, step in enumerate(Step)}
+
+
+@attrs.frozen(kw_only=True)
+class RecoveryFinding:
+    """
+    One thing that is not as it should be, or not over yet.
+
+    Args:
+        problem: What it is.
+        step: What is proposed.
+        evidence: What was seen, and why the step is safe or none is taken; sentences.
+        instant: Which instant it is about, None for none.
+        requested_time: Of the write that it is about where *instant* is None; ``""`` for none.
+        paths: Files and folders (with a trailing slash) that the step takes, relative to the table.
+    """
+
+    problem: Problem
+    step: Step
+    evidence: tuple[str, ...]
+    instant: Instant | None = None
+    requested_time: str = ""
+    paths: tuple[str, ...] = ()
+
+    @property
+    def time(self) -> str:
+        """Requested time it is about, ``""`` for none."""
+        return self.instant.requested_time if self.instant is not None else self.requested_time
+
+    @property
+    def is_settled_by_us(self) -> bool:
+        """Whether recovery does something about it."""
+        return self.step not in (Step.LEAVE, Step.DECIDE)
+
+
+@attrs.frozen(kw_only=True)
+class RecoveryOutcome:
+    """
+    A finding and what became of it.
+
+    Args:
+        finding: As it was found.
+        done: Whether its step was taken; False in a dry run, and for what is left as it is.
+        error: Why the step could not be taken, None otherwise.
+    """
+
+    finding: RecoveryFinding
+    done: bool
+    error: str | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody has to look after it."""
+        return self.error is not None or self.finding.step is Step.DECIDE

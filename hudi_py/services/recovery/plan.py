@@ -1,0 +1,369 @@
+"""
+What is wrong with a table, and what is to be done about it. Pure.
+
+Whatever cannot be proven to be garbage stays; then the evidence says what is missing to the proof, and the way out.
+Source: format/timeline 3.3, format/table-services B, K-11, K-14, K-25.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from hudi_py.model.instant import Action, Instant, State
+from hudi_py.services.recovery.facts import Facts, Health
+from hudi_py.services.recovery.finding import ORDER, Problem, RecoveryFinding, Step
+from hudi_py.timeline.markers import marker_folder
+
+TEMPORARY_AGE_MS: Final = 3_600_000
+"""A temporary file is renamed within moments; after an hour nobody is writing it any more."""
+
+_WRITES: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
+_SERVICES: Final = frozenset({Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING, Action.INDEXING})
+_HEARTBEATS: Final = ".hoodie/.heartbeat"
+
+
+def plan_recovery(facts: Facts) -> tuple[RecoveryFinding, ...]:
+    """Everything that is found, in the order in which it is put right."""
+    found = [*_properties(facts), *_instants(facts), *_left_behind(facts), *_files(facts), *_metadata_table(facts)]
+    return tuple(sorted(found, key=lambda each: ORDER[each.step]))  # stable: newest writes first within a step
+
+
+def _properties(facts: Facts) -> Iterator[RecoveryFinding]:
+    if facts.properties_problem is not None:
+        yield RecoveryFinding(
+            problem=Problem.PROPERTIES,
+            step=Step.RESTORE_PROPERTIES,
+            evidence=(facts.properties_problem, "the other file, with a valid checksum, is the state before"),
+        )
+
+
+def _instants(facts: Facts) -> Iterator[RecoveryFinding]:
+    judges = {
+        Action.CLEAN: _pending_clean,
+        Action.ROLLBACK: _pending_rollback,
+        Action.RESTORE: _pending_restore,
+        Action.SAVEPOINT: _pending_savepoint,
+    }
+    for instant in reversed(facts.timeline.instants):
+        if instant.is_completed:
+            yield from _completed(facts, instant)
+        elif instant.action in _WRITES and instant.requested_time not in facts.clusterings:
+            yield _pending_write(facts, instant)
+        elif instant.action in _SERVICES or instant.requested_time in facts.clusterings:
+            yield _pending_service(facts, instant)
+        else:
+            yield judges[instant.action](facts, instant)
+
+
+def _completed(facts: Facts, instant: Instant) -> Iterator[RecoveryFinding]:
+    health = facts.health_of(instant, State.COMPLETED)
+    if health in (Health.EMPTY, Health.DAMAGED):
+        yield _damaged_completed(facts, instant, health)
+        return
+    states = facts.files_of(instant)
+    if instant.action is not Action.SAVEPOINT and State.INFLIGHT not in states and State.REQUESTED not in states:
+        yield RecoveryFinding(
+            problem=Problem.INTERRUPTED_ARCHIVAL,
+            step=Step.LEAVE,
+            evidence=("only its completed file is left", "it counts as before; the next archival takes it"),
+            instant=instant,
+        )
+
+
+def _damaged_completed(facts: Facts, instant: Instant, health: Health) -> RecoveryFinding:
+    why = facts.why(instant, State.COMPLETED)
+    has_plan = facts.health_of(instant, State.REQUESTED) is Health.GOOD
+    step, then = Step.DECIDE, "what it recorded cannot be told; put the file back from a copy of the table"
+    if instant.action is Action.CLEAN:
+        step, then = Step.QUARANTINE, "there is no plan to carry out again; the next clean plans anew"
+        if has_plan:
+            step, then = Step.REDO, "its plan is whole, and deleting what is gone already changes nothing"
+    elif instant.action is Action.ROLLBACK:
+        target = facts.rollback_targets.get(instant.requested_time)
+        then = "what it took back cannot be told; put the file back from a copy of the table"
+        if has_plan and target is not None:
+            then = f"the write that it took back, {target}, is on the timeline again; put the file back from a copy"
+            if all(each.requested_time != target for each in facts.timeline.instants):
+                step, then = Step.REDO, f"its plan is whole, and {target}, which it took back, is gone"
+    elif instant.action is Action.SAVEPOINT:
+        then = "which files it holds cannot be told; delete the savepoint and create it again"
+    elif health is Health.EMPTY:
+        then = (
+            "its files are visible, but not what it recorded; put the file back from a copy of the table, or take the "
+            f"write back with hudi-py rollback {instant.requested_time}"
+        )
+    return RecoveryFinding(problem=Problem.DAMAGED_INSTANT, step=step, evidence=(why, then), instant=instant)
+
+
+def _pending_write(facts: Facts, instant: Instant) -> RecoveryFinding:
+    time = instant.requested_time
+    age = facts.heartbeats.get(time)
+    if facts.is_alive(time):
+        return RecoveryFinding(
+            problem=Problem.LIVE_WRITE,
+            step=Step.LEAVE,
+            evidence=(f"its heartbeat is {_seconds(age)} old, and expires after {_seconds(facts.expiry_ms)}",),
+            instant=instant,
+        )
+    if facts.health_of(instant, State.REQUESTED) is Health.DAMAGED:
+        if instant.state is State.REQUESTED:
+            return _unreadable(facts, instant, "it was only requested, so it has written no file")
+        return RecoveryFinding(
+            problem=Problem.DAMAGED_INSTANT,
+            step=Step.DECIDE,
+            evidence=(facts.why(instant, State.REQUESTED), "it may be a clustering, whose plan has to stay"),
+            instant=instant,
+        )
+    heartbeat = "it has no heartbeat" if age is None else f"its heartbeat is {_seconds(age)} old"
+    seen = [f"it is {instant.state.name.lower()}, and {heartbeat}"]
+    if time in facts.markers:
+        seen.append(f"{marker_folder(time)} names the files that it began")
+    if facts.policy == "NEVER":
+        return RecoveryFinding(
+            problem=Problem.FAILED_WRITE,
+            step=Step.LEAVE,
+            evidence=(*seen, "hoodie.clean.failed.writes.policy=NEVER: failed writes are only reported"),
+            instant=instant,
+        )
+    return RecoveryFinding(problem=Problem.FAILED_WRITE, step=Step.ROLL_BACK, evidence=tuple(seen), instant=instant)
+
+
+def _pending_service(facts: Facts, instant: Instant) -> RecoveryFinding:
+    needs_plan = instant.action is not Action.INDEXING
+    if needs_plan and facts.health_of(instant, State.REQUESTED) in (Health.EMPTY, Health.DAMAGED, Health.ABSENT):
+        return RecoveryFinding(
+            problem=Problem.DAMAGED_INSTANT,
+            step=Step.DECIDE,
+            evidence=(
+                facts.why(instant, State.REQUESTED),
+                "log files may have been written for what it plans; put the file back from a copy of the table",
+            ),
+            instant=instant,
+        )
+    if instant.state is State.REQUESTED:
+        return RecoveryFinding(
+            problem=Problem.PLANNED_SERVICE,
+            step=Step.LEAVE,
+            evidence=("its plan is carried out by whoever runs that service",),
+            instant=instant,
+        )
+    return RecoveryFinding(
+        problem=Problem.STARTED_SERVICE,
+        step=Step.LEAVE,
+        evidence=(
+            "whether it is still at work cannot be told: services have no heartbeat",
+            f"its next run starts it again; hudi-py rollback {instant.requested_time} takes it back to its plan",
+        ),
+        instant=instant,
+    )
+
+
+def _pending_clean(facts: Facts, instant: Instant) -> RecoveryFinding:
+    plan, copy = facts.health_of(instant, State.REQUESTED), facts.health_of(instant, State.INFLIGHT)
+    if plan is Health.DAMAGED:
+        if copy is Health.GOOD:
+            return RecoveryFinding(
+                problem=Problem.DAMAGED_INSTANT,
+                step=Step.MEND_PLAN,
+                evidence=(facts.why(instant, State.REQUESTED), "its inflight file holds a copy of the plan"),
+                instant=instant,
+            )
+        return _unreadable(facts, instant, "the next clean plans anew what it did not delete")
+    if plan is not Health.GOOD and copy is Health.DAMAGED:
+        return _unreadable(facts, instant, "the next clean plans anew what it did not delete")
+    has_plan = Health.GOOD in (plan, copy)
+    return RecoveryFinding(
+        problem=Problem.PENDING_CLEAN,
+        step=Step.FINISH_CLEAN,
+        evidence=(
+            f"it is {instant.state.name.lower()}",
+            "its plan is whole; what is deleted already counts as deleted"
+            if has_plan
+            else "it has no plan, so nothing was deleted by it; its empty files go",
+        ),
+        instant=instant,
+    )
+
+
+def _pending_rollback(facts: Facts, instant: Instant) -> RecoveryFinding:
+    if facts.health_of(instant, State.REQUESTED) is not Health.GOOD:
+        done = "nothing was done by it" if instant.state is State.REQUESTED else "what it undoes is not completed"
+        return _unreadable(facts, instant, f"{done}; a write that is still pending gets a new plan")
+    target = facts.rollback_targets.get(instant.requested_time)
+    if target is None:
+        return _unreadable(facts, instant, "its plan does not name what it undoes")
+    return RecoveryFinding(
+        problem=Problem.PENDING_ROLLBACK,
+        step=Step.FINISH_ROLLBACK,
+        evidence=(f"it is {instant.state.name.lower()}", f"its plan, which takes back {target}, is whole"),
+        instant=instant,
+    )
+
+
+def _pending_restore(facts: Facts, instant: Instant) -> RecoveryFinding:
+    if facts.health_of(instant, State.REQUESTED) is Health.GOOD:
+        return RecoveryFinding(
+            problem=Problem.PENDING_RESTORE,
+            step=Step.FINISH_RESTORE,
+            evidence=(f"it is {instant.state.name.lower()}", "its plan is whole; no write can begin before it is done"),
+            instant=instant,
+        )
+    if instant.state is State.REQUESTED:
+        return _unreadable(facts, instant, "nothing was undone by it")
+    return RecoveryFinding(
+        problem=Problem.DAMAGED_INSTANT,
+        step=Step.DECIDE,
+        evidence=(
+            facts.why(instant, State.REQUESTED),
+            "some writes may be undone already: move its files out of the timeline, then restore to the savepoint",
+        ),
+        instant=instant,
+    )
+
+
+def _pending_savepoint(_: Facts, instant: Instant) -> RecoveryFinding:
+    return RecoveryFinding(
+        problem=Problem.PENDING_SAVEPOINT,
+        step=Step.REMOVE_SAVEPOINT,
+        evidence=("an inflight savepoint holds no file: it was being created, or being deleted",),
+        instant=instant,
+    )
+
+
+def _unreadable(facts: Facts, instant: Instant, safe_because: str) -> RecoveryFinding:
+    states = [
+        state
+        for state in (State.REQUESTED, State.INFLIGHT)
+        if facts.health_of(instant, state) not in (Health.GOOD, Health.ABSENT)
+    ]
+    why = facts.why(instant, states[0] if states else State.REQUESTED)
+    return RecoveryFinding(
+        problem=Problem.DAMAGED_INSTANT,
+        step=Step.QUARANTINE,
+        evidence=(why, f"{safe_because}; a copy stays below .hoodie/.aux/hudi_py/quarantine"),
+        instant=instant,
+    )
+
+
+def _left_behind(facts: Facts) -> Iterator[RecoveryFinding]:
+    pending = {each.requested_time for each in facts.timeline.instants if each.is_pending}
+    completed = {each.requested_time for each in facts.timeline.instants if each.is_completed}
+    for time in facts.markers:
+        if time in pending:
+            continue
+        why = _is_over(facts, time, completed)
+        yield RecoveryFinding(
+            problem=Problem.STALE_MARKERS,
+            step=Step.LEAVE if why is None else Step.REMOVE_FILES,
+            evidence=(why or "no timeline tells what became of that write; the files are named in the folder",),
+            requested_time=time,
+            paths=(f"{marker_folder(time)}/",),
+        )
+    for time, age in sorted(facts.heartbeats.items()):
+        if time in pending:
+            continue
+        why = _is_over(facts, time, completed)
+        if why is None and age > facts.expiry_ms:
+            why = f"no instant has that time, and the heartbeat is {_seconds(age)} old"
+        yield RecoveryFinding(
+            problem=Problem.STALE_HEARTBEAT,
+            step=Step.LEAVE if why is None else Step.REMOVE_FILES,
+            evidence=(why or f"a write may be about to begin: it is {_seconds(age)} old",),
+            requested_time=time,
+            paths=(f"{_HEARTBEATS}/{time}",),
+        )
+    old = [each for each in facts.temporary if each.age_ms > TEMPORARY_AGE_MS]
+    if old:
+        yield RecoveryFinding(
+            problem=Problem.TEMPORARY_FILES,
+            step=Step.REMOVE_FILES,
+            evidence=(
+                f"{len(old)} files of interrupted creations, all more than {_seconds(TEMPORARY_AGE_MS)} old",
+                "nobody reads such names",
+            ),
+            paths=tuple(each.path for each in old),
+        )
+    if facts.lock is not None:
+        yield _lock(facts, facts.lock.path, facts.lock.age_ms)
+
+
+def _is_over(facts: Facts, time: str, completed: set[str]) -> str | None:
+    if time in completed:
+        return "that write is completed"
+    undone = facts.undone.get(time)
+    if undone is not None and not any(each.requested_time == time for each in facts.timeline.instants):
+        return f"that write was taken back by {undone.by}"
+    if facts.archived is not None and time in facts.archived:
+        return "that write is completed and archived"
+    return None
+
+
+def _lock(facts: Facts, path: str, age_ms: int) -> RecoveryFinding:
+    if facts.lock_expiry_ms and age_ms > facts.lock_expiry_ms:
+        return RecoveryFinding(
+            problem=Problem.LOCK,
+            step=Step.REMOVE_FILES,
+            evidence=(f"it is {_seconds(age_ms)} old and expires after {_seconds(facts.lock_expiry_ms)}",),
+            paths=(path,),
+        )
+    return RecoveryFinding(
+        problem=Problem.LOCK,
+        step=Step.DECIDE,
+        evidence=(
+            f"it is {_seconds(age_ms)} old; the file does not say who holds it",
+            "if no writer is at work, delete it, or set hoodie.write.lock.filesystem.expire (minutes)",
+        ),
+        paths=(path,),
+    )
+
+
+def _files(facts: Facts) -> Iterator[RecoveryFinding]:
+    for time, files in sorted(facts.strangers.items()):
+        undone = facts.undone.get(time)
+        count = f"{len(files.paths)} files carry {time}, which is on no timeline"
+        missing = None
+        if undone is None:
+            missing = "no rollback or restore says that the write was taken back"
+        elif facts.archived is None or time in facts.archived:
+            missing = "whether the write completed after that cannot be told from the archive"
+        elif files.logs_of_layout_1:
+            missing = "other delta commits may have written into these log files"
+        elif facts.is_alive(time):
+            missing = "a heartbeat says that the write is at work"
+        if missing is None and undone is not None:
+            yield RecoveryFinding(
+                problem=Problem.ORPHANS,
+                step=Step.REMOVE_FILES,
+                evidence=(count, f"{undone.by} took that write back, and no timeline has it since"),
+                requested_time=time,
+                paths=files.paths,
+            )
+            continue
+        yield RecoveryFinding(
+            problem=Problem.UNKNOWN_FILES,
+            step=Step.DECIDE,
+            evidence=(count, f"{missing}; nobody reads them now, and they look committed once archival passes {time}"),
+            requested_time=time,
+            paths=files.paths,
+        )
+
+
+def _metadata_table(facts: Facts) -> Iterator[RecoveryFinding]:
+    if facts.metadata_problem is None:
+        return
+    alive = [time for time in facts.heartbeats if facts.is_alive(time)]
+    yield RecoveryFinding(
+        problem=Problem.METADATA_TABLE,
+        step=Step.LEAVE if alive else Step.DROP_METADATA_TABLE,
+        evidence=(
+            facts.metadata_problem,
+            f"the write {alive[0]} is at work beside it; try again later"
+            if alive
+            else "it repeats what the folders hold; the next write with hoodie.metadata.enable=true makes it anew",
+        ),
+    )
+
+
+def _seconds(ms: int | None) -> str:
+    return f"{(ms or 0) // 1000} s"

@@ -1,0 +1,117 @@
+"""
+Recovery of a whole table: look, judge, put right, look again until nothing is left that could be put right.
+
+What a crash leaves: every step stands on its own, so the next run finds what is still to be done. A step that fails
+does not keep the others from being taken, unless it was the restore, which everything else would get in the way of.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from hudi_py.config.keys import Settings
+from hudi_py.config.table import TableConfig
+from hudi_py.errors import HudiError
+from hudi_py.mdt.keeper import MetadataTableKeeper
+from hudi_py.runtime.log import log
+from hudi_py.services.recovery.execute import RecoveryExecutor
+from hudi_py.services.recovery.finding import Problem, RecoveryFinding, RecoveryOutcome, Step
+from hudi_py.services.recovery.look import look
+from hudi_py.services.recovery.plan import plan_recovery
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.properties_file import read_table_config
+from hudi_py.timeline.store import TimelineStore
+
+_ROUNDS_MAX = 5  # what one step uncovers the next round settles; nothing is uncovered more than twice
+
+
+@attrs.frozen(kw_only=True)
+class RecoveryService:
+    """
+    Recovers one table.
+
+    Args:
+        contents: Its timeline.
+        table: Its properties.
+        settings: As given.
+        metadata_table: Of the table.
+    """
+
+    contents: Contents
+    table: TableConfig
+    settings: Settings
+    metadata_table: MetadataTableKeeper
+
+    def plan(self) -> tuple[RecoveryFinding, ...]:
+        """
+        What is wrong and what would be done, in that order; nothing is written.
+
+        Raises:
+            StorageError: The storage refused or is away.
+        """
+        return plan_recovery(look(self.contents, self.table, self.settings))
+
+    def run(self) -> tuple[RecoveryOutcome, ...]:
+        """
+        Put right what can be put right.
+
+        Returns:
+            Every finding with what became of it, in the order in which they were dealt with.
+        """
+        outcomes: list[RecoveryOutcome] = []
+        settled: set[tuple[Problem, Step, str, tuple[str, ...]]] = set()
+        for _ in range(_ROUNDS_MAX):
+            current = self._afresh()
+            findings = current.plan()
+            new = [each for each in findings if _key(each) not in settled]
+            settled.update(map(_key, new))
+            work = [each for each in new if each.is_settled_by_us]
+            outcomes += [RecoveryOutcome(finding=each, done=False) for each in new if not each.is_settled_by_us]
+            if not work:
+                break
+            executor = current.executor
+            for done, finding in enumerate(work):
+                outcome = _take(executor, finding)
+                outcomes.append(outcome)
+                if outcome.error is not None and finding.step is Step.FINISH_RESTORE:
+                    why = "the restore has to be finished first"
+                    return _final(
+                        [*outcomes, *(RecoveryOutcome(finding=f, done=False, error=why) for f in work[done + 1 :])]
+                    )
+        return _final(outcomes)
+
+    def _afresh(self) -> RecoveryService:
+        """The table as the last round left it: nothing read before is believed."""
+        store = self.contents.store
+        config = read_table_config(store.storage)
+        return attrs.evolve(self, contents=Contents(TimelineStore(store.storage, config, store.clock)), table=config)
+
+    @property
+    def executor(self) -> RecoveryExecutor:
+        """What takes the steps."""
+        return RecoveryExecutor(
+            contents=self.contents, table=self.table, settings=self.settings, metadata_table=self.metadata_table
+        )
+
+
+def _take(executor: RecoveryExecutor, finding: RecoveryFinding) -> RecoveryOutcome:
+    try:
+        executor.take(finding)
+    except HudiError as error:
+        log.warning("recovery.step.failed", step=finding.step.name, instant=finding.time, why=str(error))
+        return RecoveryOutcome(finding=finding, done=False, error=str(error))
+    return RecoveryOutcome(finding=finding, done=True)
+
+
+def _waiting(finding: RecoveryFinding) -> RecoveryOutcome:
+    return RecoveryOutcome(finding=finding, done=False, error="the restore has to be finished first")
+
+
+def _key(finding: RecoveryFinding) -> tuple[Problem, Step, str, tuple[str, ...]]:
+    return (finding.problem, finding.step, str(finding.instant or finding.requested_time), finding.paths)
+
+
+def _final(outcomes: list[RecoveryOutcome]) -> tuple[RecoveryOutcome, ...]:
+    """What was left as it is in one round and settled in a later one counts as settled."""
+    settled = {(o.finding.time, o.finding.paths) for o in outcomes if o.done and (o.finding.time or o.finding.paths)}
+    return tuple(o for o in outcomes if o.done or (o.finding.time, o.finding.paths) not in settled)

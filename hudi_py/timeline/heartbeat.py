@@ -1,0 +1,125 @@
+"""
+Heartbeats: the sign that a write under the failed-writes policy LAZY is still at work.
+
+One empty file ``.hoodie/.heartbeat/<instant>``, written anew every interval; its age is its modification time. A write
+whose file has not been renewed for *interval x tolerable misses*, or is not there, counts as dead. The file appears
+before the requested instant and goes after the completed one; a write that fails leaves it.
+
+Source: format/timeline 6.3, format/table-services B-3, B-5, B-6; Hudi ``HoodieHeartbeatClient``, ``HeartbeatUtils``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from hudi_py.config import keys
+from hudi_py.config.keys import Settings
+from hudi_py.errors import ConflictError, StorageError
+from hudi_py.runtime.clock import Clock
+from hudi_py.runtime.log import log
+from hudi_py.storage.base import Storage
+
+FOLDER: Final = ".hoodie/.heartbeat"
+
+
+@attrs.frozen
+class Rhythm:
+    """
+    How often a heart beats, and when it counts as dead.
+
+    Args:
+        interval_ms: Between two beats.
+        expiry_ms: Age from which on a heartbeat is expired.
+    """
+
+    interval_ms: int
+    expiry_ms: int
+
+    @classmethod
+    def of(cls, settings: Settings) -> Rhythm:
+        """As the settings say; Hudi's default is 60 s and 120 s."""
+        interval = settings[keys.HEARTBEAT_INTERVAL_MS]
+        return cls(interval, interval * settings[keys.HEARTBEAT_TOLERABLE_MISSES])
+
+    def is_expired(self, age_ms: int | None) -> bool:
+        """Whether a heartbeat of that age is dead; None stands for no heartbeat at all (rule B-5)."""
+        return age_ms is None or age_ms > self.expiry_ms
+
+
+def heartbeat_ages(storage: Storage, clock: Clock) -> Mapping[str, int]:
+    """
+    Requested time to age in milliseconds of every heartbeat there is.
+
+    A storage that does not tell modification times gives 0: on doubt a writer is alive.
+    """
+    now = int(clock.now().timestamp() * 1000)
+    return {
+        entry.name: 0 if entry.modified_ms is None else now - entry.modified_ms
+        for entry in storage.list(FOLDER, details=True)
+        if not entry.is_folder and entry.name.isdigit()
+    }
+
+
+def delete_heartbeat(storage: Storage, instant_time: str) -> None:
+    """Remove the heartbeat of a write that is over; nothing happens when there is none."""
+    storage.delete(f"{FOLDER}/{instant_time}")
+
+
+class Heart:
+    """
+    Beats for one write, from a thread that dies with its process.
+
+    Args:
+        storage: Of the table.
+        clock: Tells how old our own last beat is.
+        rhythm: See `Rhythm`.
+    """
+
+    def __init__(self, storage: Storage, clock: Clock, rhythm: Rhythm) -> None:
+        self._storage, self._clock, self._rhythm = storage, clock, rhythm
+        self._time = ""
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self, instant_time: str) -> None:
+        """The first beat, and the thread that goes on."""
+        self._time = instant_time
+        self.beat()
+        self._thread = threading.Thread(target=self._go_on, name=f"heartbeat-{instant_time}", daemon=True)
+        self._thread.start()
+
+    def beat(self) -> None:
+        """One beat."""
+        self._storage.replace(f"{FOLDER}/{self._time}", b"")
+
+    def check(self) -> None:
+        """
+        Make sure that nobody can have taken this write for dead; call it right before completing (rule B-6).
+
+        Raises:
+            ConflictError: The heartbeat expired or was removed.
+        """
+        age = heartbeat_ages(self._storage, self._clock).get(self._time)
+        if self._rhythm.is_expired(age):
+            what = "was removed" if age is None else f"is {age // 1000} s old"
+            raise ConflictError(
+                f"{self._storage.root}/{FOLDER}/{self._time} {what}: other writers may have rolled this write back; "
+                "nothing of it is visible, write again"
+            )
+
+    def stop(self) -> None:
+        """Beat no more; the file stays, as the sign of a write that failed."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _go_on(self) -> None:
+        while not self._stopped.wait(self._rhythm.interval_ms / 1000):
+            try:
+                self.beat()
+            except StorageError as error:  # the next beat may go through; `check` has the last word
+                log.warning("heartbeat.missed", instant=self._time, why=str(error))

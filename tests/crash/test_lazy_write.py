@@ -1,0 +1,78 @@
+"""A write under the failed-writes policy LAZY, interrupted anywhere: its heart tells others when it may go."""
+
+from datetime import timedelta
+
+import pytest
+
+from crash.test_write import CHANGES, NEW, OLD, START, assert_tidy, upsert
+from hudi_py.config.keys import Settings
+from hudi_py.config.new_table import new_table_properties
+from hudi_py.reading.snapshot import plain_rows, read_batches
+from hudi_py.runtime.clock import FixedClock
+from hudi_py.storage.memory import MemoryStorage
+from hudi_py.table import Table
+from hudi_py.testing import interruptions
+from hudi_py.timeline.properties_file import create_properties
+
+LAZY = {"hoodie.clean.failed.writes.policy": "LAZY"}
+
+
+class World:
+    """One clock for the processes and for the storage's modification times."""
+
+    def __init__(self):
+        self.clock = FixedClock(START)
+        self.storage = MemoryStorage(clock_ms=lambda: int(self.clock.moment.timestamp() * 1000))
+
+    def open(self, storage):
+        self.clock.move(timedelta(seconds=1))
+        return Table(storage, settings=LAZY, clock=self.clock)
+
+    def rows(self, storage):
+        found = [row for batch in read_batches(storage, self.open(storage).base_files()) for row in plain_rows(batch)]
+        return sorted(found, key=lambda row: row["id"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", [6, 9])
+def test_lazy_write_interrupted_anywhere_is_spared_while_it_may_live_and_goes_afterwards(record_property, version):
+    """B-3, B-5: nothing of it is touched before its heart has stood still for 120 s; then the clean removes it all."""
+    world = World()
+    settings = Settings(
+        {
+            "hoodie.table.name": "t",
+            "hoodie.write.table.version": version,
+            "hoodie.datasource.write.recordkey.field": "id",
+            "hoodie.datasource.write.partitionpath.field": "region",
+            "hoodie.table.ordering.fields": "ts",
+        }
+    )
+    create_properties(world.storage, new_table_properties(settings), world.clock)
+    upsert(world.storage, OLD, world.open(world.storage))
+    assert ".heartbeat" not in " ".join(world.storage.files())
+    count = 0
+    for case in interruptions(world.storage.copy):
+        count += case.run(lambda faulty: upsert(faulty, CHANGES, world.open(faulty)))
+        storage = case.storage
+        seen = world.rows(storage)
+        assert seen in (OLD, NEW), case
+        pending = world.open(storage).timeline.pending()
+        hearts = [path for path in storage.files() if ".heartbeat" in path]
+        if pending:
+            before = storage.files()
+            world.open(storage).clean()
+            world.open(storage).recover()
+            kept = {path: data for path, data in before.items() if "/aux/" not in path}
+            assert hearts, case
+            assert kept.items() <= storage.files().items(), case
+        world.clock.move(timedelta(seconds=130))
+        for _ in range(2):
+            world.open(storage).clean()
+            world.open(storage).recover()
+            assert world.rows(storage) == seen, case
+            assert_tidy(storage, case)
+            assert ".heartbeat" not in " ".join(storage.files()), case
+        upsert(storage, CHANGES, world.open(storage))
+        assert world.rows(storage) == NEW, case
+    record_property("interruptions", count)
+    assert count > 60

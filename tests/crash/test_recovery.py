@@ -1,0 +1,109 @@
+"""Recovery interrupted at every storage call, in every way; recovered twice; states compared with a calm recovery."""
+
+from __future__ import annotations
+
+import pytest
+
+from crash.history_tables import fixture_in_memory, open_in, state_of
+from hudi_py.formats import records_codec as codec
+from hudi_py.model.instant import State
+from hudi_py.model.records import InstantInfo, RestorePlan, RollbackMetadata
+from hudi_py.storage.memory import MemoryStorage
+from hudi_py.testing import interruptions
+from hudi_py.timeline.markers import Marker, MarkerType, create_marker
+from tests.tables import SYNC, TableBuilder, at
+
+
+def troubled(layout: int) -> MemoryStorage:
+    """A crash in every service at once."""
+    builder = TableBuilder(layout)
+    for number in (1, 2, 3, 4):
+        builder.commit(at(number), {"eu": ["a"], "us": ["b"]})
+    builder.savepoint(at(4), {"eu": [builder.base_name("a", at(4))], "us": [builder.base_name("b", at(4))]})
+    builder.instant(at(3), "savepoint", State.INFLIGHT)
+    table = builder.table()
+    table.clean_service(table.clean_config(commits_retained=2)).schedule()
+    builder.put(f"eu/{builder.base_name('x', at(5))}")
+    undone = RollbackMetadata(
+        start_rollback_time=at(6),
+        time_taken_ms=1,
+        total_files_deleted=0,
+        commits_rollback=(at(5),),
+        partitions={},
+        instants_rollback=(InstantInfo(at(5), "commit"),),
+    )
+    for state in (State.REQUESTED, State.INFLIGHT):
+        builder.instant(at(6), "rollback", state)
+    builder.instant(at(6), "rollback", State.COMPLETED, codec.encode_rollback_metadata(undone, SYNC))
+    builder.commit(at(7), {"eu": ["c"]}, state=State.INFLIGHT)
+    create_marker(builder.storage, at(7), Marker("eu", builder.base_name("c", at(7)), MarkerType.CREATE))
+    builder.commit(at(8), {"us": ["d"]}, state=State.INFLIGHT)
+    builder.put(f".hoodie/.heartbeat/{at(4)}", b"")
+    builder.instant(at(9), "rollback", State.REQUESTED, b"Obj\x01 torn")
+    properties = builder.storage.read(".hoodie/hoodie.properties")
+    builder.put(".hoodie/hoodie.properties.backup", properties)
+    return builder.storage
+
+
+def restoring(layout: int) -> MemoryStorage:
+    """A restore that had just begun, and a write that had not ended."""
+    builder = TableBuilder(layout)
+    for number in (1, 2, 3):
+        builder.commit(at(number), {"eu": ["a"]})
+    builder.savepoint(at(1), {"eu": [builder.base_name("a", at(1))]})
+    plan = RestorePlan(
+        instants_to_rollback=(InstantInfo(at(3), "commit"), InstantInfo(at(2), "commit")),
+        savepoint_to_restore_timestamp=at(1),
+    )
+    builder.instant(at(5), "restore", State.REQUESTED, codec.encode_restore_plan(plan, SYNC))
+    builder.commit(at(6), {"eu": ["b"]}, state=State.INFLIGHT)
+    return builder.storage
+
+
+def ghost(name: str) -> MemoryStorage:
+    """A table of real Hudi whose metadata table lists a file that is gone."""
+    storage = fixture_in_memory(name)
+    newest = {base.name for _, base in open_in(storage).base_files()}
+    older = [path for path in storage.files() if path.endswith(".parquet") and path.rpartition("/")[2] not in newest]
+    storage.delete(older[0])
+    return storage
+
+
+CASES = {
+    "troubled, layout 1": lambda: troubled(1),
+    "troubled, layout 2": lambda: troubled(2),
+    "restoring, layout 1": lambda: restoring(1),
+    "restoring, layout 2": lambda: restoring(2),
+    **{
+        f"{kind}-{version}": lambda kind=kind, version=version: fixture_in_memory(f"{kind}-{version}")
+        for kind in ("cow_mixed", "cow_failed_write", "cow_clean_inflight")
+        for version in ("0.15.0", "1.0.2", "1.1.1")
+    },
+    **{
+        f"ghost-{version}": lambda version=version: ghost(f"cow_partitioned-{version}")
+        for version in ("0.15.0", "1.0.2", "1.1.1")
+    },
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(CASES))
+def test_recovery_survives_every_interruption(name, record_property):
+    """Recovered again after any interruption, the table is what a calm recovery makes of it; a third run is idle."""
+    fresh = CASES[name]
+    calm = fresh()
+    first = open_in(calm).recover()
+    assert [each for each in first if each.done]
+    assert not [each.error for each in first if each.error]
+    wanted = state_of(calm)
+    assert not [pending for pending in wanted["pending"] if pending[1].value not in ("clustering", "compaction")]
+    cases = 0
+    for cases, case in enumerate(interruptions(fresh), 1):  # noqa: B007 - reported below
+        case.run(lambda faulty: open_in(faulty).recover())
+        outcomes = open_in(case.storage).recover()
+        assert not [each.error for each in outcomes if each.error], case
+        assert state_of(case.storage) == wanted, case
+        files = case.storage.files()
+        assert not [each for each in open_in(case.storage).recover() if each.done], case
+        assert case.storage.files() == files, case
+    record_property("interruptions", cases)
