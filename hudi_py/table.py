@@ -227,7 +227,7 @@ class Table(TableView):
         Only when no writer is at work: a write that is still running would be undone too.
 
         Raises:
-            UnsupportedTable: A merge-on-read table has failed writes.
+            CorruptMetadata: A marker names what is no file of its write; nothing was deleted.
             RefusedError: It could lose data; the message names the way out.
         """
         return self._changed(lambda: self.rollback_service().run())
@@ -239,7 +239,7 @@ class Table(TableView):
         Raises:
             ConfigError: There is no such write.
             RefusedError: A later commit, a savepoint or a clean stands in the way; nothing was changed.
-            UnsupportedTable: A kind of write that is not rolled back.
+            CorruptMetadata: What it wrote cannot be told; nothing was changed.
             StorageError: A file refuses to go; the rollback stays pending and is finished by the next call.
         """
         return self._changed(lambda: self.rollback_service().roll_back(requested_time))
@@ -284,7 +284,7 @@ class Table(TableView):
         Go back to a savepoint: every write after it is undone; a pending restore to it is finished.
 
         Raises:
-            ConfigError, RefusedError, UnsupportedTable: It cannot be; nothing was changed.
+            ConfigError, RefusedError, CorruptMetadata: It cannot be; nothing was changed.
             StorageError: A file refuses to go; the restore stays pending, and no commit can start before it is done.
         """
         return self._changed(lambda: self.restore_service().run(savepoint_time))

@@ -104,14 +104,33 @@ class MetadataTableKeeper:
         return None if table is None else _recorded(table, timeline, instant, changes_of_clean(metadata))
 
     def record_rollback(
-        self, timeline: Timeline, rolled_back_time: str, instant: Instant, metadata: RollbackMetadata
+        self,
+        timeline: Timeline,
+        rolled_back_time: str,
+        instant: Instant,
+        metadata: RollbackMetadata,
+        *,
+        deleted_of_others: Mapping[str, tuple[str, ...]],
     ) -> str | None:
-        """Record a rollback that is about to complete, while what it undoes is still pending; as `record_commit`."""
+        """
+        Record a rollback that is about to complete, while what it undoes is still pending; as `record_commit`.
+
+        Args:
+            deleted_of_others: Partition path to deleted files that other actions may have recorded.
+        """
         table = self._table()
         if table is None:
             return None
         changes = changes_of_rollback(metadata)
-        done = record_rollback(table, timeline, rolled_back_time, instant.requested_time, changes, sync=os.urandom(16))
+        done = record_rollback(
+            table,
+            timeline,
+            rolled_back_time,
+            instant.requested_time,
+            changes,
+            deleted_of_others=deleted_of_others,
+            sync=os.urandom(16),
+        )
         return None if done is None else done.completion_time
 
     def _table(self) -> MetadataTable | None:

@@ -102,6 +102,7 @@ def record_rollback(
     rollback_time: str,
     changes: Changes,
     *,
+    deleted_of_others: Mapping[str, tuple[str, ...]] | None = None,
     sync: bytes,
 ) -> Instant | None:
     """
@@ -118,6 +119,8 @@ def record_rollback(
         rolled_back_time: Instant that is rolled back.
         rollback_time: Instant of the rollback.
         changes: Of the rollback (`changes_of_rollback`).
+        deleted_of_others: Those of the deleted files that other actions may have recorded: they are recorded as deleted
+            in any case.
         sync: 16 random bytes.
 
     Returns:
@@ -132,7 +135,7 @@ def record_rollback(
     if instant is not None:
         _check_open(data_timeline, rolled_back_time)
         compacted = not _withdraw(table, timeline, instant)
-    owed = changes if compacted else Changes(added=changes.added)
+    owed = changes if compacted else Changes(added=changes.added, deleted=deleted_of_others or {})
     if not records_of(owed):
         return None
     return write_delta_commit(table, data_timeline, rollback_time, owed, sync=sync)

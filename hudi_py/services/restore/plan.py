@@ -66,6 +66,29 @@ def restore_targets(
     )
 
 
+def check_nothing_is_archived_after(timeline: Timeline, archived: Timeline, savepoint_time: str) -> None:
+    """
+    Refuse where archival has gone beyond the savepoint: what is not on the active timeline would not be undone.
+
+    Args:
+        timeline: The active timeline.
+        archived: The archived one.
+        savepoint_time: Of the savepoint.
+
+    Raises:
+        RefusedError: A commit after the savepoint is archived; nothing was changed.
+    """
+    active = {i.requested_time for i in timeline.writes}
+    later = [
+        i for i in archived.writes.completed() if i.requested_time > savepoint_time and i.requested_time not in active
+    ]
+    if later:
+        raise RefusedError(
+            f"restore to {savepoint_time} refused: {len(later)} commits after it are archived (the first is "
+            f"{later[0]}), they cannot be undone; read the table as of that time and write the rows anew"
+        )
+
+
 def check_files_are_there(
     held: Mapping[str, Collection[str]],
     there: Mapping[str, Collection[str]],

@@ -25,11 +25,12 @@ from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import InstantInfo, RestoreMetadata, RestorePlan, RollbackMetadata
 from hudi_py.runtime.log import log
-from hudi_py.services.restore.plan import check_files_are_there, restore_targets
+from hudi_py.services.restore.plan import check_files_are_there, check_nothing_is_archived_after, restore_targets
 from hudi_py.services.rollback.execute import RollbackExecutor
 from hudi_py.services.rollback.leftovers import Leftovers
 from hudi_py.services.rollback.metadata import prepare_metadata_table
 from hudi_py.services.rollback.plan import Written, rollback_plan, target_info
+from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import delete_markers
 from hudi_py.timeline.timeline import Timeline
@@ -58,7 +59,8 @@ class RestoreService:
 
         Raises:
             ConfigError: There is no such savepoint.
-            RefusedError: Files of the savepoint are gone, or another restore is pending.
+            RefusedError: Files of the savepoint are gone, commits after it are archived, or another restore is pending.
+            CorruptMetadata: The archive is damaged, so that cannot be told.
         """
         timeline = self.contents.store.load()
         pending = self._pending(timeline, savepoint_time)
@@ -180,6 +182,9 @@ class RestoreService:
         )
         savepoint = timeline.find(savepoint_time, Action.SAVEPOINT)
         assert savepoint is not None  # or there would be no targets
+        check_nothing_is_archived_after(
+            timeline, load_archived(self.contents.store.storage, self.table), savepoint_time
+        )
         held = self.contents.savepoint(savepoint).files
         listing = FolderListing(self.contents.store.storage)
         there = {path: {entry.name for entry in listing.partition(path)} for path in held}

@@ -22,7 +22,7 @@ import attrs
 from hudi_py.errors import ConflictError, RefusedError, StorageError
 from hudi_py.formats import records_codec as codec
 from hudi_py.mdt.keeper import MetadataTableKeeper
-from hudi_py.model.files import join_path
+from hudi_py.model.files import join_path, parse_log_file
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import (
     InstantInfo,
@@ -95,7 +95,10 @@ class RollbackExecutor:
         )
         if is_done:
             return metadata
-        after = self.metadata_table.record_rollback(store.load(), target.requested_time, instant, metadata)
+        foreign = {} if store.config.layout_version == 2 else _log_names(paths)
+        after = self.metadata_table.record_rollback(
+            store.load(), target.requested_time, instant, metadata, deleted_of_others=foreign
+        )
         self._remove_target(found, keeps_plan=keeps_plan)
         if publish:
             self._complete(instant, metadata, after)
@@ -187,6 +190,12 @@ def _paths_by_partition(plan: RollbackPlan, target: InstantInfo, *, logs: bool) 
         if paths or not request.log_blocks_to_be_deleted:
             by_partition.setdefault(request.partition_path, []).extend(paths)
     return by_partition
+
+
+def _log_names(paths: dict[str, list[str]]) -> dict[str, tuple[str, ...]]:
+    """Partition path to names of log files: in layout 1 other writes may have made them known to the metadata table."""
+    names = {partition: tuple(path.rpartition("/")[2] for path in each) for partition, each in paths.items()}
+    return {partition: tuple(filter(parse_log_file, each)) for partition, each in names.items()}
 
 
 def _paths(request: RollbackRequest, failed_time: str, *, logs: bool) -> list[str]:

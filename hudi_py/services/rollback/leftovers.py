@@ -64,17 +64,18 @@ class Leftovers:
 
     def of_completed(self, target: Instant, metadata: CommitMetadata, *, whole_slices: bool = False) -> Written:
         """
-        Of a completed write, by what it recorded.
+        Of a completed write, by what it recorded; in layout 1 with the log files that lie on its base files.
+
+        Those are of writes that were rolled back since: they would hide the slice below.
 
         Args:
-            whole_slices: Of a compaction of layout 1 also the log files that were written on top of it, as a restore
-                takes them (table B.3).
+            whole_slices: Of a compaction too, as a restore takes it (table B.3).
 
         Raises:
             CorruptMetadata: It records what cannot be a file of that write.
         """
         written = self._written(target, files_of_commit(metadata), "it", strict=not whole_slices)
-        if whole_slices and self._logs_stay and target.action is Action.COMMIT:
+        if self._logs_stay and (whole_slices or target.action is not Action.COMMIT):
             found = self.logs_on(target.requested_time, metadata.partition_to_write_stats)
             written = attrs.evolve(written, own=written.own | found)
         return written

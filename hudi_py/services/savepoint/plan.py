@@ -13,7 +13,7 @@ from hudi_py.errors import ConfigError, RefusedError
 from hudi_py.fsview.build import PartitionView, ViewContext
 from hudi_py.model.files import FileGroup, FileSlice, join_path
 from hudi_py.model.holes import Holes
-from hudi_py.model.instant import Instant
+from hudi_py.model.instant import Action, Instant
 from hudi_py.timeline.timeline import Timeline
 
 
@@ -126,3 +126,39 @@ def _slices_before(group: FileGroup, requested_time: str) -> list[FileSlice]:
 def _is_committed_log(context: ViewContext, instant_time: str) -> bool:
     """In layout 1 a log's name does not tell who wrote it, so all of them stay."""
     return context.layout_version == 1 or context.is_completed(instant_time)
+
+
+def begins_timeline(timeline: Timeline, savepoint_time: str) -> bool:
+    """Whether every commit before the savepoint is archived or savepointed: only then others behind it may be too."""
+    savepointed = {i.requested_time for i in timeline.of((Action.SAVEPOINT,)).instants}
+    others = [i.requested_time for i in timeline.commits.completed() if i.requested_time not in savepointed]
+    return not others or savepoint_time < others[0]
+
+
+def check_no_hole(timeline: Timeline, archived: Timeline, savepoint_time: str) -> None:
+    """
+    Refuse to let go of a savepoint that archival has gone beyond (rule D-7).
+
+    The savepointed commit would become the start of the active timeline, and what was archived behind it would look as
+    if it had never been completed: its files would be neither shown nor kept.
+
+    Args:
+        timeline: The active timeline.
+        archived: The archived one.
+        savepoint_time: Of the savepoint.
+
+    Raises:
+        RefusedError: Commits after the savepoint are archived; nothing was changed.
+    """
+    active = {i.requested_time for i in timeline.writes}
+    last = max(active, default="")
+    behind = [
+        i
+        for i in archived.writes.completed()
+        if savepoint_time < i.requested_time < last and i.requested_time not in active
+    ]
+    if savepoint_time in active and behind:
+        raise RefusedError(
+            f"savepoint {savepoint_time} stays: archival has gone beyond it, and without it {len(behind)} archived "
+            f"commits after it, the first is {behind[0]}, would look as if they had never been completed"
+        )

@@ -29,7 +29,15 @@ from hudi_py.model.holes import Holes, holes_of
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import SavepointMetadata
 from hudi_py.runtime.log import log
-from hudi_py.services.savepoint.plan import check_bound, check_pending_cleans, held_files, savepoint_target
+from hudi_py.services.savepoint.plan import (
+    begins_timeline,
+    check_bound,
+    check_no_hole,
+    check_pending_cleans,
+    held_files,
+    savepoint_target,
+)
+from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -104,11 +112,17 @@ class SavepointService:
 
         Returns:
             False when there was none.
+
+        Raises:
+            RefusedError: Archival has gone beyond it, and without it the commits behind it would look uncommitted.
+            CorruptMetadata: The archive is damaged, so that cannot be told.
         """
         store = self.contents.store
         timeline = store.load()
         if timeline.find(requested_time, Action.SAVEPOINT) is None:
             return False
+        if begins_timeline(timeline, requested_time):
+            check_no_hole(timeline, load_archived(store.storage, self.table), requested_time)
         mine = [i for i in timeline.all_states if i.requested_time == requested_time and i.action is Action.SAVEPOINT]
         if not any(i.is_pending for i in mine):
             store.open_savepoint(requested_time)

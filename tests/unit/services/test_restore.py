@@ -150,6 +150,17 @@ def test_savepoint_before_a_compaction(layout):
         assert taken_back == {("a", at(3)), ("b", at(3)), ("b", at(5))}
 
 
+def test_log_files_on_base_files_that_are_undone_go_with_them():
+    """Table B.3, layout 1: a later delta commit appended to a group that is undone; nothing of its slice stays."""
+    builder = TableBuilder(1, table_type="MERGE_ON_READ")
+    builder.commit(at(1), {"eu": ["a"]}, action="deltacommit")
+    builder.table().create_savepoint(at(1))
+    builder.commit(at(2), {"eu": ["n"]}, action="deltacommit")
+    builder.log_files(at(3), [("eu", "n", at(2))])
+    builder.table().restore(at(1))
+    assert data_files(builder.storage) == [f"eu/{builder.base_name('a', at(1))}"]
+
+
 def test_compaction_that_was_planned_before_the_savepoint_stays():
     """B-29: on merge-on-read tables it is older than what lies on top of it, even if it completed later."""
     builder = TableBuilder(2, table_type="MERGE_ON_READ")

@@ -280,6 +280,16 @@ def test_new_files_of_a_delta_commit_of_layout_1_are_deleted():
     assert blocks_in(builder)[log_name("a", at(1), 3, "1-0-1")] == [at(3)]
 
 
+def test_log_files_of_rolled_back_writes_go_with_the_base_files_below_them():
+    """Table B.3, layout 1: otherwise they would lie there as a slice of their own once the base files are gone."""
+    builder = merge_on_read()
+    builder.commit(at(3), {"eu": ["n"]}, action="deltacommit")
+    builder.log_files(at(4), [("eu", "n", at(3))])
+    builder.table().rollback(at(4))
+    builder.table().rollback(at(3))
+    assert not [path for path in data_files(builder.storage) if "/.n_" in path or "/n_" in path]
+
+
 @pytest.mark.parametrize("form", ["direct", "timeline server", "none", "legacy"])
 def test_failed_delta_commit_of_layout_1_is_found_by_markers_or_by_looking(form):
     """B.3, B-14a, B-14b, K-25: markers of both forms, of old writers, or none at all lead to the same rollback."""

@@ -139,3 +139,46 @@ def test_completion_time_is_the_newest(builder):
     instant = builder.table().create_savepoint(at(1))
     if builder.layout.version == 2:
         assert instant.completion_time > done(at(3))
+
+
+def archived_beyond(layout: int) -> TableBuilder:
+    """A savepoint of the first commit; archival took the three behind it and left two."""
+    builder = TableBuilder(layout)
+    for number in range(1, 7):
+        builder.commit(at(number), {"eu": ["a"]})
+    builder.table().create_savepoint(at(1))
+    builder.table().archive(keep_min_commits=3, keep_max_commits=4, archive_beyond_savepoint=True)
+    assert [i.requested_time for i in builder.table().timeline.completed("commit")] == [at(1), at(5), at(6)]
+    return builder
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_savepoint_that_archival_has_passed_is_kept(layout):
+    """D-7: without it the archived commits behind it would look uncommitted; so it stays, and nothing is changed."""
+    builder = archived_beyond(layout)
+    before = builder.storage.files()
+    with pytest.raises(RefusedError, match="archival has gone beyond"):
+        builder.table().delete_savepoint(at(1))
+    assert before == builder.storage.files()
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_no_way_back_to_a_savepoint_that_archival_has_passed(layout):
+    """B-27: whatever the setting says now, what is archived would not be undone."""
+    builder = archived_beyond(layout)
+    before = builder.storage.files()
+    with pytest.raises(RefusedError, match="archived"):
+        builder.table().restore(at(1))
+    assert before == builder.storage.files()
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_first_commit_of_a_timeline_without_hole_can_be_let_go(layout):
+    """Archival up to the savepoint is no obstacle, and neither is an archive that holds commits before it."""
+    builder = TableBuilder(layout)
+    for number in range(1, 7):
+        builder.commit(at(number), {"eu": ["a"]})
+    builder.table().create_savepoint(at(3))
+    builder.table().archive(keep_min_commits=2, keep_max_commits=3)
+    assert builder.table().timeline.completed("commit")[0].requested_time == at(3)
+    assert builder.table().delete_savepoint(at(3))
