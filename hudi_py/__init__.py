@@ -29,9 +29,11 @@ from hudi_py.errors import (
 if TYPE_CHECKING:
     from hudi_py.model.files import BaseFile, FileGroup, FileSlice, LogFile
     from hudi_py.model.instant import Action, Instant, State
+    from hudi_py.services.check.findings import Finding, Severity
     from hudi_py.services.clean.execute import CleanResult
     from hudi_py.services.clean.plan import CleanPlan
     from hudi_py.services.clean.planner import CleanPlanner
+    from hudi_py.services.clean.watch import CleanProgress
     from hudi_py.services.recovery.finding import RecoveryFinding, RecoveryOutcome
     from hudi_py.spark.client import WriteClient, WriteResult
     from hudi_py.spark.read import read
@@ -43,13 +45,16 @@ _LAZY = {
     "BaseFile": "model.files",
     "CleanPlan": "services.clean.plan",
     "CleanPlanner": "services.clean.planner",
+    "CleanProgress": "services.clean.watch",
     "CleanResult": "services.clean.execute",
     "FileGroup": "model.files",
     "FileSlice": "model.files",
+    "Finding": "services.check.findings",
     "Instant": "model.instant",
     "LogFile": "model.files",
     "RecoveryFinding": "services.recovery.finding",
     "RecoveryOutcome": "services.recovery.finding",
+    "Severity": "services.check.findings",
     "State": "model.instant",
     "Table": "table",
     "Timeline": "timeline.timeline",
@@ -65,12 +70,14 @@ __all__ = [
     "BaseFile",
     "CleanPlan",
     "CleanPlanner",
+    "CleanProgress",
     "CleanResult",
     "ConfigError",
     "ConflictError",
     "CorruptMetadata",
     "FileGroup",
     "FileSlice",
+    "Finding",
     "HudiError",
     "Instant",
     "LogFile",
@@ -79,6 +86,7 @@ __all__ = [
     "RecoveryFinding",
     "RecoveryOutcome",
     "RefusedError",
+    "Severity",
     "State",
     "StorageError",
     "Table",

@@ -4,29 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import attrs
 
 from hudi_py.config import keys
 from hudi_py.config.archive import archive_config
 from hudi_py.config.clean import CleanConfig, CleanPolicy, clean_config
+from hudi_py.config.keeps import CleanKeeps, cut_off_time, keep_settings
 from hudi_py.engine.base import Engine
 from hudi_py.engine.inline import LocalEngine
+from hudi_py.errors import ConfigError
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import RestoreMetadata, RollbackMetadata
 from hudi_py.runtime.clock import Clock
 from hudi_py.services.archive.service import ArchiveResult, ArchiveService
+from hudi_py.services.check.findings import Finding
+from hudi_py.services.check.service import CheckService
 from hudi_py.services.clean.execute import CleanResult
 from hudi_py.services.clean.explain_files import Explanation, explain
 from hudi_py.services.clean.plan import CleanPlan
 from hudi_py.services.clean.service import CleanService
+from hudi_py.services.clean.watch import OnProgress, Reporter
 from hudi_py.services.recovery.failed_writes import FailedWrites
 from hudi_py.services.recovery.finding import RecoveryOutcome
 from hudi_py.services.recovery.service import RecoveryService
 from hudi_py.services.restore.service import RestoreService
 from hudi_py.services.rollback.service import RollbackService
 from hudi_py.services.savepoint.service import SavepointService
+from hudi_py.services.upkeep.service import UpkeepService
 from hudi_py.table_view import TableView
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 T = TypeVar("T")
 
@@ -84,6 +95,7 @@ class Table(TableView):
         hours_retained: int | None = None,
         now: datetime | None = None,
         details: bool = False,
+        **keeps: Unpack[CleanKeeps],
     ) -> CleanPlan:
         """
         Plan a clean; nothing happens.
@@ -94,9 +106,11 @@ class Table(TableView):
             commits_retained, file_versions_retained, hours_retained: Retention of the policy of that name.
             now: Aware; replaces the clock.
             details: Ask for sizes and keep every verdict.
+            keeps: What is kept besides, and the cut-off of this run; see `CleanKeeps`. A file slice stays if any keep
+                protects it.
 
         Raises:
-            ConfigError: A value is wrong.
+            ConfigError: A value is wrong, or two contradict each other.
             CorruptMetadata: An instant that the decision needs does not decode.
         """
         config = self.clean_config(
@@ -104,6 +118,8 @@ class Table(TableView):
             commits_retained=commits_retained,
             file_versions_retained=file_versions_retained,
             hours_retained=hours_retained,
+            now=now,
+            **keeps,
         )
         return self.clean_service(config, now=now).plan(details=details)
 
@@ -116,6 +132,8 @@ class Table(TableView):
         hours_retained: int | None = None,
         now: datetime | None = None,
         engine: Engine | None = None,
+        on_progress: OnProgress | None = None,
+        **keeps: Unpack[CleanKeeps],
     ) -> list[CleanResult]:
         """
         Clean: finish pending cleans, else plan, store the plan, delete, complete.
@@ -123,8 +141,10 @@ class Table(TableView):
         Under the failed-writes policy LAZY, writes whose heartbeat is expired are rolled back before.
 
         Args:
-            policy, commits_retained, file_versions_retained, hours_retained, now: As `plan_clean`.
+            policy, commits_retained, file_versions_retained, hours_retained, now, keeps: As `plan_clean`.
             engine: What deletes; local threads by default.
+            on_progress: Called with a `CleanProgress` as the run gets on, at most ten times a second and at the
+                beginning and end of each phase; never twice at once. What it raises ends the run.
 
         Returns:
             What was carried out, oldest first; empty when there was nothing to do.
@@ -138,12 +158,16 @@ class Table(TableView):
             commits_retained=commits_retained,
             file_versions_retained=file_versions_retained,
             hours_retained=hours_retained,
+            now=now,
+            **keeps,
         )
-        return self._changed(lambda: self._clean(config, now, engine))
+        return self._changed(lambda: self._clean(config, now, engine, on_progress))
 
-    def _clean(self, config: CleanConfig, now: datetime | None, engine: Engine | None) -> list[CleanResult]:
+    def _clean(
+        self, config: CleanConfig, now: datetime | None, engine: Engine | None, on_progress: OnProgress | None
+    ) -> list[CleanResult]:
         self.failed_writes().with_clean()
-        return self.clean_service(config, now=now, engine=engine).run()
+        return self.clean_service(config, now=now, engine=engine, on_progress=on_progress).run()
 
     def explain(
         self,
@@ -154,13 +178,14 @@ class Table(TableView):
         file_versions_retained: int | None = None,
         hours_retained: int | None = None,
         now: datetime | None = None,
+        **keeps: Unpack[CleanKeeps],
     ) -> Explanation:
         """
         Why files are still there, and when a clean may remove them; nothing happens.
 
         Args:
             target: A file (path or name), a file id, or a partition.
-            policy, commits_retained, file_versions_retained, hours_retained, now: As `plan_clean`.
+            policy, commits_retained, file_versions_retained, hours_retained, now, keeps: As `plan_clean`.
 
         Raises:
             ConfigError: Nothing of that name is in the table, or a value is wrong.
@@ -171,11 +196,18 @@ class Table(TableView):
             commits_retained=commits_retained,
             file_versions_retained=file_versions_retained,
             hours_retained=hours_retained,
+            now=now,
+            **keeps,
         )
         return explain(self.clean_service(config, now=now), target)
 
     def clean_service(
-        self, config: CleanConfig | None = None, *, now: datetime | None = None, engine: Engine | None = None
+        self,
+        config: CleanConfig | None = None,
+        *,
+        now: datetime | None = None,
+        engine: Engine | None = None,
+        on_progress: OnProgress | None = None,
     ) -> CleanService:
         """The clean of this table, its steps callable one by one."""
         return CleanService(
@@ -185,6 +217,7 @@ class Table(TableView):
             engine=engine or LocalEngine(),
             now=now,
             metadata_table=self.metadata_table,
+            reporter=Reporter(on_progress),
         )
 
     def rollback_failed_writes(self) -> list[RollbackMetadata]:
@@ -214,6 +247,19 @@ class Table(TableView):
     def rollback_service(self) -> RollbackService:
         """Rollbacks of this table, step by step."""
         return RollbackService(contents=self._contents, table=self.config, metadata_table=self.metadata_table)
+
+    def check(self) -> tuple[Finding, ...]:
+        """
+        Hold timeline, files and metadata table against each other; nothing is changed.
+
+        Returns:
+            Findings, the worst first; empty for a table where everything is as it should be. The codes are stable, see
+            `hudi_py.services.check.findings.RULES`.
+
+        Raises:
+            StorageError: The storage refused or is away; what is damaged is a finding instead.
+        """
+        return CheckService(store=self._store, table=self.config, settings=self.settings).run()
 
     def create_savepoint(self, requested_time: str | None = None, *, user: str = "", comment: str = "") -> Instant:
         """
@@ -251,13 +297,21 @@ class Table(TableView):
         """
         Move old instants from the active timeline to the archived one, as far as nothing needs them any more.
 
+        The metadata table is cleaned and archived along with it.
+
         Args:
             settings: ``keep_min_commits``, ``keep_max_commits``, ``archive_beyond_savepoint``; default: the settings.
 
         Raises:
             ConfigError, CorruptMetadata, ConflictError: See `ArchiveService`; nothing was deleted.
         """
-        return self._changed(lambda: self.archive_service(**settings).run())
+
+        def run() -> ArchiveResult:
+            done = self.archive_service(**settings).run()
+            self.upkeep_service().run()
+            return done
+
+        return self._changed(run)
 
     def archive_service(self, **settings: int | bool) -> ArchiveService:
         """Archival of this table, its steps callable one by one; arguments as `archive`."""
@@ -266,6 +320,10 @@ class Table(TableView):
         return ArchiveService(
             contents=self._contents, table=self.config, config=archive_config(merged), cleaning=clean_config(merged)
         )
+
+    def upkeep_service(self) -> UpkeepService:
+        """The metadata table's own clean and archival."""
+        return UpkeepService(storage=self.storage, settings=self.settings, clock=self._store.clock)
 
     def recover(self, *, dry_run: bool = False) -> tuple[RecoveryOutcome, ...]:
         """
@@ -311,15 +369,41 @@ class Table(TableView):
         commits_retained: int | None = None,
         file_versions_retained: int | None = None,
         hours_retained: int | None = None,
+        now: datetime | None = None,
+        **keeps: Unpack[CleanKeeps],
     ) -> CleanConfig:
-        """The table's cleaning settings with these on top; a single retention without a policy implies its policy."""
+        """
+        The table's cleaning settings with these on top; a single retention without a policy implies its policy.
+
+        Raises:
+            ConfigError: A value is wrong, or two contradict each other.
+        """
         retentions = {
             CleanPolicy.KEEP_LATEST_COMMITS: (keys.CLEAN_COMMITS_RETAINED, commits_retained),
             CleanPolicy.KEEP_LATEST_FILE_VERSIONS: (keys.CLEAN_FILE_VERSIONS_RETAINED, file_versions_retained),
             CleanPolicy.KEEP_LATEST_BY_HOURS: (keys.CLEAN_HOURS_RETAINED, hours_retained),
         }
         given = [word for word, (_, value) in retentions.items() if value is not None]
+        older_than, values = keeps.pop("older_than", None), keep_settings(keeps)
+        if older_than is not None:
+            if policy is not None or given:
+                raise ConfigError(
+                    "older_than takes the place of the policy's retention for one run, so it cannot be given together "
+                    "with one; min_commits, min_file_versions and the ladder keep more"
+                )
+            policy = CleanPolicy.KEEP_LATEST_BY_HOURS.value
+        by_age = keys.CLEAN_AGE_RETAINED.name in values
         if policy is None and len(given) == 1:
             policy = given[0].value
-        values = {key.name: value for key, value in retentions.values()}
-        return clean_config(self.settings.merged({**values, keys.CLEAN_POLICY.name: policy}))
+        elif policy is None and not given and by_age:
+            policy = CleanPolicy.KEEP_LATEST_BY_HOURS.value
+        values.update({key.name: value for key, value in retentions.values()})
+        values[keys.CLEAN_POLICY.name] = policy
+        settings = self.settings
+        if by_age != (hours_retained is not None):  # what is given for this run outdoes the other spelling of an age
+            settings = settings.without(keys.CLEAN_HOURS_RETAINED if by_age else keys.CLEAN_AGE_RETAINED)
+        config = clean_config(settings.merged(values))
+        if older_than is None:
+            return config
+        moment = now or self._store.clock.now()
+        return attrs.evolve(config, older_than=cut_off_time(older_than, moment, self.zone))

@@ -15,6 +15,7 @@ from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.listing import open_snapshot
 from hudi_py.model.files import BaseFile, FileSlice
+from hudi_py.model.holes import NO_HOLES, Holes, holes_of
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import resolve_time
 from hudi_py.reading.select import base_files, check_as_of, context_as_of, slices_as_of
@@ -156,6 +157,7 @@ class TableView:
             self.timeline,
             requested_time,
             earliest_retained=self._earliest_retained(),
+            holes=self._holes(),
             pending_clusterings=frozenset(self.view_context.pending_clustering.values()),
         )
         past = type(self)(self.storage, settings=self.settings.as_dict(), clock=self._store.clock)
@@ -177,6 +179,14 @@ class TableView:
             if earliest is not None:
                 times.append(earliest.requested_time)
         return max(times, default="")
+
+    def _holes(self) -> Holes:
+        """What the last clean left before its window; one that has begun counts here too."""
+        begun = [instant for instant in self.timeline.pending(Action.CLEAN) if instant.state is State.INFLIGHT]
+        if begun:
+            return holes_of(self._contents.clean_plan(begun[-1]).extra_metadata)
+        cleans = self.timeline.completed(Action.CLEAN)
+        return holes_of(self._contents.clean(cleans[-1]).extra_metadata) if cleans else NO_HOLES
 
     def archived_timeline(self) -> Timeline:
         """

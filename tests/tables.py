@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 
 from hudi_py.formats import records_codec as codec
 from hudi_py.formats.commit_codec import encode_commit
+from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block
 from hudi_py.formats.properties import checksum, format_properties
 from hudi_py.model.files import format_base_file, join_path
 from hudi_py.model.instant import Action, Instant, State
@@ -144,8 +145,15 @@ class TableBuilder:
             stamp = base if self.layout.version == 1 else time
             version = 1 + sum(f".{file_id}_{stamp}.log." in path for path in self.storage.files())
             name = f".{file_id}_{stamp}.log.{version}_0-1-0"
-            self.put(join_path(partition, name), b"#HUDI#")
-            stat = WriteStat(file_id=file_id, path=join_path(partition, name), partition_path=partition, log_version=1)
+            header = {int(HeaderKey.INSTANT_TIME): time, int(HeaderKey.SCHEMA): '"string"'}
+            self.put(join_path(partition, name), encode_log_block(LogBlock(BlockType.AVRO_DATA, header, b"rows")))
+            stat = WriteStat(
+                file_id=file_id,
+                path=join_path(partition, name),
+                partition_path=partition,
+                prev_commit=base,
+                log_version=version,
+            )
             stats[partition] = (*stats.get(partition, ()), stat)
         self._states(time, "deltacommit", state, CommitMetadata(partition_to_write_stats=stats), None)
 

@@ -25,6 +25,10 @@ class ArchiveConfig:
         keep_min: Completed commits that are left then.
         entries_per_block: Layout 1: archived files per log block.
         beyond_savepoint: Go on behind the first savepoint, leaving out savepointed commits only.
+        fails_on_damage: Layout 1: a damaged commit stays active, with all commits behind it; otherwise it is archived
+            without its content.
+        log_merge_files: Layout 1: newest small archive files from which on they are merged into one; None for never.
+        log_merge_bytes_max: Layout 1: size in bytes up to which an archive file is small.
         files_per_merge: Layout 2: files of one level that are merged into one of the next.
         delta_commits_kept: Delta commits that the next compaction counts; None where it does not count them.
         services_enabled: Master switch of all table services.
@@ -34,6 +38,9 @@ class ArchiveConfig:
     keep_min: int = 20
     entries_per_block: int = 10
     beyond_savepoint: bool = False
+    fails_on_damage: bool = True
+    log_merge_files: int | None = None
+    log_merge_bytes_max: int = 20 * 1024 * 1024
     files_per_merge: int = 10
     delta_commits_kept: int | None = 5
     services_enabled: bool = True
@@ -55,6 +62,9 @@ def archive_config(settings: Settings) -> ArchiveConfig:
         keep_min=keep_min,
         entries_per_block=settings[keys.ARCHIVE_BATCH],
         beyond_savepoint=settings[keys.ARCHIVE_BEYOND_SAVEPOINT],
+        fails_on_damage=settings[keys.ARCHIVE_FAILS_ON_DAMAGE],
+        log_merge_files=settings[keys.ARCHIVE_MERGE_FILES] if settings[keys.ARCHIVE_MERGE_ENABLED] else None,
+        log_merge_bytes_max=settings[keys.ARCHIVE_MERGE_SMALL_BYTES],
         files_per_merge=settings[keys.HISTORY_COMPACTION_BATCH],
         delta_commits_kept=settings[keys.COMPACT_DELTA_COMMITS_MAX] if counts else None,
         services_enabled=settings[keys.TABLE_SERVICES_ENABLED],

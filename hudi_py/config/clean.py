@@ -1,17 +1,21 @@
 """
 Cleaning settings, typed and with the policy inferred.
 
+Hudi's policy is one keep; ours come on top. A file slice stays if any of them keeps it (requirements A4, B6 to B10).
+
 Source: format/table-services A.1, A-1, A-2; Hudi ``HoodieCleanConfig``.
 """
 
 from __future__ import annotations
 
 import enum
+from datetime import timedelta
 
 import attrs
 
 from hudi_py.config import keys
 from hudi_py.config.keys import Settings
+from hudi_py.errors import ConfigError
 
 
 class CleanPolicy(enum.Enum):
@@ -39,6 +43,15 @@ class CleanConfig:
         commits_retained: Commits, at least 1.
         hours_retained: Hours, at least 1.
         file_versions_retained: Slices per group, at least 1.
+        age_retained: Keep what this span needs; by hours it takes the place of *hours_retained*, and other than that
+            it waits for pending writes.
+        min_commits: Floor: what so many commits need stays, whatever else is set.
+        max_commits: Ceiling: a window by time reaches back over no more commits than this.
+        min_file_versions: Floor: slices per group that stay, whatever else is set.
+        keep_daily, keep_weekly, keep_monthly: Keep the newest snapshot of each of the last so many days, weeks (from
+            Monday) or months that have one, by the table's own times.
+        older_than: One run's cut-off in the place of the policy's window: the instant time from which everything stays.
+        archive_max_commits: Commits that archival leaves active at most; None when unknown.
         trigger_max_commits: Completed commits since the last clean that make a new plan worth it.
         incremental: Look only at partitions that changed since the last clean.
         allow_multiple: Plan although another clean is pending.
@@ -55,6 +68,15 @@ class CleanConfig:
     commits_retained: int = 10
     hours_retained: int = 24
     file_versions_retained: int = 3
+    age_retained: timedelta | None = None
+    min_commits: int | None = None
+    max_commits: int | None = None
+    min_file_versions: int | None = None
+    keep_daily: int = 0
+    keep_weekly: int = 0
+    keep_monthly: int = 0
+    older_than: str | None = None
+    archive_max_commits: int | None = None
     trigger_max_commits: int = 1
     incremental: bool = True
     allow_multiple: bool = False
@@ -70,24 +92,121 @@ class CleanConfig:
 
     @property
     def retention(self) -> str:
-        """The policy as a sentence."""
+        """All keeps as a sentence."""
+        return "; ".join((self._policy_sentence, *self._more_sentences()))
+
+    @property
+    def _policy_sentence(self) -> str:
+        if self.older_than is not None:
+            return f"keep what is needed from {self.older_than} on"
         if self.policy is CleanPolicy.KEEP_LATEST_COMMITS:
             return f"keep what the last {self.commits_retained} commits need"
         if self.policy is CleanPolicy.KEEP_LATEST_BY_HOURS:
-            return f"keep what the last {self.hours_retained} hours need"
+            capped = f", but no more than {self.max_commits} commits" if self.max_commits else ""
+            span = f"{self.hours_retained} hours" if self.age_retained is None else format_duration(self.age_retained)
+            return f"keep what the last {span} need{capped}"
         return f"keep the last {self.file_versions_retained} versions of each file group"
+
+    def _more_sentences(self) -> list[str]:
+        parts = []
+        if self.age_beside is not None:
+            capped = f", but no more than {self.max_commits} commits" if self.max_commits else ""
+            parts.append(f"what the last {format_duration(self.age_beside)} need{capped}")
+        if self.min_commits is not None:
+            parts.append(f"what the last {self.min_commits} commits need")
+        if self.min_file_versions is not None:
+            parts.append(f"the last {self.min_file_versions} versions of each file group")
+        for count, period in ((self.keep_daily, "day"), (self.keep_weekly, "week"), (self.keep_monthly, "month")):
+            if count:
+                parts.append(f"the newest snapshot of each of the last {count} {period}s")
+        return parts
+
+    @property
+    def counted_commits(self) -> int | None:
+        """Commits of the policy's window, where it counts them."""
+        by_commits = self.policy is CleanPolicy.KEEP_LATEST_COMMITS and self.older_than is None
+        return self.commits_retained if by_commits else None
+
+    @property
+    def commits_required(self) -> int:
+        """Completed commits that a table has to have more of before anything goes (rule A-41)."""
+        return max(self.counted_commits or 0, self.min_commits or 0)
+
+    @property
+    def window_age(self) -> timedelta | None:
+        """Span of the policy's window, where it is one."""
+        if self.policy is not CleanPolicy.KEEP_LATEST_BY_HOURS or self.older_than is not None:
+            return None
+        return hours(self.hours_retained) if self.age_retained is None else self.age_retained
+
+    @property
+    def age_beside(self) -> timedelta | None:
+        """Span that is kept besides a policy of another kind."""
+        by_age = self.policy is CleanPolicy.KEEP_LATEST_BY_HOURS and self.older_than is None
+        return None if by_age else self.age_retained
+
+    @property
+    def versions(self) -> int:
+        """Slices per group that stay by their number; 0 when nothing counts them."""
+        by_versions = self.policy is CleanPolicy.KEEP_LATEST_FILE_VERSIONS
+        return max(self.file_versions_retained if by_versions else 0, self.min_file_versions or 0)
+
+    @property
+    def has_window(self) -> bool:
+        """Whether any keep is a window; without one everything but what is counted may go."""
+        return (
+            self.policy is not CleanPolicy.KEEP_LATEST_FILE_VERSIONS
+            or self.age_retained is not None
+            or self.min_commits is not None
+        )
+
+    @property
+    def has_ladder(self) -> bool:
+        """Whether snapshots are kept by the calendar."""
+        return bool(self.keep_daily or self.keep_weekly or self.keep_monthly)
+
+    @property
+    def is_union(self) -> bool:
+        """Whether there is any keep besides Hudi's policy."""
+        more = (self.age_beside, self.min_commits, self.min_file_versions)
+        return self.has_ladder or any(each is not None for each in more)
+
+
+def hours(count: int) -> timedelta:
+    """So many hours; as many as there are when that is more."""
+    try:
+        return timedelta(hours=count)
+    except OverflowError:
+        return timedelta.max
+
+
+def format_duration(span: timedelta) -> str:
+    """A span as users write one, in the largest unit that it is a whole number of."""
+    ms = span // timedelta(milliseconds=1)
+    for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000)):
+        if ms % size == 0:
+            return f"{ms // size}{unit}"
+    return f"{ms}ms"
 
 
 def clean_config(settings: Settings) -> CleanConfig:
     """
     Raises:
-        ConfigError: A value is wrong.
+        ConfigError: A value is wrong, or two contradict each other.
     """
-    return CleanConfig(
+    config = CleanConfig(
         policy=_policy(settings),
         commits_retained=settings[keys.CLEAN_COMMITS_RETAINED],
         hours_retained=settings[keys.CLEAN_HOURS_RETAINED],
         file_versions_retained=settings[keys.CLEAN_FILE_VERSIONS_RETAINED],
+        age_retained=settings[keys.CLEAN_AGE_RETAINED],
+        min_commits=settings[keys.CLEAN_MIN_COMMITS],
+        max_commits=settings[keys.CLEAN_MAX_COMMITS],
+        min_file_versions=settings[keys.CLEAN_MIN_FILE_VERSIONS],
+        keep_daily=settings[keys.CLEAN_KEEP_DAILY],
+        keep_weekly=settings[keys.CLEAN_KEEP_WEEKLY],
+        keep_monthly=settings[keys.CLEAN_KEEP_MONTHLY],
+        archive_max_commits=settings[keys.KEEP_MAX_COMMITS] if settings[keys.ARCHIVE_AUTOMATIC] else None,
         trigger_max_commits=settings[keys.CLEAN_TRIGGER_MAX_COMMITS],
         incremental=settings[keys.CLEAN_INCREMENTAL],
         allow_multiple=settings[keys.CLEAN_MULTIPLE],
@@ -101,6 +220,8 @@ def clean_config(settings: Settings) -> CleanConfig:
         max_partitions=settings[keys.CLEAN_MAX_PARTITIONS],
         max_bytes=settings[keys.CLEAN_MAX_BYTES],
     )
+    _check(config, hours_given=keys.CLEAN_HOURS_RETAINED in settings)
+    return config
 
 
 def _policy(settings: Settings) -> CleanPolicy:
@@ -108,4 +229,34 @@ def _policy(settings: Settings) -> CleanPolicy:
     if keys.CLEAN_POLICY in settings:
         return CleanPolicy(settings[keys.CLEAN_POLICY])
     given = [policy for key, policy in _RETENTION_KEYS if key in settings]
+    if not given and keys.CLEAN_AGE_RETAINED in settings:
+        return CleanPolicy.KEEP_LATEST_BY_HOURS
     return given[0] if len(given) == 1 else CleanPolicy.KEEP_LATEST_COMMITS
+
+
+def _check(config: CleanConfig, *, hours_given: bool) -> None:
+    """Refuse keeps that contradict each other: whichever was meant, guessing could cost data."""
+    by_hours = config.policy is CleanPolicy.KEEP_LATEST_BY_HOURS
+    if by_hours and hours_given and config.age_retained is not None:
+        raise ConfigError(
+            f"{keys.CLEAN_AGE_RETAINED.name}={format_duration(config.age_retained)} and "
+            f"{keys.CLEAN_HOURS_RETAINED.name}={config.hours_retained} say the same thing twice; keep one"
+        )
+    if config.max_commits is None:
+        return
+    name = f"{keys.CLEAN_MAX_COMMITS.name}={config.max_commits}"
+    if config.min_commits is not None and config.min_commits > config.max_commits:
+        raise ConfigError(
+            f"{keys.CLEAN_MIN_COMMITS.name}={config.min_commits} is above {name}: the floor has to lie below the "
+            "ceiling; correct one of them"
+        )
+    counted = config.counted_commits
+    if counted is not None and counted > config.max_commits:
+        raise ConfigError(
+            f"{keys.CLEAN_COMMITS_RETAINED.name}={counted} is above {name}: the retention has to lie below the "
+            "ceiling; correct one of them"
+        )
+    if config.age_retained is None and not by_hours:
+        raise ConfigError(
+            f"{name} caps a window by time, and none is set: set {keys.CLEAN_AGE_RETAINED.name} too, or leave it out"
+        )

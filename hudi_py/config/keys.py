@@ -8,11 +8,13 @@ Source: table-services rules A.1, B.1, D.1, E.5, F; Hudi ``HoodieCleanConfig``, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
 from typing import Any, Final, Generic, TypeVar
 
 import attrs
 
 from hudi_py.errors import ConfigError
+from hudi_py.model.instant_time import parse_duration
 
 T = TypeVar("T")
 
@@ -47,6 +49,13 @@ def _share(value: str) -> float:
     if not 0 < number <= 1:
         raise ValueError("a number above 0 and up to 1")
     return number
+
+
+def _duration(value: str) -> timedelta:
+    span = parse_duration(value)
+    if not span:
+        raise ValueError("a duration such as 90m, 36h or 7d")
+    return span
 
 
 def _one_of(*choices: str) -> Callable[[str], str]:
@@ -115,6 +124,10 @@ class Settings:
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
 
+    def without(self, key: Key[Any]) -> Settings:
+        """These settings without a key, in any of its spellings."""
+        return Settings({name: value for name, value in self._values.items() if name not in key.names})
+
     def merged(self, values: Mapping[str, Any]) -> Settings:
         """These settings with *values* on top; a key replaces its other spellings."""
         canonical = {alias: key.names for key in ALL_KEYS for alias in key.names}
@@ -163,6 +176,14 @@ CLEAN_MULTIPLE: Final = Key("hoodie.clean.multiple.enabled", _flag, False, ("hoo
 CLEAN_BOOTSTRAP_BASE_FILE: Final = Key(
     "hoodie.clean.delete.bootstrap.base.file", _flag, False, ("hoodie.cleaner.delete.bootstrap.base.file",)
 )
+CLEAN_AGE_RETAINED: Final[Key[timedelta | None]] = Key("hoodie_py.clean.age.retained", _duration, None)
+"""Our own, as all of `hoodie_py`: Hudi's three retentions and these are one union of keeps."""
+CLEAN_MIN_COMMITS: Final[Key[int | None]] = Key("hoodie_py.clean.min.commits", _whole(1), None)
+CLEAN_MAX_COMMITS: Final[Key[int | None]] = Key("hoodie_py.clean.max.commits", _whole(1), None)
+CLEAN_MIN_FILE_VERSIONS: Final[Key[int | None]] = Key("hoodie_py.clean.min.file.versions", _whole(1), None)
+CLEAN_KEEP_DAILY: Final = Key("hoodie_py.clean.keep.daily", _whole(0), 0)
+CLEAN_KEEP_WEEKLY: Final = Key("hoodie_py.clean.keep.weekly", _whole(0), 0)
+CLEAN_KEEP_MONTHLY: Final = Key("hoodie_py.clean.keep.monthly", _whole(0), 0)
 CLEAN_VERIFY: Final = Key("hoodie_py.clean.verify", _flag, False)
 CLEAN_BREAKERS: Final = Key("hoodie_py.clean.breakers", _flag, True)
 CLEAN_BREAKER_MAX_SHARE: Final = Key("hoodie_py.clean.breaker.max.share", _share, 1.0)
@@ -190,6 +211,11 @@ KEEP_MAX_COMMITS: Final = Key("hoodie.keep.max.commits", _whole(2), 30)
 KEEP_MIN_COMMITS: Final = Key("hoodie.keep.min.commits", _whole(1), 20)
 ARCHIVE_BATCH: Final = Key("hoodie.commits.archival.batch", _whole(1), 10)
 ARCHIVE_BEYOND_SAVEPOINT: Final = Key("hoodie.archive.beyond.savepoint", _flag, False)
+ARCHIVE_FAILS_ON_DAMAGE: Final = Key("hoodie.fail.on.timeline.archiving", _flag, True)
+"""False: a damaged commit of layout 1 is archived without its content; its bytes are kept aside."""
+ARCHIVE_MERGE_ENABLED: Final = Key("hoodie.archive.merge.enable", _flag, False)
+ARCHIVE_MERGE_FILES: Final = Key("hoodie.archive.merge.files.batch.size", _whole(2), 10)
+ARCHIVE_MERGE_SMALL_BYTES: Final = Key("hoodie.archive.merge.small.file.limit.bytes", _whole(1), 20 * 1024 * 1024)
 HISTORY_COMPACTION_BATCH: Final = Key("hoodie.timeline.compaction.batch.size", _whole(2), 10)
 COMPACT_TRIGGER: Final = Key("hoodie.compact.inline.trigger.strategy", _text, "NUM_COMMITS")
 COMPACT_DELTA_COMMITS_MAX: Final = Key("hoodie.compact.inline.max.delta.commits", _whole(1), 5)
@@ -249,6 +275,7 @@ RECORD_SIZE_THRESHOLD: Final = Key("hoodie.record.size.estimation.threshold", _n
 ALLOW_EMPTY_COMMIT: Final = Key("hoodie.allow.empty.commit", _flag, True)
 METADATA_ENABLED: Final[Key[bool | None]] = Key("hoodie.metadata.enable", _flag, None)
 """None = as the table is; False = the metadata table may be dropped."""
+METADATA_COMPACT_DELTA_COMMITS_MAX: Final = Key("hoodie.metadata.compact.max.delta.commits", _whole(1), 10)
 NEW_COMPLEX_KEY_ENCODING: Final[Key[bool | None]] = Key("hoodie.write.complex.keygen.new.encoding", _flag, None)
 BULK_INSERT_PARALLELISM: Final = Key("hoodie.bulkinsert.shuffle.parallelism", _whole(0), 0)
 UPSERT_PARALLELISM: Final = Key("hoodie.upsert.shuffle.parallelism", _whole(0), 0)

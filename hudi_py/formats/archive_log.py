@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import attrs
 
 from hudi_py.errors import CorruptMetadata
-from hudi_py.formats.avro_file import decode_record, encode_record
+from hudi_py.formats.avro_file import decode_avro_file, decode_record, encode_avro_file, encode_record
 from hudi_py.formats.avro_registry import schema_text
 from hudi_py.formats.log_block import (
     BlockType,
@@ -28,6 +28,7 @@ from hudi_py.formats.log_block import (
 
 _FILE_NAME: Final = re.compile(r"\.commits_\.archive\.(\d+)(?:_[^/]*)?")
 _RECORD: Final = "HoodieArchivedMetaEntry"
+_MERGE_PLAN: Final = "HoodieMergeArchiveFilePlan"
 _STATES: Final = ("REQUESTED", "INFLIGHT", "COMPLETED")
 _PAYLOADS: Final = {
     "hoodieCommitMetadata": "HoodieCommitMetadata",
@@ -65,6 +66,32 @@ class ArchivedEntry:
     state_transition_time: str | None = None
     record_name: str | None = None
     payload: dict[str, Any] | None = None
+
+
+class MergePlan(NamedTuple):
+    """What ``mergeArchivePlan`` holds: full paths of the files to merge, and the bare name of their successor."""
+
+    candidates: tuple[str, ...]
+    merged_name: str
+
+
+def decode_merge_plan(data: bytes, source: str) -> MergePlan:
+    """
+    Raises:
+        CorruptMetadata: The file is torn, or is no such plan.
+    """
+    file = decode_avro_file(data, source)
+    record = file.records[0] if file.records else {}
+    candidates, merged = record.get("candidate"), record.get("mergedArchiveFileName")
+    if file.record_name != _MERGE_PLAN or not candidates or not merged:
+        raise CorruptMetadata(f"{source}: no plan to merge archive files")
+    return MergePlan(tuple(candidates), merged)
+
+
+def encode_merge_plan(plan: MergePlan, sync: bytes) -> bytes:
+    """Inverse of `decode_merge_plan`."""
+    value = {"version": 1, "candidate": list(plan.candidates), "mergedArchiveFileName": plan.merged_name}
+    return encode_avro_file(schema_text(_MERGE_PLAN), value, sync)
 
 
 def archive_file_name(number: int) -> str:

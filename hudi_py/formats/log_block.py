@@ -15,7 +15,7 @@ from __future__ import annotations
 import enum
 import struct
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import BinaryIO, Final
 
 import attrs
 
@@ -24,6 +24,7 @@ from hudi_py.errors import CorruptMetadata
 MAGIC: Final = b"#HUDI#"
 FORMAT_VERSION: Final = 1
 DATA_BLOCK_VERSION: Final = 3
+_ROLLBACK_BLOCK: Final = "0"
 
 _INT: Final = struct.Struct(">i")
 _LONG: Final = struct.Struct(">q")
@@ -98,6 +99,50 @@ def iterate_log_blocks(data: bytes, source: str) -> Iterator[LogBlock]:
         position = end
 
 
+def scan_log_blocks(stream: BinaryIO, size_bytes: int, source: str) -> Iterator[LogBlock]:
+    """
+    As `iterate_log_blocks`, but contents are skipped: they are ``b""``, whatever the size of the file.
+
+    Args:
+        stream: Seekable, at any position.
+        size_bytes: Of the file.
+        source: Its path, for messages.
+    """
+    position = 0
+    while position < size_bytes:
+        end = _scanned_end(stream, position, size_bytes)
+        if end is None:  # torn: what follows is found by its magic, which takes the bytes
+            stream.seek(position)
+            for block in iterate_log_blocks(stream.read(), source):
+                yield LogBlock(block.block_type, block.header, b"", position + block.offset)
+            return
+        stream.seek(position + _FRAME_SIZE_BYTES)
+        version, number = _INT.unpack(stream.read(_INT.size))[0], _INT.unpack(stream.read(_INT.size))[0]
+        if version != FORMAT_VERSION or number not in iter(BlockType):
+            raise CorruptMetadata(f"{source}: log block of version {version}, type {number} (byte {position})")
+        yield LogBlock(BlockType(number), _scanned_header(stream, end, source, position), b"", position)
+        position = end
+
+
+def encode_rollback_block(instant_time: str, target_time: str) -> bytes:
+    """A whole log file whose one block takes back what *target_time* wrote into its slice (rule B-20)."""
+    header = {
+        int(HeaderKey.INSTANT_TIME): instant_time,
+        int(HeaderKey.COMMAND_BLOCK_TYPE): _ROLLBACK_BLOCK,
+        int(HeaderKey.TARGET_INSTANT_TIME): target_time,
+    }
+    return encode_log_block(LogBlock(BlockType.COMMAND, header, b""))
+
+
+def is_rollback_block(block: LogBlock, target_time: str) -> bool:
+    """Whether a block takes back what *target_time* wrote."""
+    return (
+        block.block_type is BlockType.COMMAND
+        and block.header.get(HeaderKey.COMMAND_BLOCK_TYPE) == _ROLLBACK_BLOCK
+        and block.header.get(HeaderKey.TARGET_INSTANT_TIME) == target_time
+    )
+
+
 def encode_log_block(block: LogBlock) -> bytes:
     """Encode one block with an empty footer, the inverse of what `iterate_log_blocks` yields."""
     assert block.block_type is not BlockType.CORRUPT
@@ -148,6 +193,34 @@ def join_data_block(bodies: list[bytes]) -> bytes:
     for body in bodies:
         parts += (_INT.pack(len(body)), body)
     return b"".join(parts)
+
+
+def _scanned_end(stream: BinaryIO, position: int, size_bytes: int) -> int | None:
+    """Return the end of the block at *position*, or None if there is none or it is torn; as `_block_end`."""
+    stream.seek(position)
+    frame = stream.read(_FRAME_SIZE_BYTES)
+    if len(frame) < _FRAME_SIZE_BYTES or frame[: len(MAGIC)] != MAGIC:
+        return None
+    (size,) = _LONG.unpack_from(frame, len(MAGIC))
+    end = position + _FRAME_SIZE_BYTES + int(size)
+    if size < _LONG.size or end > size_bytes:
+        return None
+    stream.seek(end - _LONG.size)
+    tail = stream.read(_LONG.size + len(MAGIC))
+    (total,) = _LONG.unpack_from(tail)
+    return end if total == size + len(MAGIC) and tail[_LONG.size :] in (b"", MAGIC) else None
+
+
+def _scanned_header(stream: BinaryIO, end: int, source: str, position: int) -> dict[int, str]:
+    """The header behind a block's type; *stream* stands there."""
+    (count,) = _INT.unpack(stream.read(_INT.size))
+    header = {}
+    for _ in range(count):
+        (key,), (size,) = _INT.unpack(stream.read(_INT.size)), _INT.unpack(stream.read(_INT.size))
+        if size < 0 or stream.tell() + size > end:
+            raise CorruptMetadata(f"{source}: the header of the log block at byte {position} does not fit into it")
+        header[key] = stream.read(size).decode("utf-8", "replace")
+    return header
 
 
 def _block_end(data: bytes, position: int) -> int | None:

@@ -36,14 +36,8 @@ import pyarrow as pa
 
 from hudi_py.errors import ConfigError, CorruptMetadata, UnsupportedTable
 from hudi_py.formats.arrow_types import Field
+from hudi_py.formats.meta_columns import META_COLUMNS
 
-META_COLUMNS: Final = (
-    "_hoodie_commit_time",
-    "_hoodie_commit_seqno",
-    "_hoodie_record_key",
-    "_hoodie_partition_path",
-    "_hoodie_file_name",
-)
 NOT_DATA: Final = frozenset((*META_COLUMNS, "_hoodie_operation"))
 
 _AVRO_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -47,12 +47,16 @@ class FolderListing:
 
     def walk(self, *, details: bool = False) -> Iterator[tuple[str, list[Entry]]]:
         """See `Listing`."""
-        threads = _REMOTE_THREADS if "://" in self._storage.root else 1
-        return walk_partitions(self._storage, details=details, threads=threads)
+        return walk_partitions(self._storage, details=details, threads=listing_threads(self._storage))
 
     def partition(self, path: str, *, details: bool = False) -> list[Entry]:
         """See `Listing`."""
         return [entry for entry in self._storage.list(path, details=details) if not entry.is_folder]
+
+
+def listing_threads(storage: Storage) -> int:
+    """How many folders to list at once."""
+    return _REMOTE_THREADS if "://" in storage.root else 1
 
 
 def walk_partitions(storage: Storage, *, details: bool = False, threads: int = 1) -> Iterator[tuple[str, list[Entry]]]:
@@ -62,6 +66,20 @@ def walk_partitions(storage: Storage, *, details: bool = False, threads: int = 1
     Args:
         details: Ask for sizes too.
         threads: Folders listed at once; more than 1 pays off where a listing is a round trip.
+    """
+    for folder, entries, is_partition in walk_folders(storage, details=details, threads=threads):
+        if is_partition:
+            yield folder, entries
+
+
+def walk_folders(
+    storage: Storage, *, details: bool = False, threads: int = 1
+) -> Iterator[tuple[str, list[Entry], bool]]:
+    """
+    Yield every folder down to the partitions: its path, the files directly in it, whether it is a partition.
+
+    Args:
+        details, threads: As `walk_partitions`.
     """
     level = [""]
     pool = ThreadPoolExecutor(threads) if threads > 1 else None
@@ -74,8 +92,9 @@ def walk_partitions(storage: Storage, *, details: bool = False, threads: int = 1
             )
             below: list[str] = []
             for folder, entries in zip(level, listings, strict=True):
-                if any(entry.name in _METAFILES for entry in entries):
-                    yield folder, [entry for entry in entries if not entry.is_folder]
+                is_partition = any(entry.name in _METAFILES for entry in entries)
+                yield folder, [entry for entry in entries if not entry.is_folder], is_partition
+                if is_partition:
                     continue
                 below += [
                     join_path(folder, entry.name)

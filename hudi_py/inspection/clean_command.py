@@ -9,9 +9,11 @@ import click
 from hudi_py.config import keys
 from hudi_py.errors import ConfigError
 from hudi_py.inspection import render
-from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.options import Common, command, keep_options, print_json
+from hudi_py.inspection.progress_bar import clean_bar
 
 if TYPE_CHECKING:
+    from hudi_py.config.keeps import CleanKeeps
     from hudi_py.engine.base import Engine
     from hudi_py.model.instant import Instant
     from hudi_py.services.clean.execute import CleanResult
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 @click.option("--commits-retained", type=click.IntRange(min=1))
 @click.option("--file-versions-retained", type=click.IntRange(min=1))
 @click.option("--hours-retained", type=click.IntRange(min=1))
+@keep_options
 @click.option("--full", is_flag=True, help="Look at every partition.")
 @click.option("--verify", is_flag=True, help="Hold the plan against a second planner; if they differ, delete nothing.")
 @click.option("--no-breakers", is_flag=True, help="Clean although a circuit breaker says that the plan looks wrong.")
@@ -43,6 +46,7 @@ def clean(
     commits_retained: int | None,
     file_versions_retained: int | None,
     hours_retained: int | None,
+    keeps: CleanKeeps,
     full: bool,
     verify: bool,
     no_breakers: bool,
@@ -70,22 +74,27 @@ def clean(
     )
     if dry_run:
         opened = opened.read_only()
-    service = opened.clean_service(
-        opened.clean_config(
-            policy=policy,
-            commits_retained=commits_retained,
-            file_versions_retained=file_versions_retained,
-            hours_retained=hours_retained,
-        ),
-        now=common.planning_time(opened),
-        engine=None if dry_run or schedule_only else _engine(engine),
+    now = common.planning_time(opened)
+    config = opened.clean_config(
+        policy=policy,
+        commits_retained=commits_retained,
+        file_versions_retained=file_versions_retained,
+        hours_retained=hours_retained,
+        now=now,
+        **keeps,
     )
-    if dry_run:
-        _dry_run(common, opened, service)
+    deleter = None if dry_run or schedule_only else _engine(engine)
+    with clean_bar() as on_progress:
+        service = opened.clean_service(config, now=now, engine=deleter, on_progress=on_progress)
+        plan = service.plan(details=True) if dry_run else None
+        scheduled = service.schedule() if schedule_only else None
+        results = service.run() if not dry_run and not schedule_only else []
+    if plan is not None:
+        _dry_run(common, opened, service, plan)
     elif schedule_only:
-        _scheduled(common, opened, service.schedule())
+        _scheduled(common, opened, scheduled)
     else:
-        _done(common, opened, service.run())
+        _done(common, opened, results)
 
 
 def _engine(name: str) -> Engine | None:
@@ -97,10 +106,9 @@ def _engine(name: str) -> Engine | None:
     return SparkEngine(local_session("hudi-py clean"))
 
 
-def _dry_run(common: Common, opened: Table, service: CleanService) -> None:
+def _dry_run(common: Common, opened: Table, service: CleanService, plan: CleanPlan) -> None:
     from hudi_py.inspection.report import plan_report
 
-    plan = service.plan(details=True)
     pending = opened.timeline.pending("clean")
     if common.as_json:
         print_json(plan_report(plan, pending))
@@ -126,6 +134,8 @@ def _print_plan(plan: CleanPlan, service: CleanService, pending: tuple[Instant, 
     print(f"examined   {plan.scope.reason} ({plan.scope.cost})")
     print(f"readable   from {earliest.requested_time if earliest else 'the versions kept'} on, afterwards")
     print(f"total      {plan.file_count} files, {render.human_bytes(plan.size_bytes)}")
+    for warning in plan.warnings:
+        print(f"warning    {warning}")
     for reason in plan.breakers:
         print(f"refused    {reason}")
     if plan.is_partial:

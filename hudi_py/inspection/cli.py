@@ -162,8 +162,16 @@ def files(common: Common, table: str, partition: str | None, as_of: str | None) 
     render.table(f"file slices of {opened.config.name}, {len(rows)}", columns, rows, right=(3, 4))
 
 
-from hudi_py.inspection import clean_command, explain_command, history_commands, read_command, recover_command  # noqa: E402
+from hudi_py.inspection import (  # noqa: E402
+    check_command,
+    clean_command,
+    explain_command,
+    history_commands,
+    read_command,
+    recover_command,
+)
 
+main.add_command(check_command.check)
 main.add_command(clean_command.clean)
 main.add_command(explain_command.explain)
 main.add_command(read_command.read)

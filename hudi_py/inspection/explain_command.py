@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hudi_py.inspection import render
-from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.options import Common, command, keep_options, print_json
 
 if TYPE_CHECKING:
+    from hudi_py.config.keeps import CleanKeeps
     from hudi_py.services.clean.explain import Condition
     from hudi_py.services.clean.explain_files import Explanation, FileExplanation
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 @click.option("--commits-retained", type=click.IntRange(min=1))
 @click.option("--file-versions-retained", type=click.IntRange(min=1))
 @click.option("--hours-retained", type=click.IntRange(min=1))
+@keep_options
 @click.option("--full", is_flag=True, help="As if the next clean looked at every partition.")
 @command
 def explain(
@@ -31,6 +33,7 @@ def explain(
     commits_retained: int | None,
     file_versions_retained: int | None,
     hours_retained: int | None,
+    keeps: CleanKeeps,
     full: bool,
 ) -> None:
     """Why a file is still there: the rule that decides, what else holds it, and when a clean may remove it."""
@@ -44,6 +47,7 @@ def explain(
         file_versions_retained=file_versions_retained,
         hours_retained=hours_retained,
         now=common.planning_time(opened),
+        **keeps,
     )
     if common.as_json:
         print_json(explanation_report(explanation))

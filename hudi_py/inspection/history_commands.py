@@ -148,12 +148,12 @@ def archive(common: Common, table: str, keep_min: int | None, keep_max: int | No
 
     opened = common.open(table)
     given = {"keep_min_commits": keep_min, "keep_max_commits": keep_max}
-    service = opened.archive_service(**{name: value for name, value in given.items() if value is not None})
+    chosen = {name: value for name, value in given.items() if value is not None}
     if dry_run:
-        plan = service.plan()
+        plan = opened.archive_service(**chosen).plan()
         instants, bound, merges = plan.instants, plan.bound, 0
     else:
-        done = service.run()
+        done = opened.archive(**chosen)
         instants, bound, merges = done.instants, done.bound, done.merges
     if common.as_json:
         reason = None if bound is None else bound.value

@@ -125,6 +125,7 @@ def plan_report(plan: CleanPlan, pending: Iterable[Instant]) -> Json:
         "scope": plan.scope.reason,
         "scope_cost": plan.scope.cost,
         "breakers": list(plan.breakers),
+        "warnings": list(plan.warnings),
         "is_partial": plan.is_partial,
         "readable_from": None if earliest is None else earliest.requested_time,
         "pending_cleans": [instant.requested_time for instant in pending],

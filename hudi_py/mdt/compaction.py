@@ -31,16 +31,11 @@ from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata, CompactionOperation, CompactionPlan, RuntimeStats, WriteStat
 from hudi_py.timeline.timeline import Timeline
 
-DELTA_COMMITS_MAX: Final = 10
-"""Hudi's default of ``hoodie.metadata.compact.max.delta.commits``."""
-
 _SUFFIX: Final = "001"
 _BYTES_PER_MEGABYTE: Final = 1024 * 1024
 
 
-def compact(
-    table: MetadataTable, data_timeline: Timeline, *, sync: bytes, delta_commits_max: int = DELTA_COMMITS_MAX
-) -> Instant | None:
+def compact(table: MetadataTable, data_timeline: Timeline, *, sync: bytes, delta_commits_max: int) -> Instant | None:
     """
     Compact the `files` partition if it is due, or finish a compaction that was interrupted.
 

@@ -94,7 +94,8 @@ class MetadataTableKeeper:
         table = self._table()
         if table is None:
             return None
-        compact(table, timeline, sync=os.urandom(16))
+        delta_commits_max = self.settings[keys.METADATA_COMPACT_DELTA_COMMITS_MAX]
+        compact(table, timeline, sync=os.urandom(16), delta_commits_max=delta_commits_max)
         return _recorded(table, timeline, instant, changes_of_commit(metadata))
 
     def record_clean(self, timeline: Timeline, instant: Instant, metadata: CleanMetadata) -> str | None:

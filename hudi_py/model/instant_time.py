@@ -37,6 +37,17 @@ def time_before(now: datetime, span: timedelta, zone: tzinfo) -> str:
         return _NO_LIMIT
 
 
+def parse_duration(text: str) -> timedelta | None:
+    """A whole number with its unit (``90m``, ``36h``, ``7d``); None when *text* is none, the longest when too long."""
+    duration = _DURATION.fullmatch(text.strip())
+    if duration is None:
+        return None
+    try:
+        return timedelta(**{_UNITS[duration[2]]: int(duration[1])})
+    except OverflowError:
+        return timedelta.max
+
+
 def parse_instant_time(text: str, zone: tzinfo) -> datetime:
     """
     The moment of a 14-digit or longer instant time; 14 digits mean the end of that second, as in Hudi.
@@ -89,12 +100,8 @@ def resolve_time(text: str, *, now: datetime, zone: tzinfo) -> str:
         return text
     if text.isdigit() and text.isascii() and len(text) == 8:
         return text + "000000000"
-    duration = _DURATION.fullmatch(text)
-    if duration:
-        try:
-            span = timedelta(**{_UNITS[duration[2]]: int(duration[1])})
-        except OverflowError:
-            return _NO_LIMIT
+    span = parse_duration(text)
+    if span is not None:
         return time_before(now, span, zone)
     try:
         moment = datetime.fromisoformat(text.replace("Z", "+00:00"))

@@ -12,6 +12,7 @@ import attrs
 from hudi_py.errors import RefusedError, UnsupportedTable
 from hudi_py.fsview.build import PartitionView, ViewContext
 from hudi_py.model.files import BaseFile, FileSlice
+from hudi_py.model.holes import NO_HOLES, Holes
 from hudi_py.timeline.timeline import Timeline
 
 
@@ -34,7 +35,14 @@ def context_as_of(context: ViewContext, as_of: str) -> ViewContext:
     )
 
 
-def check_as_of(timeline: Timeline, as_of: str, *, earliest_retained: str, pending_clusterings: frozenset[str]) -> None:
+def check_as_of(
+    timeline: Timeline,
+    as_of: str,
+    *,
+    earliest_retained: str,
+    pending_clusterings: frozenset[str],
+    holes: Holes = NO_HOLES,
+) -> None:
     """
     Refuse a time for which the table no longer (or not yet) has one answer.
 
@@ -42,6 +50,7 @@ def check_as_of(timeline: Timeline, as_of: str, *, earliest_retained: str, pendi
         as_of: Instant time.
         earliest_retained: What the last completed clean kept everything from; ``""`` when unknown.
         pending_clusterings: Requested times: those change no rows.
+        holes: What the last clean left before its window.
 
     Raises:
         RefusedError: Earlier files are gone, or a write of that time is still under way.
@@ -51,6 +60,13 @@ def check_as_of(timeline: Timeline, as_of: str, *, earliest_retained: str, pendi
             f"the table cannot be read as of {as_of}: a clean removed what was only needed before {earliest_retained}; "
             f"the earliest readable instant is {earliest_retained}"
         )
+    if as_of < holes.window:
+        seen = max((i.requested_time for i in timeline.commits.completed() if i.requested_time <= as_of), default=as_of)
+        if holes.holds(seen):
+            raise RefusedError(
+                f"the table cannot be read as of {as_of}: before {holes.window} a clean kept single snapshots "
+                f"only, and that is none of them; read {', '.join(holes.snapshots)}, or from {holes.window} on"
+            )
     pending = [i for i in timeline.commits.pending() if i.requested_time not in pending_clusterings]
     if pending and as_of >= pending[0].requested_time:
         raise RefusedError(

@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from hudi_py.errors import ConfigError, CorruptMetadata
+from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.model.files import BaseFile, join_path
 
 if TYPE_CHECKING:
@@ -18,13 +19,6 @@ if TYPE_CHECKING:
 
     from hudi_py.storage.base import Storage
 
-META_COLUMNS: Final = (
-    "_hoodie_commit_time",
-    "_hoodie_commit_seqno",
-    "_hoodie_record_key",
-    "_hoodie_partition_path",
-    "_hoodie_file_name",
-)
 _BATCH_ROWS: Final = 8192
 
 

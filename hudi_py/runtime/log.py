@@ -19,6 +19,13 @@ class Log:
         """A log with more context."""
         return Log({**self._context, **context})
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether anybody listens to what is more than a warning; else counting for it is not worth it."""
+        import logging
+
+        return logging.getLogger("hudi_py").isEnabledFor(logging.INFO)
+
     def debug(self, event: str, **fields: Any) -> None:
         self._emit("debug", event, fields)
 

@@ -22,6 +22,7 @@ from hudi_py.formats.schema_evolution import ResolvedSchema, resolve_schema
 from hudi_py.model.records import CommitMetadata
 from hudi_py.runtime.clock import Clock, SystemClock
 from hudi_py.services.clean.execute import CleanResult
+from hudi_py.services.clean.watch import OnProgress
 from hudi_py.spark.engine import SparkEngine
 from hudi_py.spark.rows import Scale, write_rows
 from hudi_py.spark.shape import arrow_schema, shaped_rows
@@ -138,14 +139,17 @@ class WriteClient:
         """
         return self._write(rows, "DELETE")
 
-    def clean(self) -> list[CleanResult]:
+    def clean(self, *, on_progress: OnProgress | None = None) -> list[CleanResult]:
         """
         Clean as the settings say; files are deleted on Spark executors.
+
+        Args:
+            on_progress: As for `hudi_py.Table.clean`; files are counted task by task.
 
         Returns:
             What was carried out, oldest first; empty when there was nothing to do.
         """
-        return self.table.clean(engine=SparkEngine(self._spark))
+        return self.table.clean(engine=SparkEngine(self._spark), on_progress=on_progress)
 
     def _open(self) -> Table:
         table = Table(self._storage, settings=self._settings.as_dict(), clock=self._clock)
@@ -230,9 +234,10 @@ class WriteClient:
         return table.refresh().clean()
 
     def _archive_after_clean(self, table: Table) -> None:
-        """What the clean has made free to go leaves the active timeline (rule G-4), so that it stays short."""
+        """What the clean has made free to go leaves the active timeline (rule G-4); the metadata table the same."""
         if self._settings[keys.ARCHIVE_AUTOMATIC]:
             table.archive_service().run()
+            table.upkeep_service().run()
 
     def _schema(self, table: Table, incoming: pa.Schema, operation: str, text: str | None) -> ResolvedSchema:
         if operation == "DELETE" and text is not None:

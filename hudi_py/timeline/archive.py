@@ -6,12 +6,14 @@ Source: format/timeline 5.2 and 5.3; Hudi ``ArchivedTimelineV1``, ``ArchivedTime
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
+
+import attrs
 
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound
-from hudi_py.formats.archive_log import archive_file_number, decode_archive_log, latest_entries
+from hudi_py.formats.archive_log import ArchivedEntry, archive_file_number, decode_archive_log, latest_entries
 from hudi_py.formats.commit_codec import decode_commit
 from hudi_py.formats.lsm_history import (
     VERSION_FILE,
@@ -22,6 +24,7 @@ from hudi_py.formats.lsm_history import (
     manifest_number,
     read_history,
 )
+from hudi_py.formats.records_codec import decode_clean_metadata
 from hudi_py.model.instant import COMPARABLE_ACTION, Action, Instant, State
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.timeline import Timeline
@@ -49,13 +52,24 @@ def _order(instant: Instant) -> tuple[str, str, int]:
 
 
 def _from_logs(storage: Storage, folder: str, names: list[str]) -> list[Instant]:
-    numbered = sorted(
-        ((number, name) for name in names if (number := archive_file_number(name)) is not None), reverse=True
-    )
-    files = (
-        decode_archive_log(storage.read(f"{folder}/{name}"), f"{storage.root}/{folder}/{name}") for _, name in numbered
-    )
-    return [Instant(e.requested_time, _action(e.action, folder), State[e.state]) for e in latest_entries(files)]
+    entries = latest_entries(_without_payloads(file) for file in _archive_files(storage, folder, names))
+    return [Instant(e.requested_time, _action(e.action, folder), State[e.state]) for e in entries]
+
+
+def _entries_of_logs(storage: Storage, folder: str, names: list[str]) -> tuple[ArchivedEntry, ...]:
+    return latest_entries(_archive_files(storage, folder, names))
+
+
+def _archive_files(storage: Storage, folder: str, names: list[str]) -> Iterator[tuple[ArchivedEntry, ...]]:
+    """Newest first."""
+    numbered = ((number, name) for name in names if (number := archive_file_number(name)) is not None)
+    for _, name in sorted(numbered, reverse=True):
+        yield decode_archive_log(storage.read(f"{folder}/{name}"), f"{storage.root}/{folder}/{name}")
+
+
+def _without_payloads(entries: tuple[ArchivedEntry, ...]) -> tuple[ArchivedEntry, ...]:
+    """So that memory holds the contents of one archive file, not of all."""
+    return tuple(attrs.evolve(entry, record_name=None, payload=None) for entry in entries)
 
 
 def _from_history(storage: Storage, folder: str, names: list[str]) -> list[Instant]:
@@ -107,6 +121,47 @@ def _action(word: str, source: str) -> Action:
         raise CorruptMetadata(f"{source}: there is no action {word!r}; the archive is newer than hudi_py") from error
 
 
+def load_archived_cleans(storage: Storage, config: TableConfig, since: str) -> dict[str, frozenset[str]]:
+    """
+    Partition path to the names of the files that archived cleans requested after *since* tried to remove.
+
+    Raises:
+        CorruptMetadata: A file of the archive is damaged.
+    """
+    folder = config.history_folder
+    names = [entry.name for entry in storage.list(folder) if not entry.is_folder]
+    found: dict[str, set[str]] = {}
+    read = _cleans_from_logs if config.layout_version == 1 else _cleans_from_history
+    for partition, gone in read(storage, folder, names, since):
+        found.setdefault(partition, set()).update(gone)
+    return {partition: frozenset(gone) for partition, gone in found.items()}
+
+
+def _cleans_from_logs(
+    storage: Storage, folder: str, names: list[str], since: str
+) -> Iterator[tuple[str, Iterable[str]]]:
+    for entry in _entries_of_logs(storage, folder, names):
+        if entry.action != "clean" or entry.state != "COMPLETED" or entry.requested_time <= since:
+            continue
+        for partition, done in ((entry.payload or {}).get("partitionMetadata") or {}).items():
+            yield partition, [path.rpartition("/")[2] for path in done.get("deletePathPatterns") or ()]
+
+
+def _cleans_from_history(
+    storage: Storage, folder: str, names: list[str], since: str
+) -> Iterator[tuple[str, Iterable[str]]]:
+    for file in newest_snapshot(storage, folder, names).files:
+        if file.time_range[1] <= since:
+            continue
+        source = f"{storage.root}/{folder}/{file.name}"
+        with storage.open_read(f"{folder}/{file.name}") as stream:
+            for row in read_history(stream, source, with_contents=True):
+                if row.action == "clean" and row.requested_time > since and row.metadata:
+                    metadata = decode_clean_metadata(row.metadata, f"{source}: {row.requested_time}")
+                    for partition, done in metadata.partitions.items():
+                        yield partition, done.delete_path_patterns
+
+
 def load_archived_partitions(storage: Storage, config: TableConfig, since: str) -> Mapping[str, frozenset[str]] | None:
     """
     Partitions that archived commits wrote to or replaced file groups of, by requested time, from *since* on.
@@ -130,14 +185,8 @@ def load_archived_partitions(storage: Storage, config: TableConfig, since: str) 
 def _partitions_from_logs(
     storage: Storage, folder: str, names: list[str], since: str
 ) -> dict[str, frozenset[str] | None]:
-    numbered = sorted(
-        ((number, name) for name in names if (number := archive_file_number(name)) is not None), reverse=True
-    )
-    files = (
-        decode_archive_log(storage.read(f"{folder}/{name}"), f"{storage.root}/{folder}/{name}") for _, name in numbered
-    )
     found: dict[str, frozenset[str] | None] = {}
-    for entry in latest_entries(files):
+    for entry in _entries_of_logs(storage, folder, names):
         if entry.state == "COMPLETED" and entry.action in _COMMITS and entry.requested_time >= since:
             payload = entry.payload
             found[entry.requested_time] = (

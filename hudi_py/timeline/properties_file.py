@@ -84,6 +84,17 @@ def _read_valid(storage: Storage, path: str) -> dict[str, str]:
     return properties
 
 
+def properties_problem(storage: Storage) -> str | None:
+    """Why hoodie.properties itself, not its backup, cannot be believed; None when it can."""
+    try:
+        properties = _read_valid(storage, PROPERTIES_FILE)
+    except (NotFound, CorruptMetadata) as error:
+        return str(error)
+    if CHECKSUM_KEY not in properties and storage.size(BACKUP_FILE) is not None:
+        return f"{storage.root}/{PROPERTIES_FILE}: no checksum although there is a backup: its rewrite was torn"
+    return None
+
+
 def create_properties(storage: Storage, properties: Mapping[str, str], clock: Clock) -> None:
     """
     Make a folder a table; the last step of creating one.
@@ -124,7 +135,7 @@ def update_properties(storage: Storage, changes: Mapping[str, str | None], clock
     storage.delete(BACKUP_FILE)
 
 
-def properties_problem(storage: Storage) -> str | None:
+def rewrite_problem(storage: Storage) -> str | None:
     """Why `recover_properties` has something to do; None where it has not."""
     if storage.size(BACKUP_FILE) is None:
         return None

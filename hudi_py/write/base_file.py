@@ -24,7 +24,8 @@ from hudi_py.formats.arrow_types import Array, Field, compute
 from hudi_py.formats.bloom import BloomFilter, BloomKind, BloomSizing
 from hudi_py.formats.conform import refuse_null_elements
 from hudi_py.formats.key_order import from_java_order, key_range
-from hudi_py.formats.record_schema import META_COLUMNS, meta_fields, with_meta_fields
+from hudi_py.formats.meta_columns import META_COLUMNS
+from hudi_py.formats.record_schema import meta_fields, with_meta_fields
 from hudi_py.model.files import format_base_file, join_path
 
 BLOOM_KEY: Final = "org.apache.hudi.bloomfilter"

@@ -22,7 +22,8 @@ import pyarrow as pa
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.conform import conform_batch, refuse_null_elements
-from hudi_py.formats.record_schema import META_COLUMNS, meta_fields
+from hudi_py.formats.meta_columns import META_COLUMNS
+from hudi_py.formats.record_schema import meta_fields
 from hudi_py.model.files import BaseFile
 from hudi_py.write.base_file import BaseFileOptions, BaseFileWriter, FileTarget, FileWriteResult
 from hudi_py.write.lookup import open_base_file

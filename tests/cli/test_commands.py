@@ -243,3 +243,36 @@ def test_settings_old_new_and_from_a_file(run, table, tmp_path):
         result = run("clean", path, "--dry-run", *options)
         assert result.code == 2, options
         assert result.out == ""
+
+
+@EVERY
+def test_check_of_a_whole_table_finds_nothing(run, table, version):
+    """An empty list and exit code 0; in words, one line."""
+    path = table(f"cow_cleaned-{version}")
+    done = run("check", path, "--json")
+    assert (done.code, done.json) == (0, [])
+    assert run("check", path).out.count("\n") == 1
+
+
+@EVERY
+def test_check_lists_what_it_finds(run, table, version):
+    """Entries of the contract's shape, exit code 3; news alone are no problem."""
+    path = table(f"cow_failed_write-{version}")
+    done = run("check", path, "--json")
+    (entry,) = done.json
+    assert (done.code, entry["severity"], entry["code"]) == (3, "warning", "instant-stale")
+    assert set(entry) == {"severity", "code", "where", "message", "fix"}
+    said = run("check", path)
+    assert said.code == 3
+    assert entry["fix"] in said.out
+    news = table(f"mor_pending_compaction-{version}")
+    done = run("check", news, "--json")
+    assert (done.code, {each["severity"] for each in done.json}) == (0, {"info"})
+
+
+def test_check_of_a_table_without_usable_properties(run, table):
+    """A finding, not a failure: that is what a check is for."""
+    path = table("cow_cleaned-1.1.1")
+    (path / ".hoodie" / "hoodie.properties").write_bytes(b"")
+    done = run("check", path, "--json")
+    assert (done.code, [each["code"] for each in done.json]) == (3, ["properties-damaged"])

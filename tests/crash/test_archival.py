@@ -101,6 +101,45 @@ def test_history_survives_interruptions_over_many_runs(mode):
         assert sum(name.endswith(".parquet") for name in names) <= 14, (case, names)
 
 
+def test_merging_archive_files_survives_every_interruption(record_property):
+    """Layout 1: whatever stops it, the archive tells the same, and two more runs leave one file and no plan."""
+    merging = {"hoodie.archive.merge.enable": True, "hoodie.archive.merge.files.batch.size": 3}
+
+    def two_files_and_more_to_come() -> MemoryStorage:
+        builder = builder_of(1)
+        for number in range(8, 12):
+            archive(builder.storage)
+            builder.commit(at(3 * number), {"eu": ["a"]})
+        for number in (12, 13):
+            builder.commit(at(3 * number), {"eu": ["a"]})
+        assert len(archive_files(builder.storage)) == 2
+        return builder.storage
+
+    def merge(storage) -> object:
+        return Table(storage, settings=merging, clock=TableBuilder().clock).archive(**SETTINGS)
+
+    everything = set().union(*map(set, history_of(two_files_and_more_to_come())))
+    calm = two_files_and_more_to_come()
+    assert merge(calm).merges == 3
+    cases = 0
+    for cases, case in enumerate(interruptions(two_files_and_more_to_come), 1):  # noqa: B007 - reported below
+        case.run(merge)
+        active, archived = history_of(case.storage)
+        assert everything == {*active, *archived}, case
+        for _ in range(2):
+            merge(case.storage)
+            active, archived = history_of(case.storage)
+            assert everything == {*active, *archived}, case
+            assert len(archived) == len(set(archived)), case
+            assert not [path for path in case.storage.files() if path.endswith("mergeArchivePlan")], case
+        assert len(archive_files(case.storage)) <= 3, case
+    record_property("interruptions", cases)
+
+
+def archive_files(storage: MemoryStorage) -> list[str]:
+    return [path for path in storage.files() if ".commits_.archive." in path]
+
+
 @pytest.mark.parametrize("layout", [1, 2])
 def test_damaged_commit_leaves_no_hole(layout):
     """Layout 1 must decode what it archives: a damaged clean stays alone, a damaged commit with all behind it."""

@@ -32,14 +32,30 @@ START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 minutes = itertools.count(1)
 
 
-def open_table(storage):
+def open_table(storage, **settings):
     """Each process finds its clock a minute later."""
-    return Table(storage, clock=FixedClock(START + timedelta(minutes=next(minutes))))
+    return Table(storage, settings=settings, clock=FixedClock(START + timedelta(minutes=next(minutes))))
 
 
-def upsert(storage, rows, opened=None):
+def create_table(version):
+    """An empty table in memory."""
+    storage = MemoryStorage()
+    settings = Settings(
+        {
+            "hoodie.table.name": "t",
+            "hoodie.write.table.version": version,
+            "hoodie.datasource.write.recordkey.field": "id",
+            "hoodie.datasource.write.partitionpath.field": "region",
+            "hoodie.table.ordering.fields": "ts",
+        }
+    )
+    create_properties(storage, new_table_properties(settings), FixedClock(START))
+    return storage
+
+
+def upsert(storage, rows, opened=None, **settings):
     """What the Spark client does, in this process."""
-    table = opened or open_table(storage)
+    table = opened or open_table(storage, **settings)
     with begin_write(table.contents, table.config, table.settings, table.metadata_table) as transaction:
         _write(storage, table, transaction, rows)
 
@@ -66,8 +82,8 @@ def _write(storage, table, transaction, rows):
     transaction.commit(stats, operation="UPSERT", extra_metadata={"schema": text})
 
 
-def rows_of(storage):
-    table = open_table(storage)
+def rows_of(storage, **settings):
+    table = open_table(storage, **settings)
     rows = [row for batch in read_batches(storage, table.base_files()) for row in plain_rows(batch)]
     return sorted(rows, key=lambda row: row["id"])
 
@@ -91,17 +107,7 @@ def assert_tidy(storage, case):
 @pytest.mark.parametrize("version", [6, 8, 9])
 def test_write_interrupted_anywhere_is_invisible_or_whole(record_property, version):
     """Requested, inflight, markers, data files, completion; the next write rolls back what was left (G-1 to G-3)."""
-    original = MemoryStorage()
-    settings = Settings(
-        {
-            "hoodie.table.name": "t",
-            "hoodie.write.table.version": version,
-            "hoodie.datasource.write.recordkey.field": "id",
-            "hoodie.datasource.write.partitionpath.field": "region",
-            "hoodie.table.ordering.fields": "ts",
-        }
-    )
-    create_properties(original, new_table_properties(settings), FixedClock(START))
+    original = create_table(version)
     upsert(original, OLD)
     assert rows_of(original) == OLD
     committed = {path: data for path, data in original.files().items() if path.endswith(".parquet")}

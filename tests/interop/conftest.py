@@ -62,6 +62,7 @@ def peer(request, real_hudi):
 def plain_spark():
     """Spark as our users have it: without any Hudi on its class path, in UTC."""
     pyspark = pytest.importorskip("pyspark.sql")
+    pytest.importorskip("hudi_py.spark.session").ensure_java()
     os.environ["TZ"] = "UTC"  # collected timestamps come in the time zone of this process
     time.tzset()
     active = pyspark.SparkSession.getActiveSession()

@@ -135,3 +135,66 @@ def test_real_hudi_reads_and_continues_our_archive(peer, tmp_path, options):
     assert gone < found
     ours.refresh().archive(keep_min_commits=2, keep_max_commits=3)
     assert model.rows() == peer.read(table)
+
+
+def test_real_hudi_reads_archive_files_that_we_merged(peer, tmp_path):
+    """Layout 1: three small files become one; real Hudi lists the same instants, merges it with its own, and so on."""
+    if peer.table_version != 6:
+        pytest.skip("table versions 8 and 9 archive otherwise")
+    table = tmp_path / "t"
+    model, states = _grown(peer, table, 8, PLAIN | {"hoodie.archive.automatic": "false"})
+    merging = {"hoodie.archive.merge.enable": "true", "hoodie.archive.merge.files.batch.size": "3"}
+    ours = hudi_py.open_table(str(table), settings=merging | {"hoodie.clean.commits.retained": 1})
+    ours.clean()
+    gone = set()
+    for kept in (6, 4, 2):
+        result = ours.refresh().archive(keep_min_commits=kept, keep_max_commits=kept + 1)
+        gone |= {(i.requested_time, i.action.value) for i in result.instants}
+    assert result.merges == 3
+    assert len(list(table.rglob(".commits_.archive.*_1-0-1"))) == 1
+    assert gone == _archived(peer, table)
+    assert states[-1] == peer.read(table)
+    for number in range(8, 14):
+        batch = model.upsert(PARTITIONED.batch(numbers(number, 9, 5), number + 1))
+        peer.write(table, batch, "upsert", PLAIN | ARCHIVING | merging | {"hoodie.clean.automatic": "true"})
+    assert gone < _archived(peer, table)
+    archived = hudi_py.open_table(str(table)).archived_timeline()
+    found = {(i.requested_time, i.action.value) for i in archived if i.state is State.COMPLETED}
+    assert gone < found
+    assert model.rows() == peer.read(table)
+
+
+@pytest.mark.parametrize("options", [PLAIN, KEPT], ids=["no-mdt", "mdt"])
+def test_real_hudi_goes_on_with_what_our_writes_archived(peer, ours, tmp_path, options):
+    """
+    Our write client cleans and archives after every upsert; real Hudi reads the rows, lists every instant that went,
+    upserts, cleans and archives on the same table, and then we do again.
+    """
+    table, model = tmp_path / "t", Model(PARTITIONED)
+    services = options | ARCHIVING | {"hoodie.clean.automatic": "true"}
+    we = ours(table, PARTITIONED.create(peer.table_version) | services)
+    for number in range(10):
+        numbers_now = range(9) if number == 0 else numbers(number, 9, 5)
+        we.write(model.upsert(PARTITIONED.batch(numbers_now, number + 1)))
+    view = hudi_py.open_table(str(table))
+    gone = {(i.requested_time, i.action.value) for i in view.archived_timeline() if i.state is State.COMPLETED}
+    active = {(i.requested_time, i.action.value) for i in view.timeline.instants}
+    assert len([time for time, action in gone if action == "commit"]) + len(view.timeline.completed("commit")) == 10
+    assert gone
+    assert not gone & active
+    assert gone == _archived(peer, table)
+    assert model.rows() == peer.read(table)
+    for number in range(10, 14):
+        batch = model.upsert(PARTITIONED.batch(numbers(number, 9, 5), number + 1))
+        peer.write(table, batch, "upsert", services)
+        assert model.rows() == peer.read(table)
+    theirs = _archived(peer, table)
+    assert gone < theirs
+    for number in range(14, 18):
+        we.write(model.upsert(PARTITIONED.batch(numbers(number, 9, 5), number + 1)))
+    assert model.rows() == we.read()
+    assert model.rows() == peer.read(table)
+    assert theirs < _archived(peer, table)
+    if options is KEPT:
+        assert model.rows() == peer.read(table, metadata=True)
+        assert peer.file_slices(table) == peer.file_slices(table, use_metadata=True)

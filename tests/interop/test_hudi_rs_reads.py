@@ -4,6 +4,11 @@ import pytest
 from interop_model import DEEP, FLAT, PARTITIONED, Model, numbers
 from real_hudi import canonical_rows
 
+from crash.test_write import CHANGES, NEW, OLD, create_table, upsert
+from hudi_py.storage.local import LocalStorage
+
+pytestmark = pytest.mark.spark
+
 RETAINED = 2
 UPSERTS = 5
 
@@ -46,3 +51,29 @@ def test_hudi_rs_reads_what_we_write(variant, table_version, ours, tmp_path):
     assert model.rows() == _hudi_rs_rows(table)
     time, then = history[-1]
     assert then == _hudi_rs_rows(table, as_of=time)
+
+
+@pytest.mark.parametrize("table_version", [8, 9])
+def test_hudi_rs_lists_through_our_metadata_table(table_version, tmp_path):
+    """It reads the HFiles of our base files and log blocks; for table version 6 it lists the folders."""
+    hudi = pytest.importorskip("hudi", reason="the package hudi (hudi-rs) is not installed")
+    path = tmp_path / "t"
+    for name, data in create_table(table_version).files().items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_bytes(data)
+    storage = LocalStorage(str(path))
+    upsert(storage, OLD, **{"hoodie.metadata.enable": "true"})
+    upsert(storage, OLD)
+    upsert(storage, CHANGES, **{"hoodie.metadata.compact.max.delta.commits": 1})
+    upsert(storage, CHANGES)
+
+    def read():
+        builder = hudi.HudiTableBuilder.from_base_uri(str(path)).with_option("hoodie.metadata.enable", "true")
+        rows = [row for batch in builder.build().read() for row in _table(batch).to_pylist()]
+        return sorted(({name: row[name] for name in OLD[0]} for row in rows), key=lambda row: row["id"])
+
+    files = path / ".hoodie" / "metadata" / "files"
+    assert {file.suffix for file in files.iterdir()} > {".hfile"}
+    assert read() == NEW
+    files.rename(files.with_name("hidden"))
+    assert read() == [], "it has not looked into the metadata table"

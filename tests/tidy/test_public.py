@@ -47,8 +47,6 @@ def test_import_is_quiet_and_loads_neither_spark_nor_pandas():
 
 def test_help_of_the_command_line_loads_neither_spark_nor_pandas():
     """--help answers at once."""
-    if importlib.util.find_spec("hudi_py.inspection") is None:
-        pytest.skip("hudi_py.inspection does not exist yet")
     code = (
         "import contextlib\nfrom hudi_py.inspection.cli import main\n"
         "with contextlib.suppress(SystemExit):\n    main(['--help'])"

@@ -25,6 +25,7 @@ from hudi_py.runtime.log import log
 from hudi_py.timeline.store import TimelineStore
 
 _COMMIT: Final = "HoodieCommitMetadata"
+_DAMAGED_FOLDER: Final = ".hoodie/.aux/hudi_py/damaged"
 _RECORDS: Final = {
     (Action.COMMIT, State.INFLIGHT): _COMMIT,
     (Action.COMMIT, State.COMPLETED): _COMMIT,
@@ -51,7 +52,12 @@ class Group(NamedTuple):
 
 
 def append_to_logs(
-    store: TimelineStore, folder: str, groups: tuple[Group, ...], *, entries_per_block: int
+    store: TimelineStore,
+    folder: str,
+    groups: tuple[Group, ...],
+    *,
+    entries_per_block: int,
+    fails_on_damage: bool = True,
 ) -> tuple[Group, ...]:
     """
     Write the next archive file.
@@ -61,6 +67,8 @@ def append_to_logs(
         folder: Of the archive.
         groups: What to archive, in order.
         entries_per_block: Entries per log block.
+        fails_on_damage: False: a damaged commit is archived without its content, and its bytes are kept below
+            ``.hoodie/.aux/hudi_py/damaged``.
 
     Returns:
         The groups that are archived. One whose completed file is damaged is left out: a clean or rollback alone, a
@@ -81,7 +89,10 @@ def append_to_logs(
             log.warning("archive.instant.damaged", instant=group.instant.requested_time, why=str(error))
             if group.instant.action in (Action.CLEAN, Action.ROLLBACK):
                 continue
-            break
+            if fails_on_damage:
+                break
+            _keep_aside(store, group)
+            mine = [_without_content(each, moments, store) for each in group.files]
         entries += mine
         archived.append(group)
     if not entries:
@@ -101,6 +112,18 @@ def _entry(store: TimelineStore, file: Instant, group: Group, moments: Mapping[s
     return ArchivedEntry(
         file.requested_time, file.action.value, file.state.name, moments.get(name), record if payload else None, payload
     )
+
+
+def _without_content(file: Instant, moments: Mapping[str, str], store: TimelineStore) -> ArchivedEntry:
+    name = store.path(file).rpartition("/")[2]
+    return ArchivedEntry(file.requested_time, file.action.value, file.state.name, moments.get(name))
+
+
+def _keep_aside(store: TimelineStore, group: Group) -> None:
+    """Copy the files of a damaged instant to where nobody deletes them."""
+    for file in group.files:
+        path = store.path(file)
+        store.storage.replace(f"{_DAMAGED_FOLDER}/{path.rpartition('/')[2]}", store.storage.read(path))
 
 
 def _payload(store: TimelineStore, file: Instant, group: Group) -> tuple[str | None, dict[str, Any] | None]:

@@ -7,7 +7,8 @@ What a crash leaves, step by step, and what the next run makes of it:
    recognised (layout 2), then deleted;
 2. files of earlier states gone, the completed one there: the instant counts as before and is archived again;
 3. some completed files gone, oldest first: the active timeline starts later, without a hole;
-4. everything deleted, levels not merged or old snapshots there: the next run that archives something does it.
+4. everything deleted, small archive files or levels not merged, or old snapshots there: the next run that archives
+   something does it.
 
 Source: format/table-services D; Hudi ``TimelineArchiverV1/V2``.
 """
@@ -28,6 +29,7 @@ from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.runtime.log import log
 from hudi_py.services.archive.history import SNAPSHOTS_KEPT, History, history_row
 from hudi_py.services.archive.log_files import Group, append_to_logs
+from hudi_py.services.archive.merge_logs import LogMerge
 from hudi_py.services.archive.plan import ArchivePlan, Bound, Facts, LastClean, plan_archive
 from hudi_py.services.clean.plan import SAVEPOINTED_TIMES
 from hudi_py.services.clean.policy import earliest_to_retain
@@ -47,7 +49,7 @@ class ArchiveResult:
     Args:
         instants: That left the active timeline, in the order in which they did.
         bound: What kept more from going, None when as much went as the settings want.
-        merges: Layout 2: files of the history that were merged into larger ones.
+        merges: Layout 1: archive files that were merged into one. Layout 2: merges of history files.
     """
 
     instants: tuple[Instant, ...] = ()
@@ -93,6 +95,9 @@ class ArchiveService:
         """
         if not self.config.services_enabled:
             return ArchiveResult()
+        logs = LogMerge(self.contents.store.storage, self.table.history_folder)
+        if self.table.layout_version == 1:
+            logs.recover()
         plan = self.plan()
         if not plan.instants:
             return ArchiveResult(bound=plan.bound)
@@ -104,7 +109,7 @@ class ArchiveService:
             done += [group.instant for group in archived]
             if len(archived) < len(groups) and self.table.layout_version == 1:
                 break
-        merges = self._tidy_history() if self.table.layout_version == 2 else 0
+        merges = self._tidy_history() if self.table.layout_version == 2 else self._merge_logs(logs)
         log.info("archive.completed", instants_archived=len(done), merges=merges)
         return ArchiveResult(instants=tuple(done), bound=plan.bound, merges=merges)
 
@@ -175,7 +180,13 @@ class ArchiveService:
     def _write(self, groups: tuple[Group, ...]) -> tuple[Group, ...]:
         store, folder = self.contents.store, self.table.history_folder
         if self.table.layout_version == 1:
-            return append_to_logs(store, folder, groups, entries_per_block=self.config.entries_per_block)
+            return append_to_logs(
+                store,
+                folder,
+                groups,
+                entries_per_block=self.config.entries_per_block,
+                fails_on_damage=self.config.fails_on_damage,
+            )
         rows = tuple(history_row(store, group.instant, group.files) for group in groups)
         held = History(store.storage, folder).append(rows)
         return tuple(g for g in groups if (g.instant.requested_time, g.instant.action.value) in held)
@@ -195,6 +206,17 @@ class ArchiveService:
             for each in group.files:
                 if each.is_completed:
                     store.remove(each)
+
+    def _merge_logs(self, logs: LogMerge) -> int:
+        if self.config.log_merge_files is None:
+            return 0
+        try:
+            return logs.merge(
+                files_at_least=self.config.log_merge_files, size_bytes_max=self.config.log_merge_bytes_max
+            )
+        except CorruptMetadata as error:  # the archive is complete without; what is damaged stays for whoever looks
+            log.warning("archive.logs.not_merged", why=str(error))
+            return 0
 
     def _tidy_history(self) -> int:
         history = History(self.contents.store.storage, self.table.history_folder)

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta, tzinfo
 
 import attrs
 
-from hudi_py.config.clean import CleanConfig, CleanPolicy
+from hudi_py.config.clean import CleanConfig
 from hudi_py.model.instant_time import format_instant_time
 from hudi_py.services.clean.policy import PartitionJudgement, Reason
 
@@ -77,7 +77,7 @@ def tripped(
         planning_time: The moment the plan was made for; aware.
         clock_time: What the clock says; aware.
         last_time: The largest time on the timeline, if any.
-        cut_off: By hours: the instant time that lies so many hours before the planning time.
+        cut_off: By time: the instant time before which things are too old.
         zone: Of the table's instant times.
     """
     if not census.condemned_count:
@@ -93,12 +93,12 @@ def tripped(
         )
     if not census.kept_count and census.replaced_count < census.condemned_count:
         found.append("nothing that was looked at would be left, and no replacecommit explains that")
-    if config.policy is CleanPolicy.KEEP_LATEST_BY_HOURS:
+    if cut_off is not None:
         clock = clock_time.astimezone(zone)
         if last_time is not None and format_instant_time(_later(planning_time.astimezone(zone))) < last_time:
             shown = format_instant_time(planning_time.astimezone(zone))
             found.append(f"the clock went back: it shows {shown}, and the timeline ends at {last_time}")
-        if cut_off is not None and cut_off > format_instant_time(clock):
+        if cut_off > format_instant_time(clock):
             found.append(f"the window begins at {cut_off}, which is in the future ({format_instant_time(clock)} now)")
     return tuple(found)
 

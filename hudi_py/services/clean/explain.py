@@ -14,12 +14,12 @@ from datetime import timedelta, tzinfo
 
 import attrs
 
-from hudi_py.config.clean import CleanConfig, CleanPolicy
+from hudi_py.config.clean import CleanConfig, format_duration
 from hudi_py.fsview.build import ViewContext
 from hudi_py.model.files import FileSlice
 from hudi_py.model.instant import Instant
 from hudi_py.model.instant_time import format_instant_time, parse_instant_time
-from hudi_py.services.clean.policy import PartitionJudgement, Protection, Reason, Verdict
+from hudi_py.services.clean.policy import Keeps, PartitionJudgement, Protection, Reason, Verdict
 from hudi_py.timeline.timeline import Timeline
 
 _ONE_MS = timedelta(milliseconds=1)
@@ -32,14 +32,16 @@ class Need(enum.Enum):
     REWRITE = "after {} more completed commits, the first of which rewrites this file group"
     VERSIONS = "after {} more versions of this file group"
     TIME = "from {} on"
-    AGE = "{} hours after this file group was rewritten"
-    RECENT_COMMIT = "with a commit in the {} hours before the clean"
+    AGE = "{} after this file group was rewritten"
+    RECENT_COMMIT = "with a commit in the {} before the clean"
+    CUT_OFF = "by a clean whose cut-off lies behind {}"
     PENDING = "when {} is completed or rolled back"
     COMPACTION = "when compaction {} is completed"
     SAVEPOINT = "when savepoint {} is deleted"
     FULL_CLEAN = "by a clean that looks at every partition: {}"
     PENDING_CLEAN = "after clean {}, which is pending, is finished"
     TRIGGER = "after {} more commits make a clean due"
+    LADDER = "when newer snapshots push {} off the ladder"
     NEVER = "never by a clean: {}"
 
     __hash__ = object.__hash__
@@ -69,6 +71,7 @@ class Surroundings:
         zone: Of the table's instant times.
         savepoints: Savepoint time to the files it holds, by partition.
         savepoint_notes: Savepoint time to who made it, and what for.
+        keeps: All keeps, where there are more than Hudi's policy.
         always: Conditions of every removal at this moment: a pending clean, a clean that is not due.
     """
 
@@ -79,6 +82,7 @@ class Surroundings:
     zone: tzinfo
     savepoints: Mapping[str, Mapping[str, frozenset[str]]] = attrs.field(factory=dict)
     savepoint_notes: Mapping[str, str] = attrs.field(factory=dict)
+    keeps: Keeps | None = None
     always: tuple[Condition, ...] = ()
 
 
@@ -167,7 +171,7 @@ def _others(
     if replaced_by is not None:
         facts.append(f"its file group was replaced by {replaced_by}")
     blocker = window_blocker(around)
-    if blocker is not None and around.config.policy is CleanPolicy.KEEP_LATEST_COMMITS:
+    if blocker is not None:
         facts.append(f"{blocker} is pending and holds the retention window back")
     return tuple(facts)
 
@@ -189,12 +193,13 @@ def held_by(savepoint: str, around: Surroundings) -> str:
 
 
 def window_blocker(around: Surroundings) -> Instant | None:
-    """The first pending instant, if the window of KEEP_LATEST_COMMITS cannot pass it (rule A-18)."""
+    """The first pending instant, if a window that counts commits cannot pass it (rule A-18)."""
     commits = around.timeline.commits_and_compaction
     pending, completed = commits.pending(), commits.completed()
-    if not pending or len(completed) <= around.config.commits_retained:
+    required = around.config.commits_required
+    if not pending or not required or len(completed) <= required:
         return None
-    candidate = completed[-around.config.commits_retained]
+    candidate = completed[-required]
     return pending[0] if candidate.requested_time > pending[0].requested_time else None
 
 
@@ -221,14 +226,27 @@ def _conditions(
     """What the policy waits for."""
     if not verdict.keep:
         return []
-    by_versions = around.config.policy is CleanPolicy.KEEP_LATEST_FILE_VERSIONS
+    begins = verdict.file_slice.base_instant_time
+    successor = slices[position - 1].base_instant_time if position else None
     if replaced_by is not None:
-        return [] if by_versions else _window(replaced_by, around)
-    if by_versions:
+        ends = replaced_by if successor is None else min(successor, replaced_by)
+        return [*(_window(replaced_by, around) if around.config.has_window else []), *_ladder(begins, ends, around)]
+    found = []
+    if around.config.versions:
         key = (verdict.file_slice.partition_path, verdict.file_slice.file_id)
-        missing = around.config.file_versions_retained - (key in context.pending_compactions) - position
-        return [Condition(Need.VERSIONS, str(missing))] if missing > 0 else []
-    return _window(slices[position - 1].base_instant_time if position else None, around)
+        missing = around.config.versions - (key in context.pending_compactions) - position
+        found += [Condition(Need.VERSIONS, str(missing))] if missing > 0 else []
+    if around.config.has_window:
+        found += _window(successor, around)
+    return [*found, *_ladder(begins, successor, around)]
+
+
+def _ladder(begins: str, ends: str | None, around: Surroundings) -> list[Condition]:
+    """Every snapshot before all windows that sees the slice; the newest one does until the slice is superseded."""
+    if around.keeps is None or ends is None:
+        return []
+    times = (each.time for each in around.keeps.snapshots if begins <= each.time < ends)
+    return [Condition(Need.LADDER, time) for time in dict.fromkeys(times)]
 
 
 def _window(passed: str | None, around: Surroundings) -> list[Condition]:
@@ -238,45 +256,58 @@ def _window(passed: str | None, around: Surroundings) -> list[Condition]:
     Args:
         passed: Base instant of the next newer slice, or the time of the replacecommit; None for the newest slice.
     """
-    hours = around.config.hours_retained
-    if passed is not None and around.earliest is not None and around.earliest > passed and _is_active(around):
+    config = around.config
+    is_active = around.table_commits > config.commits_required  # rule A-41
+    if passed is not None and around.earliest is not None and around.earliest > passed and is_active:
         return []
-    if around.config.policy is CleanPolicy.KEEP_LATEST_BY_HOURS:
-        if passed is None:
-            return [Condition(Need.AGE, str(hours))]
-        conditions = [Condition(Need.RECENT_COMMIT, str(hours))]
-        from_time = _hours_after(passed, hours, around.zone)
-        return conditions if from_time is None else [Condition(Need.TIME, from_time), *conditions]
-    return _commits_until(passed, around)
+    conditions = []
+    if config.older_than is not None and (passed is None or passed >= config.older_than):
+        conditions.append(Condition(Need.CUT_OFF, passed or "this file group's next version"))
+    age = config.window_age or config.age_beside
+    if age is not None:
+        conditions += _aged(passed, age, around)
+    if config.commits_required:
+        conditions += _commits_until(passed, config.commits_required, around)
+    if config.age_retained is not None or config.older_than is not None:
+        conditions += _pending_until(passed, around)
+    return list(dict.fromkeys(conditions))
 
 
-def _is_active(around: Surroundings) -> bool:
-    """Rule A-41."""
-    by_commits = around.config.policy is CleanPolicy.KEEP_LATEST_COMMITS
-    return around.table_commits > (around.config.commits_retained if by_commits else 0)
+def _aged(passed: str | None, age: timedelta, around: Surroundings) -> list[Condition]:
+    """Rule A-20: old enough, and there is something younger."""
+    span = format_duration(age)
+    if passed is None:
+        return [Condition(Need.AGE, span)]
+    conditions = [Condition(Need.RECENT_COMMIT, span)]
+    from_time = _after(passed, age, around.zone)
+    return conditions if from_time is None else [Condition(Need.TIME, from_time), *conditions]
 
 
-def _commits_until(passed: str | None, around: Surroundings) -> list[Condition]:
+def _commits_until(passed: str | None, retained: int, around: Surroundings) -> list[Condition]:
     """Rules A-16 to A-18, solved for the number of commits still to come."""
     commits = around.timeline.commits_and_compaction
     completed = [i.requested_time for i in commits.completed()]
-    retained = around.config.commits_retained
     missing = retained + 1 - min(len(completed), around.table_commits)
     if passed is None:
         return [Condition(Need.REWRITE, str(max(retained + 1, missing)))]
     missing = max(missing, bisect_right(completed, passed) + retained - len(completed))
     conditions = [Condition(Need.COMMITS, str(missing))] if missing > 0 else []
+    return conditions + _pending_until(passed, around)
+
+
+def _pending_until(passed: str | None, around: Surroundings) -> list[Condition]:
+    """A window that waits for pending writes cannot get behind *passed* while this one is there."""
+    commits = around.timeline.commits_and_compaction
     pending = commits.pending()
-    if pending:
-        before = [time for time in completed if time < pending[0].requested_time]
-        if not before or before[-1] <= passed:
-            conditions.append(Condition(Need.PENDING, str(pending[0])))
-    return conditions
+    if not pending or passed is None:
+        return []
+    before = [i.requested_time for i in commits.completed() if i.requested_time < pending[0].requested_time]
+    return [Condition(Need.PENDING, str(pending[0]))] if not before or before[-1] <= passed else []
 
 
-def _hours_after(time: str, hours: int, zone: tzinfo) -> str | None:
+def _after(time: str, span: timedelta, zone: tzinfo) -> str | None:
     """The first millisecond at which *time* lies outside the window; None when there is no such moment."""
     try:
-        return format_instant_time(parse_instant_time(time, zone) + timedelta(hours=hours) + _ONE_MS)
+        return format_instant_time(parse_instant_time(time, zone) + span + _ONE_MS)
     except (ValueError, OverflowError):
         return None

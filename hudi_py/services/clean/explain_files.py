@@ -12,7 +12,6 @@ from functools import cached_property
 
 import attrs
 
-from hudi_py.config.clean import CleanPolicy
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.fsview.loader import load_context
@@ -288,6 +287,7 @@ class _Explainer:
                 time: {path: frozenset(names) for path, names in each.files.items()}
                 for time, each in savepoints.items()
             },
+            keeps=seen.keeps,
             savepoint_notes={
                 time: ": ".join(filter(None, (each.savepointed_by, each.comments))) for time, each in savepoints.items()
             },
@@ -321,8 +321,7 @@ class _Explainer:
 
     def _not_examined(self, path: str) -> str | None:
         scope = self.situation.scope
-        by_versions = self._service.config.policy is CleanPolicy.KEEP_LATEST_FILE_VERSIONS
-        if scope.everything or by_versions or path in self._examined:
+        if scope.everything or path in self._examined:
             return None
         return f"the next one looks at {scope.reason}"
 

@@ -14,12 +14,14 @@ import attrs
 from hudi_py.config.clean import CleanConfig, CleanPolicy
 from hudi_py.config.table import TableType
 from hudi_py.model.files import join_path
+from hudi_py.model.holes import NO_HOLES, Holes
 from hudi_py.model.instant import Instant
 from hudi_py.services.clean.policy import PartitionJudgement, Reason, Verdict
 from hudi_py.timeline.timeline import Timeline
 
 PLAN_VERSION: Final = 2
 SAVEPOINTED_TIMES: Final = "savepointed_timestamps"
+COUNTED_VERSIONS: Final = "hudi_py.file_versions"
 
 
 @attrs.frozen(kw_only=True)
@@ -32,12 +34,16 @@ class LastClean:
         earliest_to_retain: Requested time, ``""`` for a clean by file versions.
         last_completed_commit: Requested time of the last commit it saw, ``""`` when none.
         savepoints: Times of the savepoints it spared files for.
+        holes: What it left before its window.
+        counted_versions: It kept slices by their number although it had an earliest instant to retain.
     """
 
     requested_time: str
     earliest_to_retain: str
     last_completed_commit: str
     savepoints: frozenset[str]
+    holes: Holes = NO_HOLES
+    counted_versions: bool = False
 
 
 @attrs.frozen
@@ -97,10 +103,10 @@ def scope(
     A savepoint removed since the last clean means everything in every table version: 0.15.0 looks only at the
     partitions of the savepointed commit and so forgets files for good (K-1).
     """
-    if config.policy is CleanPolicy.KEEP_LATEST_FILE_VERSIONS:
-        return Scope(everything=True, reason="file versions are counted in every partition")
-    if earliest is None:
+    if config.has_window and earliest is None:
         return Scope(everything=False, reason="no commit lies outside the retention window")
+    if config.versions or earliest is None:
+        return Scope(everything=True, reason="file versions are counted in every partition")
     if not config.incremental:
         return Scope(everything=True, reason="incremental cleaning is switched off")
     if last_clean is None:
@@ -108,6 +114,8 @@ def scope(
     start = last_clean.earliest_to_retain.strip()
     if not start:
         return Scope(everything=True, reason=f"clean {last_clean.requested_time} recorded no earliest commit")
+    if last_clean.counted_versions:
+        return Scope(everything=True, reason="the last clean kept file versions too, which may lie in any partition")
     if timeline.commits.is_before_start(start):
         return Scope(
             everything=True,
@@ -191,6 +199,7 @@ class CleanPlan:
         kept: Number of slices kept, by reason.
         breakers: What speaks against carrying the plan out; a plan with any is not stored.
         is_partial: A limit cut the plan short; the next clean plans the rest.
+        warnings: What is questionable about the settings, one sentence each; none of it stops a clean.
     """
 
     policy: str
@@ -206,6 +215,7 @@ class CleanPlan:
     kept: Mapping[Reason, int] = attrs.field(factory=dict)
     breakers: tuple[str, ...] = ()
     is_partial: bool = False
+    warnings: tuple[str, ...] = ()
 
     @property
     def is_examined(self) -> bool:

@@ -7,7 +7,8 @@ Source: format/table-services A.3 and A.5; Hudi ``CleanPlanner``, ``CleanerUtils
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 from typing import NamedTuple
 
@@ -28,6 +29,11 @@ class Reason(enum.Enum):
     WINDOW = "written inside the retention window"
     BEFORE_WINDOW = "newest slice before the retention window: a query that began there still reads it"
     VERSIONS = "one of the newest versions"
+    FLOOR = "needed by the commits that are always kept"
+    AGE = "needed inside the span of time that is kept"
+    DAILY = "in the newest snapshot of a day that is kept"
+    WEEKLY = "in the newest snapshot of a week that is kept"
+    MONTHLY = "in the newest snapshot of a month that is kept"
     SAVEPOINT = "held by a savepoint"
     PENDING_COMPACTION = "needed by a pending compaction"
     NOT_EXAMINED = "its partition did not change since the last clean"
@@ -85,38 +91,125 @@ class Protection:
         )
 
 
-def earliest_to_retain(timeline: Timeline, config: CleanConfig, *, now: datetime, zone: tzinfo) -> Instant | None:
+class Window(NamedTuple):
+    """One keep that is a window: where it begins, None when it keeps everything."""
+
+    reason: Reason
+    earliest: Instant | None
+
+
+def windows(timeline: Timeline, config: CleanConfig, *, now: datetime, zone: tzinfo) -> tuple[Window, ...]:
     """
-    The earliest instant whose files must all be kept, or None when the policy has none (rules A-16 to A-22).
+    The windows that are kept, that of the policy first; none when slices are only counted.
 
     Args:
         timeline: The active timeline.
-        now: Aware; matters to KEEP_LATEST_BY_HOURS only.
+        now: Aware; matters to windows by time only.
         zone: Of the table's instant times. Hudi takes the process's zone whatever the table says (A-20, K-8).
     """
     commits = timeline.commits_and_compaction
+    found = []
+    if config.older_than is not None:
+        found.append(Window(Reason.WINDOW, _from_cut_off(commits, config.older_than)))
+    elif config.counted_commits is not None:
+        found.append(Window(Reason.WINDOW, _last_commits(commits, config.counted_commits)))
+    elif config.window_age is not None:
+        start = _young(commits, config.window_age, now, zone)
+        if config.age_retained is not None:
+            start = _not_past_pending(commits, start)
+        found.append(Window(Reason.WINDOW, _capped(commits, start, config.max_commits)))
+    if config.age_beside is not None:
+        start = _not_past_pending(commits, _young(commits, config.age_beside, now, zone))
+        found.append(Window(Reason.AGE, _capped(commits, start, config.max_commits)))
+    if config.min_commits is not None:
+        found.append(Window(Reason.FLOOR, _last_commits(commits, config.min_commits)))
+    return tuple(found)
+
+
+def earliest_to_retain(timeline: Timeline, config: CleanConfig, *, now: datetime, zone: tzinfo) -> Instant | None:
+    """
+    The earliest instant whose files must all be kept, or None when there is none (rules A-16 to A-22).
+
+    Args:
+        timeline, now, zone: As `windows`.
+    """
+    return earliest_of(windows(timeline, config, now=now, zone=zone))
+
+
+def earliest_of(kept: Sequence[Window]) -> Instant | None:
+    """The start of the window that reaches back farthest; None where one keeps everything, and without any."""
+    starts = [window.earliest for window in kept]
+    known = [start for start in starts if start is not None]
+    return min(known, key=lambda start: start.requested_time) if known and len(known) == len(starts) else None
+
+
+def _last_commits(commits: Timeline, count: int) -> Instant | None:
+    """Rules A-16 to A-18."""
     completed = commits.completed()
-    if config.policy is CleanPolicy.KEEP_LATEST_COMMITS:
-        if len(completed) <= config.commits_retained:
-            return None
-        candidate = completed[-config.commits_retained]
-        pending = commits.pending()
-        if not pending or candidate.requested_time <= pending[0].requested_time:
-            return candidate
-        before = [i for i in completed if i.requested_time < pending[0].requested_time]
-        return before[-1] if before else None
-    if config.policy is CleanPolicy.KEEP_LATEST_BY_HOURS:
-        limit = time_before(now, hours_retained(config.hours_retained), zone)
-        return next((i for i in completed if i.requested_time >= limit), None)
-    return None
+    return _not_past_pending(commits, completed[-count]) if len(completed) > count else None
 
 
-def hours_retained(count: int) -> timedelta:
-    """So many hours; as many as there are when that is more."""
-    try:
-        return timedelta(hours=count)
-    except OverflowError:  # more than there are: keep everything
-        return timedelta.max
+def _young(commits: Timeline, age: timedelta, now: datetime, zone: tzinfo) -> Instant | None:
+    """Rule A-20."""
+    limit = time_before(now, age, zone)
+    return next((i for i in commits.completed() if i.requested_time >= limit), None)
+
+
+def _from_cut_off(commits: Timeline, cut_off: str) -> Instant | None:
+    """The first commit from the cut-off on; where all are older the newest, whose files stay in any case."""
+    completed = commits.completed()
+    found = next((i for i in completed if i.requested_time >= cut_off), completed[-1] if completed else None)
+    return _not_past_pending(commits, found)
+
+
+def _not_past_pending(commits: Timeline, candidate: Instant | None) -> Instant | None:
+    """Rule A-18: no window begins after a write that is still under way."""
+    pending = commits.pending()
+    if candidate is None or not pending or candidate.requested_time <= pending[0].requested_time:
+        return candidate
+    before = [i for i in commits.completed() if i.requested_time < pending[0].requested_time]
+    return before[-1] if before else None
+
+
+def _capped(commits: Timeline, start: Instant | None, ceiling: int | None) -> Instant | None:
+    """No farther back than so many commits; a window that holds everything is cut too."""
+    cap = None if ceiling is None else _last_commits(commits, ceiling)
+    if cap is None or (start is not None and start.requested_time >= cap.requested_time):
+        return start
+    return cap
+
+
+class Snapshot(NamedTuple):
+    """A moment at which the table stays readable although it lies before every window, and for which rung."""
+
+    time: str
+    reason: Reason
+
+
+def _time_of(snapshot: Snapshot) -> str:
+    return snapshot.time
+
+
+@attrs.frozen(kw_only=True)
+class Keeps:
+    """
+    A union of keeps: a slice stays if any of them keeps it.
+
+    Args:
+        windows: Why, and the requested time at which the window begins; all begin somewhere.
+        snapshots: Ascending.
+        versions: Slices per group; 0 when nothing counts them.
+    """
+
+    windows: tuple[tuple[Reason, str], ...] = ()
+    snapshots: tuple[Snapshot, ...] = ()
+    versions: int = 0
+
+    def rungs(self, begins: str, ends: str | None) -> tuple[Reason, ...]:
+        """Rungs of the snapshots that see what begins at one time and is superseded at the other, if it ever is."""
+        low = bisect_left(self.snapshots, begins, key=_time_of)
+        high = len(self.snapshots) if ends is None else bisect_left(self.snapshots, ends, key=_time_of)
+        return tuple(dict.fromkeys(each.reason for each in self.snapshots[low:high]))
 
 
 @attrs.frozen(kw_only=True)
@@ -142,23 +235,26 @@ def judge_partition(
     *,
     earliest: str | None,
     commit_count: int,
+    keeps: Keeps | None = None,
 ) -> PartitionJudgement:
     """
     Judge every committed slice of one partition.
 
     Args:
-        earliest: Requested time of the earliest instant to retain, if the policy has one.
+        earliest: Requested time of the earliest instant to retain, if there is one.
         commit_count: Completed instants of ``TL.table`` (rule A-41).
+        keeps: All keeps, where there are more than Hudi's policy.
     """
     by_versions = config.policy is CleanPolicy.KEEP_LATEST_FILE_VERSIONS
-    required = config.commits_retained if config.policy is CleanPolicy.KEEP_LATEST_COMMITS else 0
-    active = by_versions or (earliest is not None and commit_count > required)
+    active = not config.has_window or (earliest is not None and commit_count > config.commits_required)
     verdicts: list[Verdict] = []
     for group in partition.groups:
         if not active:
             verdicts += [
                 Verdict(s, True, Reason.LATEST if s is group.slices[0] else Reason.NO_WINDOW) for s in group.slices
             ]
+        elif keeps is not None:
+            verdicts += _judge_union(group, keeps, protection)
         elif by_versions:
             verdicts += _judge_versions(group, config.file_versions_retained, protection)
         else:
@@ -167,11 +263,14 @@ def judge_partition(
     replaced_later = False
     for group in partition.replaced_groups:
         replaced_at = context.replaced[partition.partition_path, group.file_id]
-        expired = active and (by_versions or (earliest is not None and replaced_at < earliest))
+        expired = active and (earliest is None or replaced_at < earliest)
         replaced_later = replaced_later or not expired
+        ends = replaced_at
         for file_slice in group.slices:
-            verdicts.append(_judge_replaced(file_slice, expired, protection))
-    delete_partition = active and not partition.groups and (by_versions or not replaced_later)
+            rungs = () if keeps is None or not expired else keeps.rungs(file_slice.base_instant_time, ends)
+            verdicts.append(_judge_replaced(file_slice, expired, protection, rungs))
+            ends = min(ends, file_slice.base_instant_time)
+    delete_partition = active and not partition.groups and not replaced_later
     # Hudi executes the deletion of a partition recursively, savepointed and unknown files included: never ask for that
     spared = any(verdict.keep for verdict in verdicts) or bool(partition.uncommitted) or _has_unknown_files(partition)
     return PartitionJudgement(
@@ -233,9 +332,43 @@ def _judge_versions(group: FileGroup, versions: int, protection: Protection) -> 
     return verdicts
 
 
-def _judge_replaced(file_slice: FileSlice, expired: bool, protection: Protection) -> Verdict:
+def _judge_union(group: FileGroup, keeps: Keeps, protection: Protection) -> list[Verdict]:
+    """Every keep says for itself what it protects."""
+    bridges = {
+        reason: next((s for s in group.slices if s.base_instant_time < earliest), None)
+        for reason, earliest in keeps.windows
+    }
+    in_compaction = (group.partition_path, group.file_id) in protection.pending
+    remaining = keeps.versions - in_compaction
+    verdicts = []
+    ends: str | None = None
+    for file_slice in group.slices:
+        begins = file_slice.base_instant_time
+        reasons = [] if ends is not None else [Reason.LATEST]
+        for reason, earliest in keeps.windows:
+            if begins >= earliest:
+                reasons.append(reason)
+            elif file_slice is bridges[reason]:
+                reasons.append(Reason.BEFORE_WINDOW if reason is Reason.WINDOW else reason)
+        if keeps.versions and not protection.is_pending(file_slice):
+            if remaining > 0:
+                reasons.append(Reason.VERSIONS)
+            remaining -= 1
+        reasons += keeps.rungs(begins, ends)
+        reasons += _protections(file_slice, protection)
+        if reasons:
+            verdicts.append(Verdict(file_slice, True, reasons[0], tuple(reasons[1:])))
+        else:
+            verdicts.append(Verdict(file_slice, False, Reason.EXPIRED if keeps.windows else Reason.OLD_VERSION))
+        ends = begins
+    return verdicts
+
+
+def _judge_replaced(
+    file_slice: FileSlice, expired: bool, protection: Protection, rungs: tuple[Reason, ...] = ()
+) -> Verdict:
     """A replaced group goes as a whole, its newest slice too (rules A-42, A-47); compaction does not hold it."""
-    keeps = [] if expired else [Reason.REPLACED_IN_WINDOW]
+    keeps = list(rungs) if expired else [Reason.REPLACED_IN_WINDOW]
     if protection.is_savepointed(file_slice):
         keeps.insert(0, Reason.SAVEPOINT)
     if keeps:

@@ -14,7 +14,7 @@ from typing import Final
 
 import attrs
 
-from hudi_py.config.clean import CleanPolicy
+from hudi_py.config.clean import CleanConfig
 from hudi_py.errors import NotFound, StorageError
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.plan import CleanPlan, LastClean
@@ -39,22 +39,30 @@ class Progress:
     savepoints: frozenset[str] = frozenset()
 
 
-def progress_of(plan: CleanPlan, seen: Situation, *, commits_retained: int) -> Progress | None:
+def progress_of(plan: CleanPlan, seen: Situation, config: CleanConfig) -> Progress | None:
     """
     What may be remembered of a plan: None unless it found nothing, and nothing older can become removable later.
 
-    A pending write inside the window, or a pending compaction, may set free what is older than the window.
+    A pending write inside the window, or a pending compaction, may set free what is older than the window; so may the
+    next write of a group whose versions are counted, and a snapshot that falls off the ladder.
     """
     earliest = seen.earliest
-    if earliest is None or plan.file_count or plan.is_partial or not plan.is_examined:
+    start = seen.retained_from(earliest)
+    if (
+        earliest is None
+        or start is None
+        or config.versions
+        or plan.file_count
+        or plan.is_partial
+        or not plan.is_examined
+    ):
         return None
     held = bool(seen.protection.pending) or any(
         i.requested_time < earliest.requested_time for i in seen.timeline.writes.pending()
     )
-    required = commits_retained if plan.policy == CleanPolicy.KEEP_LATEST_COMMITS.value else 0
-    if held or len(seen.table_commits) <= required:
+    if held or len(seen.table_commits) <= config.commits_required:
         return None
-    return Progress(earliest.requested_time, seen.savepoints)
+    return Progress(start.requested_time, seen.savepoints)
 
 
 def start_of_scope(last_clean: LastClean | None, progress: Progress | None, timeline: Timeline) -> LastClean | None:
@@ -69,6 +77,7 @@ def start_of_scope(last_clean: LastClean | None, progress: Progress | None, time
         earliest_to_retain=progress.earliest,
         last_completed_commit="" if last_clean is None else last_clean.last_completed_commit,
         savepoints=progress.savepoints,
+        counted_versions=last_clean is not None and last_clean.counted_versions,
     )
 
 

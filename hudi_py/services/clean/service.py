@@ -12,7 +12,7 @@ from datetime import datetime
 
 import attrs
 
-from hudi_py.config.clean import CleanConfig, CleanPolicy
+from hudi_py.config.clean import CleanConfig
 from hudi_py.config.table import TableConfig
 from hudi_py.engine.base import Engine
 from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
@@ -22,6 +22,7 @@ from hudi_py.fsview.listing import FolderListing, Listing
 from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.listing import open_snapshot
+from hudi_py.model.holes import holes_of
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import time_before
 from hudi_py.runtime.log import log
@@ -30,15 +31,17 @@ from hudi_py.services.clean.breakers import Census, tripped
 from hudi_py.services.clean.budget import Budget, cut_to_budget
 from hudi_py.services.clean.execute import CleanResult, execute_clean
 from hudi_py.services.clean.plan import CleanPlan, LastClean, Scope
-from hudi_py.services.clean.policy import PartitionJudgement, Protection, earliest_to_retain, hours_retained
+from hudi_py.services.clean.policy import PartitionJudgement, Protection, earliest_of, windows
 from hudi_py.services.clean.progress import load_progress, progress_of, remember, start_of_scope
 from hudi_py.services.clean.repair import is_empty, repair_cleans
+from hudi_py.services.clean.retention import check_cut_off, keeps_of, questionable, untouched_since, whole_times
 from hudi_py.services.clean.situation import Situation
 from hudi_py.services.clean.stored_plan import to_record
 from hudi_py.services.clean.verification import check, compare
 from hudi_py.services.clean.verify import Disagreement
+from hudi_py.services.clean.watch import Reporter, WatchedEngine
 from hudi_py.storage.base import Entry
-from hudi_py.timeline.archive import load_archived_partitions
+from hudi_py.timeline.archive import load_archived, load_archived_partitions
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -55,6 +58,7 @@ class CleanService:
         engine: What deletes the files.
         now: Replaces the clock for planning by hours.
         metadata_table: What to do about the table's metadata table before our first instant.
+        reporter: Is told how far a run has got.
     """
 
     contents: Contents
@@ -63,6 +67,7 @@ class CleanService:
     engine: Engine
     now: datetime | None = None
     metadata_table: MetadataTableKeeper
+    reporter: Reporter = attrs.field(factory=Reporter, eq=False)
 
     def plan(self, *, details: bool = False) -> CleanPlan:
         """
@@ -82,11 +87,15 @@ class CleanService:
             judgements = (
                 self._confirmed(seen.context, seen.listing, seen.judge(path, entries, self.config))
                 for path, entries in self._partitions(
-                    seen.listing, seen.scope, details or self.config.max_bytes is not None
+                    seen.listing,
+                    seen.scope,
+                    details or self.config.max_bytes is not None or self.reporter.wants_sizes,
                 )
             )
         census = Census()
-        judgements = census.watch(judgements)
+        is_counted = self.reporter.is_heard and not seen.scope.everything
+        self.reporter.begin("plan", total=len(self.scope_partitions(seen.scope)) if is_counted else None)
+        judgements = self.reporter.watch(census.watch(judgements))
         window, is_partial, savepoints = seen.earliest, False, seen.savepoints
         if self._budget.is_limited:
             cut = cut_to_budget(judgements, self._budget, replaced=seen.context.replaced, windows=seen.windows)
@@ -98,7 +107,7 @@ class CleanService:
         plan = planning.assemble(
             judgements,
             config=self.config,
-            earliest=window,
+            earliest=seen.retained_from(window),
             # a partial plan leaves the next one due, whether or not a commit follows (rule A-10)
             last_completed_commit="" if is_partial else seen.last_completed_commit,
             savepoints=savepoints if self.table.is_partitioned else frozenset(),
@@ -107,7 +116,10 @@ class CleanService:
             with_verdicts=details,
             is_partial=is_partial,
         )
-        plan = attrs.evolve(plan, breakers=self._tripped(census, seen))
+        self.reporter.finish()
+        plan = attrs.evolve(plan, breakers=self._tripped(census, seen), warnings=seen.warnings)
+        if plan.is_examined:
+            plan = attrs.evolve(plan, extra_metadata={**plan.extra_metadata, **seen.extra_metadata})
         if self.config.verify:
             check(self.compare(seen, plan), self.contents.store.storage.root)
         return plan
@@ -123,8 +135,11 @@ class CleanService:
         last_clean = self._last_clean(timeline)
         context = load_context(timeline, self.contents, for_planning=True, with_clustering=False)
         protection, savepoints = self._protection(timeline, context)
-        now = self.now or self.contents.store.clock.now()
-        earliest = earliest_to_retain(timeline, self.config, now=now, zone=self.contents.store.zone)
+        now, zone = self.now or self.contents.store.clock.now(), self.contents.store.zone
+        check_cut_off(self.config, now, zone)
+        kept = windows(timeline, self.config, now=now, zone=zone)
+        earliest = earliest_of(kept)
+        whole = self._whole_times(timeline, last_clean)
         return Situation(
             timeline=timeline,
             listing=listing,
@@ -133,11 +148,29 @@ class CleanService:
             savepoints=savepoints,
             now=now,
             earliest=earliest,
+            keeps=keeps_of(kept, whole, self.config),
+            whole_times=whole,
+            warnings=questionable(self.config, kept, timeline),
             last_clean=last_clean,
             scope=self._scope(timeline, earliest, last_clean, savepoints),
             trigger=planning.trigger(timeline, last_clean, self.config),
             table_commits=timeline.table_commits(self.table.table_type).completed(),
         )
+
+    def _whole_times(self, timeline: Timeline, last_clean: LastClean | None) -> tuple[str, ...]:
+        """Commits whose snapshots no clean has touched; the archive is asked only where the timeline cannot tell."""
+        if not self.config.has_ladder:
+            return ()
+        archived: tuple[Instant, ...] = ()
+        if untouched_since(timeline, last_clean) is None:
+            try:
+                archived = load_archived(self.contents.store.storage, self.table).commits.completed()
+            except (CorruptMetadata, NotFound) as error:
+                raise CorruptMetadata(
+                    f"{error}. It tells which snapshots the calendar ladder keeps, so nothing was planned and nothing "
+                    "was deleted; clean without keep_daily, keep_weekly and keep_monthly, or repair the archive"
+                ) from error
+        return whole_times(timeline, last_clean, archived)
 
     def _scope(
         self,
@@ -171,14 +204,14 @@ class CleanService:
 
     def _tripped(self, census: Census, seen: Situation) -> tuple[str, ...]:
         zone = self.contents.store.zone
-        by_hours = self.config.policy is CleanPolicy.KEEP_LATEST_BY_HOURS
+        age = self.config.window_age or self.config.age_beside
         return tripped(
             census,
             self.config,
             planning_time=seen.now,
             clock_time=self.contents.store.clock.now(),
             last_time=seen.timeline.last_time,
-            cut_off=time_before(seen.now, hours_retained(self.config.hours_retained), zone) if by_hours else None,
+            cut_off=self.config.older_than if age is None else time_before(seen.now, age, zone),
             zone=zone,
         )
 
@@ -208,8 +241,10 @@ class CleanService:
             return None
         seen = self.situation()
         plan = self._plan(seen)
+        for warning in plan.warnings:
+            log.warning("clean.settings", reason=warning)
         if not plan.would_schedule:
-            progress = progress_of(plan, seen, commits_retained=self.config.commits_retained)
+            progress = progress_of(plan, seen, self.config)
             if progress is not None:
                 remember(self.contents.store.storage, progress)
             return None
@@ -223,7 +258,11 @@ class CleanService:
         record = to_record(plan, self.contents.store.storage.root)
         time = self.contents.store.new_time(timeline)
         content = codec.encode_cleaner_plan(record, sync=os.urandom(16))
-        return self.contents.store.request(Action.CLEAN, time, content)
+        requested = self.contents.store.request(Action.CLEAN, time, content)
+        if self.reporter.wants_sizes and plan.size_bytes is not None:
+            files = (file for each in plan.files.values() for file in each)
+            self.reporter.sizes({file.path: file.size_bytes or 0 for file in files})
+        return requested
 
     def execute_pending(self) -> list[CleanResult]:
         """
@@ -237,9 +276,17 @@ class CleanService:
         pending = repair_cleans(self.contents.store).pending(Action.CLEAN)
         if pending:
             self.metadata_table.prepare(writes_data=False)
-        return [
-            execute_clean(self.contents, self.engine, self.config, self.metadata_table, instant) for instant in pending
-        ]
+        return [self._execute(instant) for instant in pending]
+
+    def _execute(self, instant: Instant) -> CleanResult:
+        if not self.reporter.is_heard:
+            return execute_clean(self.contents, self.engine, self.config, self.metadata_table, instant)
+        files = self.contents.clean_plan(instant).files_to_delete
+        self.reporter.begin("delete", instant=instant.requested_time, total=sum(map(len, files.values())))
+        engine = WatchedEngine(self.engine, self.reporter)
+        result = execute_clean(self.contents, engine, self.config, self.metadata_table, instant)
+        self.reporter.finish()
+        return result
 
     def run(self) -> list[CleanResult]:
         """Schedule if nothing is pending, then carry out what is pending."""
@@ -272,6 +319,8 @@ class CleanService:
             earliest_to_retain=metadata.earliest_commit_to_retain,
             last_completed_commit=metadata.last_completed_commit_timestamp,
             savepoints=frozenset(time.strip() for time in times.split(",") if time.strip()),
+            holes=holes_of(metadata.extra_metadata),
+            counted_versions=planning.COUNTED_VERSIONS in metadata.extra_metadata,
         )
 
     def _protection(self, timeline: Timeline, context: ViewContext) -> tuple[Protection, frozenset[str]]:

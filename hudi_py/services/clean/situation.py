@@ -10,10 +10,11 @@ import attrs
 from hudi_py.config.clean import CleanConfig
 from hudi_py.fsview.build import ViewContext, build_partition
 from hudi_py.fsview.listing import Listing
+from hudi_py.model.holes import Holes
 from hudi_py.model.instant import Instant, State
 from hudi_py.model.instant_time import format_instant_time, parse_instant_time
-from hudi_py.services.clean.plan import LastClean, Scope, Trigger
-from hudi_py.services.clean.policy import PartitionJudgement, Protection, judge_partition
+from hudi_py.services.clean.plan import COUNTED_VERSIONS, LastClean, Scope, Trigger
+from hudi_py.services.clean.policy import Keeps, PartitionJudgement, Protection, Snapshot, judge_partition
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.timeline import Timeline
 
@@ -30,7 +31,10 @@ class Situation:
         protection: What no policy may delete.
         savepoints: Times of the savepoints there are.
         now: Aware; the moment of planning.
-        earliest: Earliest instant to retain, if the policy has one.
+        earliest: Where the window that reaches back farthest begins, if there is one.
+        keeps: All keeps, where there are more than Hudi's policy.
+        whole_times: Commits whose snapshots a ladder may keep.
+        warnings: What is questionable about the settings.
         last_clean: What the last completed clean recorded.
         scope: Which partitions are looked at.
         trigger: Whether a clean is due.
@@ -44,6 +48,9 @@ class Situation:
     savepoints: frozenset[str]
     now: datetime
     earliest: Instant | None
+    keeps: Keeps | None = None
+    whole_times: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     last_clean: LastClean | None
     scope: Scope
     trigger: Trigger
@@ -62,6 +69,31 @@ class Situation:
         commits = self.timeline.commits_and_compaction.completed()
         end = self.earliest.requested_time
         return (*(i for i in commits if self._last_window < i.requested_time < end), self.earliest)
+
+    def retained_from(self, window: Instant | None) -> Instant | None:
+        """What to record for a plan of this window: the oldest snapshot on the ladder where that is earlier."""
+        snapshots = self._snapshots
+        if not snapshots or (window is not None and window.requested_time <= snapshots[0].time):
+            return window
+        found = self.timeline.commits_and_compaction.find(snapshots[0].time)
+        if found is not None:
+            return found
+        action = (window or self.table_commits[-1]).action  # archived: only its time matters
+        return Instant(snapshots[0].time, action, State.COMPLETED)
+
+    @property
+    def extra_metadata(self) -> dict[str, str]:
+        """What our keeps have the plan record, so that the next clean, a savepoint or a reader can tell."""
+        window = "" if self.earliest is None else self.earliest.requested_time
+        times = tuple(dict.fromkeys(each.time for each in self._snapshots if not window or each.time < window))
+        extra = Holes(window, times).as_extra_metadata()
+        if self.keeps is not None and self.keeps.versions and self.retained_from(self.earliest) is not None:
+            extra[COUNTED_VERSIONS] = str(self.keeps.versions)
+        return extra
+
+    @property
+    def _snapshots(self) -> tuple[Snapshot, ...]:
+        return () if self.keeps is None else self.keeps.snapshots
 
     @property
     def window_before(self) -> Instant | None:
@@ -105,4 +137,5 @@ class Situation:
             self.protection,
             earliest=None if self.earliest is None else self.earliest.requested_time,
             commit_count=len(self.table_commits),
+            keeps=self.keeps,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import timedelta, tzinfo
 
 from hudi_py.config.clean import CleanConfig, CleanPolicy
 from hudi_py.config.table import TableConfig, TableType
@@ -13,14 +13,25 @@ from hudi_py.model.instant import Action
 from hudi_py.model.instant_time import time_before
 from hudi_py.services.clean.plan import CleanPlan
 from hudi_py.services.clean.situation import Situation
-from hudi_py.services.clean.verify import Disagreement, PendingCompaction, Roots, garbage
+from hudi_py.services.clean.verify import Disagreement, More, PendingCompaction, Roots, garbage
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
 
-def load_roots(contents: Contents, table: TableConfig, config: CleanConfig, timeline: Timeline, limit: str) -> Roots:
+def load_roots(
+    contents: Contents,
+    table: TableConfig,
+    config: CleanConfig,
+    timeline: Timeline,
+    limit: str,
+    more: More | None = None,
+) -> Roots:
     """
     Collect what files are reached from.
+
+    Args:
+        limit: By hours only: the instant time that lies so many hours back.
+        more: Roots besides the policy's.
 
     Raises:
         CorruptMetadata: An instant does not decode; then nothing is known to be garbage.
@@ -62,6 +73,23 @@ def load_roots(contents: Contents, table: TableConfig, config: CleanConfig, time
         savepointed=savepointed,
         compactions=compactions,
         replaced=replaced,
+        more=more or More(),
+    )
+
+
+def _more(config: CleanConfig, seen: Situation, zone: tzinfo) -> More:
+    beside = config.age_beside
+    return More(
+        cut_off=config.older_than,
+        limit=None if beside is None else time_before(seen.now, beside, zone),
+        is_patient=config.age_retained is not None,
+        floor=config.min_commits or 0,
+        ceiling=config.max_commits or 0,
+        versions=config.min_file_versions or 0,
+        times=seen.whole_times,
+        daily=config.keep_daily,
+        weekly=config.keep_weekly,
+        monthly=config.keep_monthly,
     )
 
 
@@ -81,8 +109,10 @@ def compare(
     Args:
         partitions: Those the plan looked at; None for all.
     """
-    hours = timedelta(hours=min(config.hours_retained, 24 * 366 * 9999))  # more than the calendar has
-    roots = load_roots(contents, table, config, seen.timeline, time_before(seen.now, hours, contents.store.zone))
+    zone = contents.store.zone
+    span = config.age_retained or timedelta(hours=min(config.hours_retained, 24 * 366 * 9999))  # all the calendar has
+    limit = time_before(seen.now, span, zone)
+    roots = load_roots(contents, table, config, seen.timeline, limit, _more(config, seen, zone))
     folders = FolderListing(contents.store.storage)
     walked = folders.walk() if partitions is None else ((path, folders.partition(path)) for path in partitions)
     going = _going(contents, seen.timeline)

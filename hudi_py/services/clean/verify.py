@@ -9,6 +9,7 @@ A.5; requirements A28.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import date
 
 import attrs
 
@@ -30,6 +31,33 @@ class PendingCompaction:
 
 
 @attrs.frozen(kw_only=True)
+class More:
+    """
+    Roots besides the policy's; every one reaches on its own.
+
+    Args:
+        cut_off: Takes the place of the policy's window: the instant time from which everything is reached.
+        limit: The instant time from which everything is reached, pending writes permitting.
+        is_patient: The policy's own limit waits for pending writes too.
+        floor, ceiling: Commits that are reached in any case; that a limit reaches at most.
+        versions: Slices per group.
+        times: Commits whose snapshots are whole.
+        daily, weekly, monthly: Periods whose last one of them is reached.
+    """
+
+    cut_off: str | None = None
+    limit: str | None = None
+    is_patient: bool = False
+    floor: int = 0
+    ceiling: int = 0
+    versions: int = 0
+    times: tuple[str, ...] = ()
+    daily: int = 0
+    weekly: int = 0
+    monthly: int = 0
+
+
+@attrs.frozen(kw_only=True)
 class Roots:
     """
     From where files are reached.
@@ -44,6 +72,7 @@ class Roots:
         savepointed: Partition path to file names that savepoints hold.
         compactions: (partition path, file id) to its pending compaction.
         replaced: (partition path, file id) to the time of the last completed replacecommit that names it.
+        more: Roots besides the policy's.
     """
 
     layout_version: int
@@ -55,6 +84,13 @@ class Roots:
     savepointed: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     compactions: Mapping[tuple[str, str], PendingCompaction] = attrs.field(factory=dict)
     replaced: Mapping[tuple[str, str], str] = attrs.field(factory=dict)
+    more: More = More()
+
+    @property
+    def counts_only(self) -> bool:
+        """Whether no window is kept at all."""
+        more = self.more
+        return self.policy == "KEEP_LATEST_FILE_VERSIONS" and more.limit is None and not more.floor
 
 
 def garbage(roots: Roots, partition_path: str, names: Iterable[str]) -> frozenset[str]:
@@ -78,22 +114,64 @@ def window_start(roots: Roots) -> str | None:
     The earliest instant that stays readable: the newest one that as many commits follow as are retained, itself
     included, and that no pending write precedes. None: nothing may go.
     """
+    more = roots.more
     writes = [i for i in roots.instants if i.action in _WRITES and i.action is not Action.LOG_COMPACTION]
     done = [i.requested_time for i in writes if i.is_completed]
+    unhindered = {time for time in done if not any(i.is_pending and i.requested_time < time for i in writes)}
     count = sum(i.is_completed and i.action in roots.table_actions for i in roots.instants)
-    if roots.policy == "KEEP_LATEST_BY_HOURS":
-        return min((time for time in done if time >= roots.limit), default=None) if count else None
-    if roots.policy != "KEEP_LATEST_COMMITS" or min(len(done), count) <= roots.retained:
-        return None
-    pending = [i.requested_time for i in writes if i.is_pending]
-    return max(
-        (
-            time
-            for time in done
-            if sum(other >= time for other in done) >= roots.retained and not any(p < time for p in pending)
-        ),
-        default=None,
-    )
+
+    def counted(retained: int) -> str | None:
+        if min(len(done), count) <= retained:
+            return None
+        return max((t for t in unhindered if sum(other >= t for other in done) >= retained), default=None)
+
+    def timed(limit: str, *, is_patient: bool) -> str | None:
+        start = min((time for time in done if time >= limit), default=None) if count else None
+        if is_patient and start is not None:
+            start = max((time for time in unhindered if time <= start), default=None)
+        cap = counted(more.ceiling) if more.ceiling else None
+        return start if cap is None or (start is not None and start >= cap) else cap
+
+    starts = []
+    if more.cut_off is not None:
+        end = min((time for time in done if time >= more.cut_off), default=max(done, default=""))
+        starts.append(max((time for time in unhindered if time <= end), default=None) if count else None)
+    elif roots.policy == "KEEP_LATEST_BY_HOURS":
+        starts.append(timed(roots.limit, is_patient=more.is_patient))
+    elif roots.policy == "KEEP_LATEST_COMMITS":
+        starts.append(counted(roots.retained))
+    if more.limit is not None:
+        starts.append(timed(more.limit, is_patient=True))
+    if more.floor:
+        starts.append(counted(more.floor))
+    known = [start for start in starts if start is not None]
+    return min(known, default=None) if len(known) == len(starts) else None
+
+
+def _ladder(more: More) -> set[str]:
+    """The last snapshot of each of the last periods that have one."""
+    kept: set[str] = set()
+    for count, of in ((more.daily, _day), (more.weekly, _week), (more.monthly, _month)):
+        periods = sorted({of(time) for time in more.times})[-count:] if count else []
+        kept.update(max(time for time in more.times if of(time) == period) for period in periods)
+    return kept
+
+
+def _day(time: str) -> str:
+    return time[:8]
+
+
+def _month(time: str) -> str:
+    return time[:6]
+
+
+def _week(time: str) -> str:
+    """The Monday before; what is no date stands for itself."""
+    try:
+        day = date(int(time[:4]), int(time[4:6]), int(time[6:8]))
+    except ValueError:
+        return time
+    return f"{day.toordinal() - day.weekday():08d}"
 
 
 def _slices(roots: Roots, group: tuple[str, str], files: Iterable[BaseFile | LogFile]) -> dict[str, frozenset[str]]:
@@ -134,8 +212,12 @@ def _live(
     live = {time for time, names in slices.items() if names & held}
     newest_first = sorted(slices, reverse=True)
     by_versions = roots.policy == "KEEP_LATEST_FILE_VERSIONS"
-    if group in roots.replaced:
-        if not by_versions and (window is None or roots.replaced[group] >= window):
+    gone_at = roots.replaced.get(group)
+    for snapshot in _ladder(roots.more):  # what a reader at that moment sees
+        if gone_at is None or snapshot < gone_at:
+            live.update(newest_first[sum(time > snapshot for time in newest_first) :][:1])
+    if gone_at is not None:
+        if not roots.counts_only and (window is None or gone_at >= window):
             live.update(slices)
         return frozenset(live)
     read = frozenset().union(*(c.files for key, c in roots.compactions.items() if key[0] == group[0]))
@@ -143,13 +225,13 @@ def _live(
     compaction = roots.compactions.get(group)
     if compaction is not None:
         needed.update(time for time in slices if time >= compaction.base_time)
-    if by_versions:
-        kept = max(0, roots.retained - (compaction is not None))
-        reached = [time for time in newest_first if time not in needed][:kept]
-        # the newest version stays whatever is asked for
-        reached += newest_first[:1] if compaction is None else []
-    else:  # a reader inside the window sees a slice until its successor came
-        reached = [
+    # the newest version stays whatever is asked for, but a pending compaction's, which is its plan's
+    reached = newest_first[:1] if compaction is None or roots.more != More() else []
+    versions = max(roots.retained if by_versions else 0, roots.more.versions)
+    if versions:
+        reached += [time for time in newest_first if time not in needed][: max(0, versions - (compaction is not None))]
+    if not roots.counts_only:  # a reader inside the window sees a slice until its successor came
+        reached += [
             time
             for position, time in enumerate(newest_first)
             if position == 0 or window is None or newest_first[position - 1] >= window

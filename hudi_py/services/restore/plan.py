@@ -9,13 +9,18 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from hudi_py.errors import ConfigError, RefusedError
-from hudi_py.model.files import join_path
+from hudi_py.model.files import join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.timeline.timeline import Timeline
 
 
 def restore_targets(
-    timeline: Timeline, savepoint_time: str, *, by_completion: bool, clusterings: frozenset[str]
+    timeline: Timeline,
+    savepoint_time: str,
+    *,
+    by_completion: bool,
+    is_merge_on_read: bool = False,
+    clusterings: frozenset[str],
 ) -> tuple[Instant, ...]:
     """
     The writes after a savepoint in the order in which they are undone: pending clusterings, then all others, newest
@@ -25,6 +30,8 @@ def restore_targets(
         timeline: The active timeline.
         savepoint_time: Of a completed savepoint.
         by_completion: Order by completion time, as Hudi 1.1 does; otherwise by requested time.
+        is_merge_on_read: Then a ``commit`` is a compaction, which is after the savepoint only if it was requested
+            after: what completed meanwhile lies on top of it.
         clusterings: Requested times of pending layout-1 replacecommits that are clusterings.
 
     Raises:
@@ -41,7 +48,9 @@ def restore_targets(
         if i.requested_time != savepoint_time
         and (
             i.completion_time > limit
-            if by_completion and i.completion_time is not None
+            if by_completion
+            and i.completion_time is not None
+            and not (is_merge_on_read and i.comparable_action is Action.COMMIT)
             else i.requested_time > savepoint_time
         )
     ]
@@ -57,18 +66,32 @@ def restore_targets(
     )
 
 
-def check_files_are_there(held: Mapping[str, Collection[str]], there: Mapping[str, Collection[str]]) -> None:
+def check_files_are_there(
+    held: Mapping[str, Collection[str]],
+    there: Mapping[str, Collection[str]],
+    savepoint_time: str,
+    undone: frozenset[str],
+) -> None:
     """
     Refuse to go back to what is not there any more (not checked by Hudi).
 
     Args:
-        held: Partition path to names that the savepoint holds.
+        held: Partition path to names that the savepoint holds: log files that came later into its slices among them,
+            if it was made later.
         there: The same, as listed now.
+        savepoint_time: Of the savepoint.
+        undone: Requested times of writes that are undone, or were by an earlier restore: their files are not needed.
 
     Raises:
         RefusedError: A file of the savepoint is gone; nothing was changed.
     """
-    gone = [join_path(path, name) for path, names in held.items() for name in names if name not in there[path]]
+
+    def is_needed(name: str) -> bool:
+        parsed = parse_base_file(name) or parse_log_file(name)
+        return parsed is None or (parsed.instant_time <= savepoint_time and parsed.instant_time not in undone)
+
+    gone = [join_path(p, name) for p, names in held.items() for name in names if name not in there[p]]
+    gone = [path for path in gone if is_needed(path.rpartition("/")[2])]
     if gone:
         raise RefusedError(
             f"restore refused: {len(gone)} files of the savepoint are gone, the first is {gone[0]}; nothing was changed"

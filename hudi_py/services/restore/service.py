@@ -18,7 +18,7 @@ import attrs
 
 from hudi_py.config import keys
 from hudi_py.config.table import TableConfig, TableType
-from hudi_py.errors import ConfigError, ConflictError, RefusedError, UnsupportedTable
+from hudi_py.errors import ConfigError, ConflictError, RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.mdt.keeper import MetadataTableKeeper
@@ -27,10 +27,11 @@ from hudi_py.model.records import InstantInfo, RestoreMetadata, RestorePlan, Rol
 from hudi_py.runtime.log import log
 from hudi_py.services.restore.plan import check_files_are_there, restore_targets
 from hudi_py.services.rollback.execute import RollbackExecutor
+from hudi_py.services.rollback.leftovers import Leftovers
 from hudi_py.services.rollback.metadata import prepare_metadata_table
-from hudi_py.services.rollback.plan import belongs_to, files_of_commit, rollback_plan, target_info
-from hudi_py.services.rollback.service import files_carrying
+from hudi_py.services.rollback.plan import Written, rollback_plan, target_info
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.markers import delete_markers
 from hudi_py.timeline.timeline import Timeline
 
 _COMPLETION_ORDER_SINCE = 9
@@ -39,7 +40,7 @@ _COMPLETION_ORDER_SINCE = 9
 @attrs.frozen(kw_only=True)
 class RestoreService:
     """
-    Restores one copy-on-write table.
+    Restores one table.
 
     Args:
         contents: The table's timeline.
@@ -58,7 +59,6 @@ class RestoreService:
         Raises:
             ConfigError: There is no such savepoint.
             RefusedError: Files of the savepoint are gone, or another restore is pending.
-            UnsupportedTable: A merge-on-read table.
         """
         timeline = self.contents.store.load()
         pending = self._pending(timeline, savepoint_time)
@@ -129,17 +129,17 @@ class RestoreService:
         found = timeline.find(target.requested_time, Action(target.action))
         if found is None:
             return None
-        plan = rollback_plan(target, self._files_of(found), store.storage.root)
+        plan = rollback_plan(target, self._left_by(found), store.storage.root)
         content = codec.encode_rollback_plan(plan, os.urandom(16))
         rollback = store.request(Action.ROLLBACK, store.new_time(), content)
         return executor.execute(rollback, plan, target, publish=False)
 
-    def _files_of(self, target: Instant) -> set[tuple[str, str]]:
-        """Of a completed write what it recorded, of a pending one what carries its time (rule B-13: never markers)."""
+    def _left_by(self, target: Instant) -> Written:
+        """Of a completed write what it recorded, of a pending one what carries its time (rule B-13)."""
+        leftovers = Leftovers(self.contents)
         if target.is_pending:
-            return files_carrying(self.contents, target.requested_time, logs=True)
-        files = files_of_commit(self.contents.commit(target))
-        return {each for each in files if belongs_to(each[1], target.requested_time)}
+            return leftovers.of_pending(target, by_listing=True, whole_slices=True)
+        return leftovers.of_completed(target, self.contents.commit(target), whole_slices=True)
 
     def _pending(self, timeline: Timeline, savepoint_time: str) -> Instant | None:
         pending = timeline.pending(Action.RESTORE)
@@ -162,9 +162,6 @@ class RestoreService:
         return completed[-1]
 
     def _new_plan(self, timeline: Timeline, savepoint_time: str) -> RestorePlan:
-        root = self.contents.store.storage.root
-        if self.table.table_type is not TableType.COPY_ON_WRITE:
-            raise UnsupportedTable(f"{root} is a MERGE_ON_READ table; let Apache Hudi restore it")
         if self.metadata_table.settings[keys.ARCHIVE_BEYOND_SAVEPOINT]:
             raise ConfigError(
                 f"{keys.ARCHIVE_BEYOND_SAVEPOINT.name}=true: commits behind the savepoint may be archived, so it is "
@@ -174,13 +171,23 @@ class RestoreService:
             i.requested_time for i in timeline.pending(Action.REPLACE_COMMIT) if self.contents.is_clustering(i)
         )
         by_completion = self.table.version >= _COMPLETION_ORDER_SINCE
-        targets = restore_targets(timeline, savepoint_time, by_completion=by_completion, clusterings=clusterings)
+        targets = restore_targets(
+            timeline,
+            savepoint_time,
+            by_completion=by_completion,
+            is_merge_on_read=self.table.table_type is TableType.MERGE_ON_READ,
+            clusterings=clusterings,
+        )
         savepoint = timeline.find(savepoint_time, Action.SAVEPOINT)
         assert savepoint is not None  # or there would be no targets
         held = self.contents.savepoint(savepoint).files
         listing = FolderListing(self.contents.store.storage)
-        check_files_are_there(held, {path: {entry.name for entry in listing.partition(path)} for path in held})
+        there = {path: {entry.name for entry in listing.partition(path)} for path in held}
+        last = self._last_restore(timeline, savepoint_time)
+        before = () if last is None else self._stored_plan(last).instants_to_rollback
         infos = tuple(target_info(each) for each in targets)
+        undone = frozenset(each.requested_time for each in (*before, *infos))
+        check_files_are_there(held, there, savepoint_time, undone)
         return RestorePlan(instants_to_rollback=infos, savepoint_to_restore_timestamp=savepoint_time)
 
     def _check_result(self, savepoint_time: str) -> None:
@@ -198,4 +205,5 @@ class RestoreService:
         rollbacks = [i for i in store.load().all_states if i.action is Action.ROLLBACK]
         later = [i for i in rollbacks if i.requested_time > savepoint_time]
         for each in sorted(later, key=lambda i: (i.requested_time, i.state), reverse=True):
+            delete_markers(store.storage, each.requested_time)
             store.remove(each)

@@ -5,7 +5,8 @@ What a crash leaves, step by step, and what the next call makes of it:
 
 1. only ``.rollback.requested`` or also ``.rollback.inflight``: carried out again from the stored plan;
 2. a completed target is inflight again: readers do not see it, its files are still there; the same;
-3. some files gone: the same, a file that is gone is no error;
+3. some files gone, some rollback blocks written: the same; a file that is gone is no error, a block that is there is
+   found by its marker;
 4. the target's inflight and requested files gone, the rollback not completed: the same, without them;
 5. completed: nothing is owed but marker folders, which archival removes.
 
@@ -18,7 +19,7 @@ import os
 
 import attrs
 
-from hudi_py.errors import ConflictError, RefusedError, StorageError, UnsupportedTable
+from hudi_py.errors import ConflictError, RefusedError, StorageError
 from hudi_py.formats import records_codec as codec
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.files import join_path
@@ -31,7 +32,8 @@ from hudi_py.model.records import (
     RollbackRequest,
 )
 from hudi_py.runtime.log import log
-from hudi_py.services.rollback.plan import RUN_AGAIN, belongs_to
+from hudi_py.services.rollback.log_files import AppendedBlocks, RollbackBlocks
+from hudi_py.services.rollback.plan import RUN_AGAIN, belongs_to, blocks_to_undo
 from hudi_py.storage.base import StorageFailure
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.fence import put_up_fence
@@ -63,20 +65,26 @@ class RollbackExecutor:
 
         Raises:
             RefusedError: The plan names other files than those of the write; nothing was deleted.
-            UnsupportedTable: It appends rollback blocks to log files; nothing was deleted.
             StorageError: A file refuses to go; the rollback stays inflight.
         """
         store = self.contents.store
         started = store.clock.now()
-        paths = _paths_by_partition(plan, target)
+        on_top = Action(target.action) is not Action.COMPACTION or not publish
+        paths = _paths_by_partition(plan, target, logs=on_top)
+        blocks = blocks_to_undo(plan, target.requested_time, store.config.layout_version)
         if instant.state is State.REQUESTED:
             instant = store.transition(instant, b"")
         found = store.load().find(target.requested_time, Action(target.action))
-        if not self._keeps_plan(found, publish=publish):  # what is run again takes files under the same time
+        keeps_plan = self._keeps_plan(found, target, publish=publish)
+        if not keeps_plan:  # what is run again takes files under the same time
             put_up_fence(store.storage, target.requested_time)
         if found is not None and found.is_completed:
             store.reopen(found)
-        partitions = self._delete(paths, target.requested_time)
+        is_done = found is None and not publish  # a restore has gone on since, and files below may be gone
+        deleted = self._full(paths) if is_done else self._delete(paths, target.requested_time)
+        writer = RollbackBlocks(store.storage, instant.requested_time, target.requested_time)
+        appended = writer.append(blocks, look_only=is_done)
+        partitions = self._partitions(deleted, appended)
         metadata = RollbackMetadata(
             start_rollback_time=instant.requested_time,
             time_taken_ms=max(0, int((store.clock.now() - started).total_seconds() * 1000)),
@@ -85,26 +93,32 @@ class RollbackExecutor:
             partitions=partitions,
             instants_rollback=(target,),
         )
+        if is_done:
+            return metadata
         after = self.metadata_table.record_rollback(store.load(), target.requested_time, instant, metadata)
-        self._remove_target(found, keeps_plan=self._keeps_plan(found, publish=publish))
+        self._remove_target(found, keeps_plan=keeps_plan)
         if publish:
             self._complete(instant, metadata, after)
         delete_markers(store.storage, target.requested_time)
-        delete_markers(store.storage, instant.requested_time)
+        if publish:  # otherwise the plan may be carried out again, and they tell which blocks are written
+            delete_markers(store.storage, instant.requested_time)
         log.info("rollback.executed", instant=instant.requested_time, rolled_back=target.requested_time)
         return metadata
 
-    def _keeps_plan(self, found: Instant | None, *, publish: bool) -> bool:
+    def _keeps_plan(self, found: Instant | None, target: InstantInfo, *, publish: bool) -> bool:
         """
         Whether the target's requested file stays.
 
-        The plan of a compaction or clustering can be carried out again (rule B-25), of a completed clustering too:
-        nothing came after it. A restore takes away what the plan was made for, and so the plan.
+        The plan of a pending compaction or clustering can be carried out again (rule B-25), of a completed clustering
+        too: nothing came after it. That of a completed compaction, which rollbacks name a commit, goes as in Hudi. A
+        restore takes away what the plan was made for, and so the plan.
         """
         if found is None or not publish:
             return False
+        if Action(target.action) in RUN_AGAIN:
+            return True
         files = self.contents.store.files_of(found)
-        return any(each.action in RUN_AGAIN for each in files) or self.contents.is_clustering(found)
+        return any(each.action is Action.CLUSTERING for each in files) or self.contents.is_clustering(found)
 
     def _remove_target(self, found: Instant | None, *, keeps_plan: bool) -> None:
         """Inflight, then requested (rule B-22)."""
@@ -122,11 +136,10 @@ class RollbackExecutor:
         except ConflictError:  # another process finished the same plan: its record stands
             log.warning("rollback.superseded", instant=instant.requested_time)
 
-    def _delete(self, paths: dict[str, list[str]], failed_time: str) -> dict[str, RollbackPartitionMetadata]:
-        """Delete the plan's files; those gone already count as deleted (rule B-19)."""
+    def _delete(self, paths: dict[str, list[str]], failed_time: str) -> dict[str, tuple[str, ...]]:
+        """Delete the plan's files; those gone already count as deleted (rule B-19). Partition path to full paths."""
         storage = self.contents.store.storage
-        result = {}
-        for partition, names in paths.items():
+        for names in paths.values():
             outcomes = storage.delete_many(names)
             failed = [(path, each) for path, each in outcomes.items() if isinstance(each, StorageFailure)]
             if failed:
@@ -136,25 +149,47 @@ class RollbackExecutor:
                     "rollback stays inflight, correct the access and try again",
                     why.retryable,
                 )
-            result[partition] = RollbackPartitionMetadata(
-                partition_path=partition, success_delete_files=tuple(f"{storage.root}/{path}" for path in names)
+        return self._full(paths)
+
+    def _full(self, paths: dict[str, list[str]]) -> dict[str, tuple[str, ...]]:
+        root = self.contents.store.storage.root
+        return {partition: tuple(f"{root}/{path}" for path in names) for partition, names in paths.items()}
+
+    def _partitions(
+        self, deleted: dict[str, tuple[str, ...]], appended: dict[str, AppendedBlocks]
+    ) -> dict[str, RollbackPartitionMetadata]:
+        root = self.contents.store.storage.root
+        nothing = AppendedBlocks(rollback_logs={}, logs_of_write={})
+        return {
+            partition: RollbackPartitionMetadata(
+                partition_path=partition,
+                success_delete_files=deleted.get(partition, ()),
+                rollback_log_files={
+                    f"{root}/{join_path(partition, name)}": size
+                    for name, size in appended.get(partition, nothing).rollback_logs.items()
+                },
+                log_files_from_failed_commit=appended.get(partition, nothing).logs_of_write,
             )
-        return result
+            for partition in (deleted | appended)
+        }
 
 
-def _paths_by_partition(plan: RollbackPlan, target: InstantInfo) -> dict[str, list[str]]:
-    """Partition path to relative paths to delete; refuses whatever is not a file of the write."""
+def _paths_by_partition(plan: RollbackPlan, target: InstantInfo, *, logs: bool) -> dict[str, list[str]]:
+    """
+    Partition path to relative paths to delete; refuses whatever is not a file of the write.
+
+    Args:
+        logs: Log files too; of a compaction only where a restore takes its whole slices.
+    """
     by_partition: dict[str, list[str]] = {}
-    logs = Action(target.action) not in RUN_AGAIN
     for request in plan.rollback_requests:
         paths = _paths(request, target.requested_time, logs=logs)
-        by_partition.setdefault(request.partition_path, []).extend(paths)
+        if paths or not request.log_blocks_to_be_deleted:
+            by_partition.setdefault(request.partition_path, []).extend(paths)
     return by_partition
 
 
 def _paths(request: RollbackRequest, failed_time: str, *, logs: bool) -> list[str]:
-    if request.log_blocks_to_be_deleted:
-        raise UnsupportedTable("the rollback plan appends rollback blocks to log files; let Apache Hudi finish it")
     names = [path.rpartition("/")[2] for path in request.files_to_be_deleted]
     strange = [name for name in names if not belongs_to(name, failed_time, logs=logs)]
     if strange:

@@ -6,7 +6,9 @@ Source: format/table-services B.2, B.3; Hudi ``BaseRollbackPlanActionExecutor``,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
+
+import attrs
 
 from hudi_py.config.table import TableType
 from hudi_py.errors import ConfigError, RefusedError
@@ -18,6 +20,38 @@ from hudi_py.timeline.timeline import Timeline
 
 RUN_AGAIN = frozenset({Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING})
 """Pending services whose plan stays: they are run again, never rolled back for good."""
+
+FileKey = tuple[str, str]
+"""(partition path, file name)"""
+
+
+@attrs.frozen(kw_only=True)
+class Written:
+    """
+    What a write left.
+
+    Args:
+        own: Its own files: they are deleted.
+        appended: Log files of layout 1 that stay and hold blocks of it, to their sizes in bytes.
+    """
+
+    own: frozenset[FileKey] = frozenset()
+    appended: Mapping[FileKey, int] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class BlocksToUndo:
+    """A slice of layout 1 that gets a rollback block, and the names of the log files that made it necessary."""
+
+    partition_path: str
+    file_id: str
+    base_instant_time: str
+    log_names: frozenset[str]
+
+    @property
+    def slice_key(self) -> tuple[str, str]:
+        """File id and base instant."""
+        return (self.file_id, self.base_instant_time)
 
 
 def failed_writes(
@@ -137,7 +171,27 @@ def check_state_before(target: Instant, metadata: CommitMetadata, names: Mapping
         )
 
 
-def files_of_commit(metadata: CommitMetadata) -> set[tuple[str, str]]:
+def check_no_logs_above(target: Instant, names: Mapping[str, Collection[str]]) -> None:
+    """
+    Refuse to take a compaction of layout 1 from under log files: they would hide the slice below (not checked by Hudi).
+
+    Args:
+        target: The completed compaction.
+        names: Partition path to the files that are there now.
+
+    Raises:
+        RefusedError: There are such log files, of delta commits that were rolled back since.
+    """
+    for partition, there in names.items():
+        for log in filter(None, map(parse_log_file, there)):
+            if log.instant_time == target.requested_time:
+                raise RefusedError(
+                    f"rollback of {target} refused: {join_path(partition, log.name)} lies on what it wrote; restore to "
+                    "a savepoint instead"
+                )
+
+
+def files_of_commit(metadata: CommitMetadata) -> set[FileKey]:
     """Partition path and name of everything a completed commit wrote, change logs included."""
     found = set()
     for partition, stats in metadata.partition_to_write_stats.items():
@@ -148,17 +202,18 @@ def files_of_commit(metadata: CommitMetadata) -> set[tuple[str, str]]:
     return found
 
 
-def rollback_plan(target: InstantInfo, files: Iterable[tuple[str, str]], root: str) -> RollbackPlan:
+def rollback_plan(target: InstantInfo, written: Written, root: str) -> RollbackPlan:
     """
-    The plan that deletes *files* (partition path and name) of a write, one request per file as in Hudi.
+    The plan that undoes what a write left: one request per file to delete, and in layout 1 one per slice that gets a
+    rollback block, as in Hudi.
 
     Args:
         target: The write, as rollbacks name it.
-        files: All of it.
-        root: Base path of the table: plans hold full paths.
+        written: All of it.
+        root: Base path of the table: plans hold full paths, and bare names of log files that stay.
     """
     requests = []
-    for partition, name in sorted(files):
+    for partition, name in sorted(written.own):
         parsed = parse_base_file(name) or parse_log_file(name)
         requests.append(
             RollbackRequest(
@@ -168,7 +223,51 @@ def rollback_plan(target: InstantInfo, files: Iterable[tuple[str, str]], root: s
                 files_to_be_deleted=(f"{root}/{join_path(partition, name)}",),
             )
         )
+    slices: dict[tuple[str, str, str], dict[str, int]] = {}
+    for (partition, name), size in sorted(written.appended.items()):
+        log = parse_log_file(name)
+        assert log is not None  # or it would not stay
+        slices.setdefault((partition, log.file_id, log.instant_time), {})[name] = size
+    for (partition, file_id, base), logs in slices.items():
+        requests.append(
+            RollbackRequest(
+                partition_path=partition, file_id=file_id, latest_base_instant=base, log_blocks_to_be_deleted=logs
+            )
+        )
     return RollbackPlan(instant_to_rollback=target, rollback_requests=tuple(requests))
+
+
+def blocks_to_undo(plan: RollbackPlan, target_time: str, layout_version: int) -> tuple[BlocksToUndo, ...]:
+    """
+    The slices that a stored plan appends rollback blocks to.
+
+    Apache Hudi's plans by listing name full paths, and the partition's folder where they know the file group only.
+
+    Raises:
+        RefusedError: It asks for what cannot be: blocks in layout 2, or files of other slices.
+    """
+    found = []
+    for request in plan.rollback_requests:
+        if not request.log_blocks_to_be_deleted:
+            continue
+        key = (request.file_id or "", request.latest_base_instant or "")
+        names = {path.rpartition("/")[2] for path in request.log_blocks_to_be_deleted}
+        logs = {name: parse_log_file(name) for name in names}
+        strange = [n for n, log in logs.items() if log is not None and (log.file_id, log.instant_time) != key]
+        if layout_version != 1 or "" in key or strange or key[1] >= target_time:
+            raise RefusedError(
+                f"the rollback plan of {target_time} wants rollback blocks in {strange or sorted(names)} of file group "
+                f"{key[0]!r}, slice {key[1]!r}, which is not possible here; nothing was changed"
+            )
+        found.append(
+            BlocksToUndo(
+                partition_path=request.partition_path,
+                file_id=key[0],
+                base_instant_time=key[1],
+                log_names=frozenset(name for name, log in logs.items() if log is not None),
+            )
+        )
+    return tuple(found)
 
 
 def target_info(instant: Instant) -> InstantInfo:
@@ -188,3 +287,9 @@ def belongs_to(name: str, instant_time: str, *, logs: bool = True) -> bool:
     """
     parsed = parse_base_file(name) or (parse_log_file(name) if logs else None)
     return parsed is not None and parsed.instant_time == instant_time
+
+
+def appended_to(name: str, instant_time: str) -> bool:
+    """Whether a delta commit of layout 1 may have appended to a log file of that name: it lies on an older slice."""
+    log = parse_log_file(name)
+    return log is not None and not log.is_cdc and log.instant_time < instant_time

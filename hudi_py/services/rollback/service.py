@@ -1,8 +1,9 @@
 """
 Rolling back writes: failed ones by themselves, and any one that is named.
 
-Copy-on-write tables, and merge-on-read tables of layout 2, where every log file belongs to one delta commit. What a
-crash leaves is told in `execute`; the next call of either entry finishes it from the stored plan.
+In layout 2 every log file belongs to one delta commit and is deleted with it; in layout 1 log files stay and get a
+rollback block. What a crash leaves is told in `execute`; the next call of either entry finishes it from the stored
+plan.
 
 Source: format/table-services B.2 to B.4; Hudi ``BaseRollbackActionExecutor``, ``BaseHoodieTableServiceClient``.
 """
@@ -15,9 +16,9 @@ from collections.abc import Collection
 import attrs
 
 from hudi_py.config.table import TableConfig, TableType
-from hudi_py.errors import CorruptMetadata, NotFound, RefusedError, UnsupportedTable
+from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
 from hudi_py.formats import records_codec as codec
-from hudi_py.fsview.listing import FolderListing, walk_partitions
+from hudi_py.fsview.listing import FolderListing
 from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Action, Instant, State
@@ -25,9 +26,10 @@ from hudi_py.model.records import InstantInfo, RollbackMetadata, RollbackPlan
 from hudi_py.runtime.log import log
 from hudi_py.services.rollback import plan as planning
 from hudi_py.services.rollback.execute import RollbackExecutor
+from hudi_py.services.rollback.leftovers import Leftovers
 from hudi_py.services.rollback.metadata import prepare_metadata_table
 from hudi_py.timeline.contents import Contents
-from hudi_py.timeline.markers import delete_markers, instants_with_markers, read_markers
+from hudi_py.timeline.markers import delete_markers, instants_with_markers
 from hudi_py.timeline.timeline import Timeline
 
 _WRITE_ACTIONS = frozenset(action.value for action in (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT))
@@ -57,7 +59,6 @@ class RollbackService:
                 chosen, so a write that has completed meanwhile stays (rule B-3).
 
         Raises:
-            UnsupportedTable: A failed write of a merge-on-read table of version 6: rollback blocks are not served.
             CorruptMetadata: A marker names what is no file of its write; nothing was deleted.
             ConflictError: Another process rolls back the same write.
             RefusedError: A stored plan names other files than those of the failed write.
@@ -70,8 +71,6 @@ class RollbackService:
             failed = tuple(each for each in failed if each.requested_time in only)
         if not pending and not failed:
             return []
-        if failed:
-            self._check_served(failed[0])
         self.metadata_table.prepare(writes_data=False)
         results = []
         done: set[str] = set()
@@ -93,7 +92,6 @@ class RollbackService:
         Raises:
             ConfigError: There is no such write.
             RefusedError: It must not be rolled back; the message says what stands in the way.
-            UnsupportedTable: A kind of write that is not served.
             CorruptMetadata: What it wrote cannot be told.
         """
         timeline = self.contents.store.load()
@@ -111,6 +109,7 @@ class RollbackService:
             rollback stays inflight and is finished by the next call.
         """
         timeline = self.contents.store.load()
+        self._sweep_markers(timeline)
         for instant in reversed(timeline.pending(Action.ROLLBACK)):
             stored = self._stored_plan(instant)
             if stored is None or stored.instant_to_rollback is None:
@@ -134,12 +133,11 @@ class RollbackService:
         planning.check_named(
             timeline, self.table.table_type, target, clusterings=self._clusterings(timeline) - {target.requested_time}
         )
-        self._check_served(target)
         root = self.contents.store.storage.root
         if target.is_pending:
             if target.state is State.REQUESTED and self._keeps_plan(target):
                 raise RefusedError(f"{target} is only planned: there is nothing to roll back yet")
-            return planning.rollback_plan(planning.target_info(target), self._files_of(target), root)
+            return planning.rollback_plan(planning.target_info(target), self._leftovers.of_pending(target), root)
         metadata = self.contents.commit(target)
         names = {
             path: [entry.name for entry in FolderListing(self.contents.store.storage).partition(path)]
@@ -147,26 +145,19 @@ class RollbackService:
         }
         planning.check_state_before(target, metadata, names)
         planning.check_undone_by_plans(load_context(timeline, self.contents), target, metadata)
-        files = planning.files_of_commit(metadata)
-        foreign = sorted(name for _, name in files if not planning.belongs_to(name, target.requested_time))
-        if foreign:
-            raise CorruptMetadata(
-                f"{root}: {target} names {foreign[0]}, which does not carry its time; nothing was deleted"
-            )
-        return planning.rollback_plan(planning.target_info(target), files, root)
+        if self._is_compaction(target):
+            planning.check_no_logs_above(target, names)
+        written = self._leftovers.of_completed(target, metadata)
+        return planning.rollback_plan(planning.target_info(target), written, root)
 
-    def _check_served(self, target: Instant) -> None:
-        """Layout-1 delta commits need rollback blocks, a completed compaction its logs back: not served."""
-        if self.table.table_type is TableType.COPY_ON_WRITE:
-            return
-        served = target.action in (Action.DELTA_COMMIT, Action.REPLACE_COMMIT) and self.table.layout_version == 2
-        if target.is_pending and target.action in (Action.COMPACTION, Action.CLUSTERING):
-            served = True
-        if not served:
-            raise UnsupportedTable(
-                f"{self.contents.store.storage.root} is a MERGE_ON_READ table of version {self.table.version}: "
-                f"{target} is not rolled back by hudi_py; let Apache Hudi do it"
-            )
+    @property
+    def _leftovers(self) -> Leftovers:
+        return Leftovers(self.contents)
+
+    def _is_compaction(self, target: Instant) -> bool:
+        """Whether it is a compaction whose log files carry its time: what came later lies in its slices."""
+        is_mor = self.table.table_type is TableType.MERGE_ON_READ
+        return is_mor and self.table.layout_version == 1 and target.action is Action.COMMIT
 
     def _sweep_markers(self, timeline: Timeline) -> None:
         """Remove marker folders that a crash left: those of completed instants and of writes rolled back since."""
@@ -219,7 +210,7 @@ class RollbackService:
         if target is None or target.action not in _WRITE_ACTIONS:
             return False
         found = timeline.find(target.requested_time, Action(target.action))
-        if found is None or found.is_completed or found.action is Action.CLUSTERING:  # the last: it was completed
+        if found is None or found.is_completed or found.action in planning.RUN_AGAIN:  # the last: it was completed
             return True
         return not self._keeps_plan(found)
 
@@ -240,43 +231,11 @@ class RollbackService:
 
     def _roll_back(self, failed: Instant) -> RollbackMetadata:
         target = planning.target_info(failed)
-        files = self._files_of(failed)
-        return self._start(planning.rollback_plan(target, files, self.contents.store.storage.root), target)
+        written = self._leftovers.of_pending(failed)
+        return self._start(planning.rollback_plan(target, written, self.contents.store.storage.root), target)
 
     def _start(self, plan: RollbackPlan, target: InstantInfo) -> RollbackMetadata:
         store = self.contents.store
         content = codec.encode_rollback_plan(plan, os.urandom(16))
         instant = store.request(Action.ROLLBACK, store.new_time(), content)
         return self._executor.execute(instant, plan, target)
-
-    def _files_of(self, failed: Instant) -> set[tuple[str, str]]:
-        """
-        What the failed write created: by its markers, by listing where it has none.
-
-        A marker folder that is gone does not prove that there are no files (K-25), so then every partition is listed.
-        A write that was only requested has written nothing (rule B-12).
-        """
-        store = self.contents.store
-        if failed.state is State.REQUESTED:
-            return set()
-        time, logs = failed.requested_time, failed.action not in planning.RUN_AGAIN
-        markers = read_markers(store.storage, time)
-        if markers is not None:
-            foreign = [m for m in markers if not planning.belongs_to(m.file_name, time, logs=logs)]
-            if foreign:
-                raise CorruptMetadata(
-                    f"{store.storage.root}: a marker of {failed} names {foreign[0].path}, which is not a file of that "
-                    "write; nothing was deleted"
-                )
-            return {(marker.partition_path, marker.file_name) for marker in markers}
-        return files_carrying(self.contents, time, logs=logs)
-
-
-def files_carrying(contents: Contents, instant_time: str, *, logs: bool) -> set[tuple[str, str]]:
-    """Partition path and name of every data file whose name carries the instant, by listing everything."""
-    return {
-        (partition, entry.name)
-        for partition, entries in walk_partitions(contents.store.storage)
-        for entry in entries
-        if planning.belongs_to(entry.name, instant_time, logs=logs)
-    }

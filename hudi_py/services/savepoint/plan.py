@@ -12,6 +12,7 @@ from hudi_py.config.table import TableType
 from hudi_py.errors import ConfigError, RefusedError
 from hudi_py.fsview.build import PartitionView, ViewContext
 from hudi_py.model.files import FileGroup, FileSlice, join_path
+from hudi_py.model.holes import Holes
 from hudi_py.model.instant import Instant
 from hudi_py.timeline.timeline import Timeline
 
@@ -36,7 +37,7 @@ def savepoint_target(timeline: Timeline, table_type: TableType, requested_time: 
     )
 
 
-def check_bound(target: Instant, earliest_retained: str) -> None:
+def check_bound(target: Instant, earliest_retained: str, holes: Holes) -> None:
     """
     Refuse a commit whose files a clean may have taken already (rules C-2, C-3).
 
@@ -44,11 +45,17 @@ def check_bound(target: Instant, earliest_retained: str) -> None:
         target: The commit to pin.
         earliest_retained: What the last clean keeps everything from; ``""`` when it names no commit, which lets any
             pass, as in Hudi.
+        holes: What the last clean left before its window.
     """
     if target.requested_time < earliest_retained:
         raise RefusedError(
             f"{target} cannot be savepointed: the last clean keeps files from {earliest_retained} on, so some of its "
             "files may be gone; savepoint that commit or a later one"
+        )
+    if holes.holds(target.requested_time):
+        raise RefusedError(
+            f"{target} cannot be savepointed: the last clean kept single snapshots before {holes.window} only, so some "
+            f"of its files may be gone; savepoint {', '.join(holes.snapshots)}, or a commit from {holes.window} on"
         )
 
 

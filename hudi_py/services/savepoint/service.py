@@ -25,6 +25,7 @@ from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.listing import open_snapshot
 from hudi_py.model.files import join_path
+from hudi_py.model.holes import Holes, holes_of
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import SavepointMetadata
 from hudi_py.runtime.log import log
@@ -67,7 +68,7 @@ class SavepointService:
         existing = timeline.find(time, Action.SAVEPOINT)
         if existing is not None and existing.is_completed:
             raise RefusedError(f"{time} is savepointed already; delete that savepoint first to change it")
-        check_bound(target, self._earliest_retained(timeline))
+        check_bound(target, *self._earliest_retained(timeline))
         context = load_context(timeline, self.contents, for_planning=True, with_clustering=False)
         held = held_files(context, _partitions(context, listing), time)
         check_pending_cleans(held, self._pending_cleans(timeline))
@@ -123,15 +124,21 @@ class SavepointService:
         completed = self.contents.store.load().completed(Action.SAVEPOINT)
         return tuple((instant, self.contents.savepoint(instant)) for instant in completed)
 
-    def _earliest_retained(self, timeline: Timeline) -> str:
-        """The lower bound of rule C-2: from the last clean, pending or not; without one the first completed commit."""
+    def _earliest_retained(self, timeline: Timeline) -> tuple[str, Holes]:
+        """
+        The lower bound of rule C-2: from the last clean, pending or not; without one the first completed commit.
+
+        And what that clean left before its window.
+        """
         cleans = timeline.of((Action.CLEAN,)).instants
         if not cleans:
-            return timeline.commits.completed()[0].requested_time
+            return timeline.commits.completed()[0].requested_time, Holes()
         if cleans[-1].is_completed:
-            return self.contents.clean(cleans[-1]).earliest_commit_to_retain
-        earliest = self.contents.clean_plan(cleans[-1]).earliest_instant_to_retain
-        return "" if earliest is None else earliest.requested_time
+            metadata = self.contents.clean(cleans[-1])
+            return metadata.earliest_commit_to_retain, holes_of(metadata.extra_metadata)
+        plan = self.contents.clean_plan(cleans[-1])
+        earliest = plan.earliest_instant_to_retain
+        return "" if earliest is None else earliest.requested_time, holes_of(plan.extra_metadata)
 
     def _pending_cleans(self, timeline: Timeline) -> dict[str, frozenset[str]]:
         planned = {}

@@ -20,6 +20,7 @@ FINGERPRINTS = [
     ("HoodieSavepointMetadata", (6, 8, 9), 689, "465fe1cf2c6d1f85"),
     ("HoodieCommitMetadata", (8, 9), 3293, "138d2a7342c160e0"),
     ("HoodieReplaceCommitMetadata", (8, 9), 3476, "db733c7aa73f03f6"),
+    ("HoodieMergeArchiveFilePlan", (6,), 391, "ee61ce5da5c3b38a"),
     ("HoodieIndexPlan", (8, 9), 719, "e49ee6c7b70c5250"),
 ]
 

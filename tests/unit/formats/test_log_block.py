@@ -1,4 +1,5 @@
 import contextlib
+import io
 
 import pytest
 from hypothesis import given, settings
@@ -10,8 +11,11 @@ from hudi_py.formats.log_block import (
     BlockType,
     LogBlock,
     encode_log_block,
+    encode_rollback_block,
+    is_rollback_block,
     iterate_log_blocks,
     join_data_block,
+    scan_log_blocks,
     split_data_block,
 )
 
@@ -99,3 +103,31 @@ def test_data_blocks_round_trip_and_notice_any_cut(bodies):
             split_data_block(content[:size], "x")
     with pytest.raises(CorruptMetadata):
         split_data_block(content + b"\x00", "x")
+
+
+@settings(max_examples=60)
+@given(st.lists(blocks, max_size=4), st.integers(0, 200), st.booleans())
+def test_scanning_finds_what_reading_finds_but_contents(written, cut, torn):
+    """9.2: the same blocks at the same places, whole files and torn ones."""
+    data = b"".join(map(encode_log_block, written))
+    data = data[: len(data) - min(cut, max(0, len(data) - len(MAGIC)))] if torn else data
+    wanted = [(block.block_type, block.header, block.offset) for block in iterate_log_blocks(data, "x")]
+    found = list(scan_log_blocks(io.BytesIO(data), len(data), "x"))
+    assert wanted == [(block.block_type, block.header, block.offset) for block in found]
+    assert {block.content for block in found} <= {b""}
+
+
+def test_what_is_no_log_file_is_not_scanned():
+    """9.2: it starts with the magic."""
+    with pytest.raises(CorruptMetadata):
+        list(scan_log_blocks(io.BytesIO(b"PAR1 and more bytes"), 19, "x"))
+
+
+def test_rollback_block_takes_back_one_write():
+    """B-20: a command block without content; 105 bytes with times of 17 digits, as real Hudi writes it."""
+    data = encode_rollback_block("20240715131014266", "20240715114650490")
+    (block,) = iterate_log_blocks(data, "x")
+    assert len(data) == 105
+    assert is_rollback_block(block, "20240715114650490")
+    assert not is_rollback_block(block, "20240715131014266")
+    assert not is_rollback_block(ONE, "20240715114650490")

@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 
 from hudi_py.errors import ConfigError, RefusedError
+from hudi_py.formats.commit_codec import encode_commit
+from hudi_py.formats.log_block import BlockType, HeaderKey, iterate_log_blocks
+from hudi_py.model.files import parse_log_file
 from hudi_py.model.instant import Action, State
+from hudi_py.model.records import CommitMetadata, WriteStat
 from hudi_py.storage.wrappers import RecordingStorage
 from hudi_py.table import Table
-from tests.tables import TableBuilder, at, data_files
+from tests.tables import SYNC, TableBuilder, at, data_files, done
 
 
 @pytest.fixture(params=[1, 2])
@@ -104,12 +108,71 @@ def test_pending_clustering_goes_with_its_plan(builder):
     assert not builder.table().timeline.pending()
 
 
+def merge_on_read_history(layout: int) -> TableBuilder:
+    """Base files, log files (savepoint), a later delta commit, a compaction, log files on top, and a failed write."""
+    builder = TableBuilder(layout, table_type="MERGE_ON_READ")
+    builder.commit(at(1), {"eu": ["a", "b"]}, action="deltacommit")
+    builder.log_files(at(2), [("eu", "a", at(1))])
+    builder.table().create_savepoint(at(2))
+    builder.log_files(at(3), [("eu", "a", at(1)), ("eu", "b", at(1))])
+    builder.compaction(at(4), [("eu", "a", at(1), [])])
+    builder.instant(at(4), "compaction", State.INFLIGHT)
+    builder.put(f"eu/{builder.base_name('a', at(4))}")
+    stat = WriteStat(file_id="a", path=f"eu/{builder.base_name('a', at(4))}", partition_path="eu", prev_commit=at(1))
+    metadata = CommitMetadata(partition_to_write_stats={"eu": (stat,)}, operation_type="COMPACT")
+    builder.instant(at(4), "commit", State.COMPLETED, encode_commit(metadata, as_json=layout == 1, sync=SYNC))
+    builder.log_files(at(5), [("eu", "a", at(4)), ("eu", "b", at(1)), ("eu", "n", at(5))])
+    builder.log_files(at(6), [("eu", "a", at(4))], state=State.INFLIGHT)
+    return builder
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_savepoint_before_a_compaction(layout):
+    """B-29, table B.3: compacted slices go with all that lies on them; older slices are as at the savepoint."""
+    builder = merge_on_read_history(layout)
+    at_savepoint = builder.table().contents.savepoint(builder.table().timeline.completed(Action.SAVEPOINT)[0]).files
+    metadata = builder.table().restore(at(2))
+    assert metadata.instants_to_rollback == (at(6), at(5), at(4), at(3))
+    assert [i.requested_time for i in builder.table().timeline.writes] == [at(1), at(2)]
+    files = data_files(builder.storage)
+    assert {f"eu/{name}" for name in at_savepoint["eu"]} <= set(files)
+    assert not [path for path in files if f"_{at(4)}." in path or f"n_{at(5)}." in path]
+    undone = {log.name for log in map(parse_log_file, (path[3:] for path in files)) if log is not None}
+    if layout == 2:
+        assert undone == {name for name in at_savepoint["eu"] if ".log." in name}
+    else:
+        taken_back = {
+            (log.file_id, block.header[HeaderKey.TARGET_INSTANT_TIME])
+            for log in map(parse_log_file, undone)
+            for block in iterate_log_blocks(builder.storage.read(f"eu/{log.name}"), log.name)
+            if block.block_type is BlockType.COMMAND
+        }
+        assert taken_back == {("a", at(3)), ("b", at(3)), ("b", at(5))}
+
+
+def test_compaction_that_was_planned_before_the_savepoint_stays():
+    """B-29: on merge-on-read tables it is older than what lies on top of it, even if it completed later."""
+    builder = TableBuilder(2, table_type="MERGE_ON_READ")
+    builder.commit(at(1), {"eu": ["a"]}, action="deltacommit")
+    builder.log_files(at(3), [("eu", "a", at(1))])
+    builder.compaction(at(2), [("eu", "a", at(1), [])])
+    builder.instant(at(2), "compaction", State.INFLIGHT)
+    builder.put(f"eu/{builder.base_name('a', at(2))}")
+    stat = WriteStat(file_id="a", path=f"eu/{builder.base_name('a', at(2))}", partition_path="eu", prev_commit=at(1))
+    metadata = CommitMetadata(partition_to_write_stats={"eu": (stat,)}, operation_type="COMPACT")
+    content = encode_commit(metadata, as_json=False, sync=SYNC)
+    builder.instant(at(2), "commit", State.COMPLETED, content, completed_at=done(at(4)))
+    builder.table().create_savepoint(at(3))
+    builder.log_files(at(5), [("eu", "a", at(1))])
+    assert builder.table().restore(at(3)).instants_to_rollback == (at(5),)
+    assert f"eu/{builder.base_name('a', at(2))}" in data_files(builder.storage)
+
+
 def test_pending_restore_stops_another_one(builder):
     """One at a time; the pending one is named."""
     builder.table().create_savepoint(at(6))
     plan = builder.table().restore_service().plan(at(2))
     from hudi_py.formats import records_codec as codec
-    from tests.tables import SYNC
 
     builder.instant(at(9), "restore", State.REQUESTED, codec.encode_restore_plan(plan, SYNC))
     with pytest.raises(RefusedError, match="pending"):

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from hudi_py.errors import ConfigError, RefusedError, UnsupportedTable
+from hudi_py.errors import ConfigError, CorruptMetadata, RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.formats.commit_codec import encode_commit
+from hudi_py.formats.log_block import (
+    BlockType,
+    HeaderKey,
+    LogBlock,
+    encode_log_block,
+    encode_rollback_block,
+    iterate_log_blocks,
+)
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action, State
 from hudi_py.model.records import (
@@ -14,7 +22,11 @@ from hudi_py.model.records import (
     ClusteringPlan,
     ClusteringSlice,
     CommitMetadata,
+    CompactionPlan,
+    InstantInfo,
     RequestedReplaceMetadata,
+    RollbackPlan,
+    RollbackRequest,
     WriteStat,
 )
 from tests.tables import SYNC, TableBuilder, at, data_files
@@ -210,15 +222,253 @@ def test_delta_commit_of_layout_2_goes_with_its_log_files():
     assert [p for p in data_files(builder.storage) if at(4) in p] == []
 
 
-def test_delta_commit_of_layout_1_is_refused():
-    """B-20: it needs rollback blocks, which are not written; nothing is changed."""
-    builder = TableBuilder(1, table_type="MERGE_ON_READ")
-    builder.commit(at(1), {"eu": ["a"]}, action="deltacommit")
+def blocks_in(builder: TableBuilder) -> dict[str, list[str]]:
+    """Log file to the writes that its rollback blocks take back."""
+    found = {}
+    for path, data in builder.storage.files().items():
+        if ".log." in path:
+            blocks = [block for block in iterate_log_blocks(data, path) if block.block_type is BlockType.COMMAND]
+            found[path] = [block.header[HeaderKey.TARGET_INSTANT_TIME] for block in blocks]
+    return found
+
+
+def merge_on_read(layout: int = 1) -> TableBuilder:
+    """Delta commits of base files, then of log files on them."""
+    builder = TableBuilder(layout, table_type="MERGE_ON_READ")
+    builder.commit(at(1), {"eu": ["a", "b"]}, action="deltacommit")
     builder.log_files(at(2), [("eu", "a", at(1))])
+    return builder
+
+
+def log_name(file_id: str, base: str, version: int, token: str = "0-1-0") -> str:
+    return f"eu/.{file_id}_{base}.log.{version}_{token}"
+
+
+def test_delta_commit_of_layout_1_gets_a_rollback_block():
+    """B-20, B-20a: its log file stays, the next version takes it back; both are recorded with their sizes."""
+    builder = merge_on_read()
+    builder.log_files(at(3), [("eu", "a", at(1)), ("eu", "b", at(1))])
+    metadata = builder.table().rollback(at(3))
+    assert blocks_in(builder) == {
+        log_name("a", at(1), 1): [],
+        log_name("a", at(1), 2): [],
+        log_name("a", at(1), 3, "1-0-1"): [at(3)],
+        log_name("b", at(1), 1): [],
+        log_name("b", at(1), 2, "1-0-1"): [at(3)],
+    }
+    done = metadata.partitions["eu"]
+    sizes = {path: len(data) for path, data in builder.storage.files().items()}
+    root = builder.storage.root + "/"
+    assert {path.removeprefix(root): size for path, size in done.rollback_log_files.items()} == {
+        path: sizes[path] for path in (log_name("a", at(1), 3, "1-0-1"), log_name("b", at(1), 2, "1-0-1"))
+    }
+    assert {f"eu/{name}": size for name, size in done.log_files_from_failed_commit.items()} == {
+        path: sizes[path] for path in (log_name("a", at(1), 2), log_name("b", at(1), 1))
+    }
+    assert metadata.total_files_deleted == 0
+    assert times(builder, "deltacommit") == [at(1), at(2)]
+    assert [p for p in builder.storage.files() if ".hoodie/.temp/" in p] == []
+
+
+def test_new_files_of_a_delta_commit_of_layout_1_are_deleted():
+    """B.3: base files of its own, and log files whose slice it opened; only log files on older slices stay."""
+    builder = merge_on_read()
+    builder.log_files(at(3), [("eu", "a", at(1)), ("eu", "n", at(3))])
+    metadata = builder.table().rollback(at(3))
+    assert log_name("n", at(3), 1) not in builder.storage.files()
+    assert metadata.total_files_deleted == 1
+    assert blocks_in(builder)[log_name("a", at(1), 3, "1-0-1")] == [at(3)]
+
+
+@pytest.mark.parametrize("form", ["direct", "timeline server", "none", "legacy"])
+def test_failed_delta_commit_of_layout_1_is_found_by_markers_or_by_looking(form):
+    """B.3, B-14a, B-14b, K-25: markers of both forms, of old writers, or none at all lead to the same rollback."""
+    builder = merge_on_read()
+    builder.log_files(at(3), [("eu", "a", at(1))], state=State.INFLIGHT)
+    builder.put(f"eu/{builder.base_name('n', at(3))}")
+    folder = f".hoodie/.temp/{at(3)}"
+    marked = [
+        f"{log_name('a', at(1), 2)}.marker.APPEND",
+        f"eu/{builder.base_name('n', at(3))}.marker.CREATE",
+    ]
+    if form == "legacy":
+        marked[0] = f"eu/{builder.base_name('a', at(1))}.marker.APPEND"
+    if form in ("direct", "legacy"):
+        for name in marked:
+            builder.put(f"{folder}/{name}", b"")
+    if form == "timeline server":
+        builder.put(f"{folder}/MARKERS.type", b"TIMELINE_SERVER_BASED")
+        builder.put(f"{folder}/MARKERS0", "".join(f"{name}\n" for name in marked).encode())
+    (metadata,) = builder.table().rollback_failed_writes()
+    assert blocks_in(builder) == {
+        log_name("a", at(1), 1): [],
+        log_name("a", at(1), 2): [],
+        log_name("a", at(1), 3, "1-0-1"): [at(3)],
+    }
+    assert f"eu/{builder.base_name('n', at(3))}" not in builder.storage.files()
+    assert list(metadata.partitions["eu"].log_files_from_failed_commit) == [log_name("a", at(1), 2)[3:]]
+    assert not builder.table().timeline.pending()
+
+
+def test_marker_of_a_log_file_that_was_never_written_needs_no_block():
+    """B.3: the writer died between the two; there is nothing to take back."""
+    builder = merge_on_read()
+    builder.log_files(at(3), [], state=State.INFLIGHT)
+    builder.put(f".hoodie/.temp/{at(3)}/{log_name('a', at(1), 2)}.marker.APPEND", b"")
+    before = data_files(builder.storage)
+    builder.table().rollback_failed_writes()
+    assert before == data_files(builder.storage)
+
+
+@pytest.mark.parametrize("name", [".a_{later}.log.1_0-1-0", ".a_{base}.log.1_0-1-0.cdc", "junk.txt"])
+def test_marker_of_what_cannot_be_a_file_of_the_write_stops_the_rollback(name):
+    """On doubt nothing is deleted: a log file on a later slice, a change log of another write, no data file at all."""
+    builder = merge_on_read()
+    builder.log_files(at(3), [("eu", "a", at(1))], state=State.INFLIGHT)
+    text = name.format(later=at(7), base=at(1))
+    builder.put(f".hoodie/.temp/{at(3)}/eu/{text}.marker.APPEND", b"")
     before = builder.storage.files()
-    with pytest.raises(UnsupportedTable):
-        builder.table().rollback(at(2))
+    with pytest.raises(CorruptMetadata, match="not a file of that write"):
+        builder.table().rollback_failed_writes()
     assert before == builder.storage.files()
+
+
+def stored(builder: TableBuilder, target: str, *requests: RollbackRequest, action: str = "deltacommit") -> None:
+    """A rollback that somebody requested at hour 7."""
+    plan = RollbackPlan(instant_to_rollback=InstantInfo(target, action), rollback_requests=requests)
+    builder.instant(at(7), "rollback", State.REQUESTED, codec.encode_rollback_plan(plan, SYNC))
+
+
+@pytest.mark.parametrize("release", ["0.15 markers", "listing", "listing of a pending write"])
+def test_plans_of_real_hudi_are_carried_out(release):
+    """B.3: log files by name with length 1, by full path, or only their folder where the name was unknown."""
+    builder = merge_on_read()
+    builder.log_files(at(3), [("eu", "a", at(1))], state=State.INFLIGHT)
+    named = {
+        "0.15 markers": log_name("a", at(1), 2)[3:],
+        "listing": f"{builder.storage.root}/{log_name('a', at(1), 2)}",
+        "listing of a pending write": f"{builder.storage.root}/eu",
+    }[release]
+    request = RollbackRequest(
+        partition_path="eu", file_id="a", latest_base_instant=at(1), log_blocks_to_be_deleted={named: 1}
+    )
+    stored(builder, at(3), request)
+    (metadata,) = builder.table().rollback_failed_writes()
+    assert blocks_in(builder)[log_name("a", at(1), 3, "1-0-1")] == [at(3)]
+    failed = metadata.partitions["eu"].log_files_from_failed_commit
+    size = len(builder.storage.read(log_name("a", at(1), 2)))
+    assert failed == ({} if release == "listing of a pending write" else {log_name("a", at(1), 2)[3:]: size})
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_plan_with_blocks_in_strange_places_is_refused(layout):
+    """Layout 2 has no rollback blocks; in layout 1 they belong into the slice that the request names."""
+    builder = merge_on_read(layout)
+    builder.log_files(at(3), [("eu", "a", at(1))], state=State.INFLIGHT)
+    name = f".a_{at(3) if layout == 2 else at(1)}.log.1_0-1-0"
+    file_id = "a" if layout == 2 else "b"
+    stored(
+        builder,
+        at(3),
+        RollbackRequest(
+            partition_path="eu", file_id=file_id, latest_base_instant=at(1), log_blocks_to_be_deleted={name: 1}
+        ),
+    )
+    before = data_files(builder.storage)
+    with pytest.raises(RefusedError, match="rollback blocks"):
+        builder.table().rollback_failed_writes()
+    assert before == data_files(builder.storage)
+
+
+def test_log_files_of_an_earlier_attempt_are_recorded_and_not_written_again():
+    """B-21: found by the markers of the rollback; one that was cut short by Hudi is listed, and a whole one follows."""
+    builder = merge_on_read()
+    builder.log_files(at(3), [("eu", "a", at(1))], state=State.INFLIGHT)
+    name = log_name("a", at(1), 2)[3:]
+    stored(
+        builder,
+        at(3),
+        RollbackRequest(
+            partition_path="eu", file_id="a", latest_base_instant=at(1), log_blocks_to_be_deleted={name: 1}
+        ),
+    )
+    torn = encode_rollback_block(at(7), at(3))[:-9]
+    for version, data in ((3, torn), (4, encode_rollback_block(at(7), at(3)))):
+        builder.put(log_name("a", at(1), version, "1-0-1"), data)
+        builder.put(f".hoodie/.temp/{at(7)}/{log_name('a', at(1), version, '1-0-1')}.marker.APPEND", b"")
+    (metadata,) = builder.table().rollback_failed_writes()
+    logs = metadata.partitions["eu"].rollback_log_files
+    assert sorted(path.rpartition("/")[2] for path in logs) == [
+        log_name("a", at(1), version, "1-0-1")[3:] for version in (3, 4)
+    ]
+    assert [time for times in blocks_in(builder).values() for time in times] == [at(3)]
+
+
+def compacted(layout: int) -> TableBuilder:
+    """A completed compaction of group a."""
+    builder = merge_on_read(layout)
+    builder.compaction(at(3), [("eu", "a", at(1), [])])
+    builder.instant(at(3), "compaction", State.INFLIGHT)
+    builder.put(f"eu/{builder.base_name('a', at(3))}")
+    stat = WriteStat(
+        file_id="a", path=f"eu/{builder.base_name('a', at(3))}", partition_path="eu", prev_commit=at(1), num_writes=1
+    )
+    metadata = CommitMetadata(partition_to_write_stats={"eu": (stat,)}, operation_type="COMPACT")
+    content = encode_commit(metadata, as_json=layout == 1, sync=SYNC)
+    builder.instant(at(3), "commit", State.COMPLETED, content)
+    return builder
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_completed_compaction_goes_with_its_plan(layout):
+    """B-18, B-22: its base files and all its instants go, as in Hudi; the slice below is the newest again."""
+    builder = compacted(layout)
+    builder.table().rollback(at(3))
+    assert [i for i in builder.table().timeline if i.requested_time == at(3)] == []
+    (newest, *_) = builder.table().partition("eu").groups[0].slices
+    assert (newest.base_instant_time, len(newest.log_files)) == (at(1), 1)
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_rollback_of_a_completed_compaction_is_finished_by_whoever_comes_next(layout):
+    """B-7: once inflight it is no rollback of a pending compaction, which would be left alone."""
+    builder = compacted(layout)
+    plan = codec.encode_rollback_plan(builder.table().rollback_service().plan(at(3)), SYNC)
+    builder.instant(at(7), "rollback", State.REQUESTED, plan)
+    builder.instant(at(7), "rollback", State.INFLIGHT)
+    builder.table().contents.store.reopen(builder.table().timeline.find(at(3), Action.COMMIT))
+    assert len(builder.table().rollback_failed_writes()) == 1
+    assert [i for i in builder.table().timeline if i.requested_time == at(3)] == []
+
+
+def test_compaction_under_log_files_is_refused():
+    """Layout 1: they carry its time and would hide the slice below once it is gone."""
+    builder = compacted(1)
+    builder.log_files(at(4), [("eu", "a", at(3))])
+    builder.table().rollback(at(4))
+    before = builder.storage.files()
+    with pytest.raises(RefusedError, match="restore to a savepoint"):
+        builder.table().rollback(at(3))
+    assert before == builder.storage.files()
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_inflight_log_compaction_goes_back_to_its_plan(layout):
+    """B-25: what it wrote is taken back as that of a delta commit; the plan stays."""
+    builder = merge_on_read(layout)
+    builder.instant(at(3), "logcompaction", State.REQUESTED, codec.encode_compaction_plan(CompactionPlan(), sync=SYNC))
+    builder.instant(at(3), "logcompaction", State.INFLIGHT)
+    stamp = at(1) if layout == 1 else at(3)
+    name = log_name("a", stamp, 2)
+    header = {int(HeaderKey.INSTANT_TIME): at(3)}
+    builder.put(name, encode_log_block(LogBlock(BlockType.AVRO_DATA, header, b"rows")))
+    builder.table().rollback(at(3))
+    found = builder.table().timeline.find(at(3), Action.LOG_COMPACTION)
+    assert found.state is State.REQUESTED
+    if layout == 1:
+        assert blocks_in(builder)[log_name("a", at(1), 3, "1-0-1")] == [at(3)]
+    else:
+        assert name not in builder.storage.files()
 
 
 def test_inflight_compaction_goes_back_to_its_plan():

@@ -11,7 +11,8 @@ import pytest
 
 from hudi_py.errors import ConfigError, WriteError
 from hudi_py.formats.bloom import BloomFilter, BloomKind, BloomSizing
-from hudi_py.formats.record_schema import META_COLUMNS, format_record_schema
+from hudi_py.formats.meta_columns import META_COLUMNS
+from hudi_py.formats.record_schema import format_record_schema
 from hudi_py.write.base_file import BaseFileOptions, write_new_files
 
 NESTED = pa.schema(

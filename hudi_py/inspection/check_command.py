@@ -1,0 +1,65 @@
+"""``hudi-py check``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hudi_py.errors import CorruptMetadata
+from hudi_py.inspection import render
+from hudi_py.inspection.options import Common, command, print_json
+
+if TYPE_CHECKING:
+    from hudi_py.services.check.findings import Finding
+
+_PROBLEMS_FOUND = 3
+
+
+@click.command()
+@click.argument("table")
+@command
+def check(common: Common, table: str) -> None:
+    """Hold timeline, files and metadata table against each other; nothing is changed. Exit code 3: problems."""
+    from hudi_py.services.check.findings import Severity
+
+    found = _findings(common, table)
+    if common.as_json:
+        print_json([finding_entry(each) for each in found])
+    else:
+        _print(table, found)
+    if any(each.severity is not Severity.INFO for each in found):
+        raise SystemExit(_PROBLEMS_FOUND)
+
+
+def finding_entry(each: Finding) -> dict[str, Any]:
+    """One finding as the contract has it."""
+    return {
+        "severity": each.severity.value,
+        "code": each.code,
+        "where": each.where,
+        "message": each.message,
+        "fix": each.fix,
+    }
+
+
+def _findings(common: Common, table: str) -> tuple[Finding, ...]:
+    from hudi_py.services.check.findings import finding
+
+    try:
+        opened = common.open(table).read_only()
+    except CorruptMetadata as error:  # neither hoodie.properties nor its backup: nothing else can be told
+        return (finding("properties-damaged", ".hoodie/hoodie.properties", str(error)),)
+    return opened.check()
+
+
+def _print(table: str, found: tuple[Finding, ...]) -> None:
+    if not found:
+        print(f"{table}: timeline, files and metadata table agree")
+        return
+    rows = [(each.severity.value, each.code, each.where, each.message) for each in found]
+    render.table(f"{table}: {len(rows)} findings", ("severity", "code", "where", "what"), rows)
+    fixes = {each.code: each.fix for each in found}
+    print()
+    for code, fix in fixes.items():
+        print(f"{code}: {fix}")

@@ -1,0 +1,72 @@
+"""A bar on the terminal for long work, on standard error; elsewhere the structured events have to do."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from hudi_py.inspection.render import human_bytes
+
+if TYPE_CHECKING:
+    from hudi_py.services.clean.watch import CleanProgress, OnProgress
+
+
+_NAMES = {"plan": "planning", "delete": "deleting"}
+
+
+def wants_bar() -> bool:
+    """Whether standard error is a terminal that can redraw a line."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
+@contextmanager
+def clean_bar() -> Iterator[OnProgress | None]:
+    """What to call with a clean's progress while the bar stands; None without a terminal."""
+    if not wants_bar():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=14), TextColumn("{task.fields[figures]}"))
+    with Progress(*columns, console=Console(stderr=True), auto_refresh=False) as bar:
+        tasks: dict[tuple[str, str], TaskID] = {}
+
+        def show(progress: CleanProgress) -> None:
+            key = (progress.phase, progress.instant)
+            if key not in tasks:
+                tasks[key] = bar.add_task(_NAMES[progress.phase], total=None, figures="")
+            total = progress.done if progress.is_finished else progress.total
+            completed, whole = (1, 1) if progress.is_finished and not total else (progress.done, total)
+            bar.update(tasks[key], completed=completed, total=whole, figures=figures(progress), refresh=True)
+
+        yield show
+
+
+def figures(progress: CleanProgress) -> str:
+    """Counts, bytes, rate and time left, as far as they are known."""
+    is_plan = progress.phase == "plan"
+    unit = "partitions" if is_plan else "files"
+    parts = [f"{progress.done:,} {unit}" if progress.total is None else f"{progress.done:,}/{progress.total:,} {unit}"]
+    if is_plan:
+        parts.append(f"{progress.files_found:,} files to delete")
+    if progress.bytes_done is not None:
+        parts.append(f"{human_bytes(progress.bytes_done)} of {human_bytes(progress.bytes_total)}")
+    if progress.files_failed:
+        parts.append(f"{progress.files_failed:,} failed")
+    if progress.rate is not None:
+        parts.append(f"{progress.rate:,.0f}/s")
+    if progress.is_finished:
+        parts.append(f"{progress.elapsed_seconds:.1f} s")
+    elif progress.eta_seconds is not None:
+        parts.append(f"{_clock(progress.eta_seconds)} left")
+    return "  ".join(parts)
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

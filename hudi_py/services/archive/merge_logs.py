@@ -1,0 +1,152 @@
+"""
+Layout 1: small archive files become one larger file.
+
+What a crash leaves, step by step, and what the next archival makes of it:
+
+1. ``mergeArchivePlan`` alone, or with the merged file beside all its inputs: both go, nothing was merged;
+2. some inputs gone: the merged file holds all of them; the other inputs go, then the plan;
+3. an unreadable plan: it was never carried out, and goes.
+
+Readers count an instant once, however often it is in the archive. Source: format/table-services D-20, format/timeline
+5.2; Hudi 0.15 ``HoodieTimelineArchiver``.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+import attrs
+
+from hudi_py.errors import AlreadyExists, CorruptMetadata, NotFound, StorageError
+from hudi_py.formats.archive_log import (
+    MergePlan,
+    archive_file_name,
+    archive_file_number,
+    decode_archive_log,
+    decode_merge_plan,
+    encode_merge_plan,
+)
+from hudi_py.runtime.log import log
+from hudi_py.storage.base import Storage, StorageFailure
+
+PLAN_FILE: Final = "mergeArchivePlan"
+_MERGED_BYTES_MAX: Final = 256 * 1024**2  # so much is held in memory
+
+
+@attrs.frozen
+class LogMerge:
+    """
+    Merges the archive files of one layout-1 table.
+
+    Args:
+        storage: Of the table.
+        folder: Of the archive.
+    """
+
+    storage: Storage
+    folder: str
+
+    def recover(self) -> None:
+        """
+        Settle what an interrupted merge left, ours or that of Apache Hudi; done before anything is archived.
+
+        Raises:
+            CorruptMetadata: Inputs are gone and the merged file is not there or damaged; nothing was deleted.
+        """
+        path = self._path(PLAN_FILE)
+        try:
+            data = self.storage.read(path)
+        except NotFound:
+            return
+        try:
+            plan = decode_merge_plan(data, self._source(PLAN_FILE))
+        except CorruptMetadata as error:
+            log.warning("archive.merge.plan.unreadable", why=str(error))
+            self.storage.delete(path)
+            return
+        there = {entry.name for entry in self.storage.list(self.folder)}
+        names = [name.rpartition("/")[2] for name in plan.candidates]
+        self._check(plan, names)
+        if there.issuperset(names):
+            self.storage.delete(self._path(plan.merged_name))
+        else:
+            self._decoded(plan.merged_name)
+            self._delete(names)
+        self.storage.delete(path)
+        log.info("archive.merge.settled", merged=plan.merged_name)
+
+    def merge(self, *, files_at_least: int, size_bytes_max: int) -> int:
+        """
+        Merge the newest consecutive small files, if there are enough of them.
+
+        Args:
+            files_at_least: From how many on.
+            size_bytes_max: What counts as small.
+
+        Returns:
+            How many files were merged.
+
+        Raises:
+            CorruptMetadata: One of them is damaged; nothing was deleted.
+        """
+        numbered = sorted(
+            (
+                (number, entry.name, entry.size_bytes or 0)
+                for entry in self.storage.list(self.folder, details=True)
+                if (number := archive_file_number(entry.name)) is not None
+            ),
+            reverse=True,
+        )
+        chosen: list[str] = []
+        total = 0
+        for _, name, size in numbered:
+            total += size
+            if size > size_bytes_max or total > _MERGED_BYTES_MAX:
+                break
+            chosen.append(name)
+        if len(chosen) < files_at_least:
+            return 0
+        content = b"".join(self._decoded(name) for name in chosen)  # newest first: the order in which readers look
+        plan = MergePlan(tuple(self._source(name) for name in chosen), archive_file_name(numbered[0][0] + 1))
+        try:
+            self.storage.create_new(self._path(PLAN_FILE), encode_merge_plan(plan, os.urandom(16)))
+            self.storage.create_new(self._path(plan.merged_name), content)
+        except AlreadyExists:
+            return 0  # another process archives; the next run settles what there is
+        self._delete(chosen)
+        self.storage.delete(self._path(PLAN_FILE))
+        return len(chosen)
+
+    def _check(self, plan: MergePlan, names: list[str]) -> None:
+        """On doubt nothing is deleted: a plan may name archive files only, and not its result among its inputs."""
+        strange = [name for name in (*names, plan.merged_name) if archive_file_number(name) is None]
+        if strange or plan.merged_name in names:
+            raise CorruptMetadata(
+                f"{self._source(PLAN_FILE)} names {(strange or [plan.merged_name])[0]!r}, which cannot be merged; "
+                "nothing was deleted. Move the file away and archive again: all archive files stay and are read"
+            )
+
+    def _decoded(self, name: str) -> bytes:
+        """Bytes of an archive file that decodes."""
+        try:
+            data = self.storage.read(self._path(name))
+        except NotFound as error:
+            raise CorruptMetadata(f"{self._source(name)} is gone, and files that were merged into it too") from error
+        decode_archive_log(data, self._source(name))
+        return data
+
+    def _delete(self, names: list[str]) -> None:
+        for path, outcome in self.storage.delete_many([self._path(name) for name in names]).items():
+            if isinstance(outcome, StorageFailure):
+                raise StorageError(
+                    f"{self.storage.root}/{path} could not be deleted: {outcome.message}; it is merged into another "
+                    "file, the next archival deletes it",
+                    outcome.retryable,
+                )
+
+    def _path(self, name: str) -> str:
+        return f"{self.folder}/{name}"
+
+    def _source(self, name: str) -> str:
+        return f"{self.storage.root}/{self._path(name)}"

@@ -1,0 +1,1 @@
+"""Holding a table's timeline, its files and its metadata table against each other; nothing is changed."""

@@ -1,0 +1,87 @@
+"""What a check, or whoever repairs a table, needs to know of it; frozen values, gathered by `gather`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from hudi_py.model.instant import Instant
+from hudi_py.timeline.timeline import Timeline
+
+
+@attrs.frozen(kw_only=True)
+class InstantFacts:
+    """
+    One instant and what its files hold.
+
+    Args:
+        instant: In its highest state.
+        files: One per file on the timeline, by state.
+        is_empty: Whether the file of the highest state has no bytes.
+        content: Of a completed instant its metadata, of a pending one its plan where it has one, as `model.records`.
+        lacks_plan: Whether it is pending and needs a plan that is empty or gone.
+        problem: Why the content does not decode, None otherwise.
+    """
+
+    instant: Instant
+    files: tuple[Instant, ...]
+    is_empty: bool = False
+    content: Any = None
+    lacks_plan: bool = False
+    problem: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class MetadataFacts:
+    """
+    The metadata table's own timeline.
+
+    Args:
+        timeline: Active.
+        archived: Archived instants; empty when its archive is unreadable, see *problem*.
+        problem: Why the metadata table, or its archive, cannot be read; None otherwise.
+        damaged: Active instants whose content does not decode, and why.
+    """
+
+    timeline: Timeline
+    archived: Timeline
+    problem: str | None = None
+    damaged: Mapping[Instant, str] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class TableFacts:
+    """
+    A table's instants, read to the last one, and what lies around them.
+
+    Args:
+        timeline: Active, as loaded once.
+        layout_version: 1 or 2.
+        instants: One for each of *timeline*, in its order.
+        archived: The archived timeline; None when it is unreadable.
+        archive_problem: Why.
+        archived_cleans: Partition path to names that archived cleans removed since the oldest active commit.
+        marker_times: Instants that have markers.
+        unknown_names: Files in the timeline folder that stand for no instant.
+        stale_before: Pending instants requested before this time are stale.
+        has_properties_backup: Whether a backup of the properties is there.
+        properties_problem: Why hoodie.properties itself is not usable; None otherwise.
+        metadata: The metadata table; None when the properties name none.
+        has_metadata_folder: Whether there is a folder of one.
+    """
+
+    timeline: Timeline
+    layout_version: int
+    instants: tuple[InstantFacts, ...]
+    archived: Timeline | None
+    archive_problem: str | None = None
+    archived_cleans: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
+    marker_times: tuple[str, ...] = ()
+    unknown_names: tuple[str, ...] = ()
+    stale_before: str
+    has_properties_backup: bool = False
+    properties_problem: str | None = None
+    metadata: MetadataFacts | None = None
+    has_metadata_folder: bool = False

@@ -1,0 +1,197 @@
+"""
+What a check can find. Pure.
+
+The codes are stable: scripts may rely on them. A code has one severity: ``error`` means that rows, a snapshot or a
+writer is at risk, ``warning`` that something was left behind or waits for somebody, ``info`` that it is worth knowing.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import attrs
+
+
+class Severity(enum.Enum):
+    """How bad it is; the values are what ``hudi-py check`` prints."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+    __hash__ = object.__hash__
+
+
+class Rule(NamedTuple):
+    """What a code means and what to do about it."""
+
+    severity: Severity
+    meaning: str
+    fix: str
+
+
+@attrs.frozen(kw_only=True)
+class Finding:
+    """
+    One thing that is not as it should be.
+
+    Args:
+        severity: Of the code.
+        code: Stable word, a key of `RULES`.
+        where: Path relative to the table, or an instant.
+        message: What is wrong there.
+        fix: What to do about it.
+    """
+
+    severity: Severity
+    code: str
+    where: str
+    message: str
+    fix: str
+
+
+_ERROR, _WARNING, _INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
+_REBUILD: Final = (
+    "rebuild the metadata table: the next write with hoodie.metadata.enable=false drops it, Apache Hudi makes it anew"
+)
+_FROM_COPY: Final = "bring the file back from a copy of the table, or restore the table to a savepoint before it"
+
+RULES: Final[Mapping[str, Rule]] = {
+    # --- properties
+    "properties-damaged": Rule(
+        _ERROR,
+        "hoodie.properties is missing, torn or does not match its checksum",
+        "where hoodie.properties.backup is whole, the next write restores it; else restore it from a copy of the table",
+    ),
+    "properties-backup": Rule(
+        _WARNING,
+        "a rewrite of hoodie.properties was interrupted, or is under way",
+        "nothing by hand: the next write finishes it",
+    ),
+    # --- instants
+    "instant-unreadable": Rule(
+        _ERROR,
+        "an instant does not decode",
+        "bring the file back from a copy of the table; a pending one whose action never began may be moved away",
+    ),
+    "instant-empty": Rule(
+        _ERROR,
+        "a completed instant holds nothing, so nobody knows what it did",
+        "bring the file back from a copy of the table; an empty clean is removed and run again by the next clean",
+    ),
+    "instant-plan-missing": Rule(
+        _ERROR,
+        "a pending action has no plan, so nobody can finish it",
+        "a clean: the next clean removes it and plans anew; else let Apache Hudi roll it back",
+    ),
+    "instant-request-missing": Rule(
+        _WARNING,
+        "an inflight instant has no requested file",
+        "nothing by hand: it is rolled back with the other failed writes",
+    ),
+    "instant-stale": Rule(
+        _WARNING,
+        "an action is pending for so long that its process is likely dead",
+        "if no writer is at work, the next write rolls it back, the next clean finishes a clean",
+    ),
+    "instant-pending": Rule(_INFO, "an action is under way or planned", "nothing, while its process is at work"),
+    "instant-twice": Rule(
+        _WARNING,
+        "an instant was completed more than once",
+        "nothing by hand: the newest counts; do not run two processes on one instant",
+    ),
+    "instant-states-missing": Rule(
+        _INFO,
+        "a completed instant lacks its earlier states: an archival was interrupted",
+        "nothing by hand: the next archival goes on",
+    ),
+    "timeline-unknown-file": Rule(
+        _INFO,
+        "a file in the timeline folder stands for no instant",
+        "remove it if no writer is at work; a leftover of a writer that died",
+    ),
+    "archive-unreadable": Rule(
+        _ERROR,
+        "the archived timeline is damaged",
+        "bring its files back from a copy of the table; cleaning and reading go on without, archiving does not",
+    ),
+    "leftover-markers": Rule(
+        _WARNING,
+        "markers of a write that is not pending",
+        "nothing by hand: the archival of that write removes them",
+    ),
+    # --- files
+    "file-missing": Rule(_ERROR, "a completed commit names a file that is gone, and nothing removed it", _FROM_COPY),
+    "file-size-differs": Rule(_ERROR, "a file is not as long as its commit says: torn or overwritten", _FROM_COPY),
+    "file-unnamed": Rule(
+        _ERROR,
+        "a file has the time of a completed commit that does not name it; readers show its rows",
+        "a leftover of a task that ran twice: compare with the file that the commit names, then remove it",
+    ),
+    "file-looks-committed": Rule(
+        _ERROR,
+        "a file of no known commit is older than the active timeline, so readers take it for a committed one",
+        "a leftover of a failed write: look at its rows, then remove it",
+    ),
+    "file-orphaned": Rule(
+        _WARNING,
+        "a file belongs to no instant; readers do not see it",
+        "a leftover of a failed write: remove it if no writer is at work",
+    ),
+    "savepoint-file-missing": Rule(
+        _ERROR, "a savepoint holds a file that is not there, so it cannot be restored", _FROM_COPY
+    ),
+    "partition-metafile-missing": Rule(
+        _ERROR,
+        "a folder with data files has no .hoodie_partition_metadata, so listings do not see it",
+        "create the file with commitTime and partitionDepth, or bring it back from a copy of the table",
+    ),
+    # --- metadata table
+    "mdt-folder-missing": Rule(
+        _ERROR,
+        "the properties name a metadata table that is not there; Apache Hudi refuses to write",
+        "write once with hoodie.metadata.enable=false, which clears the property",
+    ),
+    "mdt-unreadable": Rule(_ERROR, "the metadata table is damaged", _REBUILD),
+    "mdt-file-missing": Rule(
+        _ERROR, "a committed file is not in the metadata table, so its rows are invisible through it", _REBUILD
+    ),
+    "mdt-ghost": Rule(
+        _ERROR, "the metadata table lists a file that is not there, as the newest of its group", _REBUILD
+    ),
+    "mdt-ghost-outdated": Rule(
+        _WARNING,
+        "the metadata table lists an older file that is not there",
+        "a clean of Apache Hudi in its partition drops the entry; until then a savepoint or restore would name it",
+    ),
+    "mdt-size-differs": Rule(_ERROR, "the metadata table records another length; Apache Hudi reads up to it", _REBUILD),
+    "mdt-instant-missing": Rule(_ERROR, "a completed instant was never recorded in the metadata table", _REBUILD),
+    "mdt-instant-unknown": Rule(
+        _WARNING, "the metadata table has records of an instant that the table does not know", _REBUILD
+    ),
+    "mdt-instant-damaged": Rule(_ERROR, "an instant of the metadata table does not decode or is empty", _REBUILD),
+    "mdt-partition-empty": Rule(
+        _INFO, "a partition is listed without files; its folder is gone", "nothing: it holds no rows"
+    ),
+    "mdt-leftover": Rule(
+        _INFO,
+        "there is a folder of a metadata table that the properties do not name; nobody reads it",
+        "nothing by hand: the next write that makes or drops a metadata table removes it",
+    ),
+    # --- the check itself
+    "table-changing": Rule(_INFO, "the table changed while it was looked at", "check again while no writer is at work"),
+}
+
+
+def finding(code: str, where: str, message: str = "") -> Finding:
+    """A finding of a known code; *message* adds what is special about this one."""
+    rule = RULES[code]
+    return Finding(
+        severity=rule.severity,
+        code=code,
+        where=where,
+        message=f"{rule.meaning}: {message}" if message else rule.meaning,
+        fix=rule.fix,
+    )

@@ -1,0 +1,186 @@
+"""
+Reading everything that tells about a table, damaged parts included; nothing is changed, and no damage is an error here.
+
+The facts serve whoever has to judge a table: the check, and the repair of interrupted actions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any, Final
+
+from hudi_py.config.table import TableConfig
+from hudi_py.errors import CorruptMetadata, HudiError, NotFound, UnsupportedTable
+from hudi_py.formats import records_codec as codec
+from hudi_py.mdt.table import FILES_PARTITION, METADATA_FOLDER, MetadataTable
+from hudi_py.model.instant import Action, Instant, State
+from hudi_py.model.instant_time import time_before
+from hudi_py.services.check.facts import InstantFacts, MetadataFacts, TableFacts
+from hudi_py.storage.base import Storage
+from hudi_py.timeline.archive import load_archived, load_archived_cleans
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.markers import instants_with_markers
+from hudi_py.timeline.properties_file import BACKUP_FILE, properties_problem
+from hudi_py.timeline.store import TimelineStore
+from hudi_py.timeline.timeline import Timeline
+
+STALE_AFTER: Final = timedelta(hours=1)
+"""From then on a pending action is reported as stale; its process may still be at work, so nothing is concluded."""
+
+_PLANNED: Final = frozenset(
+    {Action.CLEAN, Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING, Action.ROLLBACK, Action.RESTORE}
+)
+
+
+def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> TableFacts:
+    """
+    Read the facts of a table.
+
+    The metadata table's timeline is read first, then the table's: an action that completes in between is then missing
+    in neither.
+
+    Args:
+        contents: The table's timeline.
+        table: Its settings.
+        metadata: Whether to look at the metadata table's timeline.
+
+    Raises:
+        StorageError: The storage refused or is away.
+    """
+    store = contents.store
+    has_metadata = metadata and FILES_PARTITION in table.metadata_partitions
+    metadata_facts = _metadata_facts(store) if has_metadata else None
+    timeline = store.load()
+    archived, problem = _archived(store.storage, table)
+    cleans, cleans_problem = _archived_cleans(store.storage, table, timeline, archived)
+    return TableFacts(
+        timeline=timeline,
+        layout_version=store.layout.version,
+        instants=tuple(instant_facts(contents, timeline)),
+        archived=archived,
+        archive_problem=problem or cleans_problem,
+        archived_cleans=cleans,
+        marker_times=instants_with_markers(store.storage),
+        unknown_names=_unknown_names(store),
+        stale_before=time_before(store.clock.now(), STALE_AFTER, store.zone),
+        has_properties_backup=store.storage.size(BACKUP_FILE) is not None,
+        properties_problem=properties_problem(store.storage),
+        metadata=metadata_facts,
+        has_metadata_folder=bool(store.storage.list(METADATA_FOLDER)),
+    )
+
+
+def instant_facts(contents: Contents, timeline: Timeline) -> list[InstantFacts]:
+    """What each instant of *timeline* holds, in its order."""
+    files: dict[tuple[str, Action], list[Instant]] = {}
+    for each in timeline.all_states:
+        files.setdefault((each.requested_time, each.comparable_action), []).append(each)
+    found = []
+    for instant in timeline:
+        own = tuple(files[instant.requested_time, instant.comparable_action])
+        try:
+            if _lacks_plan(contents, instant):
+                found.append(InstantFacts(instant=instant, files=own, lacks_plan=True))
+                continue
+            is_empty = not contents.store.read(instant)
+            content = None if is_empty and instant.is_completed else _content(contents, instant)
+            found.append(InstantFacts(instant=instant, files=own, is_empty=is_empty, content=content))
+        except (CorruptMetadata, NotFound, UnsupportedTable) as error:
+            found.append(InstantFacts(instant=instant, files=own, problem=str(error)))
+    return found
+
+
+def _lacks_plan(contents: Contents, instant: Instant) -> bool:
+    """A clean may have its plan in either of its files; a replacecommit needs none unless it is a clustering."""
+    if instant.is_completed or instant.action not in _PLANNED or not contents.is_request_empty(instant):
+        return False
+    inflight = Instant(instant.requested_time, instant.action, State.INFLIGHT)
+    return instant.action is not Action.CLEAN or not contents.store.storage.size(contents.store.path(inflight))
+
+
+def _content(contents: Contents, instant: Instant) -> Any:
+    source = f"{contents.store.storage.root}/{contents.store.path(instant)}"
+    if instant.is_completed:
+        decode = _completed(contents, source).get(instant.action)
+        return None if decode is None else decode(instant)
+    if instant.action is Action.REPLACE_COMMIT and contents.is_request_empty(instant):
+        return None
+    decode = _planned(contents, source).get(instant.action)
+    return None if decode is None else decode(instant)
+
+
+def _completed(contents: Contents, source: str) -> Mapping[Action, Callable[[Instant], Any]]:
+    return {
+        Action.COMMIT: contents.commit,
+        Action.DELTA_COMMIT: contents.commit,
+        Action.REPLACE_COMMIT: contents.commit,
+        Action.CLEAN: contents.clean,
+        Action.SAVEPOINT: contents.savepoint,
+        Action.ROLLBACK: contents.rollback,
+        Action.RESTORE: lambda instant: codec.decode_restore_metadata(contents.store.read(instant), source),
+    }
+
+
+def _planned(contents: Contents, source: str) -> Mapping[Action, Callable[[Instant], Any]]:
+    return {
+        Action.CLEAN: contents.clean_plan,
+        Action.COMPACTION: contents.compaction_plan,
+        Action.LOG_COMPACTION: contents.compaction_plan,
+        Action.CLUSTERING: contents.requested_replace,
+        Action.REPLACE_COMMIT: contents.requested_replace,
+        Action.ROLLBACK: contents.rollback_plan,
+        Action.RESTORE: lambda instant: codec.decode_restore_plan(contents.store.read_plan(instant), source),
+    }
+
+
+def _archived(storage: Storage, table: TableConfig) -> tuple[Timeline | None, str | None]:
+    try:
+        return load_archived(storage, table), None
+    except (CorruptMetadata, NotFound) as error:
+        return None, str(error)
+
+
+def _archived_cleans(
+    storage: Storage, table: TableConfig, timeline: Timeline, archived: Timeline | None
+) -> tuple[Mapping[str, frozenset[str]], str | None]:
+    """Only cleans that ran since the oldest active commit can have removed a file that an active commit names."""
+    commits = timeline.commits.completed()
+    first = commits[0].requested_time if commits else None
+    cleans = () if archived is None else archived.completed(Action.CLEAN)
+    if first is None or not any(clean.requested_time > first for clean in cleans):
+        return {}, None
+    try:
+        return load_archived_cleans(storage, table, first), None
+    except (CorruptMetadata, NotFound) as error:
+        return {}, str(error)
+
+
+def _unknown_names(store: TimelineStore) -> tuple[str, ...]:
+    names = [entry.name for entry in store.storage.list(store.folder) if not entry.is_folder]
+    return tuple(
+        sorted(
+            name
+            for name in names
+            if store.layout.parse(name) is None
+            and not name.endswith(".crc")
+            and not name.startswith("hoodie.properties")
+        )
+    )
+
+
+def _metadata_facts(store: TimelineStore) -> MetadataFacts:
+    """Its timeline, both parts; a damaged or missing metadata table is a problem, no error."""
+    empty = Timeline(())
+    try:
+        table = MetadataTable(store.storage, store.clock)
+    except HudiError as error:
+        return MetadataFacts(timeline=empty, archived=empty, problem=str(error))
+    timeline = table.store.load()
+    archived, problem = _archived(table.storage, table.config)
+    damaged = {
+        each.instant: each.problem or "it is empty"
+        for each in instant_facts(Contents(table.store), timeline)
+        if each.problem is not None or (each.is_empty and each.instant.state is State.COMPLETED)
+    }
+    return MetadataFacts(timeline=timeline, archived=archived or empty, problem=problem, damaged=damaged)

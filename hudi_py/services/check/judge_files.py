@@ -1,0 +1,256 @@
+"""
+What is wrong with the files of a partition: what commits name, what lies there, what the metadata table lists. Pure.
+
+A file that a commit names may be gone when a clean, active or archived, tried to remove it, or when a pending clean or
+rollback is about to. Everything else that is missing is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from hudi_py.model.files import BaseFile, LogFile, join_path, parse_base_file, parse_log_file
+from hudi_py.model.instant import Action
+from hudi_py.model.records import (
+    CleanerPlan,
+    CleanMetadata,
+    CommitMetadata,
+    RollbackMetadata,
+    RollbackPlan,
+    SavepointMetadata,
+)
+from hudi_py.services.check.facts import TableFacts
+from hudi_py.services.check.findings import Finding, finding
+from hudi_py.timeline.timeline import COMMITS
+
+_UNKNOWN_SIZE: Final = 0
+
+
+class Named(NamedTuple):
+    """A file that a completed commit wrote."""
+
+    size_bytes: int
+    requested_time: str
+    is_log: bool
+
+
+class Expectation:
+    """
+    What the instants say of the table's files.
+
+    Args:
+        facts: As gathered.
+    """
+
+    def __init__(self, facts: TableFacts) -> None:
+        self._facts = facts
+        timeline = facts.timeline
+        self.pending = frozenset(i.requested_time for i in timeline.writes.pending())
+        self.pending_deltas = bool(timeline.pending(Action.DELTA_COMMIT))
+        self.known = frozenset(i.requested_time for i in timeline.writes.completed())
+        self.decoded = frozenset(
+            each.instant.requested_time
+            for each in facts.instants
+            if each.instant.is_completed and isinstance(each.content, CommitMetadata)
+        )
+        self.archived = None if facts.archived is None else frozenset(i.requested_time for i in facts.archived)
+        self.named: dict[str, dict[str, Named]] = {}
+        self.gone: dict[str, set[str]] = {path: set(names) for path, names in facts.archived_cleans.items()}
+        self.going: dict[str, set[str]] = {}
+        """Files that a pending clean or rollback may have removed and not recorded yet."""
+        self.gone_partitions: dict[str, str] = {}
+        self.savepointed: dict[str, dict[str, str]] = {}
+        for each in facts.instants:
+            self._learn(each.instant.requested_time, each.content)
+
+    @cached_property
+    def partitions(self) -> frozenset[str]:
+        """Every partition that an instant tells something of."""
+        return frozenset(self.named) | frozenset(self.savepointed)
+
+    def is_explained(self, partition: str, name: str, requested_time: str) -> bool:
+        """Whether something removed the file, or is about to."""
+        return self.is_removed(partition, name) or requested_time < self.gone_partitions.get(partition, "")
+
+    def is_removed(self, partition: str, name: str) -> bool:
+        """Whether a clean or rollback names the file."""
+        return name in self.gone.get(partition, ()) or name in self.going.get(partition, ())
+
+    def is_orphan(self, requested_time: str) -> bool:
+        """Whether no instant has that time, and readers know it."""
+        if requested_time in self.known or requested_time in self.pending:
+            return False
+        start = self._facts.timeline.commits.start
+        return start is None or requested_time > start
+
+    def looks_committed(self, requested_time: str) -> bool:
+        """Whether the time lies before the active timeline and the archive, which reaches further back, lacks it."""
+        if requested_time in self.known or requested_time in self.pending or self.is_orphan(requested_time):
+            return False
+        if not self.archived or self._facts.archived is None:
+            return False
+        commits = [i.requested_time for i in self._facts.archived if i.action in COMMITS and i.is_completed]
+        return bool(commits) and requested_time > commits[0] and requested_time not in self.archived
+
+    def _learn(self, time: str, content: object) -> None:
+        if isinstance(content, CommitMetadata):
+            for partition, stats in content.partition_to_write_stats.items():
+                for stat in stats:
+                    sizes = [(stat.path, stat.file_size_in_bytes), *(stat.cdc_stats or {}).items()]
+                    for path, size in sizes:
+                        if path is not None:
+                            self._name(partition, path.rpartition("/")[2], size, time)
+        elif isinstance(content, CleanMetadata):
+            for path, done in content.partitions.items():
+                self.gone.setdefault(path, set()).update(done.delete_path_patterns)
+                if done.is_partition_deleted:
+                    self.gone_partitions[path] = time
+        elif isinstance(content, CleanerPlan):
+            for path, files in content.files_to_delete.items():
+                self.going.setdefault(path, set()).update(file.name for file in files)
+            self.gone_partitions.update(dict.fromkeys(content.partitions_to_delete, time))
+        elif isinstance(content, RollbackMetadata):
+            for path, undone in content.partitions.items():
+                names = (*undone.success_delete_files, *undone.failed_delete_files)
+                self.gone.setdefault(path, set()).update(name.rpartition("/")[2] for name in names)
+        elif isinstance(content, RollbackPlan):
+            for request in content.rollback_requests:
+                names = request.files_to_be_deleted
+                self.going.setdefault(request.partition_path, set()).update(n.rpartition("/")[2] for n in names)
+        elif isinstance(content, SavepointMetadata):
+            for path, held in content.files.items():
+                self.savepointed.setdefault(path, {}).update(dict.fromkeys(held, time))
+
+    def _name(self, partition: str, name: str, size: int, time: str) -> None:
+        known = self.named.setdefault(partition, {}).get(name)
+        larger = max(size, known.size_bytes if known is not None else 0)  # a log file grows with each delta commit
+        self.named[partition][name] = Named(larger, time, parse_log_file(name) is not None)
+
+
+def judge_partition(
+    expected: Expectation,
+    partition: str,
+    files: Mapping[str, int | None],
+    listed: Mapping[str, int] | None,
+    *,
+    layout_version: int,
+) -> list[Finding]:
+    """
+    Findings about one partition.
+
+    Args:
+        expected: Of the table.
+        partition: Relative path.
+        files: Name and size in bytes of what lies in its folder.
+        listed: The same as the metadata table has it; None when that is not to be compared.
+        layout_version: 1 or 2.
+    """
+    found = list(_named(expected, partition, files))
+    found += _held(expected, partition, files)
+    found += _lying(expected, partition, files)
+    if listed is not None:
+        found += _unlisted(expected, partition, files, listed, layout_version)
+        found += _ghosts(expected, partition, files, listed)
+    return found
+
+
+def is_data_file(name: str) -> bool:
+    """Whether the name is that of a base or log file."""
+    return parse_base_file(name) is not None or parse_log_file(name) is not None
+
+
+def _named(expected: Expectation, partition: str, files: Mapping[str, int | None]) -> Iterator[Finding]:
+    for name, named in expected.named.get(partition, {}).items():
+        path = join_path(partition, name)
+        if name not in files:
+            if not expected.is_explained(partition, name, named.requested_time):
+                yield finding("file-missing", path, f"written by {named.requested_time}")
+            continue
+        size = files[name]
+        if size is None or named.size_bytes <= _UNKNOWN_SIZE:
+            continue
+        if size < named.size_bytes or (size > named.size_bytes and not named.is_log):
+            yield finding("file-size-differs", path, f"{size} bytes, {named.requested_time} wrote {named.size_bytes}")
+
+
+def _held(expected: Expectation, partition: str, files: Mapping[str, int | None]) -> Iterator[Finding]:
+    for name, time in expected.savepointed.get(partition, {}).items():
+        if name not in files:
+            yield finding("savepoint-file-missing", join_path(partition, name), f"savepoint {time}")
+
+
+def _lying(expected: Expectation, partition: str, files: Mapping[str, int | None]) -> Iterator[Finding]:
+    named = expected.named.get(partition, {})
+    for name in files:
+        parsed = _parsed(name)
+        if parsed is None:
+            continue
+        path, time = join_path(partition, name), parsed.instant_time
+        if expected.is_orphan(time):
+            yield finding("file-orphaned", path, f"instant {time}")
+        elif expected.looks_committed(time):
+            yield finding("file-looks-committed", path, f"instant {time} is neither active nor archived")
+        elif time in expected.decoded and name not in named and isinstance(parsed, BaseFile):
+            yield finding("file-unnamed", path, f"commit {time}")
+
+
+def _unlisted(
+    expected: Expectation,
+    partition: str,
+    files: Mapping[str, int | None],
+    listed: Mapping[str, int],
+    layout_version: int,
+) -> Iterator[Finding]:
+    for name, size in files.items():
+        parsed = _parsed(name)
+        if parsed is None or parsed.instant_time in expected.pending:
+            continue
+        if layout_version == 1 and isinstance(parsed, LogFile) and expected.pending_deltas:
+            continue  # the name does not tell whether a pending delta commit wrote it
+        path = join_path(partition, name)
+        if name in listed:
+            if size is not None and size != listed[name]:
+                yield finding("mdt-size-differs", path, f"{listed[name]} bytes there, {size} in the folder")
+        elif not (
+            expected.is_orphan(parsed.instant_time)
+            or _is_unnamed(expected, partition, name, parsed)
+            or expected.is_removed(partition, name)
+        ):
+            yield finding("mdt-file-missing", path)
+
+
+def _is_unnamed(expected: Expectation, partition: str, name: str, parsed: BaseFile | LogFile) -> bool:
+    """Reported as such already; the metadata table is right not to list it."""
+    return (
+        isinstance(parsed, BaseFile)
+        and parsed.instant_time in expected.decoded
+        and name not in expected.named.get(partition, {})
+    )
+
+
+def _ghosts(
+    expected: Expectation, partition: str, files: Mapping[str, int | None], listed: Mapping[str, int]
+) -> Iterator[Finding]:
+    newest = _newest(listed)
+    for name in listed:
+        if name in files or name in expected.going.get(partition, ()):
+            continue
+        parsed = _parsed(name)
+        is_newest = parsed is None or parsed.instant_time >= newest.get(parsed.file_id, "")
+        yield finding("mdt-ghost" if is_newest else "mdt-ghost-outdated", join_path(partition, name))
+
+
+def _newest(names: Iterable[str]) -> dict[str, str]:
+    """File id to the time of its newest base file."""
+    newest: dict[str, str] = {}
+    for name in names:
+        base = parse_base_file(name)
+        if base is not None:
+            newest[base.file_id] = max(base.instant_time, newest.get(base.file_id, ""))
+    return newest
+
+
+def _parsed(name: str) -> BaseFile | LogFile | None:
+    return parse_base_file(name) or parse_log_file(name)

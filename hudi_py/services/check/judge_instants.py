@@ -1,0 +1,72 @@
+"""What is wrong with a table's instants, properties and leftovers. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from hudi_py.model.instant import Action, State
+from hudi_py.model.records import RequestedReplaceMetadata
+from hudi_py.services.check.facts import InstantFacts, TableFacts
+from hudi_py.services.check.findings import Finding, finding
+from hudi_py.timeline.timeline import WRITES
+
+_PATIENT: Final = (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING)
+"""Plans of these wait for somebody to carry them out, as long as it takes."""
+
+
+def judge_instants(facts: TableFacts, table_path: str) -> list[Finding]:
+    """
+    Findings about everything but data files and the metadata table.
+
+    Args:
+        facts: As gathered.
+        table_path: Folder of the timeline, relative to the table.
+    """
+    found = list(_properties(facts))
+    for each in facts.instants:
+        found += _instant(facts, each, table_path)
+    for name in facts.unknown_names:
+        found.append(finding("timeline-unknown-file", f"{table_path}/{name}"))
+    if facts.archive_problem is not None:
+        found.append(finding("archive-unreadable", "archived timeline", facts.archive_problem))
+    writing = {i.requested_time for i in facts.timeline.of(WRITES).pending()}
+    for time in facts.marker_times:
+        if time not in writing:
+            found.append(finding("leftover-markers", f".hoodie/.temp/{time}"))
+    return found
+
+
+def _properties(facts: TableFacts) -> Iterator[Finding]:
+    if facts.properties_problem is not None:
+        yield finding("properties-damaged", ".hoodie/hoodie.properties", facts.properties_problem)
+    if facts.has_properties_backup:
+        yield finding("properties-backup", ".hoodie/hoodie.properties.backup")
+
+
+def _instant(facts: TableFacts, each: InstantFacts, folder: str) -> Iterator[Finding]:
+    instant = each.instant
+    where = f"{folder}/{instant.file_name}"
+    states = {file.state for file in each.files}
+    completed = sorted(file.completion_time or "" for file in each.files if file.is_completed)
+    if instant.is_completed:
+        if each.problem is not None:
+            yield finding("instant-unreadable", where, each.problem)
+        elif each.is_empty:
+            yield finding("instant-empty", where)
+        if len(completed) > 1:
+            yield finding("instant-twice", where, f"completion times {', '.join(completed)}")
+        if State.REQUESTED not in states and instant.action is not Action.SAVEPOINT:
+            yield finding("instant-states-missing", where)
+        return
+    if each.lacks_plan:
+        yield finding("instant-plan-missing", where)
+    elif each.problem is not None:
+        yield finding("instant-unreadable", where, each.problem)
+    if State.REQUESTED not in states and instant.action is not Action.SAVEPOINT:
+        yield finding("instant-request-missing", where)
+    is_patient = instant.action in _PATIENT or (
+        isinstance(each.content, RequestedReplaceMetadata) and each.content.clustering_plan is not None
+    )
+    is_stale = instant.requested_time < facts.stale_before and not is_patient
+    yield finding("instant-stale" if is_stale else "instant-pending", where, str(instant))

@@ -1,0 +1,120 @@
+"""Checking a table: gather, walk, judge; nothing is changed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from hudi_py.config.keys import METADATA_ENABLED, Settings
+from hudi_py.config.table import TableConfig
+from hudi_py.errors import CorruptMetadata, NotFound, UnsupportedTable
+from hudi_py.fsview.listing import listing_threads, walk_folders
+from hudi_py.mdt.read import MetadataReader
+from hudi_py.mdt.table import METADATA_FOLDER, MetadataTable
+from hudi_py.model.files import join_path
+from hudi_py.services.check.facts import TableFacts
+from hudi_py.services.check.findings import Finding, Severity, finding
+from hudi_py.services.check.gather import gather
+from hudi_py.services.check.judge_files import Expectation, is_data_file, judge_partition
+from hudi_py.services.check.judge_instants import judge_instants
+from hudi_py.services.check.judge_metadata import judge_metadata
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.store import TimelineStore
+
+_LOOKS_MAX: Final = 3
+_ORDER: Final = {severity: position for position, severity in enumerate(Severity)}
+
+
+@attrs.frozen(kw_only=True)
+class CheckService:
+    """
+    Checks one table. Memory: the active instants' contents and one partition at a time.
+
+    Args:
+        store: The table's timeline.
+        table: Its settings.
+        settings: ``hoodie.metadata.enable=false`` leaves the metadata table out.
+    """
+
+    store: TimelineStore
+    table: TableConfig
+    settings: Settings
+
+    def run(self) -> tuple[Finding, ...]:
+        """
+        Look at everything; findings by severity, then code, then place.
+
+        A writer at work makes what is seen early disagree with what is seen late. So when the timeline has moved
+        meanwhile and something is wrong, everything is looked at again; if it moves each time, a finding says so.
+
+        Raises:
+            StorageError: The storage refused or is away.
+        """
+        found, has_moved = self._look()
+        for _ in range(_LOOKS_MAX - 1):
+            if not has_moved or not any(each.severity is Severity.ERROR for each in found):
+                break
+            found, has_moved = self._look()
+        if has_moved:
+            found.append(finding("table-changing", self.store.folder))
+        return tuple(sorted(found, key=lambda each: (_ORDER[each.severity], each.code, each.where)))
+
+    def _look(self) -> tuple[list[Finding], bool]:
+        """Everything once, read afresh: a check believes nothing it remembers; and whether the timeline has moved."""
+        contents = Contents(TimelineStore(self.store.storage, self.store.config, self.store.clock))
+        facts = gather(contents, self.table, metadata=self._compares)
+        return self._judge(facts), facts.timeline.instants != self.store.load().instants
+
+    @property
+    def _compares(self) -> bool:
+        return self.settings[METADATA_ENABLED] is not False
+
+    def _judge(self, facts: TableFacts) -> list[Finding]:
+        found = judge_instants(facts, self.store.folder)
+        if self._compares:
+            found += judge_metadata(facts)
+        expected = Expectation(facts)
+        with contextlib.ExitStack() as stack:
+            reader, problem = self._reader(facts, stack)
+            if problem is not None and all(each.code != "mdt-unreadable" for each in found):
+                found.append(finding("mdt-unreadable", METADATA_FOLDER, problem))
+            try:
+                found += self._files(facts, expected, reader)
+            except (CorruptMetadata, UnsupportedTable) as error:  # a block of its base file, read as we went
+                found.append(finding("mdt-unreadable", METADATA_FOLDER, str(error)))
+                found += self._files(facts, expected, None)
+        return found
+
+    def _reader(self, facts: TableFacts, stack: contextlib.ExitStack) -> tuple[MetadataReader | None, str | None]:
+        metadata = facts.metadata
+        if metadata is None or metadata.problem is not None or not facts.has_metadata_folder:
+            return None, None
+        try:
+            table = MetadataTable(self.store.storage, self.store.clock)
+            reader = MetadataReader(table, facts.timeline, metadata.timeline)
+            return stack.enter_context(reader), None
+        except (CorruptMetadata, UnsupportedTable, NotFound) as error:
+            return None, str(error)
+
+    def _files(self, facts: TableFacts, expected: Expectation, reader: MetadataReader | None) -> Iterator[Finding]:
+        storage = self.store.storage
+        listed = frozenset(reader.partitions()) if reader is not None else frozenset()
+        seen = set()
+        for folder, entries, is_partition in walk_folders(storage, details=True, threads=listing_threads(storage)):
+            files = {entry.name: entry.size_bytes for entry in entries}
+            if not is_partition:
+                if any(map(is_data_file, files)):
+                    yield finding("partition-metafile-missing", join_path(folder, ".hoodie_partition_metadata"))
+                else:
+                    continue
+            seen.add(folder)
+            there = None if reader is None else reader.files(folder)
+            yield from judge_partition(expected, folder, files, there, layout_version=facts.layout_version)
+        for folder in sorted((expected.partitions | listed) - seen):
+            there = None if reader is None else reader.files(folder)
+            if folder in listed and not there:
+                yield finding("mdt-partition-empty", folder)
+            yield from judge_partition(expected, folder, {}, there, layout_version=facts.layout_version)

@@ -1,0 +1,88 @@
+"""What a union of keeps needs to know of a table, and what is wrong with one. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, tzinfo
+
+from hudi_py.config import keys
+from hudi_py.config.clean import CleanConfig
+from hudi_py.errors import ConfigError
+from hudi_py.model.instant import Instant
+from hudi_py.model.instant_time import format_instant_time
+from hudi_py.services.clean.ladder import climb
+from hudi_py.services.clean.plan import LastClean
+from hudi_py.services.clean.policy import Keeps, Window
+from hudi_py.timeline.timeline import Timeline
+
+
+def keeps_of(kept: Sequence[Window], whole: Iterable[str], config: CleanConfig) -> Keeps | None:
+    """All keeps of *config*; None where there is only Hudi's policy, which needs no union."""
+    if not config.is_union:
+        return None
+    return Keeps(
+        windows=tuple((each.reason, each.earliest.requested_time) for each in kept if each.earliest is not None),
+        snapshots=climb(whole, config),
+        versions=config.versions,
+    )
+
+
+def untouched_since(timeline: Timeline, last_clean: LastClean | None) -> str | None:
+    """Where the last clean's window begins, if the active timeline reaches back to there; None when it does not."""
+    since = _window_of(last_clean)
+    return None if not since or timeline.commits.is_before_start(since) else since
+
+
+def whole_times(timeline: Timeline, last_clean: LastClean | None, archived: Iterable[Instant]) -> tuple[str, ...]:
+    """
+    Requested times of the commits whose snapshots are whole: those in the last clean's window, and those it left.
+
+    Args:
+        archived: Archived completed commits.
+    """
+    active = [i.requested_time for i in timeline.commits.completed()]
+    since = _window_of(last_clean)
+    times = {time for time in (*active, *(i.requested_time for i in archived)) if time >= since}
+    if last_clean is not None:  # a commit that was rolled back since is no snapshot any more
+        there = set(active)
+        left = last_clean.holes.snapshots
+        times.update(time for time in left if time in there or timeline.commits.is_before_start(time))
+    return tuple(sorted(times))
+
+
+def _window_of(last_clean: LastClean | None) -> str:
+    return "" if last_clean is None else last_clean.holes.window or last_clean.earliest_to_retain.strip()
+
+
+def check_cut_off(config: CleanConfig, now: datetime, zone: tzinfo) -> None:
+    """
+    Raises:
+        ConfigError: The cut-off of this run lies in the future.
+    """
+    moment = format_instant_time(now.astimezone(zone))
+    if config.older_than is not None and config.older_than > moment:
+        raise ConfigError(
+            f"older_than {config.older_than} is in the future (it is {moment} in the table's time zone); nothing was "
+            "planned. Give a time that has passed, or a duration (7d)"
+        )
+
+
+def questionable(config: CleanConfig, kept: Sequence[Window], timeline: Timeline) -> tuple[str, ...]:
+    """Settings that are allowed and hardly meant, one sentence each (K-9, K-17)."""
+    found = []
+    most = config.archive_max_commits
+    if most is not None and most < config.commits_required:
+        found.append(
+            f"archival leaves at most {most} commits active and {config.commits_required} are to be kept, so nothing "
+            f"will ever be cleaned: set {keys.KEEP_MAX_COMMITS.name} above {config.commits_required}"
+        )
+    pending = timeline.commits_and_compaction.pending()
+    if config.window_age is not None and config.age_retained is None and pending and kept[0].earliest is not None:
+        start, first = kept[0].earliest.requested_time, pending[0]
+        if first.requested_time < start:
+            found.append(
+                f"{first} is pending and began before the {config.hours_retained} hours that are kept, so what it "
+                f"reads may go: finish it or roll it back, or set {keys.CLEAN_AGE_RETAINED.name}="
+                f"{config.hours_retained}h, which waits for pending writes"
+            )
+    return tuple(found)

@@ -1,0 +1,217 @@
+"""
+Telling how far a clean has got: to a callback, and as structured events.
+
+Planning counts partitions, deleting counts files. Nobody is told more often than every tenth of a second; the
+beginning and the end of a phase are always told.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import attrs
+
+from hudi_py.engine.base import Engine, R, T
+from hudi_py.runtime.log import log
+from hudi_py.services.clean.policy import PartitionJudgement
+from hudi_py.services.clean.tasks import DeleteTask
+from hudi_py.storage.base import Storage, StorageFailure
+from hudi_py.storage.wrappers import DelegatingStorage
+
+CALL_SECONDS: Final = 0.1
+EVENT_SECONDS: Final = 10.0
+PAGE_FILES_MIN: Final = 1000
+PAGES_MAX: Final = 20  # of one task: a backend may look at the folder for each
+
+
+@attrs.frozen(kw_only=True)
+class CleanProgress:
+    """
+    How far a clean has got.
+
+    Args:
+        phase: ``plan`` (counts partitions) or ``delete`` (counts files).
+        instant: Requested time of the clean whose files go; ``""`` while planning.
+        done: Partitions looked at, or files dealt with.
+        total: Of how many; None where a full listing does not tell in advance.
+        files_found: While planning: files to delete so far.
+        files_failed: While deleting: files that refused to go.
+        bytes_done, bytes_total: Size of those files; None where it is not known, as for a plan stored earlier.
+        elapsed_seconds: Since the phase began.
+        is_finished: The phase is over.
+    """
+
+    phase: str
+    instant: str = ""
+    done: int = 0
+    total: int | None = None
+    files_found: int = 0
+    files_failed: int = 0
+    bytes_done: int | None = None
+    bytes_total: int | None = None
+    elapsed_seconds: float = 0.0
+    is_finished: bool = False
+
+    @property
+    def rate(self) -> float | None:
+        """Partitions or files a second; None before anything is done."""
+        return self.done / self.elapsed_seconds if self.done and self.elapsed_seconds > 0 else None
+
+    @property
+    def eta_seconds(self) -> float | None:
+        """What is left at that rate; None when it cannot be told."""
+        return None if self.total is None or self.rate is None else max(0, self.total - self.done) / self.rate
+
+
+OnProgress: TypeAlias = Callable[[CleanProgress], None]
+
+
+class Reporter:
+    """
+    Counts, and tells.
+
+    Args:
+        on_progress: Called from whatever thread got on, never twice at once. What it raises ends the run: the clean
+            stays pending, and the next one finishes it.
+    """
+
+    def __init__(self, on_progress: OnProgress | None = None) -> None:
+        self._call = on_progress
+        self._lock = threading.Lock()
+        self._state = CleanProgress(phase="plan")
+        self._began = self._called = self._logged = 0.0
+        self._sizes: Mapping[str, int] = {}
+
+    @property
+    def wants_sizes(self) -> bool:
+        """Whether anybody would see the bytes."""
+        return self._call is not None
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether anybody is told at all."""
+        return self._call is not None or log.is_heard
+
+    def begin(self, phase: str, *, instant: str = "", total: int | None = None) -> None:
+        """A phase begins."""
+        self._began = self._called = self._logged = time.monotonic()
+        known = bool(self._sizes) and phase == "delete"
+        self._state = CleanProgress(
+            phase=phase,
+            instant=instant,
+            total=total,
+            bytes_done=0 if known else None,
+            bytes_total=sum(self._sizes.values()) if known else None,
+        )
+        self._tell()
+
+    def sizes(self, sizes: Mapping[str, int]) -> None:
+        """Sizes of the files that the next phase deletes, by relative path; of all or none."""
+        self._sizes = sizes
+
+    def advance(self, done: int = 1, *, found: int = 0, failed: int = 0, paths: Iterable[str] = ()) -> None:
+        """So much more was done."""
+        with self._lock:
+            state = self._state
+            size = state.bytes_done
+            if size is not None:
+                size += sum(self._sizes.get(path, 0) for path in paths)
+            now = time.monotonic()
+            self._state = attrs.evolve(
+                state,
+                done=state.done + done,
+                files_found=state.files_found + found,
+                files_failed=state.files_failed + failed,
+                bytes_done=size,
+                elapsed_seconds=now - self._began,
+            )
+            if now - self._logged >= EVENT_SECONDS:
+                self._logged = now
+                self._event("clean.progress")
+            if now - self._called >= CALL_SECONDS:
+                self._called = now
+                self._tell()
+
+    def finish(self) -> None:
+        """The phase is over; what was not counted by then is."""
+        with self._lock:
+            self._state = attrs.evolve(self._state, elapsed_seconds=time.monotonic() - self._began, is_finished=True)
+            self._event("clean.phase.finished")
+            self._tell()
+            if self._state.phase == "delete":
+                self._sizes = {}
+
+    def watch(self, judgements: Iterable[PartitionJudgement]) -> Iterator[PartitionJudgement]:
+        """Pass the judgements of a plan on."""
+        for judged in judgements:
+            yield judged
+            self.advance(found=sum(len(v.file_slice.file_names) for v in judged.verdicts if not v.keep))
+
+    def _tell(self) -> None:
+        if self._call is not None:
+            self._call(self._state)
+
+    def _event(self, name: str) -> None:
+        state = self._state
+        fields: dict[str, Any] = {"phase": state.phase, "done": state.done, "total": state.total}
+        if state.instant:
+            fields["instant"] = state.instant
+        if state.bytes_done is not None:
+            fields.update(bytes_done=state.bytes_done, bytes_total=state.bytes_total)
+        fields["elapsed_ms"] = int(state.elapsed_seconds * 1000)
+        if not state.is_finished and state.eta_seconds is not None:
+            fields["eta_seconds"] = round(state.eta_seconds)
+        log.info(name, **fields)
+
+
+class WatchedEngine:
+    """
+    An engine whose deletions are counted as they happen, or task by task where they happen on other machines.
+
+    Args:
+        inner: Does the work.
+        reporter: Is told.
+    """
+
+    def __init__(self, inner: Engine, reporter: Reporter) -> None:
+        self._inner, self._reporter = inner, reporter
+        self.name, self.slots = inner.name, inner.slots
+
+    def map(self, function: Callable[[T], R], items: Sequence[T], *, parallelism: int, description: str) -> Iterable[R]:
+        counted = self._counted(items) if self.name == "local" else items
+        results = self._inner.map(function, counted, parallelism=parallelism, description=description)
+        for item, result in zip(items, results, strict=True):
+            if self.name != "local" and isinstance(item, DeleteTask):
+                self._reporter.advance(len(item.paths), paths=item.paths)
+            yield result
+
+    def _counted(self, items: Sequence[T]) -> Sequence[Any]:
+        return [
+            item._replace(storage=CountedStorage(item.storage, self._reporter))
+            if isinstance(item, DeleteTask)
+            else item
+            for item in items
+        ]
+
+
+class CountedStorage(DelegatingStorage):
+    """Deletes page by page, so that there is something to tell in between."""
+
+    def __init__(self, inner: Storage, reporter: Reporter) -> None:
+        super().__init__(inner)
+        self._reporter = reporter
+
+    def delete_many(self, paths: Iterable[str]) -> Mapping[str, bool | StorageFailure]:
+        wanted = tuple(paths)
+        outcomes: dict[str, bool | StorageFailure] = {}
+        size = max(PAGE_FILES_MIN, -(-len(wanted) // PAGES_MAX))
+        for start in range(0, len(wanted), size):
+            page = wanted[start : start + size]
+            found = self.inner.delete_many(page)
+            outcomes.update(found)
+            failed = sum(isinstance(outcome, StorageFailure) for outcome in found.values())
+            self._reporter.advance(len(page), failed=failed, paths=page)
+        return outcomes

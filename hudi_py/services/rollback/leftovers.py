@@ -1,0 +1,173 @@
+"""
+What a write left behind: files of its own, and in layout 1 blocks in log files that are not its own.
+
+Markers tell it where there are any, in either form; the folders tell it otherwise, because a marker folder that is gone
+does not prove that there are no files (K-25). Source: format/table-services B.3; Hudi ``MarkerBasedRollbackStrategy``,
+``ListingBasedRollbackStrategy``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import attrs
+
+from hudi_py.config.table import TableType
+from hudi_py.errors import CorruptMetadata
+from hudi_py.formats.log_block import HeaderKey, scan_log_blocks
+from hudi_py.fsview.listing import FolderListing, walk_partitions
+from hudi_py.model.files import LogFile, join_path, parse_base_file, parse_log_file
+from hudi_py.model.instant import Action, Instant, State
+from hudi_py.model.records import CommitMetadata
+from hudi_py.services.rollback.plan import FileKey, Written, appended_to, belongs_to, files_of_commit
+from hudi_py.storage.base import Storage
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.markers import Marker, read_markers
+
+
+@attrs.frozen
+class Leftovers:
+    """
+    Finds what writes of one table left.
+
+    Args:
+        contents: The table's timeline.
+    """
+
+    contents: Contents
+
+    def of_pending(self, target: Instant, *, by_listing: bool = False, whole_slices: bool = False) -> Written:
+        """
+        Of a write that did not complete. One that was only requested has written nothing (rule B-12).
+
+        Args:
+            by_listing: Look for the write's own files in the folders, whatever the markers say, as a restore does
+                (rule B-13).
+            whole_slices: As in `of_completed`.
+
+        Raises:
+            CorruptMetadata: A marker names what cannot be a file of that write, so it is unknown what it wrote.
+        """
+        if target.state is State.REQUESTED and not whole_slices:
+            return Written()
+        markers = read_markers(self._storage, target.requested_time)
+        listed = markers is None or by_listing
+        own = self.carrying(target, logs=whole_slices or target.action is not Action.COMPACTION) if listed else set()
+        if markers is None:
+            return Written(own=frozenset(own), appended=self._with_blocks_of(target))
+        names = {(marker.partition_path, marker.file_name) for marker in markers if not _is_legacy(marker)}
+        written = self._written(target, names, "a marker of it", strict=True)
+        appended = dict(written.appended)
+        for marker in filter(_is_legacy, markers):
+            appended |= self._with_blocks_of(target, marker)
+        return Written(own=written.own | own, appended=appended)
+
+    def of_completed(self, target: Instant, metadata: CommitMetadata, *, whole_slices: bool = False) -> Written:
+        """
+        Of a completed write, by what it recorded.
+
+        Args:
+            whole_slices: Of a compaction of layout 1 also the log files that were written on top of it, as a restore
+                takes them (table B.3).
+
+        Raises:
+            CorruptMetadata: It records what cannot be a file of that write.
+        """
+        written = self._written(target, files_of_commit(metadata), "it", strict=not whole_slices)
+        if whole_slices and self._logs_stay and target.action is Action.COMMIT:
+            found = self.logs_on(target.requested_time, metadata.partition_to_write_stats)
+            written = attrs.evolve(written, own=written.own | found)
+        return written
+
+    def carrying(self, target: Instant, *, logs: bool) -> set[FileKey]:
+        """Every data file whose name carries the instant, by listing everything; log files too, with *logs*."""
+        return {
+            (partition, entry.name)
+            for partition, entries in walk_partitions(self._storage)
+            for entry in entries
+            if belongs_to(entry.name, target.requested_time, logs=logs)
+        }
+
+    def logs_on(self, base_instant_time: str, partitions: Iterable[str]) -> set[FileKey]:
+        """Log files of layout 1 that lie on base files of that instant."""
+        listing = FolderListing(self._storage)
+        found = set()
+        for partition in partitions:
+            logs = filter(None, (parse_log_file(entry.name) for entry in listing.partition(partition)))
+            found |= {(partition, log.name) for log in logs if log.instant_time == base_instant_time}
+        return found
+
+    @property
+    def _storage(self) -> Storage:
+        return self.contents.store.storage
+
+    @property
+    def _logs_stay(self) -> bool:
+        """Whether log files hold blocks of several delta commits, in slices that outlive them."""
+        config = self.contents.store.config
+        return config.layout_version == 1 and config.table_type is TableType.MERGE_ON_READ
+
+    def _written(self, target: Instant, names: set[FileKey], who: str, *, strict: bool) -> Written:
+        """Split *names* into the write's own files and log files that it appended to; the latter only if there."""
+        logs = target.action is not Action.COMPACTION
+        own = {(path, name) for path, name in names if belongs_to(name, target.requested_time, logs=logs)}
+        others = names - own
+        strange = sorted(
+            name for _, name in others if not (self._logs_stay and appended_to(name, target.requested_time))
+        )
+        if strange and strict:
+            raise CorruptMetadata(
+                f"{self._storage.root}: {target}: {who} names {strange[0]}, which is not a file of that write; nothing "
+                "was deleted"
+            )
+        appended: dict[FileKey, int] = {}
+        listing = FolderListing(self._storage)
+        appendable = {(path, name) for path, name in others if name not in strange}
+        for partition in {path for path, _ in appendable}:
+            for entry in listing.partition(partition, details=True):
+                if (partition, entry.name) in appendable:
+                    appended[partition, entry.name] = entry.size_bytes or 0
+        return Written(own=frozenset(own), appended=appended)
+
+    def _with_blocks_of(self, target: Instant, marker: Marker | None = None) -> dict[FileKey, int]:
+        """
+        Log files of layout 1, to their sizes, that hold blocks of the write; all of them are looked into.
+
+        Args:
+            marker: Only those of the slice that it names.
+        """
+        if not self._logs_stay or target.action not in (Action.DELTA_COMMIT, Action.LOG_COMPACTION):
+            return {}
+        base = None if marker is None else parse_base_file(marker.file_name)
+
+        def wanted(log: LogFile) -> bool:
+            if log.instant_time >= target.requested_time:
+                return False
+            return base is None or (log.file_id, log.instant_time) == (base.file_id, base.instant_time)
+
+        found = {}
+        for partition, log in self._logs(None if marker is None else marker.partition_path, wanted):
+            path = join_path(partition, log.name)
+            with self._storage.open_read(path) as stream:
+                blocks = scan_log_blocks(stream, log.size_bytes or 0, f"{self._storage.root}/{path}")
+                if any(block.header.get(HeaderKey.INSTANT_TIME) == target.requested_time for block in blocks):
+                    found[partition, log.name] = log.size_bytes or 0
+        return found
+
+    def _logs(self, partition: str | None, wanted: Callable[[LogFile], bool]) -> Iterator[tuple[str, LogFile]]:
+        listing = FolderListing(self._storage)
+        folders = (
+            listing.walk(details=True)
+            if partition is None
+            else iter([(partition, listing.partition(partition, details=True))])
+        )
+        for path, entries in folders:
+            for entry in entries:
+                log = parse_log_file(entry.name, entry.size_bytes)
+                if log is not None and wanted(log):
+                    yield path, log
+
+
+def _is_legacy(marker: Marker) -> bool:
+    """Whether it is one of old writers, which named the base file below the log file that they appended to."""
+    return marker.type.value == "APPEND" and parse_base_file(marker.file_name) is not None

@@ -1,0 +1,110 @@
+"""
+Rolling back in log files that stay (layout 1): a rollback block behind the blocks that it takes back.
+
+Each block goes into a log file of its own, under the next version of the slice. An APPEND marker of the *rollback*
+names that file before it exists, so that a rollback that is carried out again finds it, by us or by Apache Hudi, and
+the metadata table learns of it. Source: format/table-services B-20, B-20a, B-21; Hudi ``RollbackHelperV1``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import attrs
+
+from hudi_py.errors import AlreadyExists, ConflictError
+from hudi_py.formats.log_block import encode_rollback_block, is_rollback_block, scan_log_blocks
+from hudi_py.model.files import LogFile, join_path, parse_log_file
+from hudi_py.services.rollback.plan import BlocksToUndo
+from hudi_py.storage.base import Storage
+from hudi_py.timeline.markers import Marker, MarkerType, create_marker, read_markers
+
+_UNKNOWN_WRITER: Final = "1-0-1"
+_ATTEMPTS_MAX: Final = 100
+
+
+@attrs.frozen(kw_only=True)
+class AppendedBlocks:
+    """What was done in one partition: file names to sizes in bytes."""
+
+    rollback_logs: Mapping[str, int]
+    logs_of_write: Mapping[str, int]
+
+
+@attrs.frozen
+class RollbackBlocks:
+    """
+    Writes the rollback blocks of one rollback.
+
+    Args:
+        storage: Of the table.
+        rollback_time: Of the rollback.
+        target_time: Of the write that it undoes.
+    """
+
+    storage: Storage
+    rollback_time: str
+    target_time: str
+
+    def append(self, requests: Iterable[BlocksToUndo], *, look_only: bool = False) -> dict[str, AppendedBlocks]:
+        """
+        One block for each slice that has log files; those of an earlier attempt count. Repeatable.
+
+        Args:
+            requests: The slices.
+            look_only: Write nothing, tell what is there.
+
+        Returns:
+            Partition path to what was done there.
+
+        Raises:
+            ConflictError: Another process takes every name first.
+        """
+        by_partition: dict[str, list[BlocksToUndo]] = {}
+        for request in requests:
+            by_partition.setdefault(request.partition_path, []).append(request)
+        if not by_partition:
+            return {}
+        markers = read_markers(self.storage, self.rollback_time) or frozenset()
+        earlier = {(marker.partition_path, marker.file_name) for marker in markers}
+        return {
+            path: self._append_in(path, group, earlier, look_only=look_only) for path, group in by_partition.items()
+        }
+
+    def _append_in(
+        self, partition: str, group: list[BlocksToUndo], earlier: set[tuple[str, str]], *, look_only: bool
+    ) -> AppendedBlocks:
+        entries = self.storage.list(partition, details=True)
+        logs = [log for entry in entries if (log := parse_log_file(entry.name, entry.size_bytes)) is not None]
+        done: dict[str, int] = {}
+        undone: dict[str, int] = {}
+        for request in group:
+            in_slice = [each for each in logs if (each.file_id, each.instant_time) == request.slice_key]
+            undone |= {each.name: each.size_bytes or 0 for each in in_slice if each.name in request.log_names}
+            mine = [each for each in in_slice if (partition, each.name) in earlier]
+            done |= {each.name: each.size_bytes or 0 for each in mine}
+            if in_slice and not look_only and not any(self._holds_block(partition, each) for each in mine):
+                name, size = self._write(partition, request, max(each.version for each in in_slice))
+                done[name] = size
+        return AppendedBlocks(rollback_logs=done, logs_of_write=undone)
+
+    def _holds_block(self, partition: str, log: LogFile) -> bool:
+        path = join_path(partition, log.name)
+        with self.storage.open_read(path) as stream:
+            blocks = scan_log_blocks(stream, log.size_bytes or 0, f"{self.storage.root}/{path}")
+            return any(is_rollback_block(block, self.target_time) for block in blocks)
+
+    def _write(self, partition: str, request: BlocksToUndo, version: int) -> tuple[str, int]:
+        content = encode_rollback_block(self.rollback_time, self.target_time)
+        for number in range(version + 1, version + 1 + _ATTEMPTS_MAX):
+            name = f".{request.file_id}_{request.base_instant_time}.log.{number}_{_UNKNOWN_WRITER}"
+            create_marker(self.storage, self.rollback_time, Marker(partition, name, MarkerType.APPEND))
+            try:
+                self.storage.create_new(join_path(partition, name), content)
+            except AlreadyExists:
+                continue
+            return name, len(content)
+        raise ConflictError(
+            f"{self.storage.root}/{partition}: other writers take every log version of {request.file_id}; try again"
+        )

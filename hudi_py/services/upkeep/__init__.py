@@ -1,0 +1,1 @@
+"""Cleaning and archiving the metadata table, which is a table itself."""

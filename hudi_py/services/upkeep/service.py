@@ -1,0 +1,135 @@
+"""
+The metadata table's own clean and archival, so that it stays small on a table that only we write to.
+
+Both are the services of any table, with the settings that Apache Hudi gives them there: the data table's retention, but
+at least 20 commits and a fifth more than there, and one more instant on the active timeline. They come after a
+compaction, which alone makes slices that can go. A crash leaves what a crash of a clean or an archival leaves.
+
+Source: Hudi 0.15.0 to 1.1.1 ``HoodieMetadataWriteUtils.createMetadataWriteConfig``,
+``HoodieBackedTableMetadataWriter.performTableServices``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import attrs
+
+from hudi_py.config import keys
+from hudi_py.config.archive import ArchiveConfig, archive_config
+from hudi_py.config.clean import CleanConfig, CleanPolicy, clean_config
+from hudi_py.config.keys import Settings
+from hudi_py.engine.inline import LocalEngine
+from hudi_py.mdt.keeper import MetadataTableKeeper
+from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
+from hudi_py.model.instant import Action
+from hudi_py.runtime.clock import Clock
+from hudi_py.services.archive.service import ArchiveService
+from hudi_py.services.clean.service import CleanService
+from hudi_py.storage.base import Storage
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.properties_file import read_table_config
+from hudi_py.timeline.store import TimelineStore
+from hudi_py.timeline.timeline import Timeline
+
+_COMMITS_RETAINED_MIN: Final = 20
+_MORE: Final = 1.2
+_DELTA_COMMITS_AFTER_COMPACTION: Final = 3
+"""Up to so many, the compaction is news: that of a commit, its clean, and one in reserve."""
+
+_CLEAN_SUFFIX: Final = "002"
+
+
+@attrs.frozen(kw_only=True)
+class UpkeepService:
+    """
+    Keeps the metadata table of one table small.
+
+    Args:
+        storage: Of the data table.
+        settings: Of the data table; with ``hoodie.metadata.enable=false`` nothing is done.
+        clock: For times.
+    """
+
+    storage: Storage
+    settings: Settings
+    clock: Clock
+
+    def run(self) -> None:
+        """
+        Clean and archive the metadata table where a compaction has just made that worth while.
+
+        Call it under the table's lock, after a commit. A metadata table with partitions that we do not maintain is
+        left to Apache Hudi.
+
+        Raises:
+            CorruptMetadata, StorageError, ConflictError: As the two services; the table itself is not touched.
+        """
+        config = read_table_config(self.storage)
+        if FILES_PARTITION not in config.metadata_partitions or self.settings[keys.METADATA_ENABLED] is False:
+            return
+        table = MetadataTable(self.storage, self.clock)
+        if not _is_due(table.store.load()) or table.partitions() != [FILES_PARTITION]:
+            return
+        cleaning = upkeep_clean_config(self.settings)
+        store = _FirstLayoutStore(table.storage, table.config, self.clock) if table.layout_version == 1 else table.store
+        CleanService(
+            contents=Contents(store),
+            table=table.config,
+            config=cleaning,
+            engine=LocalEngine(),
+            metadata_table=MetadataTableKeeper(table.storage, Settings(None), self.clock),
+        ).run()
+        ArchiveService(
+            contents=Contents(table.store),
+            table=table.config,
+            config=upkeep_archive_config(self.settings),
+            cleaning=cleaning,
+        ).run()
+
+
+class _FirstLayoutStore(TimelineStore):
+    """In layout 1 a clean of the metadata table has the time of the last delta commit, and three digits more."""
+
+    def new_time(self, timeline: Timeline | None = None, *, after: str | None = None) -> str:
+        """See `TimelineStore`."""
+        timeline = timeline or self.load()
+        return timeline.completed(Action.DELTA_COMMIT)[-1].requested_time + _CLEAN_SUFFIX
+
+
+def _is_due(timeline: Timeline) -> bool:
+    if timeline.pending(Action.CLEAN):
+        return True
+    compactions = timeline.completed(Action.COMMIT)
+    if not compactions:
+        return False
+    last = compactions[-1].requested_time
+    after = [i for i in timeline.completed(Action.DELTA_COMMIT) if i.requested_time > last]
+    return len(after) <= _DELTA_COMMITS_AFTER_COMPACTION
+
+
+def upkeep_clean_config(settings: Settings) -> CleanConfig:
+    """How the metadata table is cleaned."""
+    given = clean_config(settings)
+    retained = max(_COMMITS_RETAINED_MIN, math.ceil(_MORE * given.commits_retained))
+    return CleanConfig(
+        policy=CleanPolicy.KEEP_LATEST_COMMITS,
+        commits_retained=retained,
+        incremental=False,  # there is one partition
+        breakers=False,  # most of what lies there is old log files, so most of it goes
+        services_enabled=given.services_enabled,
+    )
+
+
+def upkeep_archive_config(settings: Settings) -> ArchiveConfig:
+    """How the metadata table's timeline is archived: never below what its clean has to see to find anything old."""
+    given = archive_config(settings)
+    keep_min = max(given.keep_min, upkeep_clean_config(settings).commits_retained) + 1
+    return attrs.evolve(
+        given,
+        keep_min=keep_min,
+        keep_max=keep_min + given.keep_max - given.keep_min,
+        beyond_savepoint=False,
+        delta_commits_kept=settings[keys.METADATA_COMPACT_DELTA_COMMITS_MAX],
+    )

@@ -1,0 +1,134 @@
+"""The metadata table of a table that only we write to stays small, and stays true."""
+
+from __future__ import annotations
+
+import pytest
+
+from hudi_py.mdt.table import METADATA_FOLDER, MetadataTable
+from hudi_py.model.files import format_base_file, join_path
+from hudi_py.model.instant import Action
+from hudi_py.model.records import WriteStat
+from hudi_py.services.check.findings import Severity
+from hudi_py.services.upkeep.service import upkeep_archive_config, upkeep_clean_config
+from hudi_py.testing import interruptions
+from hudi_py.timeline.archive import load_archived
+from hudi_py.write.transaction import begin_write
+from tables import TableBuilder
+
+COMMITS = 200
+FILES_MAX = 50  # the slices of twenty commits, and those of the one before
+PARTITIONS = ("eu", "us")
+SETTINGS = {"metadata_enable": True, "keep_min_commits": 4, "keep_max_commits": 6}
+
+
+def write(table, partition="eu"):
+    """One commit: the next version of the partition's one file group."""
+    table.refresh()
+    transaction = begin_write(table.contents, table.config, table.settings, table.metadata_table)
+    time = transaction.instant_time
+    name = format_base_file(f"group-{partition}", "0-1-0", time)
+    table.storage.replace(join_path(partition, ".hoodie_partition_metadata"), b"commitTime=1\npartitionDepth=1\n")
+    table.storage.replace(join_path(partition, name), b"PAR1")
+    stat = WriteStat(file_id=f"group-{partition}", path=join_path(partition, name), partition_path=partition,
+                     num_writes=1, total_write_bytes=4, file_size_in_bytes=4)  # fmt: skip
+    transaction.commit([stat], operation="UPSERT", extra_metadata={})
+    table.refresh()
+
+
+def round_of(table, number):
+    """What a writer does: commit, clean, archive."""
+    write(table, PARTITIONS[number % len(PARTITIONS)])
+    table.clean(commits_retained=2)
+    table.archive()
+
+
+def is_true(table):
+    """No finding worse than news: the listing through the metadata table equals the folders."""
+    return [] == [each for each in table.refresh().check() if each.severity is not Severity.INFO]
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_hundreds_of_commits_leave_a_small_metadata_table(layout):
+    """Files and instants of the metadata table are bounded, whatever the number of commits."""
+    table = TableBuilder(layout).table(**SETTINGS)
+    files, instants = [], []
+    for number in range(COMMITS):
+        round_of(table, number)
+        metadata = MetadataTable(table.storage)
+        files.append(len(metadata.storage.list("files")))
+        instants.append(len(metadata.store.load().all_states))
+    half, last = COMMITS // 2, COMMITS * 3 // 4
+    assert max(files[last:]) <= max(files[:last])
+    assert max(instants[last:]) <= max(instants[half:last])  # layout 1 keeps some cleans, counted by themselves
+    assert is_true(table)
+    timeline = metadata.store.load()
+    assert timeline.completed(Action.CLEAN)
+    archived = {i.requested_time for i in load_archived(metadata.storage, metadata.config)}
+    assert len(archived) + len(timeline) > 2 * COMMITS  # a delta commit for each commit and each clean
+    assert max(files) < FILES_MAX
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_upkeep_survives_every_interruption(layout):
+    """Whatever interrupts it, the listing is true, and the next rounds finish the work."""
+    builder = TableBuilder(layout)
+    settings = {**SETTINGS, "metadata_compact_max_delta_commits": 2, "keep_min_commits": 2, "keep_max_commits": 3}
+    table = builder.table(**settings)
+    number = 0
+    while not _cleans_next(table):
+        round_of(table, number)
+        number += 1
+
+    def fresh():
+        return table.storage.copy()
+
+    def opened(storage):
+        builder.storage = storage
+        return builder.table(**settings)
+
+    for case in interruptions(fresh):
+        case.run(lambda storage: opened(storage).upkeep_service().run())
+        assert is_true(opened(case.storage)), case
+        opened(case.storage).upkeep_service().run()
+        assert is_true(opened(case.storage)), case
+        metadata = MetadataTable(case.storage)
+        assert not metadata.store.load().pending(), case
+        round_of(opened(case.storage), number)
+        assert is_true(opened(case.storage)), case
+
+
+def _cleans_next(table):
+    """Whether the next upkeep would clean: tried on a copy."""
+    if not table.storage.list(METADATA_FOLDER):
+        return False
+    copy = type(table)(table.storage.copy(), settings=table.settings.as_dict(), clock=table.metadata_table.clock)
+    write(copy)
+    before = MetadataTable(copy.storage).store.load().completed(Action.CLEAN)
+    copy.upkeep_service().run()
+    if before == MetadataTable(copy.storage).store.load().completed(Action.CLEAN):
+        return False
+    write(table)
+    return True
+
+
+def test_a_metadata_table_with_partitions_of_others_is_left_alone():
+    """Apache Hudi is at work there."""
+    table = TableBuilder(2).table(**SETTINGS)
+    for number in range(12):
+        round_of(table, number)
+    table.storage.replace(f"{METADATA_FOLDER}/column_stats/.hoodie_partition_metadata", b"partitionDepth=1\n")
+    files = table.storage.files()
+    table.upkeep_service().run()
+    assert files == table.storage.files()
+
+
+def test_the_settings_are_those_that_hudi_derives():
+    """Twenty commits or a fifth more than the table's; one more instant on the timeline."""
+    settings = TableBuilder(2).table(clean_commits_retained=10).settings
+    assert upkeep_clean_config(settings).commits_retained == 20
+    settings = TableBuilder(2).table(clean_commits_retained=30, keep_min_commits=40, keep_max_commits=50).settings
+    assert upkeep_clean_config(settings).commits_retained == 36
+    config = upkeep_archive_config(settings)
+    assert (config.keep_min, config.keep_max, config.delta_commits_kept) == (41, 51, 10)
+    config = upkeep_archive_config(TableBuilder(2).table(keep_min_commits=2, keep_max_commits=3).settings)
+    assert (config.keep_min, config.keep_max) == (21, 22)
