@@ -161,13 +161,13 @@ class Table(TableView):
             now=now,
             **keeps,
         )
-        return self._changed(lambda: self._clean(config, now, engine, on_progress))
+        return self._changed(
+            lambda: self._clean(self.clean_service(config, now=now, engine=engine, on_progress=on_progress))
+        )
 
-    def _clean(
-        self, config: CleanConfig, now: datetime | None, engine: Engine | None, on_progress: OnProgress | None
-    ) -> list[CleanResult]:
+    def _clean(self, service: CleanService) -> list[CleanResult]:
         self.failed_writes().with_clean()
-        return self.clean_service(config, now=now, engine=engine, on_progress=on_progress).run()
+        return service.run()
 
     def explain(
         self,
@@ -384,7 +384,8 @@ class Table(TableView):
             CleanPolicy.KEEP_LATEST_BY_HOURS: (keys.CLEAN_HOURS_RETAINED, hours_retained),
         }
         given = [word for word, (_, value) in retentions.items() if value is not None]
-        older_than, values = keeps.pop("older_than", None), keep_settings(keeps)
+        older_than, forget = keeps.pop("older_than", None), tuple(keeps.pop("instants", None) or ())
+        values = keep_settings(keeps)
         if older_than is not None:
             if policy is not None or given:
                 raise ConfigError(
@@ -402,7 +403,7 @@ class Table(TableView):
         settings = self.settings
         if by_age != (hours_retained is not None):  # what is given for this run outdoes the other spelling of an age
             settings = settings.without(keys.CLEAN_HOURS_RETAINED if by_age else keys.CLEAN_AGE_RETAINED)
-        config = clean_config(settings.merged(values))
+        config = attrs.evolve(clean_config(settings.merged(values)), forget=forget)
         if older_than is None:
             return config
         moment = now or self._store.clock.now()

@@ -50,6 +50,7 @@ class CleanConfig:
         min_file_versions: Floor: slices per group that stay, whatever else is set.
         keep_daily, keep_weekly, keep_monthly: Keep the newest snapshot of each of the last so many days, weeks (from
             Monday) or months that have one, by the table's own times.
+        forget: Snapshots that the ladder lets go of in one run; requested times.
         older_than: One run's cut-off in the place of the policy's window: the instant time from which everything stays.
         archive_max_commits: Commits that archival leaves active at most; None when unknown.
         trigger_max_commits: Completed commits since the last clean that make a new plan worth it.
@@ -76,6 +77,7 @@ class CleanConfig:
     keep_weekly: int = 0
     keep_monthly: int = 0
     older_than: str | None = None
+    forget: tuple[str, ...] = ()
     archive_max_commits: int | None = None
     trigger_max_commits: int = 1
     incremental: bool = True

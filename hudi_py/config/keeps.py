@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta, tzinfo
 from typing import Any, TypedDict
 
@@ -23,6 +24,8 @@ class CleanKeeps(TypedDict, total=False):
       (from Monday) or months that have one, by the table's time zone; 0 for none.
     - ``older_than``: for one run, a cut-off in the place of the policy's retention: an instant, a date or a span back
       from now. What was superseded before it goes.
+    - ``instants``: for one run, requested times of snapshots that the ladder lets go of. One inside a window, or held
+      by a savepoint, is refused.
     """
 
     age_retained: str | timedelta | None
@@ -33,6 +36,7 @@ class CleanKeeps(TypedDict, total=False):
     keep_weekly: int | None
     keep_monthly: int | None
     older_than: str | datetime | timedelta | None
+    instants: Sequence[str] | None
 
 
 _KEYS: dict[str, keys.Key[Any]] = {
@@ -56,7 +60,7 @@ def keep_settings(keeps: CleanKeeps) -> dict[str, Any]:
     found = {}
     for name, value in keeps.items():
         if name not in _KEYS:
-            raise TypeError(f"unknown keyword {name!r}; there are {', '.join(_KEYS)} and older_than")
+            raise TypeError(f"unknown keyword {name!r}; there are {', '.join(_KEYS)}, older_than, instants")
         if value is not None:
             found[_KEYS[name].name] = f"{value // _MS}ms" if isinstance(value, timedelta) else value
     return found

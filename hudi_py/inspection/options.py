@@ -116,6 +116,7 @@ _KEEPS: Final = (
     click.option("--keep-daily", type=click.IntRange(min=0), help="Keep the newest snapshot of so many days."),
     click.option("--keep-weekly", type=click.IntRange(min=0), help="The same of so many weeks."),
     click.option("--keep-monthly", type=click.IntRange(min=0), help="The same of so many months."),
+    click.option("--instant", "instants", multiple=True, metavar="INSTANT", help="For this run: forget this snapshot."),
     click.option("--older-than", metavar="TIME", help="For this run: let go of what was superseded before TIME."),
 )
 _KEEP_NAMES: Final = (
@@ -127,6 +128,7 @@ _KEEP_NAMES: Final = (
     "keep_weekly",
     "keep_monthly",
     "older_than",
+    "instants",
 )
 
 

@@ -135,7 +135,7 @@ def update_properties(storage: Storage, changes: Mapping[str, str | None], clock
     storage.delete(BACKUP_FILE)
 
 
-def rewrite_problem(storage: Storage) -> str | None:
+def unfinished_rewrite(storage: Storage) -> str | None:
     """Why `recover_properties` has something to do; None where it has not."""
     if storage.size(BACKUP_FILE) is None:
         return None

@@ -34,6 +34,7 @@ class Ours:
         self._settings = dict(settings)
         self._scratch = scratch
         self._batches = 0
+        self.clock: Any = None  # replaces the machine's clock in every client made from now on
 
     def write(self, rows: pa.Table, operation: str = "upsert", **settings: Any) -> None:
         """One commit of ``upsert``, ``insert``, ``bulk_insert`` or ``delete``."""
@@ -45,7 +46,7 @@ class Ours:
     def client(self, settings: Mapping[str, Any] | None = None) -> Any:
         """A fresh `WriteClient`, as another process would make one."""
         texts = {key: _text(value) for key, value in {**self._settings, **(settings or {})}.items()}
-        return hudi_py.WriteClient(self._spark, self.path, texts)
+        return hudi_py.WriteClient(self._spark, self.path, texts, clock=self.clock)
 
     def clean(self, **arguments: Any) -> Any:
         """A clean without Spark: ``table.clean(commits_retained=...)``."""

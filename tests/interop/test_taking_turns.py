@@ -1,7 +1,12 @@
 """Tables created by us: real Hudi of each table version reads, upserts and cleans them, and so do we afterwards."""
 
+from datetime import datetime, timezone
+
 import pytest
 from interop_model import DEEP, PARTITIONED, VARIANTS, Model, numbers
+
+import hudi_py
+from hudi_py.runtime.clock import FixedClock
 
 pytestmark = pytest.mark.oracle
 
@@ -41,6 +46,38 @@ def test_both_sides_see_the_same_rows_all_along(variant, peer, ours, tmp_path):
         peer.write(table, model.upsert(variant.batch(numbers(3, known, 4), version + 3)), "upsert", with_defaults)
         assert model.rows() == peer.read(table, metadata=True)
         assert peer.file_slices(table) == peer.file_slices(table, use_metadata=True)
+
+
+def test_real_hudi_carries_out_a_plan_with_a_calendar_ladder(peer, ours, tmp_path):
+    """Two commits a day; our plan keeps the last of each of three days, real Hudi deletes the rest, rows are right."""
+    table, model, history = tmp_path / "t", Model(PARTITIONED), {}
+    we = ours(table, PARTITIONED.create(peer.table_version) | WITHOUT_METADATA_TABLE)
+    for version in range(1, 11):
+        we.clock = FixedClock(datetime(2026, 1, 1 + (version + 1) // 2, 8 + version, tzinfo=timezone.utc))
+        we.write(model.upsert(PARTITIONED.batch(range(8), version)))
+        history[we.commit_times()[-1]] = model.rows()
+    opened = hudi_py.open_table(str(table))
+    config = opened.clean_config(commits_retained=1, keep_daily=4)
+    requested = opened.clean_service(config).schedule()
+
+    peer.clean(table, {"hoodie.cleaner.commits.retained": 1})
+    opened = hudi_py.open_table(str(table))
+    assert [i.requested_time for i in opened.timeline.completed("clean")] == [requested.requested_time]
+    assert model.rows() == peer.read(table) == we.read()
+    times = sorted(history)
+    for kept in (times[3], times[5], times[7], times[9]):
+        assert history[kept] == peer.read(table, as_of=kept) == we.read(as_of=kept)
+    with pytest.raises(hudi_py.RefusedError, match="single snapshots"):
+        opened.base_files(times[4])
+
+    peer.write(table, model.upsert(PARTITIONED.batch(range(4), 11)), "upsert", WITHOUT_METADATA_TABLE)
+    plan = hudi_py.open_table(str(table)).plan_clean(commits_retained=1)  # the ladder given up: nothing is left behind
+    full = {"hoodie.clean.incremental.enabled": False}
+    everything = hudi_py.open_table(str(table), settings=full).plan_clean(commits_retained=1)
+    assert not plan.scope.everything
+    assert plan.files == everything.files
+    peer.clean(table, {"hoodie.cleaner.commits.retained": 1})
+    assert model.rows() == peer.read(table) == we.read()
 
 
 def _our_upserts(we, variant, model):

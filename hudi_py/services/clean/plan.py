@@ -59,11 +59,12 @@ class Trigger:
 
 
 def trigger(timeline: Timeline, last_clean: LastClean | None, config: CleanConfig) -> Trigger:
-    """Count the completed commits that the last clean did not see."""
+    """Count the completed commits that the last clean did not see; a run that is asked for something is always due."""
     completed = timeline.commits.completed()
     if last_clean is not None:
         completed = tuple(i for i in completed if i.requested_time > last_clean.last_completed_commit)
-    return Trigger(len(completed), config.trigger_max_commits)
+    is_asked = config.older_than is not None or bool(config.forget)
+    return Trigger(len(completed), 0 if is_asked else config.trigger_max_commits)
 
 
 @attrs.frozen(kw_only=True)

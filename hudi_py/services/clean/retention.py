@@ -67,6 +67,26 @@ def check_cut_off(config: CleanConfig, now: datetime, zone: tzinfo) -> None:
         )
 
 
+def check_forgotten(
+    config: CleanConfig, window: Instant | None, whole: Iterable[str], savepoints: Iterable[str]
+) -> None:
+    """
+    Raises:
+        ConfigError: An instant to forget is no snapshot that is kept, a window needs it, or a savepoint holds it.
+    """
+    start = "" if window is None else window.requested_time
+    for time in config.forget:
+        if time in savepoints:
+            raise ConfigError(f"{time} is held by a savepoint, so it cannot be forgotten; delete the savepoint first")
+        if time >= start:
+            raise ConfigError(
+                f"{time} lies inside the retention window, which begins at {start or 'no commit yet'}, so it cannot be "
+                "forgotten; retain less, or give older_than"
+            )
+        if time not in whole:
+            raise ConfigError(f"{time} is no snapshot that is kept; the last clean's extra metadata names them")
+
+
 def questionable(config: CleanConfig, kept: Sequence[Window], timeline: Timeline) -> tuple[str, ...]:
     """Settings that are allowed and hardly meant, one sentence each (K-9, K-17)."""
     found = []

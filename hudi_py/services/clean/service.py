@@ -34,7 +34,14 @@ from hudi_py.services.clean.plan import CleanPlan, LastClean, Scope
 from hudi_py.services.clean.policy import PartitionJudgement, Protection, earliest_of, windows
 from hudi_py.services.clean.progress import load_progress, progress_of, remember, start_of_scope
 from hudi_py.services.clean.repair import is_empty, repair_cleans
-from hudi_py.services.clean.retention import check_cut_off, keeps_of, questionable, untouched_since, whole_times
+from hudi_py.services.clean.retention import (
+    check_cut_off,
+    check_forgotten,
+    keeps_of,
+    questionable,
+    untouched_since,
+    whole_times,
+)
 from hudi_py.services.clean.situation import Situation
 from hudi_py.services.clean.stored_plan import to_record
 from hudi_py.services.clean.verification import check, compare
@@ -140,6 +147,8 @@ class CleanService:
         kept = windows(timeline, self.config, now=now, zone=zone)
         earliest = earliest_of(kept)
         whole = self._whole_times(timeline, last_clean)
+        check_forgotten(self.config, earliest, whole, savepoints)
+        whole = tuple(time for time in whole if time not in self.config.forget)
         return Situation(
             timeline=timeline,
             listing=listing,

@@ -28,7 +28,7 @@ from hudi_py.timeline.archive import load_archived, newest_snapshot
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.heartbeat import Rhythm, heartbeat_ages
 from hudi_py.timeline.markers import instants_with_markers
-from hudi_py.timeline.properties_file import rewrite_problem
+from hudi_py.timeline.properties_file import unfinished_rewrite
 from hudi_py.timeline.timeline import Timeline
 
 T = TypeVar("T")
@@ -78,7 +78,7 @@ def look(contents: Contents, table: TableConfig, settings: Settings) -> Facts:
         undone=undone,
         archived=archived,
         strangers=strangers,
-        properties_problem=rewrite_problem(store.storage),
+        properties_problem=unfinished_rewrite(store.storage),
         metadata_problem=_metadata_problem(contents, table, settings, timeline, clusterings),
         temporary=tuple(_temporary(store.storage, now_ms=_now_ms(contents))),
         lock=lock,

@@ -302,6 +302,31 @@ def test_older_than_is_a_cut_off_for_one_run():
     assert paths(plan) == {f"r0/{TableBuilder.base_name('f', at(number))}" for number in (1, 2, 3)}
 
 
+def test_an_explicit_instant_falls_off_the_ladder_in_one_run():
+    """At once, without a new commit; the others stay, and it does not come back (A2)."""
+    builder = TableBuilder(2)
+    hourly(builder, 1, 6 * DAY)
+    asked = {"commits_retained": 2, "keep_daily": 4}
+    [clean] = builder.table().clean(**asked)
+    snapshots = clean.metadata.extra_metadata["hudi_py.snapshots"].split(",")
+    [again] = builder.table().clean(**asked, instants=[snapshots[1]])
+    left = [snapshots[0], *snapshots[2:]]
+    assert again.metadata.extra_metadata["hudi_py.snapshots"].split(",") == left
+    assert again.deleted_files == (f"r0/{TableBuilder.base_name('f', snapshots[1])}",)
+    assert all(builder.table().base_files(time) for time in left)
+    assert builder.table(**FULL).plan_clean(**asked).file_count == 0
+    table = builder.table()
+    for time, message in (
+        (again.metadata.extra_metadata["hudi_py.window"], "inside the retention window.*retain less"),
+        (snapshots[1], "no snapshot that is kept"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            table.plan_clean(**asked, instants=[time])
+    table.create_savepoint(left[0])
+    with pytest.raises(ConfigError, match="delete the savepoint first"):
+        builder.table().plan_clean(**asked, instants=[left[0]])
+
+
 # --- contradictions --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("asked", "message"),

@@ -123,7 +123,7 @@ def test_a_metadata_table_with_partitions_of_others_is_left_alone():
 
 
 def test_the_settings_are_those_that_hudi_derives():
-    """Twenty commits or a fifth more than the table's; one more instant on the timeline."""
+    """Twenty commits or a fifth more than the table's; one more instant on the timeline (A-4, by commits)."""
     settings = TableBuilder(2).table(clean_commits_retained=10).settings
     assert upkeep_clean_config(settings).commits_retained == 20
     settings = TableBuilder(2).table(clean_commits_retained=30, keep_min_commits=40, keep_max_commits=50).settings

@@ -1,0 +1,38 @@
+"""The write client and the clean after each commit."""
+
+import pytest
+
+import hudi_py
+from hudi_py.errors import StorageError
+from hudi_py.services.clean.service import CleanService
+from spark.trips import PARTITIONED, trip
+
+pytestmark = pytest.mark.spark
+ONE = PARTITIONED | {"hoodie.clean.commits.retained": "1"}
+
+
+def cleans(table):
+    return hudi_py.open_table(table.path).timeline.completed("clean")
+
+
+def test_a5_a74_the_clean_follows_the_commit_and_cannot_undo_it(trips, monkeypatch):
+    """Switched off nothing is cleaned; on, it follows the commit; where it fails, the rows stay."""
+    table = trips(ONE | {"hoodie.clean.automatic": "false"})
+    for ts in range(3):
+        table.upsert([trip(1, ts)])
+    assert cleans(table) == ()
+    seen = []
+    [result] = table.client.clean(on_progress=seen.append)
+    assert [(each.phase, each.is_finished) for each in seen][-1] == ("delete", True)
+    assert seen[-1].done == seen[-1].total == len(result.deleted_files) == 1
+
+    automatic = hudi_py.WriteClient(table.spark, table.path, {**table.settings, "hoodie.clean.automatic": "true"})
+    assert len(automatic.upsert(table.frame([trip(1, 7)])).cleans) == 1
+
+    def fail(_):
+        raise StorageError("the storage is away")
+
+    monkeypatch.setattr(CleanService, "run", fail)
+    with pytest.raises(StorageError, match="the storage is away"):
+        automatic.upsert(table.frame([trip(1, 9)]))
+    assert [row[2] for row in table.stored()] == [9]
