@@ -1,0 +1,37 @@
+"""A Spark writer to be killed, with its JVM and its workers: ``spark_victim.py TABLE VERSION NUMBER``."""
+
+import sys
+
+from crash.victim import SETTINGS, batch
+from hudi_py.spark.client import WriteClient
+from hudi_py.spark.session import local_session
+
+
+def main(path, version, number):
+    """Upsert batch after batch from NUMBER on, and tell how far it is."""
+    session = local_session("victim", cores=2, memory="1g", **{"spark.sql.shuffle.partitions": 2})
+    session.sparkContext.setLogLevel("OFF")
+    settings = {
+        **SETTINGS,
+        "hoodie.table.name": "t",
+        "hoodie.write.table.version": version,
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.partitionpath.field": "region",
+        "hoodie.table.ordering.fields": "ts",
+    }
+    client = WriteClient(session, path, settings)
+    while True:
+        say(f"begin {number}")
+        client.upsert(session.createDataFrame(batch(number), "id string, region string, ts long"))
+        say(f"done {number}")
+        number += 1
+
+
+def say(line):
+    """Tell the test, at once."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
