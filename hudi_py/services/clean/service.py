@@ -279,8 +279,10 @@ class CleanService:
         plan = self._plan(seen, deadline or self._deadline())
         for warning in plan.warnings:
             log.warning("clean.settings", reason=warning)
-        self._remember(seen, plan)
+        self._remember_leftovers(seen, plan)
         if not plan.would_schedule:
+            if seen.is_settled_by(plan):
+                remember_unseen(self.contents.store.storage, seen.unseen, Unseen())
             progress = progress_of(plan, seen, self.config)
             if progress is not None:
                 remember(self.contents.store.storage, progress)
@@ -291,11 +293,14 @@ class CleanService:
                 f"{'; '.join(plan.breakers)}. Look at hudi-py clean --dry-run; if it is meant, clean with "
                 "hoodie_py.clean.breakers=false (--no-breakers)"
             )
+        storage = self.contents.store.storage
+        remember_unseen(storage, seen.unseen, seen.unseen | plan.unseen)
         self.metadata_table.prepare(writes_data=False)
         record = to_record(plan, self.contents.store.storage.root)
         time = self.contents.store.new_time(timeline)
         content = codec.encode_cleaner_plan(record, sync=os.urandom(16))
         requested = self.contents.store.request(Action.CLEAN, time, content)
+        remember_unseen(storage, seen.unseen | plan.unseen, self._unseen_after(seen, plan))
         if self.reporter.wants_sizes and plan.size_bytes is not None:
             files = (file for each in plan.files.values() for file in each)
             self.reporter.sizes({file.path: file.size_bytes or 0 for file in files})
@@ -404,11 +409,13 @@ class CleanService:
             found = ((path, listing.partition(path, details=details)) for path in self.scope_partitions(scope))
         yield from (each for each in found if each[0] not in seen.leftovers) if seen.leftovers else found
 
-    def _remember(self, seen: Situation, plan: CleanPlan) -> None:
-        """What the plan leaves to the next one, before it is stored; leftovers that are gone are none any more."""
+    def _unseen_after(self, seen: Situation, plan: CleanPlan) -> Unseen:
+        """What is still to be looked at once *plan* is stored; over budget, files of what was looked at stay too."""
+        return seen.unseen | plan.unseen if plan.is_partial and self._budget.is_limited else plan.unseen
+
+    def _remember_leftovers(self, seen: Situation, plan: CleanPlan) -> None:
+        """Leftovers that are gone are none any more."""
         storage = self.contents.store.storage
-        if seen.windows or seen.scope.everything:
-            remember_unseen(storage, seen.unseen, seen.unseen if plan.is_partial and not plan.unseen else plan.unseen)
         there = {
             path: names & {entry.name for entry in storage.list(path)}
             for path, names in seen.leftovers.items()
