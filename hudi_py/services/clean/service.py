@@ -18,7 +18,7 @@ from hudi_py.engine.base import Engine
 from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.build import ViewContext, build_partition
-from hudi_py.fsview.listing import FolderListing, Listing
+from hudi_py.fsview.listing import FolderListing, Listing, is_partition
 from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.listing import open_snapshot
@@ -402,7 +402,9 @@ class CleanService:
         listing, scope = seen.listing, seen.scope
         folders = FolderListing(self.contents.store.storage)
         for path in sorted(seen.leftovers):
-            yield path, folders.partition(path, details=details)
+            entries = folders.partition(path, details=details)
+            if is_partition(entries):  # our note may be wrong: nothing goes from a folder that is none of the table's
+                yield path, entries
         if scope.everything:
             found: Iterable[tuple[str, list[Entry]]] = listing.walk(details=details)
         else:
