@@ -17,8 +17,8 @@ from hudi_py.config.table import TableConfig
 from hudi_py.engine.base import Engine
 from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
 from hudi_py.formats import records_codec as codec
-from hudi_py.fsview.build import ViewContext, build_partition
-from hudi_py.fsview.listing import FolderListing, Listing, is_partition
+from hudi_py.fsview.build import ViewContext
+from hudi_py.fsview.listing import FolderListing, is_partition
 from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.listing import open_snapshot
@@ -218,9 +218,7 @@ class CleanService:
     def _look(self, seen: Situation, deadline: Deadline, sizes: bool) -> Look:
         replaced = frozenset(path for path, _ in seen.context.replaced)
         return Look(
-            judge=lambda path, entries: self._confirmed(
-                seen.context, seen.listing, seen.judge(path, entries, self.config)
-            ),
+            judge=lambda path, entries: self._confirmed(seen, seen.judge(path, entries, self.config)),
             listed=lambda path: seen.listing.partition(path, details=sizes),
             deadline=deadline,
             always=replaced if seen.scope.everything else replaced & frozenset(self.scope_partitions(seen.scope)),
@@ -389,13 +387,13 @@ class CleanService:
         )
         return protection, frozenset(i.requested_time for i in savepoints)
 
-    def _confirmed(self, context: ViewContext, listing: Listing, judged: PartitionJudgement) -> PartitionJudgement:
-        """Only what the folder itself shows tells that no writer is at work in a partition (rules A-50, A-52)."""
-        if not judged.delete_partition or listing.is_fresh:
+    def _confirmed(self, seen: Situation, judged: PartitionJudgement) -> PartitionJudgement:
+        """Only what the folder itself shows tells that nothing else is in a partition (rules A-50, A-52)."""
+        if not judged.delete_partition or seen.listing.is_fresh:
             return judged
         entries = FolderListing(self.contents.store.storage).partition(judged.partition_path)
-        there = build_partition(context, judged.partition_path, ((entry.name, None) for entry in entries))
-        return attrs.evolve(judged, delete_partition=not there.groups)
+        there = seen.judge(judged.partition_path, entries, self.config)
+        return attrs.evolve(judged, delete_partition=there.delete_partition)
 
     def _partitions(self, seen: Situation, details: bool) -> Iterator[tuple[str, list[Entry]]]:
         """What is in scope, and wherever a clean left something: that is seen in the folders only."""
