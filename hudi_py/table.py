@@ -11,7 +11,7 @@ import attrs
 from hudi_py.config import keys
 from hudi_py.config.archive import archive_config
 from hudi_py.config.clean import CleanConfig, CleanPolicy, clean_config
-from hudi_py.config.keeps import CleanKeeps, cut_off_time, keep_settings
+from hudi_py.config.keeps import CleanKeeps, check_one_retention, cut_off_time, keep_settings
 from hudi_py.engine.base import Engine
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import ConfigError
@@ -384,6 +384,7 @@ class Table(TableView):
             CleanPolicy.KEEP_LATEST_BY_HOURS: (keys.CLEAN_HOURS_RETAINED, hours_retained),
         }
         given = [word for word, (_, value) in retentions.items() if value is not None]
+        check_one_retention(policy, given)
         older_than, forget = keeps.pop("older_than", None), tuple(keeps.pop("instants", None) or ())
         values = keep_settings(keeps)
         if older_than is not None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
-from typing import Any, TypedDict
+from typing import Any, Final, TypedDict
 
 from hudi_py.config import keys
+from hudi_py.config.clean import CleanPolicy
 from hudi_py.errors import ConfigError
 from hudi_py.model.instant_time import format_instant_time, resolve_time
 
@@ -64,6 +65,36 @@ def keep_settings(keeps: CleanKeeps) -> dict[str, Any]:
         if value is not None:
             found[_KEYS[name].name] = f"{value // _MS}ms" if isinstance(value, timedelta) else value
     return found
+
+
+_KEYWORDS: Final[Mapping[CleanPolicy, str]] = {
+    CleanPolicy.KEEP_LATEST_COMMITS: "commits_retained",
+    CleanPolicy.KEEP_LATEST_FILE_VERSIONS: "file_versions_retained",
+    CleanPolicy.KEEP_LATEST_BY_HOURS: "hours_retained",
+}
+
+
+def check_one_retention(policy: str | None, given: Sequence[CleanPolicy]) -> None:
+    """
+    Refuse retentions of which only one could count: which was meant, cannot be told.
+
+    In settings they may stand side by side, as in Hudi (rule A-1); nobody asks one clean for two of them.
+
+    Args:
+        policy: Word of the policy that was asked for.
+        given: Policies whose retentions were asked for.
+
+    Raises:
+        ConfigError: Two are given, or one that the policy does not look at.
+    """
+    names = [_KEYWORDS[each] for each in given]
+    if len(names) > 1:
+        raise ConfigError(
+            f"{' and '.join(names)} exclude each other, and only one would count; give one, and min_commits, "
+            "age_retained or min_file_versions for what is to be kept besides"
+        )
+    if names and policy in CleanPolicy.__members__ and policy != given[0].value:
+        raise ConfigError(f"policy {policy} does not look at {names[0]}, which was given too; leave one of them out")
 
 
 _MS = timedelta(milliseconds=1)

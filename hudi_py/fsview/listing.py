@@ -7,7 +7,7 @@ A folder is a partition when it holds a partition metafile; below one nothing is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Protocol
 
@@ -54,6 +54,11 @@ class FolderListing:
         return [entry for entry in self._storage.list(path, details=details) if not entry.is_folder]
 
 
+def is_partition(entries: Iterable[Entry]) -> bool:
+    """Whether the folder that holds *entries* is a partition."""
+    return any(entry.name in _METAFILES for entry in entries)
+
+
 def listing_threads(storage: Storage) -> int:
     """How many folders to list at once."""
     return _REMOTE_THREADS if "://" in storage.root else 1
@@ -92,9 +97,9 @@ def walk_folders(
             )
             below: list[str] = []
             for folder, entries in zip(level, listings, strict=True):
-                is_partition = any(entry.name in _METAFILES for entry in entries)
-                yield folder, [entry for entry in entries if not entry.is_folder], is_partition
-                if is_partition:
+                found = is_partition(entries)
+                yield folder, [entry for entry in entries if not entry.is_folder], found
+                if found:
                     continue
                 below += [
                     join_path(folder, entry.name)

@@ -117,6 +117,12 @@ def parse_log_file(name: str, size_bytes: int | None = None) -> LogFile | None:
     return LogFile(name, file_id, instant_time, int(version), token or "", cdc is not None, size_bytes)
 
 
+def is_partition_path(path: str) -> bool:
+    """Whether *path* may be a partition of a table: ``""``, or a plain relative path outside its metadata folder."""
+    parts = path.split("/") if path else []
+    return parts[:1] != [METADATA_FOLDER] and "\0" not in path and not {"", ".", ".."}.intersection(parts)
+
+
 def join_path(partition_path: str, name: str) -> str:
     """Path of a file relative to the table's base path."""
     return f"{partition_path}/{name}" if partition_path else name

@@ -14,6 +14,7 @@ from hudi_py.errors import ConfigError, CorruptMetadata
 
 _FORMAT: Final = "%Y%m%d%H%M%S"
 _NO_LIMIT: Final = "00000000000000000"
+_HOUR: Final = timedelta(hours=1)
 _DURATION: Final = re.compile(r"(\d+)\s*(ms|s|m|h|d|w)")
 _UNITS: Final = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -30,9 +31,17 @@ def format_instant_time(moment: datetime) -> str:
 
 
 def time_before(now: datetime, span: timedelta, zone: tzinfo) -> str:
-    """The instant time *span* before *now*; zeros, smaller than any, when that is before the calendar begins."""
+    """
+    The instant time *span* before *now*, or smaller; zeros, smaller than any, when that is before the calendar begins.
+
+    Where the zone's clocks go back within the next hour, what was written after they did bears smaller times than this
+    moment: the time is then as much smaller, so that nothing that is younger than *span* lies before it (K-8).
+    """
     try:
-        return format_instant_time((now - span).astimezone(zone))
+        moment = (now - span).astimezone(timezone.utc)
+        local = moment.astimezone(zone).replace(tzinfo=None)
+        later = (moment + _HOUR).astimezone(zone).replace(tzinfo=None)
+        return format_instant_time(min(local, later - _HOUR))
     except OverflowError:
         return _NO_LIMIT
 

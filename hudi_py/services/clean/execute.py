@@ -23,11 +23,11 @@ import attrs
 
 from hudi_py.config.clean import CleanConfig
 from hudi_py.engine.base import Engine
-from hudi_py.errors import ConflictError, StorageError
+from hudi_py.errors import ConflictError, RefusedError, StorageError
 from hudi_py.formats import records_codec as codec
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.files import PARTITION_METAFILE, join_path
-from hudi_py.model.instant import Instant, State, advance
+from hudi_py.model.instant import Action, Instant, State, advance
 from hudi_py.model.records import CleanerPlan, CleanMetadata, CleanPartitionMetadata
 from hudi_py.runtime.clock import Deadline
 from hudi_py.runtime.log import log
@@ -116,13 +116,15 @@ def execute_clean(
     Carry out one pending clean.
 
     Raises:
-        CorruptMetadata, RefusedError: The stored plan is damaged or points outside the table; nothing was deleted.
+        CorruptMetadata, RefusedError: The stored plan is damaged, points outside the table, or names what a savepoint
+            holds; nothing was deleted.
         StorageError: The storage fails, or refuses all files at the first attempt; the clean stays inflight and the
             next one tries again.
     """
     store = contents.store
     plan = contents.clean_plan(instant)
     names = planned_names(plan, store.storage.root, store.path(instant))
+    _check_savepoints(contents, instant, names)
     plan = attrs.evolve(plan, files_to_delete={})  # the names are all that is needed of a million files
     known = load_leftovers(store.storage)
     started, is_first_attempt = store.clock.now(), instant.state is State.REQUESTED
@@ -156,6 +158,23 @@ def execute_clean(
         log.warning("clean.file.refused", instant=instant.requested_time, path=path, reason=why)
     remember_leftovers(store.storage, known, after_clean(known, names, outcome.failed))
     return _complete(contents, metadata_table, instant, result)
+
+
+def _check_savepoints(contents: Contents, instant: Instant, names: Names) -> None:
+    """
+    Raises:
+        RefusedError: A savepoint holds a planned file: it was made after the plan, by a writer that did not look.
+    """
+    for savepoint in contents.store.load().completed(Action.SAVEPOINT):
+        for path, held in contents.savepoint(savepoint).files.items():
+            both = frozenset(held).intersection(names.get(path, ()))
+            if both:
+                way_out = "" if instant.state is State.INFLIGHT else f", or {contents.store.path(instant)}"
+                raise RefusedError(
+                    f"{contents.store.storage.root}: clean {instant.requested_time} was planned before savepoint "
+                    f"{savepoint.requested_time} was made, which holds {join_path(path, min(both))}; nothing more was "
+                    f"deleted. Delete the savepoint{way_out}, and clean again"
+                )
 
 
 def _start(contents: Contents, instant: Instant) -> Instant:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from hudi_py.errors import NotFound, StorageError
+from hudi_py.model.files import is_partition_path
 from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage
 
@@ -27,7 +28,11 @@ def load_leftovers(storage: Storage) -> Leftovers:
     """What is remembered; nothing when that is nothing or does not parse."""
     try:
         document = json.loads(storage.read(PATH))
-        return {str(path): frozenset(map(str, names)) for path, names in document["files"].items()}
+        files = {str(path): frozenset(map(str, names)) for path, names in document["files"].items()}
+        strange = sorted(path for path in files if not is_partition_path(path))
+        if strange:
+            raise ValueError(f"{strange[0]!r} is no partition of a table")
+        return files
     except NotFound:
         return {}
     except (ValueError, KeyError, TypeError, AttributeError) as error:

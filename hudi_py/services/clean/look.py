@@ -17,6 +17,7 @@ from typing import Final
 import attrs
 
 from hudi_py.errors import NotFound
+from hudi_py.model.files import is_partition_path
 from hudi_py.runtime.clock import Deadline
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.plan import Unseen
@@ -30,10 +31,12 @@ def load_unseen(storage: Storage) -> Unseen:
     """What is remembered; everything when it does not parse."""
     try:
         partitions = json.loads(storage.read(PATH))["partitions"]
-        return Unseen(everything=True) if partitions is None else Unseen(partitions=frozenset(map(str, partitions)))
+        if partitions is None or not all(map(is_partition_path, partitions)):
+            return Unseen(everything=True)
+        return Unseen(partitions=frozenset(partitions))
     except NotFound:
         return Unseen()
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         log.warning("clean.unseen.unreadable", path=PATH, reason=str(error))
         return Unseen(everything=True)
 

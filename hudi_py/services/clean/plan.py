@@ -155,6 +155,10 @@ class Unseen:
     def __bool__(self) -> bool:
         return self.everything or bool(self.partitions)
 
+    def __or__(self, other: Unseen) -> Unseen:
+        everything = self.everything or other.everything
+        return Unseen(everything, frozenset() if everything else self.partitions | other.partitions)
+
 
 def with_unseen(found: Scope, unseen: Unseen, earliest: Instant | None) -> Scope:
     """The scope *found* and what was left out before; nothing is added where nothing can be removable."""

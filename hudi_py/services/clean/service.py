@@ -17,8 +17,8 @@ from hudi_py.config.table import TableConfig
 from hudi_py.engine.base import Engine
 from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
 from hudi_py.formats import records_codec as codec
-from hudi_py.fsview.build import ViewContext, build_partition
-from hudi_py.fsview.listing import FolderListing, Listing
+from hudi_py.fsview.build import ViewContext
+from hudi_py.fsview.listing import FolderListing, is_partition
 from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.listing import open_snapshot
@@ -218,9 +218,7 @@ class CleanService:
     def _look(self, seen: Situation, deadline: Deadline, sizes: bool) -> Look:
         replaced = frozenset(path for path, _ in seen.context.replaced)
         return Look(
-            judge=lambda path, entries: self._confirmed(
-                seen.context, seen.listing, seen.judge(path, entries, self.config)
-            ),
+            judge=lambda path, entries: self._confirmed(seen, seen.judge(path, entries, self.config)),
             listed=lambda path: seen.listing.partition(path, details=sizes),
             deadline=deadline,
             always=replaced if seen.scope.everything else replaced & frozenset(self.scope_partitions(seen.scope)),
@@ -279,8 +277,10 @@ class CleanService:
         plan = self._plan(seen, deadline or self._deadline())
         for warning in plan.warnings:
             log.warning("clean.settings", reason=warning)
-        self._remember(seen, plan)
+        self._remember_leftovers(seen, plan)
         if not plan.would_schedule:
+            if seen.is_settled_by(plan):
+                remember_unseen(self.contents.store.storage, seen.unseen, Unseen())
             progress = progress_of(plan, seen, self.config)
             if progress is not None:
                 remember(self.contents.store.storage, progress)
@@ -291,11 +291,14 @@ class CleanService:
                 f"{'; '.join(plan.breakers)}. Look at hudi-py clean --dry-run; if it is meant, clean with "
                 "hoodie_py.clean.breakers=false (--no-breakers)"
             )
+        storage = self.contents.store.storage
+        remember_unseen(storage, seen.unseen, seen.unseen | plan.unseen)
         self.metadata_table.prepare(writes_data=False)
         record = to_record(plan, self.contents.store.storage.root)
         time = self.contents.store.new_time(timeline)
         content = codec.encode_cleaner_plan(record, sync=os.urandom(16))
         requested = self.contents.store.request(Action.CLEAN, time, content)
+        remember_unseen(storage, seen.unseen | plan.unseen, self._unseen_after(seen, plan))
         if self.reporter.wants_sizes and plan.size_bytes is not None:
             files = (file for each in plan.files.values() for file in each)
             self.reporter.sizes({file.path: file.size_bytes or 0 for file in files})
@@ -384,31 +387,35 @@ class CleanService:
         )
         return protection, frozenset(i.requested_time for i in savepoints)
 
-    def _confirmed(self, context: ViewContext, listing: Listing, judged: PartitionJudgement) -> PartitionJudgement:
-        """Only what the folder itself shows tells that no writer is at work in a partition (rules A-50, A-52)."""
-        if not judged.delete_partition or listing.is_fresh:
+    def _confirmed(self, seen: Situation, judged: PartitionJudgement) -> PartitionJudgement:
+        """Only what the folder itself shows tells that nothing else is in a partition (rules A-50, A-52)."""
+        if not judged.delete_partition or seen.listing.is_fresh:
             return judged
         entries = FolderListing(self.contents.store.storage).partition(judged.partition_path)
-        there = build_partition(context, judged.partition_path, ((entry.name, None) for entry in entries))
-        return attrs.evolve(judged, delete_partition=not there.groups)
+        there = seen.judge(judged.partition_path, entries, self.config)
+        return attrs.evolve(judged, delete_partition=there.delete_partition)
 
     def _partitions(self, seen: Situation, details: bool) -> Iterator[tuple[str, list[Entry]]]:
         """What is in scope, and wherever a clean left something: that is seen in the folders only."""
         listing, scope = seen.listing, seen.scope
         folders = FolderListing(self.contents.store.storage)
         for path in sorted(seen.leftovers):
-            yield path, folders.partition(path, details=details)
+            entries = folders.partition(path, details=details)
+            if is_partition(entries):  # our note may be wrong: nothing goes from a folder that is none of the table's
+                yield path, entries
         if scope.everything:
             found: Iterable[tuple[str, list[Entry]]] = listing.walk(details=details)
         else:
             found = ((path, listing.partition(path, details=details)) for path in self.scope_partitions(scope))
         yield from (each for each in found if each[0] not in seen.leftovers) if seen.leftovers else found
 
-    def _remember(self, seen: Situation, plan: CleanPlan) -> None:
-        """What the plan leaves to the next one, before it is stored; leftovers that are gone are none any more."""
+    def _unseen_after(self, seen: Situation, plan: CleanPlan) -> Unseen:
+        """What is still to be looked at once *plan* is stored; over budget, files of what was looked at stay too."""
+        return seen.unseen | plan.unseen if plan.is_partial and self._budget.is_limited else plan.unseen
+
+    def _remember_leftovers(self, seen: Situation, plan: CleanPlan) -> None:
+        """Leftovers that are gone are none any more."""
         storage = self.contents.store.storage
-        if seen.windows or seen.scope.everything:
-            remember_unseen(storage, seen.unseen, seen.unseen if plan.is_partial and not plan.unseen else plan.unseen)
         there = {
             path: names & {entry.name for entry in storage.list(path)}
             for path, names in seen.leftovers.items()

@@ -14,7 +14,7 @@ from hudi_py.model.holes import Holes
 from hudi_py.model.instant import Instant, State
 from hudi_py.model.instant_time import format_instant_time, parse_instant_time
 from hudi_py.services.clean.leftovers import Leftovers
-from hudi_py.services.clean.plan import COUNTED_VERSIONS, LastClean, Scope, Trigger, Unseen
+from hudi_py.services.clean.plan import COUNTED_VERSIONS, CleanPlan, LastClean, Scope, Trigger, Unseen
 from hudi_py.services.clean.policy import Keeps, PartitionJudgement, Protection, Snapshot, judge_partition
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.timeline import Timeline
@@ -128,6 +128,15 @@ class Situation:
         Those removed since the last clean too: their absence makes the next plan look everywhere again (rule A-33).
         """
         return self.savepoints | (self.last_clean.savepoints if self.last_clean else frozenset())
+
+    def is_settled_by(self, plan: CleanPlan) -> bool:
+        """
+        Whether *plan* found nothing in what earlier cleans had no time for, and no later one for their window will.
+
+        A longer retention finds nothing either, but lets the next plan begin where the last clean stopped.
+        """
+        is_as_far = self.earliest is not None and self.earliest.requested_time >= self._last_window
+        return is_as_far and plan.is_examined and not plan.file_count and not plan.is_partial
 
     @property
     def _last_window(self) -> str:

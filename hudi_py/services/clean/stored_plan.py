@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from hudi_py.errors import RefusedError
-from hudi_py.model.files import METADATA_FOLDER, parse_base_file, parse_log_file
+from hudi_py.model.files import is_partition_path, parse_base_file, parse_log_file
 from hudi_py.model.records import ActionInstant, CleanerPlan, CleanFileInfo
 from hudi_py.services.clean.plan import CleanPlan
 from hudi_py.services.clean.planned_files import PlannedFiles
@@ -102,8 +102,7 @@ def planned_names(record: CleanerPlan, root: str, source: str) -> Mapping[str, t
 
 
 def _check_partition(partition_path: str, source: str) -> None:
-    parts = partition_path.split("/") if partition_path else []
-    if any(part in ("", ".", "..") for part in parts) or parts[:1] == [METADATA_FOLDER]:
+    if not is_partition_path(partition_path):
         raise RefusedError(f"{source}: {partition_path!r} is no partition of a table; nothing was deleted")
 
 

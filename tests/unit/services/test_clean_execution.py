@@ -5,7 +5,7 @@ import pytest
 from hudi_py.config.clean import CleanPolicy, clean_config
 from hudi_py.config.keys import Settings
 from hudi_py.engine.inline import LocalEngine
-from hudi_py.errors import AlreadyExists
+from hudi_py.errors import AlreadyExists, RefusedError
 from hudi_py.model.instant import State
 from hudi_py.storage.wrappers import RecordingStorage
 from hudi_py.table import Table
@@ -317,3 +317,23 @@ def test_k24_a_clean_older_than_what_was_completed_meanwhile_is_normal(layout):
     builder.cleaned(at(3), earliest=at(2), last_commit=at(5))
     plan = builder.table().plan_clean(commits_retained=1)
     assert not plan.needs_cleaning
+
+
+@LAYOUTS
+@pytest.mark.parametrize("state", [State.REQUESTED, State.INFLIGHT])
+def test_e20_a_savepoint_made_after_the_plan_stops_it(layout, state):
+    """Other writers do not look at pending cleans before they make one; nothing goes until it is deleted."""
+    builder = story(layout, partitions=("r0",))
+    table = builder.table()
+    pending = table.clean_service(table.clean_config(file_versions_retained=1)).schedule()
+    if state is State.INFLIGHT:
+        builder.instant(pending.requested_time, "clean", state)
+    held = builder.base_name("f", at(2))
+    builder.savepoint(at(2), {"r0": [held]})
+    before = data_files(builder.storage)
+    with pytest.raises(RefusedError, match=f"savepoint {at(2)} was made.*Delete the savepoint"):
+        builder.table().clean(file_versions_retained=1)
+    assert data_files(builder.storage) == before
+    builder.delete_savepoint(at(2))
+    builder.table().clean(file_versions_retained=1)
+    assert data_files(builder.storage) == [f"r0/{builder.base_name('f', at(5))}"]

@@ -408,3 +408,27 @@ def test_a_budget_cuts_a_union_without_breaking_it(made, policy, count, more):
         if before == set(data_files(made.builder.storage)):
             break
     assert not made.builder.table(**FULL).plan_clean(**asked).would_schedule
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [
+        {"commits_retained": 2, "hours_retained": 720},
+        {"commits_retained": 2, "file_versions_retained": 3},
+        {"policy": "KEEP_LATEST_COMMITS", "hours_retained": 720},
+    ],
+    ids=" ".join,
+)
+def test_a_retention_that_would_not_count_is_refused(keywords):
+    """Deleting by two commits where 720 hours were asked for as well would be a guess."""
+    table = TableBuilder().table()
+    with pytest.raises(ConfigError, match=r"exclude each other|does not look at"):
+        table.plan_clean(**keywords)
+
+
+def test_settings_may_name_several_retentions_as_hudi_does():
+    """Rule A-1: with several and no policy the commits count; what is asked for in one run outdoes them."""
+    table = TableBuilder().table(clean_commits_retained=2, clean_hours_retained=720)
+    assert table.clean_config().policy is CleanPolicy.KEEP_LATEST_COMMITS
+    assert table.clean_config(hours_retained=3).policy is CleanPolicy.KEEP_LATEST_BY_HOURS
+    assert table.clean_config(policy="KEEP_LATEST_COMMITS", commits_retained=1).commits_retained == 1

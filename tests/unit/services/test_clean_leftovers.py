@@ -1,5 +1,7 @@
 """Files that refuse to go: named, remembered, retried while they are garbage, and never in the way."""
 
+import json
+
 import pytest
 
 from hudi_py.errors import StorageError
@@ -119,6 +121,22 @@ def test_a_lost_or_damaged_note_harms_nothing(layout, damage):
     builder.commit(at(9), {"r1": ["g"]})
     builder.table(clean_incremental_enabled=False).clean(commits_retained=1)
     assert not set(first.failed_files) & data_files(builder.storage)
+
+
+@LAYOUTS
+@pytest.mark.parametrize("folder", ["../other", "/other", "r0/..", ".hoodie/metadata/files", "", "nowhere"])
+def test_a_note_of_a_folder_that_is_no_partition_leads_nowhere(layout, folder):
+    """Edited by hand, it must neither stop every clean nor lead one to files that are none of the table's."""
+    builder = history(layout)
+    strangers = [
+        f"{prefix}{builder.base_name('f', at(n))}" for prefix in ("", ".hoodie/metadata/files/") for n in (1, 2)
+    ]
+    for path in strangers:
+        builder.put(path)
+    builder.put(leftovers.PATH, json.dumps({"files": {folder: [builder.base_name("f", at(1))]}}).encode())
+    (result,) = builder.table().clean(commits_retained=1)
+    assert {path.partition("/")[0] for path in result.deleted_files} == {"r0", "r1"}
+    assert set(strangers) <= set(builder.storage.files())
 
 
 @LAYOUTS

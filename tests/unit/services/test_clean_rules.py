@@ -387,6 +387,18 @@ def test_a50_savepointed_file_keeps_the_partition(layout):
     assert plan_of(builder, commits_retained=2).partitions_to_delete == ()
 
 
+@pytest.mark.parametrize("name", ["notes.txt", "f_0-9-0_20260101000000000.parquet"])
+def test_a50_what_the_metadata_table_does_not_list_keeps_the_partition(layout, name):
+    """Hudi removes a planned partition with all that is in it, so the folder itself is asked before one is planned."""
+    builder = dropped(layout)
+    builder.table(metadata_enable=True).metadata_table.prepare(writes_data=True)
+    assert plan_of(builder, commits_retained=2).partitions_to_delete == ("r0",)
+    builder.put(f"r0/{name}")
+    if name.endswith(".parquet"):
+        builder.savepoint(at(1), {"r0": [name]})
+    assert plan_of(builder, commits_retained=2).partitions_to_delete == ()
+
+
 def test_a54_a55_a68_a_plan_without_files_is_never_stored(layout):
     """Neither for an empty partition that is left, nor at all."""
     builder = dropped(layout)

@@ -1,5 +1,6 @@
 """A clean that runs out of time: nothing readable goes, the result says so, and the next clean does the rest."""
 
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
@@ -7,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_py.config.keys import Settings
-from hudi_py.errors import ConfigError
+from hudi_py.errors import ConfigError, RefusedError
 from hudi_py.services.clean import execute, look
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.table import Table
+from hudi_py.testing import interruptions
 from tables import TableBuilder, at
 from tables import data_files as listed
 from unit.services.test_clean_laws import make, policies, retained, steps
@@ -124,6 +126,64 @@ def test_an_execution_short_of_time_stays_pending_and_is_finished(layout, monkey
     assert second.instant == first.instant
     assert set(first.deleted_files) | set(second.deleted_files) == before - data_files(builder.storage)
     assert set(second.missing_files) == set(first.deleted_files)
+
+
+def unfinished(layout):
+    """A clean had no time for three partitions; nobody has written there since its window began."""
+    builder = partitions_table(layout)
+    builder.table().clean(commits_retained=1)
+    builder.commit(at(5), {f"r{each}": ["f"] for each in range(4)})
+    builder.commit(at(6), {"r0": ["f"]})
+    limited(builder).clean(commits_retained=1)
+    assert len(look.load_unseen(builder.storage).partitions) == 3
+    builder.commit(at(7), {"r0": ["f"]})
+    return builder
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize(
+    ("retained", "name", "value"),
+    [(1, "hoodie_py.clean.breaker.max.share", 0.01), (1, "hoodie.clean.trigger.max.commits", 100), (4, None, None)],
+    ids=["refused", "not due", "longer retention"],
+)
+def test_what_was_left_is_not_forgotten_by_a_run_that_stores_nothing(layout, retained, name, value):
+    """It was looked at again, but nothing of it went: the next clean has to look there too."""
+    builder = unfinished(layout)
+    table = Table(builder.storage, settings={name: value} if name else None, clock=builder.clock)
+    with suppress(RefusedError):
+        assert table.clean(commits_retained=retained) == []
+    (result,) = builder.table().clean(commits_retained=1)
+    assert {path.partition("/")[0] for path in result.deleted_files} == {f"r{each}" for each in range(4)}
+    assert look.PATH not in builder.storage.files()
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_a_budget_for_what_was_left_does_not_forget_the_rest(layout):
+    """The budget takes a part of what the plan looks at; the window has passed the other part's partitions."""
+    builder = unfinished(layout)
+    while Table(builder.storage, settings={"hoodie_py.clean.max.files": 1}, clock=builder.clock).clean(
+        commits_retained=1
+    ):
+        pass
+    left = data_files(builder.storage)
+    builder.table(clean_incremental_enabled=False).clean(commits_retained=1)
+    assert data_files(builder.storage) == left
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_interrupted_anywhere_what_was_left_is_not_forgotten(layout, record_property):
+    """Between looking there again and storing the plan a crash must find the note still there."""
+    fresh = unfinished(layout)
+    whole = fresh.storage.copy()
+    Table(whole, clock=fresh.clock).clean(commits_retained=1)
+    count = 0
+    for case in interruptions(fresh.storage.copy):
+        count += case.run(lambda storage: Table(storage, clock=fresh.clock).clean(commits_retained=1))
+        for _ in range(2):  # what is pending, then what is left
+            Table(case.storage, clock=fresh.clock).clean(commits_retained=1)
+        assert data_files(case.storage) == data_files(whole), case
+    record_property("interruptions", count)
+    assert count > 20
 
 
 def test_a_damaged_note_costs_nothing_but_a_look():
