@@ -22,7 +22,8 @@ from hudi_py.mdt.listing import open_snapshot
 from hudi_py.mdt.table import FILES_PARTITION, METADATA_FOLDER
 from hudi_py.model.files import join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant, State
-from hudi_py.services.recovery.facts import Aged, Facts, FilesOfNoInstant, Health, Undone
+from hudi_py.model.records import InstantInfo, RollbackMetadata
+from hudi_py.services.recovery.facts import Aged, Facts, FilesOfNoInstant, Health, Undone, may_run_again
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.archive import load_archived, newest_snapshot
 from hudi_py.timeline.contents import Contents
@@ -139,7 +140,7 @@ def _mapped(storage: Storage, function: Callable[[T], R], items: Iterable[T]) ->
 
 def _rollback_targets(
     contents: Contents, timeline: Timeline, health: dict[tuple[str, Action, State], Health]
-) -> dict[str, str]:
+) -> dict[str, InstantInfo]:
     targets = {}
     for each in timeline.of((Action.ROLLBACK,)):
         if each.is_completed and health.get(_key(each, State.COMPLETED)) is Health.GOOD:
@@ -148,7 +149,7 @@ def _rollback_targets(
             continue
         plan = _readable(lambda each=each: contents.rollback_plan(each))  # type: ignore[misc]
         if plan is not None and plan.instant_to_rollback is not None:
-            targets[each.requested_time] = plan.instant_to_rollback.requested_time
+            targets[each.requested_time] = plan.instant_to_rollback
     return targets
 
 
@@ -156,14 +157,20 @@ def _undone(contents: Contents, timeline: Timeline) -> dict[str, Undone]:
     found = {}
     for each in timeline.completed(Action.ROLLBACK):
         rollback = _readable(lambda each=each: contents.rollback(each))  # type: ignore[misc]
-        for time in () if rollback is None else rollback.commits_rollback:
-            found[time] = Undone(time, str(each))
+        for undone in () if rollback is None else _taken_back(rollback, str(each)):
+            found[undone.requested_time] = undone
     store = contents.store
     for each in timeline.completed(Action.RESTORE):
         restore = _readable(lambda each=each: decode_restore_metadata(store.read(each), store.path(each)))  # type: ignore[misc]
         for time in () if restore is None else restore.instants_to_rollback:
             found[time] = Undone(time, str(each))
     return found
+
+
+def _taken_back(rollback: RollbackMetadata, by: str) -> Iterator[Undone]:
+    actions = {each.requested_time: each.action for each in rollback.instants_rollback}
+    for time in rollback.commits_rollback:
+        yield Undone(time, by, may_run_again(actions.get(time, "")))
 
 
 def _readable(read: Callable[[], T]) -> T | None:
@@ -194,15 +201,19 @@ def _archived_rollbacks(storage: Storage, table: TableConfig) -> Iterator[tuple[
                 continue
             for entry in decode_archive_log(storage.read(f"{folder}/{name}"), name):
                 if entry.action == "rollback" and entry.payload is not None:
+                    named = entry.payload.get("instantsRollback") or ()
+                    actions = {each["commitTime"]: each["action"] for each in named}
                     for time in entry.payload.get("commitsRollback") or ():
-                        yield time, Undone(time, f"the archived rollback {entry.requested_time}")
+                        again = may_run_again(actions.get(time, ""))
+                        yield time, Undone(time, f"the archived rollback {entry.requested_time}", again)
         return
     for file in newest_snapshot(storage, folder, names).files:
         with storage.open_read(f"{folder}/{file.name}") as stream:
             for row in read_history(stream, file.name, with_contents=True):
                 if row.action == "rollback" and row.metadata is not None:
-                    for time in decode_rollback_metadata(row.metadata, file.name).commits_rollback:
-                        yield time, Undone(time, f"the archived rollback {row.requested_time}")
+                    rollback = decode_rollback_metadata(row.metadata, file.name)
+                    for undone in _taken_back(rollback, f"the archived rollback {row.requested_time}"):
+                        yield undone.requested_time, undone
 
 
 def _strangers(
@@ -211,12 +222,12 @@ def _strangers(
     """
     Data files of times on no active timeline.
 
-    Files from before the timeline starts are archived ones, and only looked at where a rollback names their time. The
-    timeline is loaded again after the listing: an instant is always there before its first file.
+    Files from before the first completed commit are archived ones, and only looked at where a rollback names their
+    time. The timeline is loaded again after the listing: an instant is always there before its first file.
     """
-    start = timeline.start
-    if start is None:
+    if not timeline.instants:
         return {}
+    start = timeline.committed.start or ""
     known = {each.requested_time for each in timeline}
     found: dict[str, list[str]] = {}
     with_logs = set()
