@@ -28,7 +28,7 @@ def require_single_writer(settings: Settings) -> None:
     mode = settings[keys.CONCURRENCY_MODE]
     if mode != SINGLE_WRITER:
         raise ConfigError(
-            f"{keys.CONCURRENCY_MODE.name}={mode}: hudi_py takes no lock for writes yet, so two writers could overwrite "
-            f"each other's rows; run one writer at a time, with {SINGLE_WRITER} or without the setting (cleaning and "
-            "reading go on with it)"
+            f"{keys.CONCURRENCY_MODE.name}={mode}: hudi_py takes no lock for writes yet, so two writers could "
+            f"overwrite each other's rows; run one writer at a time, with {SINGLE_WRITER} or without the setting "
+            "(cleaning and reading go on with it)"
         )

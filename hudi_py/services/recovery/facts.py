@@ -74,6 +74,7 @@ class Facts:
         strangers: Files of times that are on no timeline, by time.
         properties_problem: Why ``hoodie.properties`` has to be put right, None if it is whole.
         metadata_problem: Why the metadata table has to be made anew, None if nothing is wrong or it was not looked at.
+        lost: Committed files that the metadata table lists and no partition holds, though nothing took them.
         temporary: Files of interrupted creations.
         lock: The lock file, None if there is none.
         lock_expiry_ms: From which age on it is free for everyone; 0 for never.
@@ -93,6 +94,7 @@ class Facts:
     strangers: Mapping[str, FilesOfNoInstant] = attrs.field(factory=dict)
     properties_problem: str | None = None
     metadata_problem: str | None = None
+    lost: tuple[str, ...] = ()
     temporary: tuple[Aged, ...] = ()
     lock: Aged | None = None
     lock_expiry_ms: int = 0

@@ -15,15 +15,12 @@ from hudi_py.formats.archive_log import archive_file_number, decode_archive_log
 from hudi_py.formats.instant_content import decode_content
 from hudi_py.formats.lsm_history import read_history
 from hudi_py.formats.records_codec import decode_restore_metadata, decode_rollback_metadata
-from hudi_py.fsview.build import build_partition, latest_slices
 from hudi_py.fsview.listing import walk_partitions
-from hudi_py.fsview.loader import load_context
-from hudi_py.mdt.listing import open_snapshot
-from hudi_py.mdt.table import FILES_PARTITION, METADATA_FOLDER
 from hudi_py.model.files import join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import InstantInfo, RollbackMetadata
 from hudi_py.services.recovery.facts import Aged, Facts, FilesOfNoInstant, Health, Undone, may_run_again
+from hudi_py.services.recovery.look_metadata import look_at_metadata_table
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.archive import load_archived, newest_snapshot
 from hudi_py.timeline.contents import Contents
@@ -65,6 +62,7 @@ def look(contents: Contents, table: TableConfig, settings: Settings) -> Facts:
         undone = {**more, **undone}
     ages = heartbeat_ages(store.storage, store.clock)
     rhythm = Rhythm.of(settings)
+    out_of_step = look_at_metadata_table(contents, table, settings, timeline, clusterings)
     lock = _lock(store.storage, settings, now_ms=_now_ms(contents))
     return Facts(
         timeline=timeline,
@@ -80,7 +78,8 @@ def look(contents: Contents, table: TableConfig, settings: Settings) -> Facts:
         archived=archived,
         strangers=strangers,
         properties_problem=unfinished_rewrite(store.storage),
-        metadata_problem=_metadata_problem(contents, table, settings, timeline, clusterings),
+        metadata_problem=out_of_step.problem,
+        lost=out_of_step.lost,
         temporary=tuple(_temporary(store.storage, now_ms=_now_ms(contents))),
         lock=lock,
         lock_expiry_ms=settings[keys.LOCK_FILE_EXPIRE_MINUTES] * 60_000,
@@ -251,48 +250,6 @@ def _strangers(
         for time, paths in found.items()
         if time not in known
     }
-
-
-def _metadata_problem(
-    contents: Contents, table: TableConfig, settings: Settings, timeline: Timeline, clusterings: frozenset[str]
-) -> str | None:
-    storage = contents.store.storage
-    if not table.has_metadata_table:
-        if not storage.list(METADATA_FOLDER):
-            return None
-        return f"{METADATA_FOLDER} is there, and the properties do not name it: it was being dropped or created"
-    planned = (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING, Action.SAVEPOINT, Action.INDEXING)
-    if any(i.action not in planned and i.requested_time not in clusterings for i in timeline.pending()):
-        return None  # what is under way is recorded there at its end
-    if FILES_PARTITION not in table.metadata_partitions or settings[keys.METADATA_ENABLED] is False:
-        return None
-    try:
-        return _difference(contents, table, settings)
-    except (CorruptMetadata, NotFound) as error:
-        return f"it cannot be read: {error}"
-
-
-def _difference(contents: Contents, table: TableConfig, settings: Settings) -> str | None:
-    """The first file on which the metadata table and the folders differ, where it matters to readers."""
-    storage = contents.store.storage
-    timeline, listing = open_snapshot(contents.store, table, settings)
-    try:
-        context = load_context(timeline, contents, with_clustering=False)
-    except CorruptMetadata:
-        return None  # a damaged instant is a finding of its own
-    told = {path: {entry.name for entry in entries} for path, entries in listing.walk()}
-    for path, entries in walk_partitions(storage):
-        names, known = {entry.name for entry in entries}, told.pop(path, set())
-        if known - names:
-            return f"it lists {join_path(path, min(known - names))}, which is not there"
-        there = build_partition(context, path, ((entry.name, None) for entry in entries))
-        visible = {name for each in latest_slices(context, there) for name in each.file_names}
-        if visible - known:
-            return f"it does not list {join_path(path, min(visible - known))}, which holds committed rows"
-    for path, left in told.items():
-        if left:
-            return f"it lists {join_path(path, min(left))}, which is not there"
-    return None
 
 
 def _temporary(storage: Storage, *, now_ms: int) -> Iterator[Aged]:

@@ -363,6 +363,17 @@ def _files(facts: Facts) -> Iterator[RecoveryFinding]:
 
 
 def _metadata_table(facts: Facts) -> Iterator[RecoveryFinding]:
+    if facts.lost:
+        yield RecoveryFinding(
+            problem=Problem.LOST_FILES,
+            step=Step.DECIDE,
+            evidence=(
+                f"the metadata table lists {len(facts.lost)} files that are in no partition, and nothing removed them",
+                "hudi-py check tells more; bring them back from a copy of the table, or restore to a savepoint",
+                "the metadata table stays: without it, readers would pass over the loss",
+            ),
+            paths=facts.lost,
+        )
     if facts.metadata_problem is None:
         return
     alive = [time for time in facts.heartbeats if facts.is_alive(time)]
