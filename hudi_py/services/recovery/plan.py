@@ -109,7 +109,8 @@ def _pending_write(facts: Facts, instant: Instant) -> RecoveryFinding:
             evidence=(f"its heartbeat is {_seconds(age)} old, and expires after {_seconds(facts.expiry_ms)}",),
             instant=instant,
         )
-    if facts.health_of(instant, State.REQUESTED) is Health.DAMAGED:
+    may_be_planned = instant.action is Action.REPLACE_COMMIT  # of others nobody reads what the requested file holds
+    if may_be_planned and facts.health_of(instant, State.REQUESTED) is Health.DAMAGED:
         if instant.state is State.REQUESTED:
             return _unreadable(facts, instant, "it was only requested, so it has written no file")
         return RecoveryFinding(

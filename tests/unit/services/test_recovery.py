@@ -74,6 +74,17 @@ def test_failed_write_goes_with_its_files(layout, state):
 
 
 @LAYOUTS
+def test_failed_write_goes_whatever_its_requested_file_holds(layout):
+    """B-2: a commit has no plan; only a replacecommit may be a clustering, whose plan counts."""
+    builder = healthy(layout)
+    files = data_files(builder.storage)
+    builder.commit(at(5), {"eu": ["a"]}, state=State.INFLIGHT)
+    builder.instant(at(5), "commit", State.REQUESTED, b"noise")
+    assert recovered(builder) == [(Problem.FAILED_WRITE, Step.ROLL_BACK, True)]
+    assert data_files(builder.storage) == files
+
+
+@LAYOUTS
 @pytest.mark.parametrize("policy", ["EAGER", "LAZY"])
 def test_write_whose_heart_beats_is_spared(layout, policy):
     """B-3, B-5: a heartbeat younger than interval x misses is a writer at work, whatever our own policy says."""
