@@ -59,30 +59,13 @@ def peer(request, real_hudi):
 
 
 @pytest.fixture(scope="session")
-def plain_spark():
-    """Spark as our users have it: without any Hudi on its class path, in UTC."""
-    pyspark = pytest.importorskip("pyspark.sql")
-    pytest.importorskip("hudi_py.spark.session").ensure_java()
-    os.environ["TZ"] = "UTC"  # collected timestamps come in the time zone of this process
+def plain_spark(spark):
+    """Spark as our users have it, in UTC like this process: collected timestamps come in the zone of the process."""
+    os.environ["TZ"] = "UTC"
     time.tzset()
-    active = pyspark.SparkSession.getActiveSession()
-    if active is not None:  # of another part of the suite: borrow it, and leave it running
-        yield active
-        return
-    session = (
-        pyspark.SparkSession.builder.master("local[2]")
-        .appName("interop")
-        .config("spark.driver.memory", "1g")
-        .config("spark.driver.extraJavaOptions", "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
-    yield session
-    session.stop()
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    yield spark
+    spark.conf.unset("spark.sql.session.timeZone")
 
 
 @pytest.fixture
