@@ -6,6 +6,7 @@ from typing import Final
 
 from hudi_py.config import keys
 from hudi_py.config.keys import Settings
+from hudi_py.errors import ConfigError
 
 SINGLE_WRITER: Final = "SINGLE_WRITER"
 
@@ -15,3 +16,19 @@ def failed_writes_policy(settings: Settings) -> str:
     if keys.FAILED_WRITES_POLICY in settings:
         return settings[keys.FAILED_WRITES_POLICY]
     return "EAGER" if settings[keys.CONCURRENCY_MODE] == SINGLE_WRITER else "LAZY"
+
+
+def require_single_writer(settings: Settings) -> None:
+    """
+    Refuse to write beside other writers: without a lock one could silently overwrite what another just committed.
+
+    Raises:
+        ConfigError: The concurrency mode is one for several writers.
+    """
+    mode = settings[keys.CONCURRENCY_MODE]
+    if mode != SINGLE_WRITER:
+        raise ConfigError(
+            f"{keys.CONCURRENCY_MODE.name}={mode}: hudi_py takes no lock for writes yet, so two writers could "
+            f"overwrite each other's rows; run one writer at a time, with {SINGLE_WRITER} or without the setting "
+            "(cleaning and reading go on with it)"
+        )

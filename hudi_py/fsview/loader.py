@@ -30,7 +30,7 @@ def load_context(
     Raises:
         CorruptMetadata: One of those does not decode. Without it no slice can be judged, so nothing is.
     """
-    view = timeline.view if for_planning else Timeline(timeline.commits.completed())
+    view = timeline.view if for_planning else timeline.committed
     return ViewContext(
         layout_version=contents.store.layout.version,
         visible_times=frozenset(i.requested_time for i in view),

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from hudi_py.config import keys
+from hudi_py.config.concurrency import require_single_writer
 from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties, table_folders
 from hudi_py.config.table import TableType
@@ -185,6 +186,7 @@ class WriteClient:
         return self._open()
 
     def _write(self, rows: DataFrame, operation: str) -> WriteResult:
+        require_single_writer(self._settings)  # before a new table is made
         if self._table is None:
             try:
                 self._table = self._open()

@@ -103,8 +103,11 @@ def newest_snapshot(storage: Storage, folder: str, names: Iterable[str]) -> Hist
     Raises:
         CorruptMetadata: The manifest is damaged.
     """
-    known = sorted(number for name in names if (number := manifest_number(name)) is not None)
+    there = frozenset(names)
+    known = sorted(number for name in there if (number := manifest_number(name)) is not None)
     if not known:
+        if VERSION_FILE in there:  # it comes after a manifest; taken for an empty history, this would be written over
+            raise CorruptMetadata(f"{storage.root}/{folder}: {VERSION_FILE} is there, and no manifest of the history")
         return HistorySnapshot(0, ())
     try:
         newest = decode_version(storage.read(f"{folder}/{VERSION_FILE}"), f"{storage.root}/{folder}/{VERSION_FILE}")

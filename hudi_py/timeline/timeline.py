@@ -110,6 +110,11 @@ class Timeline:
         return self.of(COMMITS)
 
     @cached_property
+    def committed(self) -> Timeline:
+        """The completed ones of `commits`: readers take files from before its start for archived commits'."""
+        return Timeline(self.commits.completed())
+
+    @cached_property
     def commits_and_compaction(self) -> Timeline:
         """``TL.commits+compaction``, which bounds the earliest instant to retain."""
         return self.of(COMMITS_AND_COMPACTION)

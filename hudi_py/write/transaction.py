@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from hudi_py.config.concurrency import failed_writes_policy
+from hudi_py.config.concurrency import failed_writes_policy, require_single_writer
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConflictError, RefusedError, StorageError
@@ -146,9 +146,11 @@ def begin_write(
     the write has a heartbeat instead, from before its requested instant until after its completed one (rule B-5).
 
     Raises:
+        ConfigError: Several writers are set; nothing is written.
         RefusedError: A restore is pending, or the rows would be missing from an index that is not maintained.
         ConflictError: Another writer is at work.
     """
+    require_single_writer(settings)
     store = contents.store
     recover_properties(store.storage)
     timeline = store.load()

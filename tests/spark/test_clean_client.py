@@ -3,7 +3,7 @@
 import pytest
 
 import hudi_py
-from hudi_py.errors import StorageError
+from hudi_py.errors import ConfigError, StorageError
 from hudi_py.services.clean.service import CleanService
 from spark.trips import PARTITIONED, trip
 
@@ -36,3 +36,13 @@ def test_a5_a74_the_clean_follows_the_commit_and_cannot_undo_it(trips, monkeypat
     with pytest.raises(StorageError, match="the storage is away"):
         automatic.upsert(table.frame([trip(1, 9)]))
     assert [row[2] for row in table.stored()] == [9]
+
+
+def test_several_writers_are_refused_before_a_table_is_made(tmp_path):
+    """F: no lock keeps two writers apart yet; nothing is written, not even an empty table."""
+    settings = PARTITIONED | {"hoodie.write.concurrency.mode": "optimistic_concurrency_control"}
+    client = hudi_py.WriteClient(None, str(tmp_path / "t"), settings)
+    for write in (client.upsert, client.insert, client.bulk_insert, client.delete):
+        with pytest.raises(ConfigError, match="one writer at a time"):
+            write(None)
+    assert not (tmp_path / "t").exists()

@@ -82,17 +82,22 @@ class Expectation:
         """Whether no instant has that time, and readers know it."""
         if requested_time in self.known or requested_time in self.pending:
             return False
-        start = self._facts.timeline.commits.start
+        if self.archived is not None and requested_time in self.archived:
+            return False
+        start = self._facts.timeline.committed.start
         return start is None or requested_time > start
 
     def looks_committed(self, requested_time: str) -> bool:
         """Whether the time lies before the active timeline and the archive, which reaches further back, lacks it."""
         if requested_time in self.known or requested_time in self.pending or self.is_orphan(requested_time):
             return False
-        if not self.archived or self._facts.archived is None:
-            return False
-        commits = [i.requested_time for i in self._facts.archived if i.action in COMMITS and i.is_completed]
-        return bool(commits) and requested_time > commits[0] and requested_time not in self.archived
+        first = self._first_archived
+        return first is not None and requested_time > first and requested_time not in (self.archived or ())
+
+    @cached_property
+    def _first_archived(self) -> str | None:
+        commits = (i for i in self._facts.archived or () if i.action in COMMITS and i.is_completed)
+        return next((i.requested_time for i in commits), None)
 
     def _learn(self, time: str, content: object) -> None:
         if isinstance(content, CommitMetadata):

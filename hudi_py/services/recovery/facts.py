@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 import attrs
 
 from hudi_py.model.instant import Action, Instant, State
+from hudi_py.model.records import InstantInfo
 from hudi_py.timeline.timeline import Timeline
 
 
@@ -22,10 +24,20 @@ class Health(enum.Enum):
 
 
 class Undone(NamedTuple):
-    """A write that a completed rollback or restore took back."""
+    """
+    A write that a completed rollback or restore took back.
+
+    Of a compaction or clustering a rollback takes back an attempt: it is run again under the same time (B-25).
+    """
 
     requested_time: str
     by: str
+    may_run_again: bool = False
+
+
+def may_run_again(action: str) -> bool:
+    """Whether what was rolled back can have been completed later under its time; layout 1 names a clustering so."""
+    return action not in ("commit", "deltacommit")
 
 
 class FilesOfNoInstant(NamedTuple):
@@ -62,6 +74,7 @@ class Facts:
         strangers: Files of times that are on no timeline, by time.
         properties_problem: Why ``hoodie.properties`` has to be put right, None if it is whole.
         metadata_problem: Why the metadata table has to be made anew, None if nothing is wrong or it was not looked at.
+        lost: Committed files that the metadata table lists and no partition holds, though nothing took them.
         temporary: Files of interrupted creations.
         lock: The lock file, None if there is none.
         lock_expiry_ms: From which age on it is free for everyone; 0 for never.
@@ -71,7 +84,7 @@ class Facts:
     health: Mapping[tuple[str, Action, State], Health] = attrs.field(factory=dict)
     plan_damage: Mapping[tuple[str, Action, State], str] = attrs.field(factory=dict)
     clusterings: frozenset[str] = frozenset()
-    rollback_targets: Mapping[str, str] = attrs.field(factory=dict)
+    rollback_targets: Mapping[str, InstantInfo] = attrs.field(factory=dict)
     policy: str = "EAGER"
     heartbeats: Mapping[str, int] = attrs.field(factory=dict)
     expiry_ms: int = 120_000
@@ -81,17 +94,21 @@ class Facts:
     strangers: Mapping[str, FilesOfNoInstant] = attrs.field(factory=dict)
     properties_problem: str | None = None
     metadata_problem: str | None = None
+    lost: tuple[str, ...] = ()
     temporary: tuple[Aged, ...] = ()
     lock: Aged | None = None
     lock_expiry_ms: int = 0
 
     def files_of(self, instant: Instant) -> dict[State, Instant]:
         """The instant's files by state; of two completed ones the newest."""
-        return {
-            each.state: each
-            for each in self.timeline.all_states
-            if each.requested_time == instant.requested_time and each.comparable_action is instant.comparable_action
-        }
+        return self._files.get((instant.requested_time, instant.comparable_action), {})
+
+    @cached_property
+    def _files(self) -> Mapping[tuple[str, Action], dict[State, Instant]]:
+        found: dict[tuple[str, Action], dict[State, Instant]] = {}
+        for each in self.timeline.all_states:
+            found.setdefault((each.requested_time, each.comparable_action), {})[each.state] = each
+        return found
 
     def health_of(self, instant: Instant, state: State) -> Health:
         """Of the file of that state; one that was not looked into counts as good."""
@@ -108,6 +125,10 @@ class Facts:
         if self.health_of(instant, state) is Health.EMPTY:
             return f"{found.file_name} holds nothing"
         return self.plan_damage.get((found.requested_time, found.action, found.state), f"{found.file_name} is damaged")
+
+    def may_be_archived(self, requested_time: str) -> bool:
+        """Whether a write of that time, were it completed, could have left the active timeline."""
+        return self.timeline.committed.is_before_start(requested_time)
 
     def is_alive(self, requested_time: str) -> bool:
         """Whether a heartbeat shows that the write is at work."""

@@ -27,6 +27,7 @@ class Problem(enum.Enum):
     STALE_HEARTBEAT = "heartbeat of a write that is over"
     ORPHANS = "files of a write that was undone"
     UNKNOWN_FILES = "files of no known write"
+    LOST_FILES = "committed files are gone"
     METADATA_TABLE = "metadata table out of step"
     TEMPORARY_FILES = "temporary files"
     LOCK = "lock left behind"

@@ -15,14 +15,12 @@ from hudi_py.formats.archive_log import archive_file_number, decode_archive_log
 from hudi_py.formats.instant_content import decode_content
 from hudi_py.formats.lsm_history import read_history
 from hudi_py.formats.records_codec import decode_restore_metadata, decode_rollback_metadata
-from hudi_py.fsview.build import build_partition, latest_slices
 from hudi_py.fsview.listing import walk_partitions
-from hudi_py.fsview.loader import load_context
-from hudi_py.mdt.listing import open_snapshot
-from hudi_py.mdt.table import FILES_PARTITION, METADATA_FOLDER
 from hudi_py.model.files import join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant, State
-from hudi_py.services.recovery.facts import Aged, Facts, FilesOfNoInstant, Health, Undone
+from hudi_py.model.records import InstantInfo, RollbackMetadata
+from hudi_py.services.recovery.facts import Aged, Facts, FilesOfNoInstant, Health, Undone, may_run_again
+from hudi_py.services.recovery.look_metadata import look_at_metadata_table
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.archive import load_archived, newest_snapshot
 from hudi_py.timeline.contents import Contents
@@ -64,6 +62,7 @@ def look(contents: Contents, table: TableConfig, settings: Settings) -> Facts:
         undone = {**more, **undone}
     ages = heartbeat_ages(store.storage, store.clock)
     rhythm = Rhythm.of(settings)
+    out_of_step = look_at_metadata_table(contents, table, settings, timeline, clusterings)
     lock = _lock(store.storage, settings, now_ms=_now_ms(contents))
     return Facts(
         timeline=timeline,
@@ -79,7 +78,8 @@ def look(contents: Contents, table: TableConfig, settings: Settings) -> Facts:
         archived=archived,
         strangers=strangers,
         properties_problem=unfinished_rewrite(store.storage),
-        metadata_problem=_metadata_problem(contents, table, settings, timeline, clusterings),
+        metadata_problem=out_of_step.problem,
+        lost=out_of_step.lost,
         temporary=tuple(_temporary(store.storage, now_ms=_now_ms(contents))),
         lock=lock,
         lock_expiry_ms=settings[keys.LOCK_FILE_EXPIRE_MINUTES] * 60_000,
@@ -139,7 +139,7 @@ def _mapped(storage: Storage, function: Callable[[T], R], items: Iterable[T]) ->
 
 def _rollback_targets(
     contents: Contents, timeline: Timeline, health: dict[tuple[str, Action, State], Health]
-) -> dict[str, str]:
+) -> dict[str, InstantInfo]:
     targets = {}
     for each in timeline.of((Action.ROLLBACK,)):
         if each.is_completed and health.get(_key(each, State.COMPLETED)) is Health.GOOD:
@@ -148,7 +148,7 @@ def _rollback_targets(
             continue
         plan = _readable(lambda each=each: contents.rollback_plan(each))  # type: ignore[misc]
         if plan is not None and plan.instant_to_rollback is not None:
-            targets[each.requested_time] = plan.instant_to_rollback.requested_time
+            targets[each.requested_time] = plan.instant_to_rollback
     return targets
 
 
@@ -156,14 +156,20 @@ def _undone(contents: Contents, timeline: Timeline) -> dict[str, Undone]:
     found = {}
     for each in timeline.completed(Action.ROLLBACK):
         rollback = _readable(lambda each=each: contents.rollback(each))  # type: ignore[misc]
-        for time in () if rollback is None else rollback.commits_rollback:
-            found[time] = Undone(time, str(each))
+        for undone in () if rollback is None else _taken_back(rollback, str(each)):
+            found[undone.requested_time] = undone
     store = contents.store
     for each in timeline.completed(Action.RESTORE):
         restore = _readable(lambda each=each: decode_restore_metadata(store.read(each), store.path(each)))  # type: ignore[misc]
         for time in () if restore is None else restore.instants_to_rollback:
             found[time] = Undone(time, str(each))
     return found
+
+
+def _taken_back(rollback: RollbackMetadata, by: str) -> Iterator[Undone]:
+    actions = {each.requested_time: each.action for each in rollback.instants_rollback}
+    for time in rollback.commits_rollback:
+        yield Undone(time, by, may_run_again(actions.get(time, "")))
 
 
 def _readable(read: Callable[[], T]) -> T | None:
@@ -194,15 +200,19 @@ def _archived_rollbacks(storage: Storage, table: TableConfig) -> Iterator[tuple[
                 continue
             for entry in decode_archive_log(storage.read(f"{folder}/{name}"), name):
                 if entry.action == "rollback" and entry.payload is not None:
+                    named = entry.payload.get("instantsRollback") or ()
+                    actions = {each["commitTime"]: each["action"] for each in named}
                     for time in entry.payload.get("commitsRollback") or ():
-                        yield time, Undone(time, f"the archived rollback {entry.requested_time}")
+                        again = may_run_again(actions.get(time, ""))
+                        yield time, Undone(time, f"the archived rollback {entry.requested_time}", again)
         return
     for file in newest_snapshot(storage, folder, names).files:
         with storage.open_read(f"{folder}/{file.name}") as stream:
             for row in read_history(stream, file.name, with_contents=True):
                 if row.action == "rollback" and row.metadata is not None:
-                    for time in decode_rollback_metadata(row.metadata, file.name).commits_rollback:
-                        yield time, Undone(time, f"the archived rollback {row.requested_time}")
+                    rollback = decode_rollback_metadata(row.metadata, file.name)
+                    for undone in _taken_back(rollback, f"the archived rollback {row.requested_time}"):
+                        yield undone.requested_time, undone
 
 
 def _strangers(
@@ -211,12 +221,12 @@ def _strangers(
     """
     Data files of times on no active timeline.
 
-    Files from before the timeline starts are archived ones, and only looked at where a rollback names their time. The
-    timeline is loaded again after the listing: an instant is always there before its first file.
+    Files from before the first completed commit are archived ones, and only looked at where a rollback names their
+    time. The timeline is loaded again after the listing: an instant is always there before its first file.
     """
-    start = timeline.start
-    if start is None:
+    if not timeline.instants:
         return {}
+    start = timeline.committed.start or ""
     known = {each.requested_time for each in timeline}
     found: dict[str, list[str]] = {}
     with_logs = set()
@@ -240,48 +250,6 @@ def _strangers(
         for time, paths in found.items()
         if time not in known
     }
-
-
-def _metadata_problem(
-    contents: Contents, table: TableConfig, settings: Settings, timeline: Timeline, clusterings: frozenset[str]
-) -> str | None:
-    storage = contents.store.storage
-    if not table.has_metadata_table:
-        if not storage.list(METADATA_FOLDER):
-            return None
-        return f"{METADATA_FOLDER} is there, and the properties do not name it: it was being dropped or created"
-    planned = (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING, Action.SAVEPOINT, Action.INDEXING)
-    if any(i.action not in planned and i.requested_time not in clusterings for i in timeline.pending()):
-        return None  # what is under way is recorded there at its end
-    if FILES_PARTITION not in table.metadata_partitions or settings[keys.METADATA_ENABLED] is False:
-        return None
-    try:
-        return _difference(contents, table, settings)
-    except (CorruptMetadata, NotFound) as error:
-        return f"it cannot be read: {error}"
-
-
-def _difference(contents: Contents, table: TableConfig, settings: Settings) -> str | None:
-    """The first file on which the metadata table and the folders differ, where it matters to readers."""
-    storage = contents.store.storage
-    timeline, listing = open_snapshot(contents.store, table, settings)
-    try:
-        context = load_context(timeline, contents, with_clustering=False)
-    except CorruptMetadata:
-        return None  # a damaged instant is a finding of its own
-    told = {path: {entry.name for entry in entries} for path, entries in listing.walk()}
-    for path, entries in walk_partitions(storage):
-        names, known = {entry.name for entry in entries}, told.pop(path, set())
-        if known - names:
-            return f"it lists {join_path(path, min(known - names))}, which is not there"
-        there = build_partition(context, path, ((entry.name, None) for entry in entries))
-        visible = {name for each in latest_slices(context, there) for name in each.file_names}
-        if visible - known:
-            return f"it does not list {join_path(path, min(visible - known))}, which holds committed rows"
-    for path, left in told.items():
-        if left:
-            return f"it lists {join_path(path, min(left))}, which is not there"
-    return None
 
 
 def _temporary(storage: Storage, *, now_ms: int) -> Iterator[Aged]:

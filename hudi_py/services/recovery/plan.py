@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from hudi_py.model.instant import Action, Instant, State
-from hudi_py.services.recovery.facts import Facts, Health
+from hudi_py.services.recovery.facts import Facts, Health, may_run_again
 from hudi_py.services.recovery.finding import ORDER, Problem, RecoveryFinding, Step
 from hudi_py.timeline.markers import marker_folder
 
@@ -83,9 +83,12 @@ def _damaged_completed(facts: Facts, instant: Instant, health: Health) -> Recove
         target = facts.rollback_targets.get(instant.requested_time)
         then = "what it took back cannot be told; put the file back from a copy of the table"
         if has_plan and target is not None:
-            then = f"the write that it took back, {target}, is on the timeline again; put the file back from a copy"
-            if all(each.requested_time != target for each in facts.timeline.instants):
-                step, then = Step.REDO, f"its plan is whole, and {target}, which it took back, is gone"
+            time = target.requested_time
+            then = f"the write that it took back, {time}, is on the timeline again; put the file back from a copy"
+            if all(each.requested_time != time for each in facts.timeline.instants):
+                then = f"{target.action} {time}, which it took back, may have been run again, completed and archived"
+                if not (may_run_again(target.action) and facts.may_be_archived(time)):
+                    step, then = Step.REDO, f"its plan is whole, and {time}, which it took back, is gone"
     elif instant.action is Action.SAVEPOINT:
         then = "which files it holds cannot be told; delete the savepoint and create it again"
     elif health is Health.EMPTY:
@@ -106,7 +109,8 @@ def _pending_write(facts: Facts, instant: Instant) -> RecoveryFinding:
             evidence=(f"its heartbeat is {_seconds(age)} old, and expires after {_seconds(facts.expiry_ms)}",),
             instant=instant,
         )
-    if facts.health_of(instant, State.REQUESTED) is Health.DAMAGED:
+    may_be_planned = instant.action is Action.REPLACE_COMMIT  # of others nobody reads what the requested file holds
+    if may_be_planned and facts.health_of(instant, State.REQUESTED) is Health.DAMAGED:
         if instant.state is State.REQUESTED:
             return _unreadable(facts, instant, "it was only requested, so it has written no file")
         return RecoveryFinding(
@@ -196,7 +200,10 @@ def _pending_rollback(facts: Facts, instant: Instant) -> RecoveryFinding:
     return RecoveryFinding(
         problem=Problem.PENDING_ROLLBACK,
         step=Step.FINISH_ROLLBACK,
-        evidence=(f"it is {instant.state.name.lower()}", f"its plan, which takes back {target}, is whole"),
+        evidence=(
+            f"it is {instant.state.name.lower()}",
+            f"its plan, which takes back {target.requested_time}, is whole",
+        ),
         instant=instant,
     )
 
@@ -321,12 +328,19 @@ def _lock(facts: Facts, path: str, age_ms: int) -> RecoveryFinding:
 def _files(facts: Facts) -> Iterator[RecoveryFinding]:
     for time, files in sorted(facts.strangers.items()):
         undone = facts.undone.get(time)
+        if undone is None and facts.archived is not None and time in facts.archived:
+            continue
         count = f"{len(files.paths)} files carry {time}, which is on no timeline"
+        seen = f"nobody reads them now, and they look committed once archival passes {time}"
+        if facts.may_be_archived(time):
+            seen = "they are older than the active timeline, so readers take them for committed ones"
         missing = None
         if undone is None:
             missing = "no rollback or restore says that the write was taken back"
         elif facts.archived is None or time in facts.archived:
             missing = "whether the write completed after that cannot be told from the archive"
+        elif undone.may_run_again and facts.may_be_archived(time):
+            missing = f"{undone.by} took an attempt back, and the service may have been run again, and archived, since"
         elif files.logs_of_layout_1:
             missing = "other delta commits may have written into these log files"
         elif facts.is_alive(time):
@@ -343,13 +357,24 @@ def _files(facts: Facts) -> Iterator[RecoveryFinding]:
         yield RecoveryFinding(
             problem=Problem.UNKNOWN_FILES,
             step=Step.DECIDE,
-            evidence=(count, f"{missing}; nobody reads them now, and they look committed once archival passes {time}"),
+            evidence=(count, f"{missing}; {seen}"),
             requested_time=time,
             paths=files.paths,
         )
 
 
 def _metadata_table(facts: Facts) -> Iterator[RecoveryFinding]:
+    if facts.lost:
+        yield RecoveryFinding(
+            problem=Problem.LOST_FILES,
+            step=Step.DECIDE,
+            evidence=(
+                f"the metadata table lists {len(facts.lost)} files that are in no partition, and nothing removed them",
+                "hudi-py check tells more; bring them back from a copy of the table, or restore to a savepoint",
+                "the metadata table stays: without it, readers would pass over the loss",
+            ),
+            paths=facts.lost,
+        )
     if facts.metadata_problem is None:
         return
     alive = [time for time in facts.heartbeats if facts.is_alive(time)]

@@ -103,10 +103,6 @@ def _take(executor: RecoveryExecutor, finding: RecoveryFinding) -> RecoveryOutco
     return RecoveryOutcome(finding=finding, done=True)
 
 
-def _waiting(finding: RecoveryFinding) -> RecoveryOutcome:
-    return RecoveryOutcome(finding=finding, done=False, error="the restore has to be finished first")
-
-
 def _key(finding: RecoveryFinding) -> tuple[Problem, Step, str, tuple[str, ...]]:
     return (finding.problem, finding.step, str(finding.instant or finding.requested_time), finding.paths)
 

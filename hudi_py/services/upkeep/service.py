@@ -1,8 +1,8 @@
 """
 The metadata table's own clean and archival, so that it stays small on a table that only we write to.
 
-Both are the services of any table, with the settings that Apache Hudi gives them there: the data table's retention, but
-at least 20 commits and a fifth more than there, and one more instant on the active timeline. They come after a
+Both are the services of any table, with the settings that Apache Hudi gives them there: the data table's policy,
+a fifth more of it than there and at least 20 commits, and one more instant on the active timeline. They come after a
 compaction, which alone makes slices that can go. A crash leaves what a crash of a clean or an archival leaves.
 
 Source: Hudi 0.15.0 to 1.1.1 ``HoodieMetadataWriteUtils.createMetadataWriteConfig``,
@@ -18,7 +18,7 @@ import attrs
 
 from hudi_py.config import keys
 from hudi_py.config.archive import ArchiveConfig, archive_config
-from hudi_py.config.clean import CleanConfig, CleanPolicy, clean_config
+from hudi_py.config.clean import CleanConfig, clean_config
 from hudi_py.config.keys import Settings
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.mdt.keeper import MetadataTableKeeper
@@ -110,12 +110,13 @@ def _is_due(timeline: Timeline) -> bool:
 
 
 def upkeep_clean_config(settings: Settings) -> CleanConfig:
-    """How the metadata table is cleaned."""
+    """How the metadata table is cleaned: by the policy of the data table, a fifth more of it (rule A-4)."""
     given = clean_config(settings)
-    retained = max(_COMMITS_RETAINED_MIN, math.ceil(_MORE * given.commits_retained))
     return CleanConfig(
-        policy=CleanPolicy.KEEP_LATEST_COMMITS,
-        commits_retained=retained,
+        policy=given.policy,
+        commits_retained=max(_COMMITS_RETAINED_MIN, int(_MORE * given.commits_retained)),
+        file_versions_retained=math.ceil(_MORE * given.file_versions_retained),
+        hours_retained=math.ceil(_MORE * given.hours_retained),
         incremental=False,  # there is one partition
         breakers=False,  # most of what lies there is old log files, so most of it goes
         services_enabled=given.services_enabled,

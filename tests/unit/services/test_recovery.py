@@ -8,7 +8,7 @@ import pytest
 
 from hudi_py.formats import records_codec as codec
 from hudi_py.model.instant import Action, State
-from hudi_py.model.records import InstantInfo, RestorePlan, RollbackMetadata
+from hudi_py.model.records import InstantInfo, RestorePlan, RollbackMetadata, RollbackPlan, RollbackRequest
 from hudi_py.services.recovery.finding import Problem, Step
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.wrappers import ReadOnlyStorage
@@ -70,6 +70,17 @@ def test_failed_write_goes_with_its_files(layout, state):
     assert recovered(builder) == [(Problem.FAILED_WRITE, Step.ROLL_BACK, True)]
     assert data_files(builder.storage) == files
     assert not builder.table().timeline.pending()
+
+
+@LAYOUTS
+def test_failed_write_goes_whatever_its_requested_file_holds(layout):
+    """B-2: a commit has no plan; only a replacecommit may be a clustering, whose plan counts."""
+    builder = healthy(layout)
+    files = data_files(builder.storage)
+    builder.commit(at(5), {"eu": ["a"]}, state=State.INFLIGHT)
+    builder.instant(at(5), "commit", State.REQUESTED, b"noise")
+    assert recovered(builder) == [(Problem.FAILED_WRITE, Step.ROLL_BACK, True)]
+    assert data_files(builder.storage) == files
 
 
 @LAYOUTS
@@ -239,14 +250,14 @@ def test_inflight_savepoint_goes_and_completed_ones_stay(layout):
     assert [i.requested_time for i in builder.table().timeline.completed(Action.SAVEPOINT)] == [at(1)]
 
 
-def rolled_back(builder: TableBuilder, time: str, undone: str) -> None:
+def rolled_back(builder: TableBuilder, time: str, undone: str, action: str = "commit") -> None:
     content = RollbackMetadata(
         start_rollback_time=time,
         time_taken_ms=1,
         total_files_deleted=0,
         commits_rollback=(undone,),
         partitions={},
-        instants_rollback=(InstantInfo(undone, "commit"),),
+        instants_rollback=(InstantInfo(undone, action),),
     )
     for state in (State.REQUESTED, State.INFLIGHT):
         builder.instant(time, "rollback", state)
@@ -283,6 +294,71 @@ def test_files_of_an_undone_write_stay_where_a_write_of_that_time_completed(layo
     before = builder.storage.files()
     assert recovered(builder) == []
     assert builder.storage.files() == before
+
+
+@LAYOUTS
+@pytest.mark.parametrize("action", ["compaction", "logcompaction", "clustering", "replacecommit"])
+def test_files_of_a_service_that_was_taken_back_stay_where_it_may_be_archived(layout, action):
+    """B-25: it was run again under the same time; that it completed only the archive knew, and that may be gone."""
+    builder = healthy(layout)
+    builder.put(f"eu/{builder.base_name('x', at(0))}")
+    rolled_back(builder, at(6), at(0), action)
+    before = builder.storage.files()
+    assert recovered(builder) == [(Problem.UNKNOWN_FILES, Step.DECIDE, False)]
+    assert builder.storage.files() == before
+
+
+@LAYOUTS
+def test_files_of_a_service_that_was_taken_back_go_where_it_cannot_be_archived(layout):
+    """K-25: had it been completed since, the active timeline would have it."""
+    builder = healthy(layout)
+    path = f"eu/{builder.base_name('x', at(2)[:-1] + '7')}"
+    builder.put(path)
+    rolled_back(builder, at(6), at(2)[:-1] + "7", "compaction")
+    assert recovered(builder) == [(Problem.ORPHANS, Step.REMOVE_FILES, True)]
+    assert path not in builder.storage.files()
+
+
+@LAYOUTS
+def test_damaged_rollback_of_a_service_is_not_carried_out_again_where_that_may_be_archived(layout):
+    """B-25: run again, a compaction may have written files of the very names that the plan deletes."""
+    builder = healthy(layout)
+    name = builder.base_name("x", at(0))
+    builder.put(f"eu/{name}")
+    plan = RollbackPlan(
+        instant_to_rollback=InstantInfo(at(0), "compaction"),
+        rollback_requests=(
+            RollbackRequest(
+                partition_path="eu",
+                file_id="x",
+                latest_base_instant=at(0),
+                files_to_be_deleted=(f"{builder.storage.root}/eu/{name}",),
+            ),
+        ),
+    )
+    builder.instant(at(6), "rollback", State.REQUESTED, codec.encode_rollback_plan(plan, SYNC))
+    builder.instant(at(6), "rollback", State.INFLIGHT)
+    builder.instant(at(6), "rollback", State.COMPLETED, b"torn")
+    before = builder.storage.files()
+    assert (Problem.DAMAGED_INSTANT, Step.DECIDE, False) in recovered(builder)
+    assert builder.storage.files() == before
+
+
+def test_files_of_archived_commits_are_none_of_no_write():
+    """D-12: in layout 1 an old rollback stays when the commits after it are archived."""
+    builder = healthy(1)
+    rolled_back(builder, at(0), "20200101000000000")
+    for number in range(4, 12):
+        builder.commit(at(number), {"eu": ["a"]})
+    settings = {"hoodie.clean.commits.retained": "1", "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
+    archived = Table(builder.storage, settings=settings, clock=builder.clock).archive()
+    assert at(1) in {each.requested_time for each in archived.instants}
+    builder.put(f"eu/{builder.base_name('x', at(10)[:-1] + '7')}")  # makes recovery look into the archive
+    builder.commit(at(12), {"eu": ["a"]})
+    outcomes = Table(builder.storage, clock=builder.clock).recover()
+    assert [each.finding.time for each in outcomes if each.finding.problem is Problem.UNKNOWN_FILES] == [
+        at(10)[:-1] + "7"
+    ]
 
 
 @LAYOUTS

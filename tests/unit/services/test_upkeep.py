@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hudi_py.config.clean import CleanPolicy
 from hudi_py.mdt.table import METADATA_FOLDER, MetadataTable
 from hudi_py.model.files import format_base_file, join_path
 from hudi_py.model.instant import Action
@@ -132,3 +133,17 @@ def test_the_settings_are_those_that_hudi_derives():
     assert (config.keep_min, config.keep_max, config.delta_commits_kept) == (41, 51, 10)
     config = upkeep_archive_config(TableBuilder(2).table(keep_min_commits=2, keep_max_commits=3).settings)
     assert (config.keep_min, config.keep_max) == (21, 22)
+
+
+def test_the_policy_is_that_of_the_data_table():
+    """A-4: commits are truncated, versions and hours rounded up."""
+    config = upkeep_clean_config(TableBuilder(2).table(clean_commits_retained=19).settings)
+    assert (config.policy, config.commits_retained) == (CleanPolicy.KEEP_LATEST_COMMITS, 22)
+    config = upkeep_clean_config(
+        TableBuilder(2).table(clean_policy="KEEP_LATEST_FILE_VERSIONS", clean_fileversions_retained=3).settings
+    )
+    assert (config.policy, config.versions) == (CleanPolicy.KEEP_LATEST_FILE_VERSIONS, 4)
+    config = upkeep_clean_config(
+        TableBuilder(2).table(clean_policy="KEEP_LATEST_BY_HOURS", clean_hours_retained=24).settings
+    )
+    assert (config.policy, config.hours_retained) == (CleanPolicy.KEEP_LATEST_BY_HOURS, 29)

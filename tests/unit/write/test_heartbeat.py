@@ -131,6 +131,19 @@ def test_several_writers_imply_lazy():
     assert failed_writes_policy(Settings({**many, POLICY: "NEVER"})) == "NEVER"
 
 
+@pytest.mark.parametrize("mode", ["optimistic_concurrency_control", "NON_BLOCKING_CONCURRENCY_CONTROL"])
+def test_several_writers_are_refused_before_anything_is_written(mode):
+    """F: nothing locks the table yet; a clean goes on, LAZY included."""
+    builder = failed(2, age_s=121)
+    settings = {"write_concurrency_mode": mode}
+    table, before = builder.table(**settings), builder.storage.files()
+    with pytest.raises(ConfigError, match=r"one writer at a time"):
+        begin_write(table.contents, table.config, table.settings, table.metadata_table)
+    assert builder.storage.files() == before
+    table.clean()
+    assert not builder.table().timeline.pending()
+
+
 @pytest.mark.parametrize("what", ["gone", "old"])
 def test_commit_is_given_up_when_the_heart_stood_still(what):
     """B-6: others may have rolled the write back, so nothing of it may become visible."""

@@ -1,0 +1,102 @@
+"""
+Looking at the metadata table: whether it is in step with the folders, and if not, whose fault that is.
+
+A file that only the metadata table knows is a ghost of it where a clean or rollback took the file. Where nothing did,
+the file is lost, and the metadata table is what tells so: without it, readers would pass over the rows in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from hudi_py.config import keys
+from hudi_py.config.keys import Settings
+from hudi_py.config.table import TableConfig
+from hudi_py.errors import CorruptMetadata, NotFound
+from hudi_py.fsview.build import build_partition, latest_slices
+from hudi_py.fsview.listing import walk_partitions
+from hudi_py.fsview.loader import load_context
+from hudi_py.mdt.listing import open_snapshot
+from hudi_py.mdt.table import FILES_PARTITION, METADATA_FOLDER
+from hudi_py.model.files import join_path
+from hudi_py.model.instant import Action
+from hudi_py.services.check.gather import gather
+from hudi_py.services.check.judge_files import Expectation
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
+
+_PLANNED = (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING, Action.SAVEPOINT, Action.INDEXING)
+
+
+class OutOfStep(NamedTuple):
+    """Why the metadata table has to be made anew; or files that it lists and that the folders have lost."""
+
+    problem: str | None = None
+    lost: tuple[str, ...] = ()
+
+
+def look_at_metadata_table(
+    contents: Contents, table: TableConfig, settings: Settings, timeline: Timeline, clusterings: frozenset[str]
+) -> OutOfStep:
+    """
+    Hold the metadata table and the folders against each other, where no action is under way.
+
+    Args:
+        timeline: Of the table; when it has moved by the end, nothing is concluded.
+        clusterings: Requested times of pending layout-1 replacecommits that are clusterings.
+    """
+    storage = contents.store.storage
+    if not table.has_metadata_table:
+        if not storage.list(METADATA_FOLDER):
+            return OutOfStep()
+        return OutOfStep(
+            f"{METADATA_FOLDER} is there, and the properties do not name it: it was being dropped or created"
+        )
+    if any(i.action not in _PLANNED and i.requested_time not in clusterings for i in timeline.pending()):
+        return OutOfStep()  # what is under way is recorded there at its end
+    if FILES_PARTITION not in table.metadata_partitions or settings[keys.METADATA_ENABLED] is False:
+        return OutOfStep()
+    try:
+        found = _difference(contents, table, settings)
+    except (CorruptMetadata, NotFound) as error:
+        found = OutOfStep(f"it cannot be read: {error}")
+    return found if contents.store.load().instants == timeline.instants else OutOfStep()
+
+
+def _difference(contents: Contents, table: TableConfig, settings: Settings) -> OutOfStep:
+    """The first file on which the metadata table and the folders differ, where it matters to readers."""
+    storage = contents.store.storage
+    timeline, listing = open_snapshot(contents.store, table, settings)
+    try:
+        context = load_context(timeline, contents, with_clustering=False)
+    except CorruptMetadata:
+        return OutOfStep()  # a damaged instant is a finding of its own
+    told = {path: {entry.name for entry in entries} for path, entries in listing.walk()}
+    unlisted, ghosts = None, []
+    for path, entries in walk_partitions(storage):
+        names, known = {entry.name for entry in entries}, told.pop(path, set())
+        ghosts += [(path, name) for name in sorted(known - names)]
+        there = build_partition(context, path, ((entry.name, None) for entry in entries))
+        visible = {name for each in latest_slices(context, there) for name in each.file_names}
+        if unlisted is None and visible - known:
+            unlisted = f"it does not list {join_path(path, min(visible - known))}, which holds committed rows"
+    for path, known in told.items():
+        ghosts += [(path, name) for name in sorted(known)]  # or the folder is no partition any more
+    lost = _lost(contents, table, ghosts) if ghosts else ()
+    if lost:
+        return OutOfStep(lost=lost)
+    if ghosts:
+        return OutOfStep(f"it lists {join_path(*ghosts[0])}, which is not there")
+    return OutOfStep(unlisted)
+
+
+def _lost(contents: Contents, table: TableConfig, ghosts: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Those that a completed commit wrote, and that nothing took."""
+    expected = Expectation(gather(contents, table, metadata=False))
+    lost = []
+    for path, name in ghosts:
+        named = expected.named.get(path, {}).get(name)
+        if named is not None and not expected.is_explained(path, name, named.requested_time):
+            lost.append(join_path(path, name))
+    return tuple(lost)
