@@ -47,6 +47,7 @@ from hudi_py.services.clean.retention import (
 )
 from hudi_py.services.clean.situation import Situation
 from hudi_py.services.clean.stored_plan import to_record
+from hudi_py.services.clean.undone import refuse_under_undoing
 from hudi_py.services.clean.verification import check, compare
 from hudi_py.services.clean.verify import Disagreement
 from hudi_py.services.clean.watch import Reporter, WatchedEngine
@@ -266,7 +267,8 @@ class CleanService:
 
         Raises:
             CorruptMetadata: An instant that the decision needs does not decode.
-            RefusedError: A circuit breaker tripped, or the second planner disagrees; nothing was written.
+            RefusedError: A circuit breaker tripped, the second planner disagrees, or a commit is being undone; nothing
+                was written.
         """
         if not self.config.services_enabled:
             return None
@@ -285,6 +287,7 @@ class CleanService:
             if progress is not None:
                 remember(self.contents.store.storage, progress)
             return None
+        refuse_under_undoing(self.contents, timeline)
         if plan.breakers and self.config.breakers:
             raise RefusedError(
                 f"{self.contents.store.storage.root}: nothing was planned and nothing was deleted: "

@@ -6,6 +6,7 @@ from hudi_py.config.clean import CleanPolicy, clean_config
 from hudi_py.config.keys import Settings
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import AlreadyExists, RefusedError
+from hudi_py.formats.records_codec import encode_rollback_plan
 from hudi_py.model.instant import State
 from hudi_py.storage.wrappers import RecordingStorage
 from hudi_py.table import Table
@@ -337,3 +338,34 @@ def test_e20_a_savepoint_made_after_the_plan_stops_it(layout, state):
     builder.delete_savepoint(at(2))
     builder.table().clean(file_versions_retained=1)
     assert data_files(builder.storage) == [f"r0/{builder.base_name('f', at(5))}"]
+
+
+@LAYOUTS
+@pytest.mark.parametrize("state", [State.REQUESTED, State.INFLIGHT])
+def test_no_clean_beside_the_rollback_of_a_completed_commit(layout, state):
+    """The slice that goes would count, and the one below it, soon the newest, be taken."""
+    builder = story(layout, partitions=("r0",))
+    table = builder.table()
+    plan = table.rollback_service().plan(at(5))
+    builder.instant(at(6), "rollback", State.REQUESTED, encode_rollback_plan(plan, sync=bytes(16)))
+    if state is State.INFLIGHT:
+        builder.instant(at(6), "rollback", state)
+    before = data_files(builder.storage)
+    with pytest.raises(RefusedError, match=f"{at(6)}.*undoes .*{at(5)}.*hudi-py recover"):
+        builder.table().clean(file_versions_retained=1)
+    assert data_files(builder.storage) == before
+    builder.table().recover()
+    builder.table().clean(file_versions_retained=1)
+    newest = builder.table().timeline.completed("commit")[-1].requested_time
+    assert data_files(builder.storage) == [f"r0/{builder.base_name('f', newest)}"]
+
+
+@LAYOUTS
+def test_no_clean_beside_a_restore(layout):
+    """Every commit after the savepoint is going."""
+    builder = story(layout, partitions=("r0",))
+    builder.instant(at(6), "restore", State.REQUESTED)
+    before = data_files(builder.storage)
+    with pytest.raises(RefusedError, match=f"{at(6)}.*is pending.*hudi-py recover"):
+        builder.table().clean(file_versions_retained=1)
+    assert data_files(builder.storage) == before

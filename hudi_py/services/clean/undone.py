@@ -1,0 +1,34 @@
+"""No clean is planned while a commit is being undone: it would count slices that go, and take those before them."""
+
+from __future__ import annotations
+
+from hudi_py.errors import CorruptMetadata, RefusedError
+from hudi_py.model.instant import Action
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
+
+
+def refuse_under_undoing(contents: Contents, timeline: Timeline) -> None:
+    """
+    Raise while a restore, or the rollback of a commit that still counts as completed, is pending.
+
+    The rollback of a failed write is no obstacle: its files count for nothing. Apache Hudi plans in all of these cases.
+
+    Raises:
+        RefusedError: Finish the rollback or restore first.
+    """
+    for restore in timeline.pending(Action.RESTORE):
+        raise RefusedError(_text(contents, f"{restore} is pending"))
+    for rollback in timeline.pending(Action.ROLLBACK):
+        try:
+            target = contents.rollback_plan(rollback).instant_to_rollback
+        except CorruptMetadata:  # then nothing was undone by it, and nothing can be (rule B-7)
+            continue
+        undone = None if target is None else timeline.find(target.requested_time)
+        if undone is not None and not undone.is_pending:
+            raise RefusedError(_text(contents, f"{rollback} is pending, which undoes {undone}"))
+
+
+def _text(contents: Contents, what: str) -> str:
+    root = contents.store.storage.root
+    return f"{root}: nothing was planned and nothing was deleted: {what}. Finish it: hudi-py recover"
