@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
+from difflib import get_close_matches
+from functools import cache
 from typing import Any, Final, Generic, TypeVar
 
 import attrs
@@ -72,6 +74,9 @@ def _names(value: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in value.split(",") if part.strip())
 
 
+_OWN: Final = "hoodie_py."
+
+
 @attrs.frozen(eq=False)
 class Key(Generic[T]):
     """One setting: canonical name, parser, default, and the names older releases use."""
@@ -92,14 +97,19 @@ class Settings:
     Settings as given by the user, looked up by `Key`.
 
     Args:
-        values: Key to text (or bool, int, float: turned into Hudi's text). Unknown keys are kept and never read.
+        values: Key to text (or bool, int, float: turned into Hudi's text). Unknown keys are kept and never read, but
+            ``hoodie_py.*``, which nobody else reads, must be known.
 
     Raises:
-        ConfigError: A key and its older spelling are both given with different values.
+        ConfigError: A key and its older spelling are both given with different values, or an unknown ``hoodie_py.*``.
     """
 
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
         self._values = {name: _to_text(value) for name, value in (values or {}).items() if value is not None}
+        for name in self._values:
+            if name.startswith(_OWN) and name not in _own_names():
+                close = get_close_matches(name, _own_names(), n=1) or sorted(_own_names())
+                raise ConfigError(f"there is no setting {name}; meant is perhaps {' or '.join(close)}")
 
     def __getitem__(self, key: Key[T]) -> T:
         raw = self.raw(key)
@@ -286,3 +296,8 @@ SINGLE_PASS_BYTES: Final = Key("hudi_py.write.single.pass.max.bytes", _whole(0),
 """Our own: rows of more than this, by Spark's estimate, are written in two passes; 0 for all."""
 
 ALL_KEYS: Final[tuple[Key[Any], ...]] = tuple(value for value in list(globals().values()) if isinstance(value, Key))
+
+
+@cache
+def _own_names() -> frozenset[str]:
+    return frozenset(key.name for key in globals().values() if isinstance(key, Key) and key.name.startswith(_OWN))
