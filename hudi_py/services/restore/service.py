@@ -113,7 +113,10 @@ class RestoreService:
             rollbacks=rollbacks,
             restore_instant_info=plan.instants_to_rollback,
         )
-        store.complete(instant, codec.encode_restore_metadata(metadata, os.urandom(16)))
+        timeline = store.load()
+        vanishing = {*metadata.instants_to_rollback, *(i.requested_time for i in _rollbacks(timeline, savepoint_time))}
+        after = self.metadata_table.record_restore(timeline, instant, vanishing)
+        store.complete(instant, codec.encode_restore_metadata(metadata, os.urandom(16)), after=after)
         self._remove_rollbacks(savepoint_time)
         log.info("restore.completed", instant=instant.requested_time, savepoint=savepoint_time, undone=len(rollbacks))
         return metadata
@@ -207,8 +210,12 @@ class RestoreService:
     def _remove_rollbacks(self, savepoint_time: str) -> None:
         """Every rollback after the savepoint goes, newest first, completed ones too (rule B-31)."""
         store = self.contents.store
-        rollbacks = [i for i in store.load().all_states if i.action is Action.ROLLBACK]
-        later = [i for i in rollbacks if i.requested_time > savepoint_time]
+        later = _rollbacks(store.load(), savepoint_time)
         for each in sorted(later, key=lambda i: (i.requested_time, i.state), reverse=True):
             delete_markers(store.storage, each.requested_time)
             store.remove(each)
+
+
+def _rollbacks(timeline: Timeline, savepoint_time: str) -> list[Instant]:
+    """Those that go with a restore, in each of their states."""
+    return [i for i in timeline.all_states if i.action is Action.ROLLBACK and i.requested_time > savepoint_time]
