@@ -30,6 +30,7 @@ from hudi_py.services.rollback.execute import RollbackExecutor
 from hudi_py.services.rollback.leftovers import Leftovers
 from hudi_py.services.rollback.metadata import prepare_metadata_table
 from hudi_py.services.rollback.plan import Written, rollback_plan, target_info
+from hudi_py.services.rollback.stored import stored_plan
 from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import delete_markers
@@ -127,9 +128,9 @@ class RestoreService:
         timeline = store.load()
         executor = RollbackExecutor(contents=self.contents, metadata_table=self.metadata_table)
         for rollback in reversed(timeline.pending(Action.ROLLBACK)):
-            plan = self.contents.rollback_plan(rollback)
-            undone = plan.instant_to_rollback
-            if undone is not None and undone.requested_time == target.requested_time:
+            plan = stored_plan(self.contents, rollback)
+            undone = None if plan is None else plan.instant_to_rollback
+            if plan is not None and undone is not None and undone.requested_time == target.requested_time:
                 return executor.execute(rollback, plan, undone, publish=False)
         found = timeline.find(target.requested_time, Action(target.action))
         if found is None:

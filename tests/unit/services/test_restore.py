@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hudi_py.errors import ConfigError, RefusedError
+from hudi_py.formats import records_codec as codec
 from hudi_py.formats.commit_codec import encode_commit
 from hudi_py.formats.log_block import BlockType, HeaderKey, iterate_log_blocks
 from hudi_py.model.files import parse_log_file
@@ -183,8 +184,20 @@ def test_pending_restore_stops_another_one(builder):
     """One at a time; the pending one is named."""
     builder.table().create_savepoint(at(6))
     plan = builder.table().restore_service().plan(at(2))
-    from hudi_py.formats import records_codec as codec
-
     builder.instant(at(9), "restore", State.REQUESTED, codec.encode_restore_plan(plan, SYNC))
     with pytest.raises(RefusedError, match="pending"):
         builder.table().restore(at(6))
+
+
+@pytest.mark.parametrize("state", [State.REQUESTED, State.INFLIGHT])
+def test_unreadable_rollback_plan_of_a_half_done_restore(builder, state):
+    """B-7: Hudi died while it wrote the plan of one of its rollbacks; a new plan is made, and the restore ends."""
+    plan = builder.table().restore_service().plan(at(2))
+    builder.instant(at(8), "restore", State.REQUESTED, codec.encode_restore_plan(plan, SYNC))
+    builder.instant(at(8), "restore", State.INFLIGHT)
+    builder.instant(at(9), "rollback", State.REQUESTED, b"")
+    builder.instant(at(9), "rollback", state, b"")
+    metadata = builder.table().restore(at(2))
+    assert set(metadata.rollbacks) == {at(6), at(5), at(3)}
+    assert {i.action for i in builder.table().timeline} == {Action.COMMIT, Action.SAVEPOINT, Action.RESTORE}
+    assert not builder.table().timeline.pending()
