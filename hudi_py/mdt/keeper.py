@@ -12,20 +12,21 @@ Source: format/data-files 10 and 11.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import attrs
 
 from hudi_py.config import keys
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
-from hudi_py.fsview.listing import walk_partitions
+from hudi_py.fsview.listing import FolderListing, walk_partitions
 from hudi_py.mdt.changes import Changes, changes_of_clean, changes_of_commit, changes_of_rollback
 from hudi_py.mdt.compaction import compact
 from hudi_py.mdt.create import create_metadata_table
 from hudi_py.mdt.removal import disable_unmaintained_partitions, drop_metadata_table
+from hudi_py.mdt.restoring import record_restore
 from hudi_py.mdt.table import FILES_PARTITION, METADATA_FOLDER, MetadataTable
-from hudi_py.mdt.update import record_rollback, write_delta_commit
+from hudi_py.mdt.update import record_rollback, withdraw, write_delta_commit
 from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import CleanMetadata, CommitMetadata, RollbackMetadata
@@ -131,6 +132,26 @@ class MetadataTableKeeper:
             deleted_of_others=deleted_of_others,
             sync=os.urandom(16),
         )
+        return None if done is None else done.completion_time
+
+    def forget(self, requested_time: str) -> None:
+        """Take back what a pending write recorded, within a restore, which tells of the files by `record_restore`."""
+        table = self._table()
+        if table is not None:
+            withdraw(table, requested_time)
+
+    def record_restore(self, timeline: Timeline, instant: Instant, vanishing: Iterable[str]) -> str | None:
+        """
+        Record a restore that is about to complete; as `record_commit`.
+
+        Args:
+            vanishing: Requested times of everything that was undone, and of the rollbacks that go with the restore.
+        """
+        table = self._table()
+        if table is None:
+            return None
+        listing = FolderListing(self.storage)
+        done = record_restore(table, timeline, instant.requested_time, vanishing, listing, sync=os.urandom(16))
         return None if done is None else done.completion_time
 
     def _table(self) -> MetadataTable | None:

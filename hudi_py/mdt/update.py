@@ -141,6 +141,20 @@ def record_rollback(
     return write_delta_commit(table, data_timeline, rollback_time, owed, sync=sync)
 
 
+def withdraw(table: MetadataTable, requested_time: str) -> bool:
+    """
+    Take back what one action of the data table recorded, log files of every partition of the metadata table included.
+
+    Call it while readers do not count on it: the action is pending, or a restore is. Repeatable.
+
+    Returns:
+        False where a compaction has taken it in already; then nothing is done.
+    """
+    timeline = table.store.load()
+    instant = timeline.find(requested_time, Action.DELTA_COMMIT)
+    return instant is None or _withdraw(table, timeline, instant)
+
+
 def _check_open(data_timeline: Timeline, requested_time: str) -> None:
     at_that_time = [i for i in data_timeline.instants if i.requested_time == requested_time]
     if any(i.is_completed and i.action is not Action.SAVEPOINT for i in at_that_time):

@@ -49,7 +49,7 @@ TABLES = ["layout 1", "layout 2", "cow_many-0.15.0", "cow_many-1.0.2", "cow_many
 
 @pytest.mark.parametrize("name", TABLES)
 def test_archival_survives_every_interruption(name, record_property):
-    """Whatever stops it, no instant is lost at any moment, and two more runs end where a calm one does."""
+    """D-15, D-16: whatever stops it, no instant is lost at any moment; two more runs end where a calm one does."""
     before = state_of(fresh(name))
     everything = set(history_of(fresh(name))[0]) | set(history_of(fresh(name))[1])
     calm = fresh(name)
@@ -77,7 +77,7 @@ def test_archival_survives_every_interruption(name, record_property):
 
 @pytest.mark.parametrize("mode", INTERRUPTION_MODES, ids=lambda mode: mode.name)
 def test_history_survives_interruptions_over_many_runs(mode):
-    """Layout 2: files are merged level by level and obsolete ones removed, whenever one of the runs is interrupted."""
+    """D-17, layout 2: files are merged level by level, obsolete ones removed, whenever a run is interrupted."""
 
     def grown() -> MemoryStorage:
         builder = builder_of(2)

@@ -51,7 +51,7 @@ def test_restore_survives_every_interruption(name, record_property):
 
 @pytest.mark.parametrize("version", ["0.15.0", "1.0.2", "1.1.1"])
 def test_metadata_table_that_cannot_forget_is_dropped(version):
-    """Made after the commit, it has no delta commit to take back: it would list the files for ever."""
+    """B-28: made after the commit, it has no delta commit to take back: it would list the files for ever."""
     storage = fixture_in_memory(f"cow_partitioned-{version}")
     last = open_in(storage).timeline.writes.completed()[-1].requested_time
     for path in [p for p in storage.files() if p.startswith(".hoodie/metadata/.hoodie/") and f"/{last}" in p]:

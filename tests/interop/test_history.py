@@ -107,7 +107,7 @@ def test_real_hudi_restores_to_our_savepoint(peer, tmp_path):
 
 @pytest.mark.parametrize("options", [PLAIN, KEPT], ids=["no-mdt", "mdt"])
 def test_real_hudi_reads_and_continues_our_archive(peer, tmp_path, options):
-    """Every instant we archived is listed by real Hudi, which then writes, cleans and archives on; rows stay right."""
+    """D-1: every instant we archived is listed by real Hudi, which writes, cleans and archives on; rows stay right."""
     table = tmp_path / "t"
     no_archive = options | {"hoodie.archive.automatic": "false"}
     model, states = _grown(peer, table, 8, no_archive)
@@ -167,8 +167,8 @@ def test_real_hudi_reads_archive_files_that_we_merged(peer, tmp_path):
 @pytest.mark.parametrize("options", [PLAIN, KEPT], ids=["no-mdt", "mdt"])
 def test_real_hudi_goes_on_with_what_our_writes_archived(peer, ours, tmp_path, options):
     """
-    Our write client cleans and archives after every upsert; real Hudi reads the rows, lists every instant that went,
-    upserts, cleans and archives on the same table, and then we do again.
+    G-4: our write client cleans and archives after every upsert; real Hudi reads the rows, lists every instant that
+    went, upserts, cleans and archives on the same table, and then we do again.
     """
     table, model = tmp_path / "t", Model(PARTITIONED)
     services = options | ARCHIVING | {"hoodie.clean.automatic": "true"}

@@ -16,7 +16,7 @@ def cleans(table):
 
 
 def test_a5_a74_the_clean_follows_the_commit_and_cannot_undo_it(trips, monkeypatch):
-    """Switched off nothing is cleaned; on, it follows the commit; where it fails, the rows stay."""
+    """G-6, G-7: switched off nothing is cleaned; on, it follows the commit; where it fails, the rows stay."""
     table = trips(ONE | {"hoodie.clean.automatic": "false"})
     for ts in range(3):
         table.upsert([trip(1, ts)])

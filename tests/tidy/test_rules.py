@@ -1,19 +1,26 @@
-"""Every rule of cleaning has a test that names it."""
+"""Every rule of cleaning, rollback, savepoints, archival and their sequences has a test that names it."""
 
 import re
 
+import pytest
+
 from tidy.repository import ROOT
 
-RULES = tuple(f"A-{number}" for number in range(1, 76))
-DEFECTS = tuple(f"K-{number}" for number in range(1, 25))
+RULES = {"A": 75, "B": 33, "C": 9, "D": 20, "G": 8, "K": 25}
+"""Section to its last number."""
+
 ELSEWHERE = {  # what cannot be tested yet, and why
     "A-3": "several writers with a lock are not there yet",
     "A-6": "there is no background clean",
+    "B-24": "tables with indexes that a rollback would have to tell are refused for writing",
+    "C-9": "there are no locks yet that a savepoint could wait for",
+    "D-18": "there are no locks yet; the archive service tells its callers",
+    "G-5": "compaction, clustering and partition lifetimes are not there yet",
     "K-12": "what refuses to go is the deleting tasks' business",
     "K-14": "several writers with a lock are not there yet",
 }
-_NAMED = re.compile(r"\b([AK])-(\d+)(?: to [AK]-(\d+))?")
-_IN_NAMES = re.compile(r"(?<=[_])([ak])(\d+)(?=_)")
+_NAMED = re.compile(r"\b([A-DGK])-(\d+)(?: to [A-DGK]-(\d+))?")
+_IN_NAMES = re.compile(r"(?<=[_])([abcdgk])(\d+)(?=_)")
 _FUNCTION = re.compile(r"^ *def (test_\w+)", re.MULTILINE)
 
 
@@ -31,7 +38,8 @@ def named() -> set[str]:
     return found
 
 
-def test_every_rule_of_cleaning_is_named_by_a_test():
-    """Sections A and K of the rules; what is missing is missing for a reason that still holds."""
-    missing = set(RULES + DEFECTS) - named()
-    assert sorted(missing) == sorted(missing & set(ELSEWHERE))
+@pytest.mark.parametrize("section", RULES)
+def test_every_rule_is_named_by_a_test(section):
+    """What is missing is missing for a reason that still holds."""
+    missing = {f"{section}-{number}" for number in range(1, RULES[section] + 1)} - named()
+    assert sorted(missing - set(ELSEWHERE)) == []

@@ -151,6 +151,10 @@ class RealHudi:
         return bool(self._call("set_clock", moment=moment))
 
     # ------------------------------------------------------------------ process
+    def jvm_pid(self) -> int:
+        """Process id of the JVM, to stop it in the middle of its work."""
+        return int(self._call("jvm_pid"))
+
     def start(self) -> None:
         """Start the process now instead of at the first call."""
         self._started()

@@ -28,6 +28,7 @@ class Bound(enum.Enum):
     SAVEPOINT = "savepointed"
     METADATA_TABLE = "the metadata table has not compacted it yet"
     RESTORE = "a restore is under way"
+    DATA_TIMELINE = "the table whose metadata this is has later instants only on its active timeline"
 
     __hash__ = object.__hash__
 
@@ -60,6 +61,7 @@ class Facts:
         last_clean: Of the last completed clean, None when there is none.
         has_metadata_table: Whether the table has one.
         metadata_compaction: Requested time of its last compaction, None when there was none.
+        data_timeline_start: Of a metadata table: what the data table has active or under way from then on stays.
     """
 
     table_type: TableType
@@ -68,6 +70,7 @@ class Facts:
     last_clean: LastClean | None = None
     has_metadata_table: bool = False
     metadata_compaction: str | None = None
+    data_timeline_start: str | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -107,6 +110,15 @@ def plan_archive(timeline: Timeline, facts: Facts, config: ArchiveConfig) -> Arc
     else:
         instants = tuple(sorted((*_services_before(timeline, commits), *commits), key=_order))
     return ArchivePlan(instants=instants, keep_min=keep_min, keep_max=keep_max, bound=bound)
+
+
+def data_timeline_start(timeline: Timeline) -> str | None:
+    """
+    Rule D-8: the first commit, or the first pending instant of any action, of a table that has a metadata table.
+
+    Whoever rolls such an instant back has to find what the metadata table recorded of it.
+    """
+    return min((i.requested_time for i in (*timeline.commits.instants[:1], *timeline.pending()[:1])), default=None)
 
 
 def _order(instant: Instant) -> tuple[str, str]:
@@ -158,6 +170,7 @@ def _bounds(
         (_replacement_bound(timeline, facts), Bound.REPLACEMENT),
         (_removed_savepoint_bound(timeline, facts), Bound.REMOVED_SAVEPOINT),
         (_metadata_bound(completed, facts), Bound.METADATA_TABLE),
+        (facts.data_timeline_start, Bound.DATA_TIMELINE),
     ]
     if facts.table_type is TableType.MERGE_ON_READ and config.delta_commits_kept is not None:
         found.append((_compaction_bound(timeline, config.delta_commits_kept), Bound.COMPACTION))

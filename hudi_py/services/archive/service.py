@@ -30,7 +30,7 @@ from hudi_py.runtime.log import log
 from hudi_py.services.archive.history import SNAPSHOTS_KEPT, History, history_row
 from hudi_py.services.archive.log_files import Group, append_to_logs
 from hudi_py.services.archive.merge_logs import LogMerge
-from hudi_py.services.archive.plan import ArchivePlan, Bound, Facts, LastClean, plan_archive
+from hudi_py.services.archive.plan import ArchivePlan, Bound, Facts, LastClean, data_timeline_start, plan_archive
 from hudi_py.services.clean.plan import SAVEPOINTED_TIMES
 from hudi_py.services.clean.policy import earliest_to_retain
 from hudi_py.storage.base import StorageFailure
@@ -67,12 +67,17 @@ class ArchiveService:
         table: Its settings.
         config: How much stays active.
         cleaning: The table's cleaning settings: what a clean still needs stays active.
+        data_timeline: Where the table is a metadata table, that of its data table.
+
+    A run wants the table's lock from beginning to end (rule D-18). There are no lock providers yet, so it is for the
+    caller to see to it that one process at a time archives a table.
     """
 
     contents: Contents
     table: TableConfig
     config: ArchiveConfig
     cleaning: CleanConfig
+    data_timeline: Timeline | None = None
 
     def plan(self) -> ArchivePlan:
         """
@@ -122,6 +127,7 @@ class ArchiveService:
             last_clean=self._last_clean(timeline),
             has_metadata_table=has_metadata,
             metadata_compaction=self._metadata_compaction() if has_metadata else None,
+            data_timeline_start=None if self.data_timeline is None else data_timeline_start(self.data_timeline),
         )
 
     def _earliest_to_retain(self, timeline: Timeline) -> str | None:

@@ -30,6 +30,7 @@ from hudi_py.services.rollback.execute import RollbackExecutor
 from hudi_py.services.rollback.leftovers import Leftovers
 from hudi_py.services.rollback.metadata import prepare_metadata_table
 from hudi_py.services.rollback.plan import Written, rollback_plan, target_info
+from hudi_py.services.rollback.stored import stored_plan
 from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import delete_markers
@@ -113,7 +114,10 @@ class RestoreService:
             rollbacks=rollbacks,
             restore_instant_info=plan.instants_to_rollback,
         )
-        store.complete(instant, codec.encode_restore_metadata(metadata, os.urandom(16)))
+        timeline = store.load()
+        vanishing = {*metadata.instants_to_rollback, *(i.requested_time for i in _rollbacks(timeline, savepoint_time))}
+        after = self.metadata_table.record_restore(timeline, instant, vanishing)
+        store.complete(instant, codec.encode_restore_metadata(metadata, os.urandom(16)), after=after)
         self._remove_rollbacks(savepoint_time)
         log.info("restore.completed", instant=instant.requested_time, savepoint=savepoint_time, undone=len(rollbacks))
         return metadata
@@ -124,9 +128,9 @@ class RestoreService:
         timeline = store.load()
         executor = RollbackExecutor(contents=self.contents, metadata_table=self.metadata_table)
         for rollback in reversed(timeline.pending(Action.ROLLBACK)):
-            plan = self.contents.rollback_plan(rollback)
-            undone = plan.instant_to_rollback
-            if undone is not None and undone.requested_time == target.requested_time:
+            plan = stored_plan(self.contents, rollback)
+            undone = None if plan is None else plan.instant_to_rollback
+            if plan is not None and undone is not None and undone.requested_time == target.requested_time:
                 return executor.execute(rollback, plan, undone, publish=False)
         found = timeline.find(target.requested_time, Action(target.action))
         if found is None:
@@ -207,8 +211,12 @@ class RestoreService:
     def _remove_rollbacks(self, savepoint_time: str) -> None:
         """Every rollback after the savepoint goes, newest first, completed ones too (rule B-31)."""
         store = self.contents.store
-        rollbacks = [i for i in store.load().all_states if i.action is Action.ROLLBACK]
-        later = [i for i in rollbacks if i.requested_time > savepoint_time]
+        later = _rollbacks(store.load(), savepoint_time)
         for each in sorted(later, key=lambda i: (i.requested_time, i.state), reverse=True):
             delete_markers(store.storage, each.requested_time)
             store.remove(each)
+
+
+def _rollbacks(timeline: Timeline, savepoint_time: str) -> list[Instant]:
+    """Those that go with a restore, in each of their states."""
+    return [i for i in timeline.all_states if i.action is Action.ROLLBACK and i.requested_time > savepoint_time]

@@ -95,10 +95,14 @@ class RollbackExecutor:
         )
         if is_done:
             return metadata
-        foreign = {} if store.config.layout_version == 2 else _log_names(paths)
-        after = self.metadata_table.record_rollback(
-            store.load(), target.requested_time, instant, metadata, deleted_of_others=foreign
-        )
+        after = None
+        if publish:
+            foreign = {} if store.config.layout_version == 2 else _log_names(paths)
+            after = self.metadata_table.record_rollback(
+                store.load(), target.requested_time, instant, metadata, deleted_of_others=foreign
+            )
+        else:
+            self.metadata_table.forget(target.requested_time)
         self._remove_target(found, keeps_plan=keeps_plan)
         if publish:
             self._complete(instant, metadata, after)

@@ -16,7 +16,7 @@ from collections.abc import Collection
 import attrs
 
 from hudi_py.config.table import TableConfig, TableType
-from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
+from hudi_py.errors import RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.fsview.loader import load_context
@@ -28,6 +28,7 @@ from hudi_py.services.rollback import plan as planning
 from hudi_py.services.rollback.execute import RollbackExecutor
 from hudi_py.services.rollback.leftovers import Leftovers
 from hudi_py.services.rollback.metadata import prepare_metadata_table
+from hudi_py.services.rollback.stored import stored_plan
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import delete_markers, instants_with_markers
 from hudi_py.timeline.timeline import Timeline
@@ -75,7 +76,7 @@ class RollbackService:
         results = []
         done: set[str] = set()
         for instant in reversed(pending):
-            plan = self._stored_plan(instant)
+            plan = stored_plan(self.contents, instant)
             if plan is None or plan.instant_to_rollback is None or not self._is_ours(timeline, plan):
                 continue
             if self._is_withdrawn(timeline, instant, plan.instant_to_rollback):
@@ -111,7 +112,7 @@ class RollbackService:
         timeline = self.contents.store.load()
         self._sweep_markers(timeline)
         for instant in reversed(timeline.pending(Action.ROLLBACK)):
-            stored = self._stored_plan(instant)
+            stored = stored_plan(self.contents, instant)
             if stored is None or stored.instant_to_rollback is None:
                 continue
             if stored.instant_to_rollback.requested_time == requested_time:
@@ -187,22 +188,6 @@ class RollbackService:
 
     def _keeps_plan(self, instant: Instant) -> bool:
         return instant.action in planning.RUN_AGAIN or self.contents.is_clustering(instant)
-
-    def _stored_plan(self, instant: Instant) -> RollbackPlan | None:
-        """
-        The pending rollback's plan, or None when it cannot be read (rule B-7).
-
-        An unreadable plan that was only requested is removed: nothing was done by it, and a new one is made of what the
-        failed write left. Once inflight it stays as it is, for whoever looks into it, and a new one is made all the
-        same; without a plan nothing else could ever be written to the table.
-        """
-        try:
-            return self.contents.rollback_plan(instant)
-        except (CorruptMetadata, NotFound) as error:
-            log.warning("rollback.plan.unreadable", instant=instant.requested_time, why=str(error))
-            if instant.state is State.REQUESTED:
-                self.contents.store.remove(instant)
-            return None
 
     def _is_ours(self, timeline: Timeline, plan: RollbackPlan) -> bool:
         """Whether the plan undoes a write: a compaction or clustering is run again by its own service (rule B-7)."""

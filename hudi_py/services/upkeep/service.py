@@ -86,6 +86,7 @@ class UpkeepService:
             table=table.config,
             config=upkeep_archive_config(self.settings),
             cleaning=cleaning,
+            data_timeline=TimelineStore(self.storage, config, self.clock).load(),
         ).run()
 
 

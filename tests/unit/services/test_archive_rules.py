@@ -9,7 +9,7 @@ from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableType
 from hudi_py.errors import ConfigError
 from hudi_py.model.instant import Action, Instant, State
-from hudi_py.services.archive.plan import Bound, Facts, LastClean, plan_archive
+from hudi_py.services.archive.plan import Bound, Facts, LastClean, data_timeline_start, plan_archive
 from hudi_py.timeline.timeline import Timeline
 from tests.tables import TableBuilder, at, done
 
@@ -45,7 +45,7 @@ def test_nothing_up_to_the_maximum():
 
 
 def test_shrinks_to_the_minimum():
-    """D-2: one above the maximum, and only the minimum stays."""
+    """D-2, D-11: one above the maximum, and only the minimum stays: the oldest go, without a hole."""
     assert numbers(plan(line(*commits(1, 2, 3, 4)))) == [1, 2]
 
 
@@ -93,6 +93,18 @@ def test_metadata_compaction_bounds():
     assert numbers(plan(timeline, layout=1, has_metadata_table=True, metadata_compaction=at(3))) == [1, 2]
     second = plan(timeline, has_metadata_table=True, metadata_compaction=done(at(2)))
     assert numbers(second) == [1, 2]
+
+
+def test_metadata_table_keeps_what_its_table_has_active():
+    """D-8: before the first commit of the data timeline, and before whatever is under way there."""
+    deltas = line(*[(number, "deltacommit") for number in range(1, 9)])
+    started = data_timeline_start(line((3, "clean"), *commits(4, 5, 6)))
+    assert numbers(plan(deltas, table_type=MOR, data_timeline_start=started), "deltacommit") == [1, 2, 3]
+    under_way = data_timeline_start(line((2, "clean", State.INFLIGHT), *commits(4, 5, 6)))
+    found = plan(deltas, table_type=MOR, data_timeline_start=under_way)
+    assert numbers(found, "deltacommit") == [1]
+    assert found.bound is Bound.DATA_TIMELINE
+    assert data_timeline_start(line((3, "clean"))) is None
 
 
 def test_savepoint_stops_and_beyond_it_leaves_a_hole():

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hudi_py.errors import ConfigError, RefusedError
+from hudi_py.errors import ConfigError, ConflictError, RefusedError
+from hudi_py.formats import records_codec as codec
 from hudi_py.formats.commit_codec import encode_commit
 from hudi_py.formats.log_block import BlockType, HeaderKey, iterate_log_blocks
 from hudi_py.model.files import parse_log_file
@@ -31,7 +32,7 @@ def builder(request) -> TableBuilder:
 
 
 def test_trace_of_real_hudi(builder):
-    """J.8: newest first, each with a rollback of its own; then the restore completes, then all rollbacks go."""
+    """B-30, B-31: newest first, each by a rollback; then the restore completes, then all rollbacks go (trace J.8)."""
     recording = RecordingStorage(builder.storage)
     Table(recording, clock=builder.clock).restore(at(2))
     prefix = builder.folder + "/"
@@ -98,7 +99,7 @@ def test_refused_when_a_file_of_the_savepoint_is_gone(builder):
 
 
 def test_pending_clustering_goes_with_its_plan(builder):
-    """B-29: its plan was made of files that are undone."""
+    """B-26, B-29: its plan was made of files that are undone."""
     from tests.unit.services.test_rollback import clustering
 
     clustering(builder, at(8), State.INFLIGHT)
@@ -183,8 +184,30 @@ def test_pending_restore_stops_another_one(builder):
     """One at a time; the pending one is named."""
     builder.table().create_savepoint(at(6))
     plan = builder.table().restore_service().plan(at(2))
-    from hudi_py.formats import records_codec as codec
-
     builder.instant(at(9), "restore", State.REQUESTED, codec.encode_restore_plan(plan, SYNC))
     with pytest.raises(RefusedError, match="pending"):
         builder.table().restore(at(6))
+
+
+@pytest.mark.parametrize("state", [State.REQUESTED, State.INFLIGHT])
+def test_unreadable_rollback_plan_of_a_half_done_restore(builder, state):
+    """B-7: Hudi died while it wrote the plan of one of its rollbacks; a new plan is made, and the restore ends."""
+    plan = builder.table().restore_service().plan(at(2))
+    builder.instant(at(8), "restore", State.REQUESTED, codec.encode_restore_plan(plan, SYNC))
+    builder.instant(at(8), "restore", State.INFLIGHT)
+    builder.instant(at(9), "rollback", State.REQUESTED, b"")
+    builder.instant(at(9), "rollback", state, b"")
+    metadata = builder.table().restore(at(2))
+    assert set(metadata.rollbacks) == {at(6), at(5), at(3)}
+    assert {i.action for i in builder.table().timeline} == {Action.COMMIT, Action.SAVEPOINT, Action.RESTORE}
+    assert not builder.table().timeline.pending()
+
+
+def test_commit_of_another_writer_stops_the_restore(builder):
+    """B-32: the savepointed commit has to be the newest one; the restore stays pending, and the error says why."""
+    plan = builder.table().restore_service().plan(at(2))
+    builder.instant(at(8), "restore", State.REQUESTED, codec.encode_restore_plan(plan, SYNC))
+    builder.commit(at(9), {"eu": ["a"]})
+    with pytest.raises(ConflictError, match="another writer"):
+        builder.table().restore(at(2))
+    assert builder.table().timeline.pending(Action.RESTORE)

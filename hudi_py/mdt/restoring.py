@@ -1,0 +1,79 @@
+"""
+What the metadata table is told of a restore, as the last thing before the restore completes.
+
+The rollbacks of a restore vanish from the data timeline, and with them, in the eyes of Hudi 0.15, whatever was recorded
+under their times. So nothing is: the delta commits of what was undone are taken back, and what is listed otherwise than
+it lies in the folders is recorded once, under the time of the restore, which stays. Hudi compares with the folders too.
+
+Source: format/table-services B-31, format/data-files section 11; Hudi ``HoodieBackedTableMetadataWriter``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hudi_py.fsview.listing import Listing
+from hudi_py.mdt.changes import Changes, records_of
+from hudi_py.mdt.read import MetadataReader
+from hudi_py.mdt.table import MetadataTable
+from hudi_py.mdt.update import withdraw, write_delta_commit
+from hudi_py.model.files import parse_base_file, parse_log_file
+from hudi_py.model.instant import Instant
+from hudi_py.timeline.timeline import Timeline
+
+
+def record_restore(
+    table: MetadataTable,
+    data_timeline: Timeline,
+    requested_time: str,
+    vanishing: Iterable[str],
+    listing: Listing,
+    *,
+    sync: bytes,
+) -> Instant | None:
+    """
+    Make the metadata table list what is there after a restore; call it while the restore is pending. Repeatable.
+
+    Args:
+        table: The metadata table.
+        data_timeline: Of the data table.
+        requested_time: Of the restore.
+        vanishing: Requested times of everything that was undone, and of the rollbacks that go with the restore.
+        listing: The folders of the data table.
+        sync: 16 random bytes.
+
+    Returns:
+        The completed delta commit, or None when there was nothing to record.
+
+    Raises:
+        As `write_delta_commit`.
+    """
+    for time in sorted(set(vanishing), reverse=True):
+        withdraw(table, time)
+    changes = _differences(table, data_timeline, listing)
+    if not records_of(changes):
+        return None
+    return write_delta_commit(table, data_timeline, requested_time, changes, sync=sync)
+
+
+def _differences(table: MetadataTable, data_timeline: Timeline, listing: Listing) -> Changes:
+    added: dict[str, dict[str, int]] = {}
+    deleted: dict[str, list[str]] = {}
+    with MetadataReader(table, data_timeline) as reader:
+        unseen = set(reader.partitions())
+        unlisted = []
+        for path, entries in listing.walk(details=True):
+            there = {e.name: e.size_bytes or 0 for e in entries if parse_base_file(e.name) or parse_log_file(e.name)}
+            listed = reader.files(path)
+            added[path] = {name: size for name, size in there.items() if size > listed.get(name, 0)}
+            deleted[path] = sorted(listed.keys() - there.keys())
+            if path not in unseen:
+                unlisted.append(path)
+            unseen.discard(path)
+        for path in sorted(unseen):
+            deleted[path] = sorted(reader.files(path))
+    return Changes(
+        added={path: sizes for path, sizes in added.items() if sizes},
+        deleted={path: names for path, names in deleted.items() if names},
+        written_partitions=tuple(unlisted),
+    )
