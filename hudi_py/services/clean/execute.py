@@ -198,7 +198,7 @@ def _delete(storage: Storage, engine: Engine, config: CleanConfig, names: Names,
     A round bounds what is held at once, and no round begins once the time is up; the first one always does.
     """
     total = sum(map(len, names.values()))
-    width = max(1, min(total, config.parallelism, engine.slots))
+    width = max(1, min(-(-total // engine.files_min), config.parallelism, engine.slots))
     size_max = TASK_FILES_MAX_TIMED if deadline.is_limited else TASK_FILES_MAX
     tasks = tasks_of(storage, names, min(size_max, -(-total // width) or 1))
     missing: set[str] = set()

@@ -178,7 +178,7 @@ class WatchedEngine:
 
     def __init__(self, inner: Engine, reporter: Reporter) -> None:
         self._inner, self._reporter = inner, reporter
-        self.name, self.slots = inner.name, inner.slots
+        self.name, self.slots, self.files_min = inner.name, inner.slots, inner.files_min
 
     def map(self, function: Callable[[T], R], items: Sequence[T], *, parallelism: int, description: str) -> Iterable[R]:
         counted = self._counted(items) if self.name == "local" else items
