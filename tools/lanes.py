@@ -31,7 +31,7 @@ class Lane(NamedTuple):
     python: str
     marks: str | None  # pytest's -m; None leaves the choice to the arguments
     spark: str = "3.5"  # tests/spark checks that it is the one at hand
-    in_parallel: bool = False
+    workers: str | None = None  # pytest-xdist's -n; None for this one process
 
 
 class Count(NamedTuple):
@@ -71,10 +71,11 @@ def lanes(spark35: str | None, spark40: str | None, arguments: Sequence[str]) ->
             yield Lane("tests as chosen", spark35, None)
         else:
             heavy = "slow or s3 or browser"
-            yield Lane("fast tests", spark35, f"not (spark or oracle or {heavy})", in_parallel=True)
-            yield Lane("slow tests, S3, browser", spark35, f"({heavy}) and not (spark or oracle)")
+            yield Lane("fast tests", spark35, f"not (spark or oracle or {heavy})", workers="auto")
+            yield Lane("slow tests, S3, browser", spark35, f"({heavy}) and not (spark or oracle)", workers="auto")
             yield Lane("Spark 3.5", spark35, "spark and not oracle")
-            yield Lane("against Apache Hudi", spark35, "oracle")
+            # each worker has a Spark and three of real Hudi, of about a gigabyte each
+            yield Lane("against Apache Hudi", spark35, "oracle", workers="2")
     if spark40 is not None:
         yield Lane("Spark 4.0", spark40, None if own_marks else "spark and not oracle", "4.0")
 
@@ -82,7 +83,7 @@ def lanes(spark35: str | None, spark40: str | None, arguments: Sequence[str]) ->
 def run(lane: Lane, report: Path, arguments: Sequence[str]) -> int:
     """Run one lane and return pytest's exit code."""
     marks = ["-m", lane.marks] if lane.marks is not None else []
-    parallel = ["-n", "auto"] if lane.in_parallel else []
+    parallel = ["-n", lane.workers] if lane.workers else []
     command = [lane.python, "-m", "pytest", *parallel, *marks, f"--junit-xml={report}", *arguments]
     environment = {**os.environ, "HUDI_PY_TEST_SPARK": lane.spark}
     return subprocess.run(command, cwd=ROOT, check=False, env=environment).returncode

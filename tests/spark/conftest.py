@@ -1,20 +1,10 @@
-"""One Spark session for all tests of this folder."""
+"""Tables with a model of their rows."""
 
 from __future__ import annotations
 
 import pytest
 
 from spark.trips import PARTITIONED, Trips
-
-
-@pytest.fixture(scope="session")
-def spark():
-    """Two cores, and no more tasks than they can do."""
-    settings = {"spark.hudi_py.x": "y", "spark.sql.shuffle.partitions": 2, "spark.speculation": "false"}
-    session = pytest.importorskip("hudi_py.spark.session").local_session("test", cores=2, memory="1g", **settings)
-    session.sparkContext.setLogLevel("OFF")  # tasks that fail on purpose would fill the screen
-    yield session
-    session.stop()
 
 
 @pytest.fixture
