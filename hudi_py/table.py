@@ -106,8 +106,8 @@ class Table(TableView):
             commits_retained, file_versions_retained, hours_retained: Retention of the policy of that name.
             now: Aware; replaces the clock.
             details: Ask for sizes and keep every verdict.
-            keeps: What is kept besides, and the cut-off of this run; see `CleanKeeps`. A file slice stays if any keep
-                protects it.
+            keeps: What is kept besides, and the cut-off and the limits of this run; see `CleanKeeps`. A file slice
+                stays if any keep protects it.
 
         Raises:
             ConfigError: A value is wrong, or two contradict each other.

@@ -1,4 +1,4 @@
-"""What callers may ask to be kept besides Hudi's policy, under the names of Python and the command line."""
+"""What callers may ask of a clean besides Hudi's policy, under the names of Python and the command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hudi_py.model.instant_time import format_instant_time, resolve_time
 
 class CleanKeeps(TypedDict, total=False):
     """
-    Keeps besides the policy's; a file slice stays if any of them, or the policy, keeps it.
+    Keeps besides the policy's, and limits of one run. A file slice stays if any keep, or the policy, keeps it.
 
     - ``age_retained``: a span (``timedelta``, or text as ``"90m"``, ``"36h"``, ``"7d"``): what readers inside it need.
       Given alone it takes the policy's place; with ``commits_retained`` or ``file_versions_retained`` both keep.
@@ -27,6 +27,8 @@ class CleanKeeps(TypedDict, total=False):
       from now. What was superseded before it goes.
     - ``instants``: for one run, requested times of snapshots that the ladder lets go of. One inside a window, or held
       by a savepoint, is refused.
+    - ``max_files``, ``max_partitions``, ``max_bytes``: what one plan deletes at most; the next clean goes on.
+    - ``max_duration``: a span; when it is over, nothing more is taken on, and the next clean goes on.
     """
 
     age_retained: str | timedelta | None
@@ -38,6 +40,10 @@ class CleanKeeps(TypedDict, total=False):
     keep_monthly: int | None
     older_than: str | datetime | timedelta | None
     instants: Sequence[str] | None
+    max_files: int | None
+    max_partitions: int | None
+    max_bytes: int | None
+    max_duration: str | timedelta | None
 
 
 _KEYS: dict[str, keys.Key[Any]] = {
@@ -48,6 +54,10 @@ _KEYS: dict[str, keys.Key[Any]] = {
     "keep_daily": keys.CLEAN_KEEP_DAILY,
     "keep_weekly": keys.CLEAN_KEEP_WEEKLY,
     "keep_monthly": keys.CLEAN_KEEP_MONTHLY,
+    "max_files": keys.CLEAN_MAX_FILES,
+    "max_partitions": keys.CLEAN_MAX_PARTITIONS,
+    "max_bytes": keys.CLEAN_MAX_BYTES,
+    "max_duration": keys.CLEAN_MAX_DURATION,
 }
 
 

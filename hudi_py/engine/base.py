@@ -20,6 +20,10 @@ class Engine(Protocol):
     def slots(self) -> int:
         """More tasks than this only cost: work is cut into at most so many."""
 
+    @property
+    def files_min(self) -> int:
+        """A task of fewer files than this costs more than it saves."""
+
     def map(self, function: Callable[[T], R], items: Sequence[T], *, parallelism: int, description: str) -> Iterable[R]:
         """
         Results in the order of *items*; the first error ends the run and is raised.

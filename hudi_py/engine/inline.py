@@ -18,6 +18,7 @@ class LocalEngine:
     """
 
     name = "local"
+    files_min = 1
 
     def __init__(self, threads: int | None = None) -> None:
         self.slots = threads or 2 * (os.cpu_count() or 1)

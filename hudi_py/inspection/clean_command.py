@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from hudi_py.table import Table
 
 _FAILED_SHOWN_MAX = 20
+_FILES_SHOWN_MAX = 500
+_PARTITION_FILES_SHOWN_MAX = 50
 
 
 @click.command()
@@ -112,11 +114,11 @@ def _engine(name: str) -> Engine | None:
 
 
 def _dry_run(common: Common, opened: Table, service: CleanService, plan: CleanPlan) -> None:
-    from hudi_py.inspection.report import plan_report
+    from hudi_py.inspection.report import plan_stream
 
     pending = opened.timeline.pending("clean")
     if common.as_json:
-        print_json(plan_report(plan, pending))
+        print_json(plan_stream(plan, pending))
         return
     _print_plan(plan, service, pending)
 
@@ -124,12 +126,15 @@ def _dry_run(common: Common, opened: Table, service: CleanService, plan: CleanPl
 def _print_plan(plan: CleanPlan, service: CleanService, pending: tuple[Instant, ...]) -> None:
     for instant in pending:
         print(f"clean {instant.requested_time} is pending: a clean finishes it first and plans nothing new")
-    rows = [
-        (file.path, render.human_bytes(file.size_bytes), file.reason.value)
-        for partition in sorted(plan.files)
-        for file in plan.files[partition]
-    ]
+    rows: list[tuple[str, str, str]] = []
+    for partition in sorted(plan.files):
+        shown = plan.files[partition][: min(_PARTITION_FILES_SHOWN_MAX, _FILES_SHOWN_MAX - len(rows))]
+        rows += [(file.path, render.human_bytes(file.size_bytes), file.reason.value) for file in shown]
+        if len(rows) == _FILES_SHOWN_MAX:
+            break
     render.table("would be deleted (nothing was written)", ("file", "size", "why"), rows, right=(1,))
+    if len(rows) < plan.file_count:
+        print(f"and {plan.file_count - len(rows)} files more in {len(plan.files)} partitions; --json names all")
     print()
     kept = [(reason.value, str(count)) for reason, count in sorted(plan.kept.items(), key=lambda each: -each[1])]
     render.table("slices kept", ("why", "slices"), kept, right=(1,))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -14,6 +13,7 @@ import attrs
 import click
 
 from hudi_py.errors import ConfigError, HudiError
+from hudi_py.inspection.json_stream import json_chunks
 
 if TYPE_CHECKING:
     from hudi_py.table import Table
@@ -63,7 +63,8 @@ def pairs(option: str, values: tuple[str, ...]) -> dict[str, str]:
 
 def print_json(document: Any) -> None:
     """Exactly one JSON document on standard output."""
-    sys.stdout.write(json.dumps(document, indent=1, ensure_ascii=False, default=str) + "\n")
+    sys.stdout.writelines(json_chunks(document))
+    sys.stdout.write("\n")
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hudi_py.fsview.build import PartitionView, ViewContext, latest_base_files, latest_slices
+from hudi_py.inspection.json_stream import Streamed
 from hudi_py.model.files import FileGroup, FileSlice
 from hudi_py.model.instant import Instant
 from hudi_py.services.clean.execute import CleanResult
@@ -92,8 +93,15 @@ def _pending_order(entry: Mapping[str, str]) -> tuple[str, str, str]:
 
 def plan_report(plan: CleanPlan, pending: Iterable[Instant]) -> Json:
     """``hudi-py clean --dry-run --json``."""
+    report = plan_stream(plan, pending)
+    report["plan"]["files_to_delete"] = dict(report["plan"]["files_to_delete"].entries)
+    report["files"] = list(report["files"].entries)
+    return report
+
+
+def plan_stream(plan: CleanPlan, pending: Iterable[Instant]) -> Json:
+    """The same, its two lists of all files made while they are written: there may be a million."""
     earliest = plan.earliest_to_retain
-    files = {partition: sorted(file.path for file in files) for partition, files in plan.files.items()}
     bootstrap = sorted(f.path for files in plan.files.values() for f in files if f.is_bootstrap_base_file)
     return {
         "needs_cleaning": plan.needs_cleaning,
@@ -109,18 +117,21 @@ def plan_report(plan: CleanPlan, pending: Iterable[Instant]) -> Json:
                 "state": earliest.state.name,
             },
             "last_completed_commit_timestamp": plan.last_completed_commit,
-            "files_to_delete": files,
+            "files_to_delete": Streamed(
+                ((partition, sorted(file.path for file in files)) for partition, files in plan.files.items()),
+                is_object=True,
+            ),
             "bootstrap_files": bootstrap,
             "files_to_delete_v1": {},
             "partitions_to_delete": list(plan.partitions_to_delete),
             "extra_metadata": dict(plan.extra_metadata),
         },
         "totals": {"files": plan.file_count, "bytes": plan.size_bytes},
-        "files": [
+        "files": Streamed(
             {"path": file.path, "bytes": file.size_bytes, "reason": file.reason.value}
             for partition in sorted(plan.files)
             for file in plan.files[partition]
-        ],
+        ),
         "kept": {reason.value: count for reason, count in plan.kept.items()},
         "scope": plan.scope.reason,
         "scope_cost": plan.scope.cost,

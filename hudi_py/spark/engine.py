@@ -3,38 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Final
 
 from pyspark.sql import SparkSession
 
+from hudi_py.engine.answers import Answering, raise_first
 from hudi_py.engine.base import R, T
-from hudi_py.errors import HudiError
+from hudi_py.errors import StorageError
+from hudi_py.spark.failures import executor_errors
 from hudi_py.spark.session import use_own_python
+
+FILES_MIN: Final = 1000  # of one request to an object store; a Python task costs some 40 ms whatever it does
 
 
 class SparkEngine:
     """
-    One Spark job per call, at most *parallelism* tasks.
+    One Spark job per call, at most *parallelism* tasks; a single task is done here, sooner than a job would begin.
 
     Args:
         spark: The session whose executors do the work.
+        files_min: Fewer files than this are not worth a task of their own.
     """
 
     name = "spark"
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, *, files_min: int = FILES_MIN) -> None:
         use_own_python(spark)
         self._spark = spark
-        # A Python task costs some 40 ms whatever it does, and its deletions run one after the other anyway.
-        self.slots = 2 * int(spark.sparkContext.defaultParallelism)
+        self.slots = int(spark.sparkContext.defaultParallelism)
+        self.files_min = files_min
 
     def map(self, function: Callable[[T], R], items: Sequence[T], *, parallelism: int, description: str) -> Iterable[R]:
-        if not items:
-            return []
+        """
+        Results in the order of *items*.
+
+        Raises:
+            HudiError: The first one that a task met; StorageError when a task failed otherwise.
+        """
+        if len(items) <= 1:
+            return [function(item) for item in items]
         context = self._spark.sparkContext
-        with described(self._spark, description):
-            outcomes = context.parallelize(items, min(parallelism, len(items))).map(_Caught(function)).collect()
-        return raise_first(outcomes)
+        advice = f"{description!r} did not finish, run it again"
+        with described(self._spark, description), executor_errors(StorageError, advice):
+            rows = context.parallelize(items, min(parallelism, len(items)))
+            answers = rows.map(Answering(function)).collect()
+        return raise_first(answers)
 
 
 class described:  # noqa: N801 - reads as a statement
@@ -49,26 +62,3 @@ class described:  # noqa: N801 - reads as a statement
 
     def __exit__(self, *_: object) -> None:
         self._context.setJobDescription(None)
-
-
-class _Caught:
-    """Our own errors travel back as values, so that the driver raises them as they are and no task is retried."""
-
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self._function = function
-
-    def __call__(self, item: Any) -> tuple[bool, Any]:
-        try:
-            return True, self._function(item)
-        except HudiError as error:
-            return False, error
-
-
-def raise_first(outcomes: Iterable[tuple[bool, Any]]) -> list[Any]:
-    """The results, or the first of our errors among them, raised."""
-    results = []
-    for succeeded, value in outcomes:
-        if not succeeded:
-            raise value
-        results.append(value)
-    return results

@@ -21,8 +21,9 @@ import attrs
 from hudi_py.runtime.log import log
 from hudi_py.spark.columns import UNKNOWN_BYTES, estimated_bytes, partitioning
 from hudi_py.spark.engine import described
+from hudi_py.spark.failures import executor_errors
 from hudi_py.spark.session import use_own_python
-from hudi_py.spark.tasks import executor_errors, run_tasks
+from hudi_py.spark.tasks import run_tasks
 from hudi_py.spark.two_passes import Counted, count_rows, write_in_two_passes
 from hudi_py.write.base_file import FileWriteResult
 from hudi_py.write.job import WriteJob

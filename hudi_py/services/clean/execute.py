@@ -34,6 +34,7 @@ from hudi_py.runtime.log import log
 from hudi_py.services.clean.leftovers import Leftovers, after_clean, load_leftovers, remember_leftovers
 from hudi_py.services.clean.stored_plan import planned_names
 from hudi_py.services.clean.tasks import delete_files, tasks_of
+from hudi_py.services.clean.watch import Reporter, WatchedEngine
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
 
@@ -111,6 +112,7 @@ def execute_clean(
     metadata_table: MetadataTableKeeper,
     instant: Instant,
     deadline: Deadline,
+    reporter: Reporter,
 ) -> CleanResult:
     """
     Carry out one pending clean.
@@ -127,6 +129,9 @@ def execute_clean(
     _check_savepoints(contents, instant, names)
     plan = attrs.evolve(plan, files_to_delete={})  # the names are all that is needed of a million files
     known = load_leftovers(store.storage)
+    if reporter.is_heard:
+        reporter.begin("delete", instant=instant.requested_time, total=sum(map(len, names.values())))
+        engine = WatchedEngine(engine, reporter)
     started, is_first_attempt = store.clock.now(), instant.state is State.REQUESTED
     if is_first_attempt:
         instant = _start(contents, instant)
@@ -152,11 +157,26 @@ def execute_clean(
         is_finished=not outcome.left,
         deleted=_together(outcome.deleted, gone),
     )
-    if outcome.left:
-        return result
+    if not outcome.left:
+        result = _finish(contents, metadata_table, instant, result, outcome, names, known)
+    if reporter.is_heard:
+        reporter.finish()
+    return result
+
+
+def _finish(
+    contents: Contents,
+    metadata_table: MetadataTableKeeper,
+    instant: Instant,
+    result: CleanResult,
+    outcome: _Outcome,
+    names: Names,
+    known: Leftovers,
+) -> CleanResult:
+    """Remember what refused to go, then publish the clean."""
     for path, why in islice(outcome.failed.items(), 3):
         log.warning("clean.file.refused", instant=instant.requested_time, path=path, reason=why)
-    remember_leftovers(store.storage, known, after_clean(known, names, outcome.failed))
+    remember_leftovers(contents.store.storage, known, after_clean(known, names, outcome.failed))
     return _complete(contents, metadata_table, instant, result)
 
 
@@ -217,7 +237,7 @@ def _delete(storage: Storage, engine: Engine, config: CleanConfig, names: Names,
     A round bounds what is held at once, and no round begins once the time is up; the first one always does.
     """
     total = sum(map(len, names.values()))
-    width = max(1, min(total, config.parallelism, engine.slots))
+    width = max(1, min(-(-total // engine.files_min), config.parallelism, engine.slots))
     size_max = TASK_FILES_MAX_TIMED if deadline.is_limited else TASK_FILES_MAX
     tasks = tasks_of(storage, names, min(size_max, -(-total // width) or 1))
     missing: set[str] = set()

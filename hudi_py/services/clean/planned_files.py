@@ -81,6 +81,13 @@ class PlannedFiles(Mapping[str, "tuple[PlannedFile, ...]"]):
                 total += size * (len(names) if len(sizes) == 1 else 1)
         return total
 
+    def sizes_by_partition(self) -> dict[str, tuple[int, int]]:
+        """Partition path to number of files and their bytes; a size that is not known counts as 0."""
+        return {
+            path: (len(names), sum(size or 0 for size in _unfolded(sizes, len(names))))
+            for path, (names, _, sizes) in self._partitions.items()
+        }
+
     def __getitem__(self, partition_path: str) -> tuple[PlannedFile, ...]:
         names, reasons, sizes = self._partitions[partition_path]
         count = len(names)

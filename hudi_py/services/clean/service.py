@@ -50,7 +50,7 @@ from hudi_py.services.clean.stored_plan import to_record
 from hudi_py.services.clean.undone import refuse_under_undoing
 from hudi_py.services.clean.verification import check, compare
 from hudi_py.services.clean.verify import Disagreement
-from hudi_py.services.clean.watch import Reporter, WatchedEngine
+from hudi_py.services.clean.watch import Reporter
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.archive import load_archived, load_archived_partitions
 from hudi_py.timeline.contents import Contents
@@ -303,8 +303,7 @@ class CleanService:
         requested = self.contents.store.request(Action.CLEAN, time, content)
         remember_unseen(storage, seen.unseen | plan.unseen, self._unseen_after(seen, plan))
         if self.reporter.wants_sizes and plan.size_bytes is not None:
-            files = (file for each in plan.files.values() for file in each)
-            self.reporter.sizes({file.path: file.size_bytes or 0 for file in files})
+            self.reporter.sizes(time, plan.files.sizes_by_partition())
         return requested
 
     def execute_pending(self, deadline: Deadline | None = None) -> list[CleanResult]:
@@ -324,19 +323,12 @@ class CleanService:
         for instant in pending:
             if results and deadline.is_over:
                 break
-            results.append(self._execute(instant, deadline))
+            results.append(
+                execute_clean(
+                    self.contents, self.engine, self.config, self.metadata_table, instant, deadline, self.reporter
+                )
+            )
         return results
-
-    def _execute(self, instant: Instant, deadline: Deadline) -> CleanResult:
-        engine: Engine = self.engine
-        if self.reporter.is_heard:
-            total = sum(map(len, self.contents.clean_plan(instant).files_to_delete.values()))
-            self.reporter.begin("delete", instant=instant.requested_time, total=total)
-            engine = WatchedEngine(self.engine, self.reporter)
-        result = execute_clean(self.contents, engine, self.config, self.metadata_table, instant, deadline)
-        if self.reporter.is_heard:
-            self.reporter.finish()
-        return result
 
     def run(self) -> list[CleanResult]:
         """Schedule if nothing is pending, then carry out what is pending."""

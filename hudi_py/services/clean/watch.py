@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -39,7 +40,8 @@ class CleanProgress:
         total: Of how many; None where a full listing does not tell in advance.
         files_found: While planning: files to delete so far.
         files_failed: While deleting: files that refused to go.
-        bytes_done, bytes_total: Size of those files; None where it is not known, as for a plan stored earlier.
+        bytes_done, bytes_total: Size of those files, within a partition by their mean; None where it is not known, as
+            for a plan stored earlier.
         elapsed_seconds: Since the phase began.
         is_finished: The phase is over.
     """
@@ -83,7 +85,9 @@ class Reporter:
         self._lock = threading.Lock()
         self._state = CleanProgress(phase="plan")
         self._began = self._called = self._logged = 0.0
-        self._sizes: Mapping[str, int] = {}
+        self._sizes: Mapping[str, tuple[int, int]] = {}
+        self._sized = ""
+        self._bytes = 0.0
 
     @property
     def wants_sizes(self) -> bool:
@@ -98,34 +102,36 @@ class Reporter:
     def begin(self, phase: str, *, instant: str = "", total: int | None = None) -> None:
         """A phase begins."""
         self._began = self._called = self._logged = time.monotonic()
-        known = bool(self._sizes) and phase == "delete"
+        known = phase == "delete" and bool(self._sizes) and instant == self._sized
+        self._bytes = 0.0
         self._state = CleanProgress(
             phase=phase,
             instant=instant,
             total=total,
             bytes_done=0 if known else None,
-            bytes_total=sum(self._sizes.values()) if known else None,
+            bytes_total=sum(size for _, size in self._sizes.values()) if known else None,
         )
         self._tell()
 
-    def sizes(self, sizes: Mapping[str, int]) -> None:
-        """Sizes of the files that the next phase deletes, by relative path; of all or none."""
-        self._sizes = sizes
+    def sizes(self, instant: str, sizes: Mapping[str, tuple[int, int]]) -> None:
+        """Number of files that a clean deletes in each partition, and their bytes; the mean stands for each of them."""
+        self._sized, self._sizes = instant, sizes
 
     def advance(self, done: int = 1, *, found: int = 0, failed: int = 0, paths: Iterable[str] = ()) -> None:
         """So much more was done."""
         with self._lock:
             state = self._state
-            size = state.bytes_done
-            if size is not None:
-                size += sum(self._sizes.get(path, 0) for path in paths)
+            if state.bytes_done is not None:
+                for partition, files in Counter(path.rpartition("/")[0] for path in paths).items():
+                    count, size = self._sizes.get(partition, (1, 0))
+                    self._bytes += size * files / count
             now = time.monotonic()
             self._state = attrs.evolve(
                 state,
                 done=state.done + done,
                 files_found=state.files_found + found,
                 files_failed=state.files_failed + failed,
-                bytes_done=size,
+                bytes_done=None if state.bytes_done is None else round(self._bytes),
                 elapsed_seconds=now - self._began,
             )
             if now - self._logged >= EVENT_SECONDS:
@@ -141,7 +147,7 @@ class Reporter:
             self._state = attrs.evolve(self._state, elapsed_seconds=time.monotonic() - self._began, is_finished=True)
             self._event("clean.phase.finished")
             self._tell()
-            if self._state.phase == "delete":
+            if self._state.instant == self._sized:
                 self._sizes = {}
 
     def watch(self, judgements: Iterable[PartitionJudgement]) -> Iterator[PartitionJudgement]:
@@ -178,7 +184,7 @@ class WatchedEngine:
 
     def __init__(self, inner: Engine, reporter: Reporter) -> None:
         self._inner, self._reporter = inner, reporter
-        self.name, self.slots = inner.name, inner.slots
+        self.name, self.slots, self.files_min = inner.name, inner.slots, inner.files_min
 
     def map(self, function: Callable[[T], R], items: Sequence[T], *, parallelism: int, description: str) -> Iterable[R]:
         counted = self._counted(items) if self.name == "local" else items

@@ -174,6 +174,18 @@ def test_a64_one_list_of_tasks_over_all_files_merged_by_partition(layout, parall
     assert recorded == planned
 
 
+@pytest.mark.parametrize("files_min", [1, 2, 3, 1000])
+def test_a64_no_task_is_smaller_than_the_engine_wants_it(files_min):
+    """Where a task costs more than the deletion of a few files, there are fewer of them."""
+    engine = Tasks(4)
+    engine.files_min = files_min
+    [result] = story(partitions=("r0", "r1")).table().clean(commits_retained=1, engine=engine)
+    assert result.deleted_count > 4
+    [(tasks, _)] = engine.maps
+    assert len(tasks) <= 4
+    assert len(tasks) == 1 or min(len(task.paths) for task in tasks[:-1]) >= files_min
+
+
 @LAYOUTS
 def test_a72_the_inflight_file_holds_a_copy_of_the_plan(layout):
     """0.15 archives a table of version 6 only if the inflight clean is not empty."""

@@ -58,6 +58,62 @@ def test_cleans_short_of_time_end_where_one_clean_ends(layout, history, policy, 
     assert look.PATH not in short.builder.storage.files()
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from((1, 2)),
+    steps,
+    policies,
+    retained,
+    st.fixed_dictionaries(
+        {"max_duration": st.sampled_from(("1m", MINUTE, timedelta(minutes=3)))},
+        optional={
+            "max_files": st.integers(1, 3),
+            "max_partitions": st.integers(1, 2),
+            "max_bytes": st.sampled_from((1, 9, 40)),
+        },
+    ),
+    st.sampled_from(("list", "delete_many")),
+)
+def test_budgets_and_a_time_limit_together_end_where_one_clean_ends(layout, history, policy, count, limits, verb):
+    """Given as keywords for a run: whichever is reached first ends it, and all runs together leave nothing out."""
+    whole, short = make(layout, history), make(layout, history)
+    now = whole.builder.clock.now()
+    whole.builder.table().clean(now=now, **{policy: count})
+    before = data_files(short.builder.storage)
+    for _ in range(200):
+        table = Table(Ticking(short.builder, verb), clock=short.builder.clock)
+        if not table.clean(now=now, **{policy: count}, **limits):
+            break
+        left = data_files(short.builder.storage)
+        assert left <= before
+        before = left
+    else:
+        pytest.fail("the cleans never end")
+    assert before == data_files(whole.builder.storage)
+
+
+@pytest.mark.parametrize(
+    ("limit", "holds"),
+    [
+        ({"max_files": 1}, lambda plan: plan.file_count == 1),
+        ({"max_partitions": 1}, lambda plan: len(plan.files) == 1),
+        ({"max_bytes": 1}, lambda plan: plan.file_count == 1),
+        ({"max_duration": MINUTE}, lambda plan: len(plan.files) < 4),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_each_limit_is_a_keyword_of_a_plan(limit, holds):
+    """A plan under a limit is partial; None is none."""
+    builder = partitions_table(2)
+    table = Table(Ticking(builder, "list"), clock=builder.clock)
+    plan = table.plan_clean(commits_retained=1, **limit)
+    assert plan.is_partial
+    assert holds(plan)
+    whole = table.plan_clean(commits_retained=1, **dict.fromkeys(limit))
+    assert not whole.is_partial
+    assert whole.file_count > plan.file_count
+
+
 def partitions_table(layout, count=4):
     builder = TableBuilder(layout)
     for number in (1, 2, 3):

@@ -15,6 +15,7 @@ from hudi_py.inspection.progress_bar import clean_bar, figures
 from hudi_py.services.clean import watch
 from hudi_py.services.clean.watch import CleanProgress
 from hudi_py.storage.local import LocalStorage
+from hudi_py.timeline.contents import Contents
 from tables import TableBuilder, at, data_files
 from tests.fixtures import unpack
 
@@ -70,6 +71,28 @@ def test_an_incremental_plan_knows_how_many_partitions_there_are():
     builder.commit(at(7), {"r0": ["f"], "r3": ["f"]})
     builder.table().clean(commits_retained=1, on_progress=seen.append)
     assert {each.total for each in seen if each.phase == "plan"} == {5}
+
+
+def test_sizes_of_one_plan_are_not_told_of_another():
+    """An older pending clean goes first, and its bytes are not known."""
+    builder, seen = story(), []
+    builder.table().clean_service(builder.table().clean_config(commits_retained=2)).schedule()
+    table = builder.table(clean_multiple_enabled=True)
+    results = table.clean(commits_retained=1, on_progress=seen.append)
+    older, newer = [
+        [each for each in seen if each.phase == "delete" and each.instant == result.instant] for result in results
+    ]
+    assert {(each.bytes_done, each.bytes_total) for each in older} == {(None, None)}
+    assert newer[-1].bytes_done == newer[-1].bytes_total > 0
+
+
+def test_a_plan_is_decoded_once_whoever_watches(monkeypatch):
+    """A plan may name a million files."""
+    decoded, builder = [], story()
+    real = Contents.clean_plan
+    monkeypatch.setattr(Contents, "clean_plan", lambda self, instant: decoded.append(instant) or real(self, instant))
+    builder.table().clean(commits_retained=1, on_progress=lambda progress: None)
+    assert len(decoded) == 1
 
 
 def test_a_plan_stored_earlier_has_no_sizes():

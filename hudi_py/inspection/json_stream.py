@@ -1,0 +1,46 @@
+"""JSON documents too large to be held: their long parts are made while they are written. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+
+class Streamed(NamedTuple):
+    """
+    A list or an object of a document that is made entry by entry.
+
+    Args:
+        entries: Values, or pairs of key and value.
+        is_object: They are pairs.
+    """
+
+    entries: Iterable[Any]
+    is_object: bool = False
+
+
+def json_chunks(document: Any, level: int = 0) -> Iterator[str]:
+    """The text that ``json.dumps`` gives with an indent of 1, in pieces; `Streamed` parts lie below objects only."""
+    below: Callable[[Any, int], Iterator[str]] = json_chunks
+    if isinstance(document, Streamed):
+        below = _whole
+        entries, is_object = document.entries, document.is_object
+    elif isinstance(document, dict) and all(isinstance(key, str) for key in document):
+        entries, is_object = document.items(), True
+    else:
+        yield from _whole(document, level)
+        return
+    opening, closing = "{}" if is_object else "[]"
+    yield opening
+    separator, indent = "", "\n" + (level + 1) * " "
+    for entry in entries:
+        key, value = entry if is_object else ("", entry)
+        yield f"{separator}{indent}{json.dumps(key, ensure_ascii=False)}: " if is_object else f"{separator}{indent}"
+        yield from below(value, level + 1)
+        separator = ","
+    yield f"\n{level * ' '}{closing}" if separator else closing
+
+
+def _whole(value: Any, level: int) -> Iterator[str]:
+    yield json.dumps(value, indent=1, ensure_ascii=False, default=str).replace("\n", "\n" + level * " ")

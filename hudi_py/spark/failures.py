@@ -1,0 +1,60 @@
+"""What Spark tells of a task that failed, as one of our errors in one line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from pyspark.errors import AnalysisException, PySparkException, PySparkTypeError
+
+from hudi_py import errors
+from hudi_py.errors import ConfigError, HudiError, WriteError
+
+_OURS: Final = re.compile(r"^hudi_py\.errors\.(\w+): (.*)$", re.MULTILINE)
+_LAST_WORDS: Final = re.compile(r"^(\w[\w.]*(?:Error|Exception|Exit|Interrupt)\b.*)$", re.MULTILINE)
+
+
+@contextmanager
+def executor_errors(
+    otherwise: type[HudiError] = WriteError, consequence: str = "nothing of the write is visible"
+) -> Iterator[None]:
+    """
+    Turn Spark's report of an error in a task into one of ours, in one line.
+
+    Args:
+        otherwise: Class of the error where a task failed by an error of others.
+        consequence: What that means, or what to do.
+
+    Raises:
+        HudiError: The one that a task raised; ConfigError when the executors' Python lacks a package.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not _is_of_a_task(error):
+            raise
+        raise _translated(str(error), otherwise, consequence) from error
+
+
+def _is_of_a_task(error: Exception) -> bool:
+    """A query that does not make sense is the user's own, and told as Spark tells it."""
+    of_spark = isinstance(error, PySparkException) or type(error).__module__.startswith("py4j.")
+    return of_spark and not isinstance(error, (AnalysisException, PySparkTypeError))
+
+
+def _translated(text: str, otherwise: type[HudiError], consequence: str) -> HudiError:
+    ours = _OURS.findall(text)
+    if ours:
+        name, message = ours[-1]
+        kind = getattr(errors, name, otherwise)
+        return kind(message) if isinstance(kind, type) and issubclass(kind, HudiError) else otherwise(message)
+    words = _LAST_WORDS.findall(text)
+    last = words[-1] if words else text.strip().splitlines()[0] if text.strip() else "no message"
+    if last.startswith("ModuleNotFoundError"):
+        return ConfigError(
+            f"the Python of Spark's executors cannot import what the task needs ({last}); install hudi_py there, or "
+            "name the Python that has it in PYSPARK_PYTHON before Spark starts"
+        )
+    return otherwise(f"a Spark task failed; {consequence}: {last[:500]}")
