@@ -1,10 +1,13 @@
 """The write client and the clean after each commit."""
 
+import os
+
 import pytest
 
 import hudi_py
 from hudi_py.errors import ConfigError, StorageError
 from hudi_py.services.clean.service import CleanService
+from hudi_py.spark.engine import SparkEngine
 from spark.trips import PARTITIONED, trip
 
 pytestmark = pytest.mark.spark
@@ -46,3 +49,15 @@ def test_several_writers_are_refused_before_a_table_is_made(tmp_path):
         with pytest.raises(ConfigError, match="one writer at a time"):
             write(None)
     assert not (tmp_path / "t").exists()
+
+
+def process(_):
+    return os.getpid()
+
+
+def test_a64_executors_do_what_is_worth_a_job(spark):
+    """Several tasks go to executors, a single one is done in the driver."""
+    engine = SparkEngine(spark)
+    ran = [set(engine.map(process, range(count), parallelism=2, description="test")) for count in (0, 1, 2)]
+    assert ran[:2] == [set(), {os.getpid()}]
+    assert os.getpid() not in ran[2]
