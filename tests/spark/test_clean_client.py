@@ -1,8 +1,10 @@
 """The write client and the clean after each commit."""
 
 import os
+import sys
 
 import pytest
+from pyspark import cloudpickle
 
 import hudi_py
 from hudi_py.errors import ConfigError, StorageError
@@ -11,6 +13,7 @@ from hudi_py.spark.engine import SparkEngine
 from spark.trips import PARTITIONED, trip
 
 pytestmark = pytest.mark.spark
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # executors do not find the tests
 ONE = PARTITIONED | {"hoodie.clean.commits.retained": "1"}
 
 
