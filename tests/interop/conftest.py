@@ -3,7 +3,7 @@ Fixtures of the interop suite.
 
 ``HUDI_INTEROP_VERSIONS`` (comma list) narrows the releases of real Hudi; ``HUDI_INTEROP_HISTORIES``,
 ``HUDI_INTEROP_STEPS`` and ``HUDI_INTEROP_SEED`` size the differential test, see ``test_clean_plans_agree.py``.
-``HUDI_INTEROP_SAMPLE=1`` gives each case of a test to one release, and each release a case, instead of all to all.
+``HUDI_INTEROP_SAMPLE=1`` runs each test once, with a release and a case that follow from its place in the suite.
 """
 
 from __future__ import annotations
@@ -33,21 +33,12 @@ def pytest_collection_modifyitems(config, items):
     """Leave out what the sample does not hold."""
     if os.environ.get("HUDI_INTEROP_SAMPLE") != "1":
         return
-    cases: dict[str, list[str]] = {}  # of each test
-    turns = []
+    runs: dict[str, list[pytest.Item]] = {}  # of each test
     for item in items:
-        release = item.callspec.params.get("peer") if hasattr(item, "callspec") else None
-        if release is not None:
-            of_test = cases.setdefault(item.nodeid.partition("[")[0], [])
-            case = item.nodeid.replace(release, "")
-            if case not in of_test:
-                of_test.append(case)
-            turns.append((item, of_test, of_test.index(case), CHOSEN.index(release)))
-    left_out = {
-        item
-        for item, of_test, case, release in turns
-        if (case % len(CHOSEN) != release if len(of_test) > len(CHOSEN) else release % len(of_test) != case)
-    }
+        if hasattr(item, "callspec") and "peer" in item.callspec.params:
+            runs.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    sample = {of_test[position % len(of_test)] for position, of_test in enumerate(runs.values())}
+    left_out = {item for of_test in runs.values() for item in of_test} - sample
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
 
