@@ -61,11 +61,15 @@ def restoring(layout: int) -> MemoryStorage:
 
 
 def ghost(name: str) -> MemoryStorage:
-    """A table of real Hudi whose metadata table lists a file that is gone."""
+    """A table of real Hudi whose metadata table was not told of a clean, so that it lists files that are gone."""
     storage = fixture_in_memory(name)
-    newest = {base.name for _, base in open_in(storage).base_files()}
-    older = [path for path in storage.files() if path.endswith(".parquet") and path.rpartition("/")[2] not in newest]
-    storage.delete(older[0])
+    untold = {path: storage.read(path) for path in storage.files() if path.startswith(".hoodie/metadata/")}
+    assert open_in(storage).clean(commits_retained=1)[0].deleted_count
+    for path in storage.files():
+        if path.startswith(".hoodie/metadata/"):
+            storage.delete(path)
+    for path, content in untold.items():
+        storage.create_new(path, content)
     return storage
 
 

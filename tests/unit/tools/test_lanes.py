@@ -17,8 +17,8 @@ def test_fast_lane_comes_first_and_spark_4_last(lanes):
 
 def test_marks_of_the_user_replace_the_lanes(lanes):
     """One run per environment, and no -m of ours."""
-    assert [("tests as chosen", "py35", None, "3.5", False)] == list(lanes.lanes("py35", None, ["-m", "oracle"]))
-    assert [("Spark 4.0", "py40", None, "4.0", False)] == list(lanes.lanes(None, "py40", ["-mslow"]))
+    assert [("tests as chosen", "py35", None, "3.5", None)] == list(lanes.lanes("py35", None, ["-m", "oracle"]))
+    assert [("Spark 4.0", "py40", None, "4.0", None)] == list(lanes.lanes(None, "py40", ["-mslow"]))
 
 
 @pytest.mark.parametrize(
