@@ -43,6 +43,7 @@ class Made:
     builder: TableBuilder
     savepointed: frozenset[str]
     length: int
+    group: str  # a file id of r0 that may be written to; what was replaced never is again
 
 
 def make(layout, history):
@@ -84,7 +85,7 @@ def make(layout, history):
             builder.clock.moment = parse_instant_time(at(number), builder.table().zone)
             builder.table().clean(commits_retained=2)
     builder.clock.moment = parse_instant_time(at(len(history) + 1), builder.table().zone) + timedelta(minutes=1)
-    return Made(builder, frozenset(savepointed), len(history))
+    return Made(builder, frozenset(savepointed), len(history), f"g0-{generation['r0']}")
 
 
 tables = st.builds(make, st.sampled_from((1, 2)), steps)

@@ -69,7 +69,7 @@ def test_remembering_never_changes_what_is_deleted(layout, first, second, policy
     made = make(layout, [*first, *second][:14])
     made.builder.table().clean(**{policy: count})
     for number in range(1, 3):
-        made.builder.commit(at(length + 1 + number), {"r0": ["g0-0"], "r1": [f"new{number}"]})
+        made.builder.commit(at(length + 1 + number), {"r0": [made.group], "r1": [f"new{number}"]})
     with_memory = paths(made.builder.table().plan_clean(**{policy_then: count_then}))
     made.builder.storage.delete(PATH)
     assert with_memory == paths(made.builder.table().plan_clean(**{policy_then: count_then}))
