@@ -1,4 +1,8 @@
-"""A Hudi table, opened, and its services: clean, rollback, savepoints, restore, archival, recovery. No JVM."""
+"""
+A Hudi table, opened, and its services: clean, rollback, savepoints, restore, archival, recovery. No JVM.
+
+Each service is imported when it is first asked for, so that looking at a table does not load them all.
+"""
 
 from __future__ import annotations
 
@@ -19,25 +23,26 @@ from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import RestoreMetadata, RollbackMetadata
 from hudi_py.runtime.clock import Clock
-from hudi_py.services.archive.service import ArchiveResult, ArchiveService
-from hudi_py.services.check.findings import Finding
-from hudi_py.services.check.service import CheckService
-from hudi_py.services.clean.execute import CleanResult
-from hudi_py.services.clean.explain_files import Explanation, explain
-from hudi_py.services.clean.plan import CleanPlan
-from hudi_py.services.clean.service import CleanService
-from hudi_py.services.clean.watch import OnProgress, Reporter
-from hudi_py.services.recovery.failed_writes import FailedWrites
+from hudi_py.services.clean.watch import Reporter
 from hudi_py.services.recovery.finding import RecoveryOutcome
-from hudi_py.services.recovery.service import RecoveryService
-from hudi_py.services.restore.service import RestoreService
-from hudi_py.services.rollback.service import RollbackService
-from hudi_py.services.savepoint.service import SavepointService
-from hudi_py.services.upkeep.service import UpkeepService
 from hudi_py.table_view import TableView
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from hudi_py.services.archive.service import ArchiveResult, ArchiveService
+    from hudi_py.services.check.findings import Finding
+    from hudi_py.services.clean.execute import CleanResult
+    from hudi_py.services.clean.explain_files import Explanation
+    from hudi_py.services.clean.plan import CleanPlan
+    from hudi_py.services.clean.service import CleanService
+    from hudi_py.services.clean.watch import OnProgress
+    from hudi_py.services.recovery.failed_writes import FailedWrites
+    from hudi_py.services.recovery.service import RecoveryService
+    from hudi_py.services.restore.service import RestoreService
+    from hudi_py.services.rollback.service import RollbackService
+    from hudi_py.services.savepoint.service import SavepointService
+    from hudi_py.services.upkeep.service import UpkeepService
 
 T = TypeVar("T")
 
@@ -199,6 +204,8 @@ class Table(TableView):
             now=now,
             **keeps,
         )
+        from hudi_py.services.clean.explain_files import explain
+
         return explain(self.clean_service(config, now=now), target)
 
     def clean_service(
@@ -210,6 +217,8 @@ class Table(TableView):
         on_progress: OnProgress | None = None,
     ) -> CleanService:
         """The clean of this table, its steps callable one by one."""
+        from hudi_py.services.clean.service import CleanService
+
         return CleanService(
             contents=self._contents,
             table=self.config,
@@ -246,6 +255,8 @@ class Table(TableView):
 
     def rollback_service(self) -> RollbackService:
         """Rollbacks of this table, step by step."""
+        from hudi_py.services.rollback.service import RollbackService
+
         return RollbackService(contents=self._contents, table=self.config, metadata_table=self.metadata_table)
 
     def check(self) -> tuple[Finding, ...]:
@@ -259,6 +270,8 @@ class Table(TableView):
         Raises:
             StorageError: The storage refused or is away; what is damaged is a finding instead.
         """
+        from hudi_py.services.check.service import CheckService
+
         return CheckService(store=self._store, table=self.config, settings=self.settings).run()
 
     def create_savepoint(self, requested_time: str | None = None, *, user: str = "", comment: str = "") -> Instant:
@@ -277,6 +290,8 @@ class Table(TableView):
 
     def savepoint_service(self) -> SavepointService:
         """Savepoints of this table."""
+        from hudi_py.services.savepoint.service import SavepointService
+
         return SavepointService(contents=self._contents, table=self.config, metadata_table=self.metadata_table)
 
     def restore(self, savepoint_time: str) -> RestoreMetadata:
@@ -291,6 +306,8 @@ class Table(TableView):
 
     def restore_service(self) -> RestoreService:
         """Restores of this table."""
+        from hudi_py.services.restore.service import RestoreService
+
         return RestoreService(contents=self._contents, table=self.config, metadata_table=self.metadata_table)
 
     def archive(self, **settings: int | bool) -> ArchiveResult:
@@ -317,12 +334,16 @@ class Table(TableView):
         """Archival of this table, its steps callable one by one; arguments as `archive`."""
         named = {f"hoodie.{name.replace('_', '.')}": value for name, value in settings.items()}
         merged = self.settings.merged(named)
+        from hudi_py.services.archive.service import ArchiveService
+
         return ArchiveService(
             contents=self._contents, table=self.config, config=archive_config(merged), cleaning=clean_config(merged)
         )
 
     def upkeep_service(self) -> UpkeepService:
         """The metadata table's own clean and archival."""
+        from hudi_py.services.upkeep.service import UpkeepService
+
         return UpkeepService(storage=self.storage, settings=self.settings, clock=self._store.clock)
 
     def recover(self, *, dry_run: bool = False) -> tuple[RecoveryOutcome, ...]:
@@ -347,12 +368,16 @@ class Table(TableView):
 
     def failed_writes(self) -> FailedWrites:
         """What the failed-writes policy asks for."""
+        from hudi_py.services.recovery.failed_writes import FailedWrites
+
         return FailedWrites(
             contents=self._contents, table=self.config, settings=self.settings, metadata_table=self.metadata_table
         )
 
     def recovery_service(self) -> RecoveryService:
         """Recovery of this table, looking and acting apart."""
+        from hudi_py.services.recovery.service import RecoveryService
+
         return RecoveryService(
             contents=self._contents, table=self.config, settings=self.settings, metadata_table=self.metadata_table
         )

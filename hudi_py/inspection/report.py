@@ -5,15 +5,17 @@ The JSON shapes of the public contract, from values. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hudi_py.fsview.build import PartitionView, ViewContext, latest_base_files, latest_slices
 from hudi_py.inspection.json_stream import Streamed
 from hudi_py.model.files import FileGroup, FileSlice
 from hudi_py.model.instant import Instant
-from hudi_py.services.clean.execute import CleanResult
-from hudi_py.services.clean.plan import CleanPlan
-from hudi_py.services.recovery.finding import RecoveryOutcome
+
+if TYPE_CHECKING:
+    from hudi_py.services.clean.execute import CleanResult
+    from hudi_py.services.clean.plan import CleanPlan
+    from hudi_py.services.recovery.finding import RecoveryOutcome
 
 Json = dict[str, Any]
 
