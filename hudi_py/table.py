@@ -18,11 +18,12 @@ from hudi_py.config.clean import CleanConfig, CleanPolicy, clean_config
 from hudi_py.config.keeps import CleanKeeps, check_one_retention, cut_off_time, keep_settings
 from hudi_py.engine.base import Engine
 from hudi_py.engine.inline import LocalEngine
-from hudi_py.errors import ConfigError
+from hudi_py.errors import ConfigError, HudiError
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import RestoreMetadata, RollbackMetadata
 from hudi_py.runtime.clock import Clock
+from hudi_py.runtime.log import log
 from hudi_py.services.clean.watch import Reporter
 from hudi_py.services.recovery.finding import RecoveryOutcome
 from hudi_py.table_view import TableView
@@ -82,14 +83,28 @@ def open_table(
 class Table(TableView):
     """A table and its services: what `TableView` shows, and what changes it."""
 
-    def _changed(self, action: Callable[[], T]) -> T:
-        """Run what changes the table; whatever becomes of it, nothing loaded before is believed any more."""
+    def _changed(self, action: Callable[[], T], *, recorded: bool = False) -> T:
+        """
+        Run what changes the table; whatever becomes of it, nothing loaded before is believed any more.
+
+        Args:
+            recorded: A result means that the metadata table has grown, so it is looked after.
+        """
         try:
             result = action()
+            if recorded and result:
+                self._keep_metadata_table_small()
         finally:
             self._forget()
         self.refresh()
         return result
+
+    def _keep_metadata_table_small(self) -> None:
+        """That it cannot be takes nothing from what was done."""
+        try:
+            self.upkeep_service().run()
+        except HudiError as error:
+            log.warning("metadata_table.upkeep.failed", reason=str(error))
 
     def plan_clean(
         self,
@@ -166,13 +181,16 @@ class Table(TableView):
             now=now,
             **keeps,
         )
-        return self._changed(
-            lambda: self._clean(self.clean_service(config, now=now, engine=engine, on_progress=on_progress))
-        )
+        return self.run_clean(self.clean_service(config, now=now, engine=engine, on_progress=on_progress))
 
-    def _clean(self, service: CleanService) -> list[CleanResult]:
-        self.failed_writes().with_clean()
-        return service.run()
+    def run_clean(self, service: CleanService) -> list[CleanResult]:
+        """`clean` with a service made before (`clean_service`)."""
+
+        def run() -> list[CleanResult]:
+            self.failed_writes().with_clean()
+            return service.run()
+
+        return self._changed(run, recorded=True)
 
     def explain(
         self,
@@ -239,7 +257,7 @@ class Table(TableView):
             CorruptMetadata: A marker names what is no file of its write; nothing was deleted.
             RefusedError: It could lose data; the message names the way out.
         """
-        return self._changed(lambda: self.rollback_service().run())
+        return self._changed(lambda: self.rollback_service().run(), recorded=True)
 
     def rollback(self, requested_time: str) -> RollbackMetadata:
         """
@@ -251,7 +269,7 @@ class Table(TableView):
             CorruptMetadata: What it wrote cannot be told; nothing was changed.
             StorageError: A file refuses to go; the rollback stays pending and is finished by the next call.
         """
-        return self._changed(lambda: self.rollback_service().roll_back(requested_time))
+        return self._changed(lambda: self.rollback_service().roll_back(requested_time), recorded=True)
 
     def rollback_service(self) -> RollbackService:
         """Rollbacks of this table, step by step."""
@@ -302,7 +320,7 @@ class Table(TableView):
             ConfigError, RefusedError, CorruptMetadata: It cannot be; nothing was changed.
             StorageError: A file refuses to go; the restore stays pending, and no commit can start before it is done.
         """
-        return self._changed(lambda: self.restore_service().run(savepoint_time))
+        return self._changed(lambda: self.restore_service().run(savepoint_time), recorded=True)
 
     def restore_service(self) -> RestoreService:
         """Restores of this table."""
@@ -314,7 +332,7 @@ class Table(TableView):
         """
         Move old instants from the active timeline to the archived one, as far as nothing needs them any more.
 
-        The metadata table is cleaned and archived along with it.
+        The metadata table is compacted, cleaned and archived along with it.
 
         Args:
             settings: ``keep_min_commits``, ``keep_max_commits``, ``archive_beyond_savepoint``; default: the settings.
@@ -341,7 +359,7 @@ class Table(TableView):
         )
 
     def upkeep_service(self) -> UpkeepService:
-        """The metadata table's own clean and archival."""
+        """The metadata table's own compaction, clean and archival."""
         from hudi_py.services.upkeep.service import UpkeepService
 
         return UpkeepService(storage=self.storage, settings=self.settings, clock=self._store.clock)
@@ -364,7 +382,7 @@ class Table(TableView):
         if dry_run:
             found = self.read_only().recovery_service().plan()
             return tuple(RecoveryOutcome(finding=each, done=False) for each in found)
-        return self._changed(lambda: self.recovery_service().run())
+        return self._changed(lambda: self.recovery_service().run(), recorded=True)
 
     def failed_writes(self) -> FailedWrites:
         """What the failed-writes policy asks for."""

@@ -95,7 +95,7 @@ def clean(
         service = opened.clean_service(config, now=now, engine=deleter, on_progress=on_progress)
         plan = service.plan(sizes=True) if dry_run else None
         scheduled = service.schedule() if schedule_only else None
-        results = service.run() if not dry_run and not schedule_only else []
+        results = opened.run_clean(service) if not dry_run and not schedule_only else []
     if plan is not None:
         _dry_run(common, opened, service, plan)
     elif schedule_only:
