@@ -15,6 +15,7 @@ from hudi_py.mdt.table import MetadataTable
 from hudi_py.model.instant import Action
 from hudi_py.services.check.findings import Severity
 from hudi_py.storage.local import LocalStorage
+from hudi_py.table import Table
 from hudi_py.testing import Crash, StopBefore
 
 pytestmark = pytest.mark.oracle
@@ -92,6 +93,32 @@ def test_real_hudi_recovers_what_we_left_half_done(peer, tmp_path, settings):
         assert {read[name] for name in "abc"} == {4}
         assert {read[name] for name in "def"} in ({2}, {3}), f"half of a commit is visible: {read}"
         agree(peer, path, [{"id": name, "ts": ts} for name, ts in read.items()])
+    assert n > EVERY_NTH_CALL
+
+
+def test_real_hudi_finishes_the_clean_that_we_left_half_done(peer, tmp_path):
+    """A clean of ours, the compaction that follows it included, stopped at every sixth call; Hudi writes and cleans."""
+    original = tmp_path / "t"
+    peer.write(original, rows(1), "upsert", CREATE | {"hoodie.write.table.version": peer.table_version})
+    for ts in range(2, 6):
+        upsert(LocalStorage(str(original)), rows(ts))
+    by_step = COMPACT | {"hoodie_py.clean.max.files": 1, "hoodie_py.clean.breakers": False}
+    for _ in range(2):
+        assert hudi_py.open_table(str(original), settings=by_step).clean(commits_retained=1)
+    for n in itertools.count(1, EVERY_NTH_CALL):
+        path = tmp_path / f"stopped-{n}"
+        shutil.copytree(original, path)
+        table = Table(StopBefore(LocalStorage(str(path)), n), settings=by_step)
+        try:
+            table.clean(commits_retained=1)
+        except Crash:
+            pass
+        else:
+            break
+        peer.write(path, rows(6, "abc"), "upsert", THEIRS)
+        peer.clean(path, {"hoodie.cleaner.commits.retained": 1})
+        agree(peer, path, [*rows(6, "abc"), *rows(5, "def")])
+        assert not hudi_py.open_table(str(path)).timeline.pending()
     assert n > EVERY_NTH_CALL
 
 
