@@ -26,6 +26,7 @@ from hudi_py.runtime.clock import Clock
 from hudi_py.services.clean.watch import Reporter
 from hudi_py.services.recovery.finding import RecoveryOutcome
 from hudi_py.table_view import TableView
+from hudi_py.timeline.properties_file import finish_rewrite
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -90,6 +91,15 @@ class Table(TableView):
             self._forget()
         self.refresh()
         return result
+
+    def _changed_alone(self, action: Callable[[], T]) -> T:
+        """`_changed` for what no writer may be at work beside, so a rewrite of the properties can be finished first."""
+
+        def run() -> T:
+            finish_rewrite(self.storage)
+            return action()
+
+        return self._changed(run)
 
     def plan_clean(
         self,
@@ -239,7 +249,7 @@ class Table(TableView):
             CorruptMetadata: A marker names what is no file of its write; nothing was deleted.
             RefusedError: It could lose data; the message names the way out.
         """
-        return self._changed(lambda: self.rollback_service().run())
+        return self._changed_alone(lambda: self.rollback_service().run())
 
     def rollback(self, requested_time: str) -> RollbackMetadata:
         """
@@ -251,7 +261,7 @@ class Table(TableView):
             CorruptMetadata: What it wrote cannot be told; nothing was changed.
             StorageError: A file refuses to go; the rollback stays pending and is finished by the next call.
         """
-        return self._changed(lambda: self.rollback_service().roll_back(requested_time))
+        return self._changed_alone(lambda: self.rollback_service().roll_back(requested_time))
 
     def rollback_service(self) -> RollbackService:
         """Rollbacks of this table, step by step."""
@@ -302,7 +312,7 @@ class Table(TableView):
             ConfigError, RefusedError, CorruptMetadata: It cannot be; nothing was changed.
             StorageError: A file refuses to go; the restore stays pending, and no commit can start before it is done.
         """
-        return self._changed(lambda: self.restore_service().run(savepoint_time))
+        return self._changed_alone(lambda: self.restore_service().run(savepoint_time))
 
     def restore_service(self) -> RestoreService:
         """Restores of this table."""
