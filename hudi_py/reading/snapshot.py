@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta, timezone
 from datetime import time as time_of_day
 from decimal import Decimal
@@ -29,11 +29,19 @@ def read_batches(
     columns: Sequence[str] | None = None,
     with_meta: bool = False,
 ) -> Iterator[pa.RecordBatch]:
+    """As `read_files`, of pairs of partition path and base file."""
+    paths = (join_path(partition, base.name) for partition, base in files)
+    return read_files(storage, paths, columns=columns, with_meta=with_meta)
+
+
+def read_files(
+    storage: Storage, paths: Iterable[str], *, columns: Sequence[str] | None = None, with_meta: bool = False
+) -> Iterator[pa.RecordBatch]:
     """
     Stream the rows of base files.
 
     Args:
-        files: Partition path and base file.
+        paths: Relative to the table.
         columns: Only these; all by default.
         with_meta: The five ``_hoodie_*`` columns too.
 
@@ -44,8 +52,7 @@ def read_batches(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    for partition, base in files:
-        path = join_path(partition, base.name)
+    for path in paths:
         try:
             with storage.open_read(path) as stream, pq.ParquetFile(stream) as file:
                 wanted = _columns(file.schema_arrow.names, columns, with_meta, path)
