@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hudi_py.errors import CorruptMetadata
+from hudi_py.errors import CorruptMetadata, RefusedError
 from hudi_py.formats.commit_codec import encode_commit
 from hudi_py.formats.records_codec import decode_compaction_plan, encode_compaction_plan
 from hudi_py.mdt.base_file import Written, write_base_file
@@ -32,6 +32,7 @@ from hudi_py.mdt.blocks import Validity, merge_blocks, visible_blocks
 from hudi_py.mdt.read import Part, open_base
 from hudi_py.mdt.records import payload_schema
 from hudi_py.mdt.table import FILES_GROUP, FILES_PARTITION, MetadataTable, Slice
+from hudi_py.mdt.update import withdraw
 from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata, CompactionOperation, CompactionPlan, RuntimeStats, WriteStat
@@ -71,10 +72,10 @@ def compact(table: MetadataTable, data_timeline: Timeline, *, sync: bytes, delta
     pending = timeline.pending(*_COMPACTIONS)
     if pending:
         return _execute(table, data_timeline, timeline, pending[0], sync)
+    if not _without_dead(table, data_timeline, timeline):
+        return None
     (file_slice, *others) = table.slices(timeline)
     if others or file_slice.base is None or len(file_slice.logs) < delta_commits_max:
-        return None
-    if timeline.pending(Action.DELTA_COMMIT):
         return None
     time = _time(table, timeline, data_timeline)
     if timeline.find(time) is not None:
@@ -98,6 +99,24 @@ def is_due(timeline: Timeline, delta_commits_max: int) -> bool:
     last = compactions[-1].requested_time if compactions else ""
     since = [i for i in timeline.completed(Action.DELTA_COMMIT) if (i.completion_time or i.requested_time) > last]
     return len(since) >= delta_commits_max
+
+
+def _without_dead(table: MetadataTable, data_timeline: Timeline, timeline: Timeline) -> bool:
+    """
+    Take back pending delta commits of actions that are gone from the data table, as Apache Hudi does.
+
+    Returns:
+        False where one may belong to an action that has begun since the timeline was loaded, or cannot be taken back.
+    """
+    for instant in timeline.pending(Action.DELTA_COMMIT):
+        time = instant.requested_time
+        if data_timeline.find(time) is not None or time >= (data_timeline.last_time or ""):
+            return False
+        try:
+            withdraw(table, time)
+        except RefusedError:
+            return False
+    return True
 
 
 def _time(table: MetadataTable, timeline: Timeline, data_timeline: Timeline) -> str:

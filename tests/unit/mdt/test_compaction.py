@@ -112,6 +112,26 @@ def test_compaction_waits_for_every_pending_action(version, action, number):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("is_newest", [False, True])
+def test_what_a_dead_action_left_is_taken_back_first(version, is_newest):
+    """Hudi rolls back pending delta commits too; one that is younger than all that is known may be at work."""
+    fresh = table_of(f"cow_cleaned-{version}")
+    if not is_newest:
+        commit(fresh, 1)
+    before, seen = listing(fresh), 0
+    for case in interruptions(fresh.copy):
+        case.run(lambda storage: commit(storage, 0, complete=False))
+        vanish(case.storage, Action.COMMIT, TIMES[0])
+        dead = timeline(case.storage).pending(Action.DELTA_COMMIT)
+        if dead:
+            seen += 1
+            assert (compacted(case.storage) is None) is is_newest, case
+            assert timeline(case.storage).pending(Action.DELTA_COMMIT) == (dead if is_newest else ()), case
+            assert before == listing(case.storage), case
+    assert seen
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_a_compaction_that_was_begun_waits_too(version):
     """Its plan may name log files of an action that has been taken back to inflight since."""
     fresh = table_of(f"cow_cleaned-{version}")
