@@ -150,6 +150,24 @@ def test_read_chooses_columns_and_rows(run, table, tmp_path):
     assert run("read", path, "--columns", "nonsense").code == 2
 
 
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
+def test_rows_are_written_completely_or_not_at_all(run, table, tmp_path, suffix):
+    """A table without rows makes a file without rows; what cannot be written is told, and nothing is left half done."""
+    empty = table("cow_empty-1.1.1")
+    out = tmp_path / "out"
+    out.mkdir()
+    assert run("read", empty, "--json", "-o", out / f"empty.{suffix}").json["rows"] == 0
+    assert [f"empty.{suffix}"] == [each.name for each in out.iterdir()]
+    full = table("cow_nomdt-1.1.1")
+    refused = run("read", full, "-o", out / "nowhere" / f"rows.{suffix}")
+    assert refused.code == 2
+    assert "give a place" in refused.err
+    damaged = max(full.rglob("*.parquet"), key=lambda each: each.name.rpartition("_")[2])
+    damaged.write_bytes(b"no Parquet")
+    assert run("read", full, "-o", out / f"rows.{suffix}").code == 1
+    assert [f"empty.{suffix}"] == [each.name for each in out.iterdir()]
+
+
 def comparable(plan):
     times = plan["plan"]["extra_metadata"].get("savepointed_timestamps")
     if times:
