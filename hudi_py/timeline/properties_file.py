@@ -142,6 +142,16 @@ def unfinished_rewrite(storage: Storage) -> str | None:
     return f"{BACKUP_FILE} is there: a rewrite of the properties was interrupted"
 
 
+def finish_rewrite(storage: Storage) -> None:
+    """
+    `recover_properties` where a rewrite was interrupted; only for callers beside whom no other writer is at work.
+
+    Apache Hudi 1.0 takes a table with an empty properties file for none, whatever its backup holds.
+    """
+    if unfinished_rewrite(storage) is not None:
+        recover_properties(storage)
+
+
 def recover_properties(storage: Storage) -> dict[str, str]:
     """
     Finish or undo a rewrite that was interrupted; return the valid properties.

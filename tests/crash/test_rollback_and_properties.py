@@ -2,6 +2,7 @@
 
 import pytest
 
+from crash.history_tables import open_in
 from crash.states import canonical, data_files, open_real, real_table, visible_files
 from hudi_py.errors import HudiError
 from hudi_py.runtime.clock import SystemClock
@@ -14,6 +15,7 @@ from hudi_py.timeline.properties_file import (
     read_properties,
     update_properties,
 )
+from tests.tables import TableBuilder, at
 
 FAILED = [
     f"{table}-{version}" for table in ("cow_failed_write", "cow_mixed") for version in ("0.15.0", "1.0.2", "1.1.1")
@@ -114,3 +116,25 @@ def test_damaged_properties_without_a_good_backup_are_an_error_that_changes_noth
         with pytest.raises(HudiError, match=r"hoodie\.properties.*(restore|copy)"):
             operation(storage)
     assert storage.files() == before
+
+
+@pytest.mark.parametrize("damage", [b"", None], ids=["empty", "missing"])
+@pytest.mark.parametrize("change", ["rollback_failed_writes", "rollback", "restore"])
+def test_a_rewrite_that_was_interrupted_is_finished_by_what_needs_the_table_for_itself(change, damage):
+    """Hudi 1.0.2 takes a table with empty properties for none, whatever the backup holds (1.4)."""
+    storage = savepointed()
+    whole = storage.read(PROPERTIES_FILE)
+    storage.replace(BACKUP_FILE, whole)
+    storage.replace(PROPERTIES_FILE, b"") if damage is not None else storage.delete(PROPERTIES_FILE)
+    arguments = {"rollback_failed_writes": (), "rollback": (at(2),), "restore": (at(1),)}[change]
+    getattr(open_in(storage), change)(*arguments)
+    assert storage.read(PROPERTIES_FILE) == whole
+    assert BACKUP_FILE not in storage.files()
+
+
+def savepointed():
+    builder = TableBuilder(2)
+    for number in (1, 2):
+        builder.commit(at(number), {"eu": ["a"]})
+    builder.savepoint(at(1), {"eu": [builder.base_name("a", at(1))]})
+    return builder.storage
