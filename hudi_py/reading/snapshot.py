@@ -50,9 +50,19 @@ def row_schema(storage: Storage, files: Sequence[tuple[str, BaseFile]], text: st
             log.info("read.schema.from.files", reason=str(error))
     if not files:
         return pa.schema([])
-    partition, newest = max(files, key=lambda each: each[1].instant_time)
-    with _parquet(storage, join_path(partition, newest.name)) as file:
-        return pa.schema([field for field in file.schema_arrow if field.name not in META_COLUMNS])
+    newest = max(files, key=lambda each: each[1].instant_time)
+    return pa.schema([field for field in file_schema(storage, *newest) if field.name not in META_COLUMNS])
+
+
+def file_schema(storage: Storage, partition_path: str, file: BaseFile) -> pa.Schema:
+    """
+    The columns of one base file, the ``_hoodie_*`` ones too; only its footer is read.
+
+    Raises:
+        CorruptMetadata: It is no Parquet file.
+    """
+    with _parquet(storage, join_path(partition_path, file.name)) as opened:
+        return opened.schema_arrow.remove_metadata()
 
 
 def chosen_columns(schema: pa.Schema, columns: Sequence[str] | None, *, with_meta: bool = False) -> pa.Schema:

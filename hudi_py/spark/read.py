@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from functools import reduce
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from hudi_py.formats.record_schema import meta_fields, parse_record_schema
-from hudi_py.model.files import join_path
+from hudi_py.model.files import BaseFile, join_path
+from hudi_py.reading.ages import by_stored_schema
+from hudi_py.reading.snapshot import file_schema
 from hudi_py.table import open_table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+_GLOB: Final = re.compile(r"[\\*?{}\[\]]")  # Spark takes a path for a pattern
 
 
 def read(
@@ -48,10 +56,21 @@ def read(
     schema = from_arrow_schema(pa.schema(fields))
     if not files:
         return spark.createDataFrame([], schema)
-    root = table.storage.root
+    groups = by_stored_schema(files, pa.schema(fields), lambda *file: file_schema(table.storage, *file))
+    return reduce(DataFrame.union, (_frame(spark, table.storage.root, *each, schema) for each in groups))
+
+
+def _frame(
+    spark: SparkSession, root: str, stored: pa.Schema, files: list[tuple[str, BaseFile]], schema: StructType
+) -> DataFrame:
+    """Files of one stored schema, their columns in the types of the table."""
     base = root if "://" in root else f"file://{root}"
     # Days and instants are those of today's calendar all the way back, as Spark 3 and Hudi on it write them.
-    return spark.read.schema(schema).parquet(
-        *(f"{base}/{join_path(partition, file.name)}" for partition, file in files),
+    frame = spark.read.schema(from_arrow_schema(stored)).parquet(
+        *(_GLOB.sub(r"\\\g<0>", f"{base}/{join_path(partition, file.name)}") for partition, file in files),
         datetimeRebaseMode="CORRECTED",
     )
+    present = {field.name: field.dataType for field in frame.schema}
+    if all(present[field.name] == field.dataType for field in schema):
+        return frame
+    return frame.select(*(frame[field.name].cast(field.dataType) for field in schema))
