@@ -15,7 +15,6 @@ from hudi_py.config.clean import CleanConfig, clean_config
 from hudi_py.config.clean_options import CleanOptions, clean_config_with
 from hudi_py.engine.base import Engine
 from hudi_py.engine.inline import LocalEngine
-from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import RestoreMetadata, RollbackMetadata
 from hudi_py.runtime.clock import Clock
@@ -27,6 +26,7 @@ from hudi_py.timeline.properties_file import finish_rewrite
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from hudi_py.mdt.keeper import MetadataTableKeeper
     from hudi_py.services.archive.service import ArchiveResult, ArchiveService
     from hudi_py.services.check.findings import Finding
     from hudi_py.services.clean.execute import CleanResult
@@ -358,6 +358,8 @@ class Table(TableView):
     @property
     def metadata_table(self) -> MetadataTableKeeper:
         """Keeps the table's metadata table in step with what we do."""
+        from hudi_py.mdt.keeper import MetadataTableKeeper
+
         return MetadataTableKeeper(self.storage, self.settings, self._store.clock)
 
     def clean_config(self, *, now: datetime | None = None, **options: Unpack[CleanOptions]) -> CleanConfig:
