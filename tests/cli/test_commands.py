@@ -243,6 +243,12 @@ def test_settings_old_new_and_from_a_file(run, table, tmp_path):
     file = tmp_path / "hudi.conf"
     file.write_text("# ours\nhoodie.cleaner.commits.retained = 1\n")
     assert run("clean", path, "--dry-run", "--json", "--conf-file", file).json == wanted
+    file.write_text("hoodie.cleaner.commits.retained=5\nhoodie.clean.policy=KEEP_LATEST_COMMITS")
+    assert (
+        run("clean", path, "--dry-run", "--json", "--conf-file", file, "--conf", "hoodie.clean.commits.retained=1").json
+        == wanted
+    )
+    (tmp_path / "torn.conf").write_bytes(b"hoodie.x=\\u00zz")
     for options in (
         ("--conf", "hoodie.clean.commits.retained=1", "--conf", "hoodie.cleaner.commits.retained=2"),
         ("--conf", "hoodie.clean.commits.retained=1", "--conf", "hoodie.clean.commits.retained=2"),
@@ -251,6 +257,7 @@ def test_settings_old_new_and_from_a_file(run, table, tmp_path):
         ("--conf", "hoodie.clean.policy=KEEP_ALL"),
         ("--conf", "nonsense"),
         ("--conf-file", tmp_path / "none"),
+        ("--conf-file", tmp_path / "torn.conf"),
         ("--policy", "KEEP_ALL"),
         ("--commits-retained", 0),
         ("--engine", "flink"),
