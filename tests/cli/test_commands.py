@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 
 import pytest
 
@@ -128,6 +129,34 @@ def test_read_gives_hudis_rows(run, table, name):
         assert set(result.json) == {"rows", "data"}
         assert result.json["rows"] == theirs["rows"] == len(result.json["data"])
         assert rows_hash(result.json["data"]) == theirs["hash"], options
+
+
+@pytest.mark.parametrize(
+    "setting", ["hoodie.datasource.write.drop.partition.columns=true", "hoodie.bootstrap.base.path=/lake/before"]
+)
+def test_files_that_lack_columns_are_not_read_as_null(run, table, setting):
+    """Where a base file holds a part of the row only, Hudi joins what stands elsewhere; we refuse."""
+    path = table("cow_nomdt-1.1.1")
+    properties = path / ".hoodie" / "hoodie.properties"
+    key, _, value = setting.partition("=")
+    kept = [line for line in properties.read_text("utf-8").splitlines() if not line.startswith(key)]
+    properties.write_text("\n".join([*kept, setting]), "utf-8")
+    refused = run("read", path, "--json")
+    assert refused.code == 5
+    assert value in refused.err
+    assert run("clean", path, "--dry-run").code == 0
+
+
+@pytest.mark.parametrize("name", ["cow_cleaned-1.1.1", "cow_partitioned-0.15.0"])
+def test_the_timeline_does_not_depend_on_the_metadata_table(run, table, name):
+    """Who removed or damaged it still sees what happened; what needs files is refused or goes around it."""
+    path = table(name)
+    commands = (("timeline", "--contents", "--archived", "--json"), ("timeline",))
+    whole = [run(*each, path).out for each in commands]
+    shutil.rmtree(path / ".hoodie" / "metadata")
+    assert whole == [run(*each, path).out for each in commands]
+    assert run("files", path).code == 1
+    assert run("files", path, "--conf", "hoodie.metadata.enable=false").code == 0
 
 
 def test_read_chooses_columns_and_rows(run, table, tmp_path):
