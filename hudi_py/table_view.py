@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
+from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.formats.instant_content import decode_content
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, latest_slices
 from hudi_py.fsview.listing import Listing
@@ -18,7 +19,7 @@ from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.model.holes import NO_HOLES, Holes, holes_of
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import resolve_time
-from hudi_py.reading.select import base_files, check_as_of, context_as_of, slices_as_of
+from hudi_py.reading.select import base_files, check_as_of, check_rows_are_whole, context_as_of, slices_as_of
 from hudi_py.runtime.clock import Clock
 from hudi_py.storage.base import Storage
 from hudi_py.storage.wrappers import ReadOnlyStorage
@@ -61,7 +62,10 @@ class TableView:
     @cached_property
     def timeline(self) -> Timeline:
         """The active timeline as it was when first asked for; see `refresh`."""
-        return self._snapshot[0]
+        try:
+            return self._snapshot[0]
+        except (CorruptMetadata, NotFound):  # of the metadata table; who asks for files is told
+            return self._store.load()
 
     @property
     def listing(self) -> Listing:
@@ -114,8 +118,9 @@ class TableView:
 
         Raises:
             RefusedError: The table has no single answer for that time (any more).
-            UnsupportedTable: There are log files to merge.
+            UnsupportedTable: There are log files to merge, or base files hold a part of the columns only.
         """
+        check_rows_are_whole(self.config.properties, self.storage.root)
         if as_of is None:
             context = load_context(self.timeline, self._contents, with_clustering=False)
         else:
@@ -156,7 +161,7 @@ class TableView:
         check_as_of(
             self.timeline,
             requested_time,
-            earliest_retained=self._earliest_retained(),
+            earliest_retained=self.earliest_retained(),
             holes=self._holes(),
             pending_clusterings=frozenset(self.view_context.pending_clustering.values()),
         )
@@ -164,9 +169,9 @@ class TableView:
         past.__dict__["view_context"] = context_as_of(self.view_context, requested_time)
         return past
 
-    def _earliest_retained(self) -> str:
+    def earliest_retained(self) -> str:
         """
-        From when on everything is still there, ``""`` when unknown.
+        The instant time from which on everything is still there, ``""`` when unknown.
 
         A clean that has begun counts like a completed one: Hudi does not ask for those and finds files missing, or
         rows.

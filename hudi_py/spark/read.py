@@ -8,27 +8,32 @@ the query is known there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from hudi_py.formats.arrow_types import Field
-from hudi_py.formats.conform import conform_batch
 from hudi_py.formats.record_schema import meta_fields, parse_record_schema
-from hudi_py.model.files import join_path
-from hudi_py.reading.snapshot import read_files
+from hudi_py.model.files import BaseFile, join_path, parse_base_file
+from hudi_py.reading.ages import by_stored_schema
+from hudi_py.reading.snapshot import file_schema, read_batches
 from hudi_py.storage.base import Storage
 from hudi_py.table import open_table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
 
 _FILES_PER_TASK_MAX: Final = 16
 _SAME_STORE: Final = {"s3": "s3a", "s3n": "s3a", "gcs": "gs"}
+_GLOB: Final = re.compile(r"[\\*?{}\[\]]")  # Spark takes a path for a pattern
 
 
 def read(
@@ -58,20 +63,17 @@ def read(
     """
     table = open_table(location, storage_options=storage_options)
     requested = None if as_of is None else table.resolve_time(as_of)
-    paths = [join_path(partition, file.name) for partition, file in table.base_files(requested)]
+    files = table.base_files(requested)
     text = table.schema_text(requested) or table.schema_text()  # before the first commit there is only the newest
     fields = meta_fields() + (list(parse_record_schema(text)) if text is not None else [])
     schema = from_arrow_schema(pa.schema(fields))
-    if not paths:
+    if not files:
         return spark.createDataFrame([], schema)
     base = _url_for_spark(spark, table.storage.root)
     if base is None:
-        tasks = max(-(-len(paths) // _FILES_PER_TASK_MAX), min(len(paths), spark.sparkContext.defaultParallelism))
-        named = spark.sparkContext.parallelize([(path,) for path in paths], tasks)
-        frame = spark.createDataFrame(named, "path string")
-        return frame.mapInArrow(_ReadFiles(table.storage, tuple(fields)), schema)
-    # Days and instants are those of today's calendar all the way back, as Spark 3 and Hudi on it write them.
-    return spark.read.schema(schema).parquet(*(f"{base}/{path}" for path in paths), datetimeRebaseMode="CORRECTED")
+        return _through_storage(spark, table.storage, files, pa.schema(fields))
+    groups = by_stored_schema(files, pa.schema(fields), lambda *file: file_schema(table.storage, *file))
+    return reduce(DataFrame.union, (_frame(spark, base, *each, schema) for each in groups))
 
 
 def _url_for_spark(spark: SparkSession, root: str) -> str | None:
@@ -92,6 +94,30 @@ def _url_for_spark(spark: SparkSession, root: str) -> str | None:
     return None
 
 
+def _frame(
+    spark: SparkSession, base: str, stored: pa.Schema, files: list[tuple[str, BaseFile]], schema: StructType
+) -> DataFrame:
+    """Files of one stored schema, their columns in the types of the table."""
+    # Days and instants are those of today's calendar all the way back, as Spark 3 and Hudi on it write them.
+    frame = spark.read.schema(from_arrow_schema(stored)).parquet(
+        *(_GLOB.sub(r"\\\g<0>", f"{base}/{join_path(partition, file.name)}") for partition, file in files),
+        datetimeRebaseMode="CORRECTED",
+    )
+    present = {field.name: field.dataType for field in frame.schema}
+    if all(present[field.name] == field.dataType for field in schema):
+        return frame
+    return frame.select(*(frame[field.name].cast(field.dataType) for field in schema))
+
+
+def _through_storage(
+    spark: SparkSession, storage: Storage, files: Sequence[tuple[str, BaseFile]], schema: pa.Schema
+) -> DataFrame:
+    tasks = max(-(-len(files) // _FILES_PER_TASK_MAX), min(len(files), spark.sparkContext.defaultParallelism))
+    named = [(partition, file.name) for partition, file in files]
+    frame = spark.createDataFrame(spark.sparkContext.parallelize(named, tasks), "partition string, name string")
+    return frame.mapInArrow(_ReadFiles(storage, tuple(schema)), from_arrow_schema(schema))
+
+
 @attrs.frozen
 class _ReadFiles:
     """What Spark sends to the executors: names of files in, their rows out."""
@@ -100,7 +126,9 @@ class _ReadFiles:
     fields: tuple[Field, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        schema = pa.schema(self.fields)
+        schema = pa.schema(field.with_nullable(nullable=True) for field in self.fields)
         for batch in batches:
-            for rows in read_files(self.storage, map(str, batch.column("path").to_pylist()), with_meta=True):
-                yield conform_batch(rows, schema)
+            for row in batch.to_pylist():
+                file = parse_base_file(row["name"])
+                assert file is not None, row
+                yield from read_batches(self.storage, [(row["partition"], file)], schema)
