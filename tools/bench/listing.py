@@ -5,9 +5,9 @@ plain walk over the folders, and by Apache Hudi in both ways.
     python tools/bench/listing.py FOLDER [--partitions 10000] [--files 100] [--hudi 1.1.1] [--repeat 3]
 
 Makes a table below FOLDER, its data files links to one of four bytes, with a metadata table made by us, and prints one
-JSON document: of each contestant and repetition seconds, CPU seconds, peak megabytes and the load of the machine. The
-repetitions alternate. Ours and the walk run in a new process each, Apache Hudi in one warm JVM; what is peak memory
-there is mostly what its heap was given. A table that is there already is used again.
+JSON document: of each contestant and repetition seconds, CPU seconds, peak megabytes and the load of the machine; on
+standard error as they come. The repetitions alternate. Ours and the walk run in a new process each, Apache Hudi in one
+warm JVM; what is peak memory there is mostly what its heap was given. A table that is there already is used again.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ def main() -> None:
     for _ in range(given.repeat):
         for name, run in contestants.items():
             figures[name].append(run())
+            print(name, figures[name][-1], file=sys.stderr, flush=True)
     total = given.partitions * given.files
     assert all(each["files"] in (total, None) for runs in figures.values() for each in runs), figures
     print(json.dumps({"partitions": given.partitions, "files": total, "making_s": made_s, "runs": figures}, indent=1))
