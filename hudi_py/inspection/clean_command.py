@@ -94,6 +94,7 @@ def clean(
     with clean_bar() as on_progress:
         service = opened.clean_service(config, now=now, engine=deleter, on_progress=on_progress)
         plan = service.plan(sizes=True) if dry_run else None
+        expired = () if dry_run else service.remove_expired_savepoints()
         scheduled = service.schedule() if schedule_only else None
         results = service.run() if not dry_run and not schedule_only else []
     if plan is not None:
@@ -101,7 +102,7 @@ def clean(
     elif schedule_only:
         _scheduled(common, opened, scheduled)
     else:
-        _done(common, opened, results)
+        _done(common, opened, results, expired)
 
 
 def _engine(name: str) -> Engine | None:
@@ -167,7 +168,7 @@ def _scheduled(common: Common, opened: Table, instant: Instant | None) -> None:
         print(f"scheduled clean {instant.requested_time}; hudi-py clean {opened.storage.root} carries it out")
 
 
-def _done(common: Common, opened: Table, results: list[CleanResult]) -> None:
+def _done(common: Common, opened: Table, results: list[CleanResult], expired: tuple[Instant, ...]) -> None:
     from hudi_py.inspection.report import clean_report
 
     opened.refresh()
@@ -176,8 +177,10 @@ def _done(common: Common, opened: Table, results: list[CleanResult]) -> None:
         for result in results:
             done = opened.timeline.find(result.instant) if result.is_finished else None
             contents.append(None if done is None else opened.decoded(done))
-        print_json(clean_report(results, contents))
+        print_json(clean_report(results, contents, expired))
         return
+    for instant in expired:
+        print(f"savepoint {instant.requested_time} is gone: its time to live is over")
     for result in results:
         word = "was completed by another cleaner" if result.superseded else "completed"
         if not result.is_finished:

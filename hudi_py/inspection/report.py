@@ -5,7 +5,8 @@ The JSON shapes of the public contract, from values. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any, Final
 
 from hudi_py.fsview.build import PartitionView, ViewContext, latest_base_files, latest_slices
 from hudi_py.inspection.json_stream import Streamed
@@ -13,11 +14,13 @@ from hudi_py.model.files import FileGroup, FileSlice
 from hudi_py.model.instant import Instant
 
 if TYPE_CHECKING:
+    from hudi_py.model.records import SavepointMetadata
     from hudi_py.services.clean.execute import CleanResult
     from hudi_py.services.clean.plan import CleanPlan
     from hudi_py.services.recovery.finding import RecoveryOutcome
 
 Json = dict[str, Any]
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def instant_entry(instant: Instant) -> Json:
@@ -28,6 +31,20 @@ def instant_entry(instant: Instant) -> Json:
         "state": instant.state.name,
         "completion_time": instant.completion_time,
     }
+
+
+def savepoint_entry(savepoint: SavepointMetadata) -> Json:
+    """What a savepoint has besides Hudi's record; the end of its life in UTC."""
+    expires = None if savepoint.expires_at_ms is None else _moment(savepoint.expires_at_ms)
+    return {"name": savepoint.name or None, "expires_at": expires}
+
+
+def _moment(epoch_ms: int) -> str:
+    """ISO 8601 in UTC; the last moment of the calendar for everything behind it."""
+    try:
+        return (_EPOCH + timedelta(milliseconds=epoch_ms)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    except OverflowError:
+        return "9999-12-31T23:59:59.999Z"
 
 
 def recovery_entry(outcome: RecoveryOutcome) -> Json:
@@ -145,9 +162,13 @@ def plan_stream(plan: CleanPlan, pending: Iterable[Instant]) -> Json:
     }
 
 
-def clean_report(results: Iterable[CleanResult], metadata: Iterable[Json | None]) -> Json:
-    """``hudi-py clean --json``."""
+def clean_report(
+    results: Iterable[CleanResult], metadata: Iterable[Json | None], expired: Iterable[Instant] = ()
+) -> Json:
+    """``hudi-py clean --json``; *expired* are savepoints that were let go of, which are named only if there are any."""
+    gone = [instant.requested_time for instant in expired]
     return {
+        **({"expired_savepoints": gone} if gone else {}),
         "cleans": [
             {
                 "instant": result.instant,
@@ -159,5 +180,5 @@ def clean_report(results: Iterable[CleanResult], metadata: Iterable[Json | None]
                 "is_finished": result.is_finished,
             }
             for result, content in zip(results, metadata, strict=True)
-        ]
+        ],
     }

@@ -70,7 +70,7 @@ def test_real_hudi_respects_our_savepoint_and_we_respect_its(peer, tmp_path):
     _, states = _grown(peer, table, 4, PLAIN)
     ours = hudi_py.open_table(str(table))
     first, second = (i.requested_time for i in ours.timeline.completed("commit")[:2])
-    ours.create_savepoint(first, user="ann", comment="keep")
+    ours.create_savepoint(first, user="ann", comment="keep", name="first", ttl="30d")
     peer.savepoint(table, second)
     assert [first, second] == [i.requested_time for i, _ in ours.savepoint_service().savepoints()]
     peer.clean(table, {"hoodie.cleaner.commits.retained": "1"})
@@ -95,14 +95,17 @@ def test_our_clean_respects_a_savepoint_of_real_hudi(peer, tmp_path):
 
 
 def test_real_hudi_restores_to_our_savepoint(peer, tmp_path):
-    """A savepoint of ours is all that a restore of real Hudi needs."""
+    """A savepoint of ours, with a name and a time to live, is all that a restore of real Hudi needs; it keeps both."""
     table = tmp_path / "t"
     _, states = _grown(peer, table, 4, PLAIN)
     ours = hudi_py.open_table(str(table))
     second = ours.timeline.completed("commit")[1].requested_time
-    ours.create_savepoint(second)
+    ours.create_savepoint(second, name="second", ttl="30d")
     peer.restore(table, second)
     assert states[1] == peer.read(table)
+    ((_, content),) = ours.refresh().savepoint_service().savepoints()
+    assert content.name == "second"
+    assert content.expires_at_ms == content.savepointed_at_ms + 30 * 86_400_000
 
 
 @pytest.mark.parametrize("options", [PLAIN, KEPT], ids=["no-mdt", "mdt"])
