@@ -108,6 +108,50 @@ def test_real_hudi_restores_to_our_savepoint(peer, tmp_path):
     assert content.expires_at_ms == content.savepointed_at_ms + 30 * 86_400_000
 
 
+BEYOND = {"hoodie.archive.beyond.savepoint": "true", "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
+
+
+def _behind_a_savepoint(peer, table):
+    """A savepoint, and behind it a partition that is written once, and another one that is written on and on."""
+    model = Model(PARTITIONED)
+    options = PLAIN | {"hoodie.archive.automatic": "false"}
+    for number, rows in enumerate([range(9), [0], [1], [1], [0], [1], [1], [1]]):
+        create = PARTITIONED.create(peer.table_version) if number == 0 else {}
+        peer.write(table, model.upsert(PARTITIONED.batch(rows, number + 1)), "upsert", create | options)
+        if number == 1:
+            peer.savepoint(table, hudi_py.open_table(str(table)).timeline.completed("commit")[-1].requested_time)
+    return model
+
+
+def test_rows_behind_a_savepoint_stay_in_sight_of_both(peer, tmp_path):
+    """D-7: our archival beyond the savepoint takes no commit whose rows real Hudi would not show any more."""
+    table = tmp_path / "t"
+    model = _behind_a_savepoint(peer, table)
+    result = hudi_py.open_table(str(table), settings=BEYOND).archive()
+    savepoint = hudi_py.open_table(str(table)).timeline.completed("savepoint")[0].requested_time
+    assert len([i for i in result.instants if i.requested_time > savepoint]) == 2
+    assert model.rows() == peer.read(table)
+
+
+def test_we_show_what_real_hudi_archived_behind_a_savepoint(peer, tmp_path):
+    """
+    D-7: real Hudi goes further, and loses sight of the newest rows itself; we take them for what they are.
+
+    Our view begins with the first commit that no savepoint is of, so those slices count as committed, for readers and
+    for a clean.
+    """
+    table = tmp_path / "t"
+    model = _behind_a_savepoint(peer, table)
+    ours = hudi_py.open_table(str(table), settings={"hoodie.metadata.enable": False})
+    before = {path: [s.base_instant_time for s in ours.file_slices(path)] for path in ours.partitions()}
+    peer.archive(table, PLAIN | BEYOND | {"hoodie.cleaner.commits.retained": "1"})
+    ours.refresh()
+    assert before == {path: [s.base_instant_time for s in ours.file_slices(path)] for path in ours.partitions()}
+    assert model.rows() != peer.read(table)
+    ours.clean(commits_retained=1)
+    assert before == {path: [s.base_instant_time for s in ours.file_slices(path)] for path in ours.partitions()}
+
+
 @pytest.mark.parametrize("options", [PLAIN, KEPT], ids=["no-mdt", "mdt"])
 def test_real_hudi_reads_and_continues_our_archive(peer, tmp_path, options):
     """D-1: every instant we archived is listed by real Hudi, which writes, cleans and archives on; rows stay right."""

@@ -22,15 +22,24 @@ import attrs
 from hudi_py.config.archive import ArchiveConfig
 from hudi_py.config.clean import CleanConfig
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import CorruptMetadata, StorageError
+from hudi_py.errors import CorruptMetadata, NotFound, StorageError
 from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import parse_instant_time
+from hudi_py.model.records import CommitMetadata
 from hudi_py.runtime.log import log
 from hudi_py.services.archive.history import SNAPSHOTS_KEPT, History, history_row
 from hudi_py.services.archive.log_files import Group, append_to_logs
 from hudi_py.services.archive.merge_logs import LogMerge
-from hudi_py.services.archive.plan import ArchivePlan, Bound, Facts, LastClean, data_timeline_start, plan_archive
+from hudi_py.services.archive.plan import (
+    ArchivePlan,
+    Bound,
+    Facts,
+    LastClean,
+    data_timeline_start,
+    newest_writes_since,
+    plan_archive,
+)
 from hudi_py.services.clean.plan import SAVEPOINTED_TIMES
 from hudi_py.services.clean.policy import earliest_to_retain
 from hudi_py.storage.base import StorageFailure
@@ -127,6 +136,7 @@ class ArchiveService:
             last_clean=self._last_clean(timeline),
             has_metadata_table=has_metadata,
             metadata_compaction=self._metadata_compaction() if has_metadata else None,
+            newest_behind_savepoint=self._newest_behind_savepoint(timeline) if self.config.beyond_savepoint else None,
             data_timeline_start=None if self.data_timeline is None else data_timeline_start(self.data_timeline),
         )
 
@@ -159,6 +169,20 @@ class ArchiveService:
             earliest_to_retain=metadata.earliest_commit_to_retain.strip() or None,
             savepoints=frozenset(time.strip() for time in times.split(",") if time.strip()),
         )
+
+    def _newest_behind_savepoint(self, timeline: Timeline) -> str | None:
+        savepoints = timeline.completed(Action.SAVEPOINT)
+        if not savepoints:
+            return None
+        first = savepoints[0].requested_time
+        behind = (i for i in timeline.commits.completed() if i.requested_time > first)
+        return newest_writes_since((i.requested_time, self._commit(i)) for i in behind)
+
+    def _commit(self, instant: Instant) -> CommitMetadata | None:
+        try:
+            return self.contents.commit(instant)
+        except (CorruptMetadata, NotFound):
+            return None
 
     def _metadata_compaction(self) -> str | None:
         store = self.contents.store

@@ -182,3 +182,42 @@ def test_first_commit_of_a_timeline_without_hole_can_be_let_go(layout):
     builder.table().archive(keep_min_commits=2, keep_max_commits=3)
     assert builder.table().timeline.completed("commit")[0].requested_time == at(3)
     assert builder.table().delete_savepoint(at(3))
+
+
+def hole_behind_savepoint(layout: int) -> TableBuilder:
+    """Real Hudi archived everything but the savepointed and the last two commits; a group of each was written last."""
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"eu": ["a"], "us": ["b"]})
+    builder.table().create_savepoint(at(1))
+    builder.commit(at(2), {"eu": ["a"]})
+    for number in (3, 4, 5, 6):
+        builder.commit(at(number), {"us": ["b"]})
+    for each in builder.table().timeline.commits.all_states:
+        if at(1) < each.requested_time < at(5):
+            for file in [f for f in builder.storage.files() if f.startswith(f"{builder.folder}/{each.requested_time}")]:
+                builder.storage.delete(file)
+    return builder
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_what_is_archived_behind_a_savepoint_is_committed(layout):
+    """D-7, Z-2: the start of the timeline is the first commit that no savepoint is of, in every view of it."""
+    builder = hole_behind_savepoint(layout)
+    table = builder.table()
+    for view in (table.timeline.commits, table.timeline.committed, table.timeline.view, table.timeline.writes):
+        assert view.start == at(5)
+        assert view.is_before_start(at(2))
+        assert not view.is_before_start(at(1))
+    assert [s.base_instant_time for s in table.file_slices("eu")] == [at(2)]
+    assert table.partition("eu").uncommitted == ()
+    assert "file-orphaned" not in {each.code for each in table.check()}
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_clean_keeps_the_newest_slice_behind_a_savepoint(layout):
+    """What an archived commit behind the savepoint wrote last stays, and so does what the savepoint holds."""
+    builder = hole_behind_savepoint(layout)
+    builder.table().clean(file_versions_retained=1)
+    left = data_files(builder.storage)
+    assert {f"eu/{builder.base_name('a', at(n))}" for n in (1, 2)} == {path for path in left if path.startswith("eu/")}
+    assert {f"us/{builder.base_name('b', at(n))}" for n in (1, 6)} == {path for path in left if path.startswith("us/")}
