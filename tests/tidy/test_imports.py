@@ -52,6 +52,7 @@ PURE_MODULES = {
     "conflict",
     "assign",
     "breakers",
+    "contradictions",
     "explain",
     "facts",
     "findings",
