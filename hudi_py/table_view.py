@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
+from hudi_py.errors import ConfigError
 from hudi_py.formats.instant_content import decode_content
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, latest_slices
 from hudi_py.fsview.listing import Listing
@@ -18,8 +19,9 @@ from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.model.holes import NO_HOLES, Holes, holes_of
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import resolve_time
-from hudi_py.reading.select import base_files, check_as_of, context_as_of, slices_as_of
+from hudi_py.reading.select import base_files, check_as_of, context_as_of, slices_as_of, slices_of_names
 from hudi_py.runtime.clock import Clock
+from hudi_py.services.savepoint.plan import time_of_name
 from hudi_py.storage.base import Storage
 from hudi_py.storage.wrappers import ReadOnlyStorage
 from hudi_py.timeline.archive import load_archived
@@ -109,6 +111,8 @@ class TableView:
         """
         Partition path and base file of everything that holds rows of a snapshot.
 
+        A savepoint holds the files of its commit for ever, so they are the answer where a clean has passed that time.
+
         Args:
             as_of: Instant time; None for the latest snapshot.
 
@@ -116,6 +120,9 @@ class TableView:
             RefusedError: The table has no single answer for that time (any more).
             UnsupportedTable: There are log files to merge.
         """
+        held = None if as_of is None else self._held(as_of)
+        if held is not None:
+            return tuple(sorted(base_files(held, self.storage.root), key=lambda each: (each[0], each[1].name)))
         if as_of is None:
             context = load_context(self.timeline, self._contents, with_clustering=False)
         else:
@@ -126,6 +133,15 @@ class TableView:
             slices = latest_slices(context, partition) if as_of is None else slices_as_of(partition)
             found += base_files(slices, self.storage.root)
         return tuple(sorted(found, key=lambda each: (each[0], each[1].name)))
+
+    def _held(self, as_of: str) -> tuple[FileSlice, ...] | None:
+        """Files of the savepoint of exactly that time, where the timeline cannot tell any more; None otherwise."""
+        instant = self.timeline.find(as_of, Action.SAVEPOINT)
+        if instant is None or not instant.is_completed:
+            return None
+        if as_of >= self._earliest_retained() and not self._holes().holds(as_of):
+            return None
+        return slices_of_names(self._contents.savepoint(instant).files)
 
     def schema_text(self, as_of: str | None = None) -> str | None:
         """
@@ -204,12 +220,20 @@ class TableView:
 
     def resolve_time(self, text: str) -> str:
         """
-        An instant time from what a user typed: digits, ISO 8601, or a duration counted back from now.
+        An instant time from what a user typed: digits, ISO 8601, a duration counted back from now, a savepoint's name.
 
         Raises:
             ConfigError: None of these.
+            RefusedError: Two savepoints have that name.
         """
-        return resolve_time(text, now=self._store.clock.now(), zone=self.zone)
+        try:
+            return resolve_time(text, now=self._store.clock.now(), zone=self.zone)
+        except ConfigError as error:
+            savepoints = self.timeline.completed(Action.SAVEPOINT)
+            found = time_of_name(text, ((each, self._contents.savepoint(each)) for each in savepoints))
+            if found is None:
+                raise ConfigError(f"{error}; and there is no savepoint {text!r}") from error
+            return found
 
     def read_only(self) -> Self:
         """The same table through a storage that refuses every write: what a dry run works on."""

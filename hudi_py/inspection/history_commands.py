@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hudi_py.errors import ConfigError
 from hudi_py.inspection import render
 from hudi_py.inspection.options import Common, command, print_json
 
@@ -100,7 +99,7 @@ def create(
 def delete(common: Common, table: str, savepoint: str, dry_run: bool) -> None:
     """Let go of a savepoint, by instant or name; its files go with the next clean that nothing else keeps them from."""
     opened = common.open(table)
-    time = _savepoint_time(opened, savepoint)
+    time = opened.resolve_time(savepoint)
     there = opened.timeline.find(time, _savepoint_action()) is not None
     found = there if dry_run else opened.delete_savepoint(time)
     if common.as_json:
@@ -161,7 +160,7 @@ def restore(common: Common, table: str, savepoint: str, dry_run: bool) -> None:
     A restore that was interrupted goes on.
     """
     opened = common.open(table)
-    time = _savepoint_time(opened, savepoint)
+    time = opened.resolve_time(savepoint)
     if dry_run:
         plan = opened.read_only().restore_service().plan(time)
         rows = [(each.requested_time, each.action) for each in plan.instants_to_rollback]
@@ -205,14 +204,6 @@ def archive(common: Common, table: str, keep_min: int | None, keep_max: int | No
     render.table(f"{word}, {len(rows)} instants", ("requested time", "action"), rows)
     if bound is not None:
         print(f"no more: {bound.value}")
-
-
-def _savepoint_time(opened: Table, text: str) -> str:
-    """As any time is given, or by name, which never reads as a time."""
-    try:
-        return opened.resolve_time(text)
-    except ConfigError:
-        return opened.savepoint_service().time_of(text)
 
 
 def _savepoint_action() -> Any:

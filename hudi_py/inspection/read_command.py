@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("table")
-@click.option("--as-of", help="As the table was at that time.")
+@click.option("--as-of", help="As the table was at that time; a savepoint's name will do.")
 @click.option("--columns", help="Only these, comma separated.")
 @click.option("--limit", type=click.IntRange(min=0), help="At most N rows.")
 @click.option("--meta", is_flag=True, help="The _hoodie_ columns too.")

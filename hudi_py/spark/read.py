@@ -29,7 +29,8 @@ def read(
     Args:
         spark: The session that reads.
         location: Local path or URL.
-        as_of: Instant time, ISO 8601 or duration back from now (``36h``); default: the latest snapshot.
+        as_of: Instant time, ISO 8601, duration back from now (``36h``) or a savepoint's name; default: the latest
+            snapshot.
         storage_options: For looking at the table; reading the files is Spark's, configured as Spark is.
 
     Returns:
