@@ -10,16 +10,11 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import attrs
-
-from hudi_py.config import keys
 from hudi_py.config.archive import archive_config
-from hudi_py.config.clean import CleanConfig, CleanPolicy, clean_config
-from hudi_py.config.keeps import CleanKeeps, check_one_retention, cut_off_time, keep_settings
+from hudi_py.config.clean import CleanConfig, clean_config
+from hudi_py.config.clean_options import CleanOptions, clean_config_with
 from hudi_py.engine.base import Engine
 from hudi_py.engine.inline import LocalEngine
-from hudi_py.errors import ConfigError
-from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import RestoreMetadata, RollbackMetadata
 from hudi_py.runtime.clock import Clock
@@ -31,6 +26,7 @@ from hudi_py.timeline.properties_file import finish_rewrite
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from hudi_py.mdt.keeper import MetadataTableKeeper
     from hudi_py.services.archive.service import ArchiveResult, ArchiveService
     from hudi_py.services.check.findings import Finding
     from hudi_py.services.clean.execute import CleanResult
@@ -104,51 +100,33 @@ class Table(TableView):
     def plan_clean(
         self,
         *,
-        policy: str | None = None,
-        commits_retained: int | None = None,
-        file_versions_retained: int | None = None,
-        hours_retained: int | None = None,
         now: datetime | None = None,
         details: bool = False,
-        **keeps: Unpack[CleanKeeps],
+        **options: Unpack[CleanOptions],
     ) -> CleanPlan:
         """
         Plan a clean; nothing happens.
 
         Args:
-            policy: ``KEEP_LATEST_COMMITS``, ``KEEP_LATEST_FILE_VERSIONS``, ``KEEP_LATEST_BY_HOURS``; default: that of
-                the one retention given, else of the settings.
-            commits_retained, file_versions_retained, hours_retained: Retention of the policy of that name.
             now: Aware; replaces the clock.
             details: Ask for sizes and keep every verdict.
-            keeps: What is kept besides, and the cut-off and the limits of this run; see `CleanKeeps`. A file slice
-                stays if any keep protects it.
+            options: ``policy``, ``commits_retained``, ``file_versions_retained``, ``hours_retained``, what is kept
+                besides, and limits of this run; see `CleanOptions`.
 
         Raises:
             ConfigError: A value is wrong, or two contradict each other.
             CorruptMetadata: An instant that the decision needs does not decode.
         """
-        config = self.clean_config(
-            policy=policy,
-            commits_retained=commits_retained,
-            file_versions_retained=file_versions_retained,
-            hours_retained=hours_retained,
-            now=now,
-            **keeps,
-        )
+        config = self.clean_config(now=now, **options)
         return self.clean_service(config, now=now).plan(details=details)
 
     def clean(
         self,
         *,
-        policy: str | None = None,
-        commits_retained: int | None = None,
-        file_versions_retained: int | None = None,
-        hours_retained: int | None = None,
         now: datetime | None = None,
         engine: Engine | None = None,
         on_progress: OnProgress | None = None,
-        **keeps: Unpack[CleanKeeps],
+        **options: Unpack[CleanOptions],
     ) -> list[CleanResult]:
         """
         Clean: finish pending cleans, else plan, store the plan, delete, complete.
@@ -156,7 +134,7 @@ class Table(TableView):
         Under the failed-writes policy LAZY, writes whose heartbeat is expired are rolled back before.
 
         Args:
-            policy, commits_retained, file_versions_retained, hours_retained, now, keeps: As `plan_clean`.
+            now, options: As `plan_clean`.
             engine: What deletes; local threads by default.
             on_progress: Called with a `CleanProgress` as the run gets on, at most ten times a second and at the
                 beginning and end of each phase; never twice at once. What it raises ends the run.
@@ -168,52 +146,37 @@ class Table(TableView):
             RefusedError: It could lose data; the message names the way out.
             StorageError: Files refuse to go; the clean stays pending and is finished by the next one.
         """
-        config = self.clean_config(
-            policy=policy,
-            commits_retained=commits_retained,
-            file_versions_retained=file_versions_retained,
-            hours_retained=hours_retained,
-            now=now,
-            **keeps,
-        )
-        return self._changed(
-            lambda: self._clean(self.clean_service(config, now=now, engine=engine, on_progress=on_progress))
-        )
+        config = self.clean_config(now=now, **options)
+        return self.run_clean(self.clean_service(config, now=now, engine=engine, on_progress=on_progress))
 
-    def _clean(self, service: CleanService) -> list[CleanResult]:
-        self.failed_writes().with_clean()
-        return service.run()
+    def run_clean(self, service: CleanService) -> list[CleanResult]:
+        """Do what `clean` does by a `clean_service`, for callers who want to look at it afterwards."""
+
+        def run() -> list[CleanResult]:
+            self.failed_writes().with_clean()
+            return service.run()
+
+        return self._changed(run)
 
     def explain(
         self,
         target: str,
         *,
-        policy: str | None = None,
-        commits_retained: int | None = None,
-        file_versions_retained: int | None = None,
-        hours_retained: int | None = None,
         now: datetime | None = None,
-        **keeps: Unpack[CleanKeeps],
+        **options: Unpack[CleanOptions],
     ) -> Explanation:
         """
         Why files are still there, and when a clean may remove them; nothing happens.
 
         Args:
             target: A file (path or name), a file id, or a partition.
-            policy, commits_retained, file_versions_retained, hours_retained, now, keeps: As `plan_clean`.
+            now, options: As `plan_clean`.
 
         Raises:
             ConfigError: Nothing of that name is in the table, or a value is wrong.
             CorruptMetadata: An instant that the answer needs does not decode.
         """
-        config = self.clean_config(
-            policy=policy,
-            commits_retained=commits_retained,
-            file_versions_retained=file_versions_retained,
-            hours_retained=hours_retained,
-            now=now,
-            **keeps,
-        )
+        config = self.clean_config(now=now, **options)
         from hudi_py.services.clean.explain_files import explain
 
         return explain(self.clean_service(config, now=now), target)
@@ -435,52 +398,15 @@ class Table(TableView):
     @property
     def metadata_table(self) -> MetadataTableKeeper:
         """Keeps the table's metadata table in step with what we do."""
+        from hudi_py.mdt.keeper import MetadataTableKeeper
+
         return MetadataTableKeeper(self.storage, self.settings, self._store.clock)
 
-    def clean_config(
-        self,
-        *,
-        policy: str | None = None,
-        commits_retained: int | None = None,
-        file_versions_retained: int | None = None,
-        hours_retained: int | None = None,
-        now: datetime | None = None,
-        **keeps: Unpack[CleanKeeps],
-    ) -> CleanConfig:
+    def clean_config(self, *, now: datetime | None = None, **options: Unpack[CleanOptions]) -> CleanConfig:
         """
-        The table's cleaning settings with these on top; a single retention without a policy implies its policy.
+        The table's cleaning settings with *options* on top; arguments as `plan_clean`.
 
         Raises:
             ConfigError: A value is wrong, or two contradict each other.
         """
-        retentions = {
-            CleanPolicy.KEEP_LATEST_COMMITS: (keys.CLEAN_COMMITS_RETAINED, commits_retained),
-            CleanPolicy.KEEP_LATEST_FILE_VERSIONS: (keys.CLEAN_FILE_VERSIONS_RETAINED, file_versions_retained),
-            CleanPolicy.KEEP_LATEST_BY_HOURS: (keys.CLEAN_HOURS_RETAINED, hours_retained),
-        }
-        given = [word for word, (_, value) in retentions.items() if value is not None]
-        check_one_retention(policy, given)
-        older_than, forget = keeps.pop("older_than", None), tuple(keeps.pop("instants", None) or ())
-        values = keep_settings(keeps)
-        if older_than is not None:
-            if policy is not None or given:
-                raise ConfigError(
-                    "older_than takes the place of the policy's retention for one run, so it cannot be given together "
-                    "with one; min_commits, min_file_versions and the ladder keep more"
-                )
-            policy = CleanPolicy.KEEP_LATEST_BY_HOURS.value
-        by_age = keys.CLEAN_AGE_RETAINED.name in values
-        if policy is None and len(given) == 1:
-            policy = given[0].value
-        elif policy is None and not given and by_age:
-            policy = CleanPolicy.KEEP_LATEST_BY_HOURS.value
-        values.update({key.name: value for key, value in retentions.values()})
-        values[keys.CLEAN_POLICY.name] = policy
-        settings = self.settings
-        if by_age != (hours_retained is not None):  # what is given for this run outdoes the other spelling of an age
-            settings = settings.without(keys.CLEAN_HOURS_RETAINED if by_age else keys.CLEAN_AGE_RETAINED)
-        config = attrs.evolve(clean_config(settings.merged(values)), forget=forget)
-        if older_than is None:
-            return config
-        moment = now or self._store.clock.now()
-        return attrs.evolve(config, older_than=cut_off_time(older_than, moment, self.zone))
+        return clean_config_with(self.settings, options, now=now or self._store.clock.now(), zone=self.zone)

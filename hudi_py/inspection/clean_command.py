@@ -9,11 +9,12 @@ import click
 from hudi_py.config import keys
 from hudi_py.errors import ConfigError
 from hudi_py.inspection import render
-from hudi_py.inspection.options import Common, command, keep_options, print_json
+from hudi_py.inspection.clean_options import clean_options, full_option, look_everywhere
+from hudi_py.inspection.options import Common, command, print_json
 from hudi_py.inspection.progress_bar import clean_bar
 
 if TYPE_CHECKING:
-    from hudi_py.config.keeps import CleanKeeps
+    from hudi_py.config.clean_options import CleanOptions
     from hudi_py.engine.base import Engine
     from hudi_py.model.instant import Instant
     from hudi_py.services.clean.execute import CleanResult
@@ -28,18 +29,10 @@ _PARTITION_FILES_SHOWN_MAX = 50
 
 @click.command()
 @click.argument("table")
-@click.option("--policy", help="KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS or KEEP_LATEST_BY_HOURS.")
-@click.option("--commits-retained", type=click.IntRange(min=1))
-@click.option("--file-versions-retained", type=click.IntRange(min=1))
-@click.option("--hours-retained", type=click.IntRange(min=1))
-@keep_options
-@click.option("--full", is_flag=True, help="Look at every partition.")
+@clean_options
+@full_option
 @click.option("--verify", is_flag=True, help="Hold the plan against a second planner; if they differ, delete nothing.")
 @click.option("--no-breakers", is_flag=True, help="Clean although a circuit breaker says that the plan looks wrong.")
-@click.option("--max-files", type=click.IntRange(min=1), help="Delete no more files in this run; the next goes on.")
-@click.option("--max-partitions", type=click.IntRange(min=1), help="Delete in no more partitions in this run.")
-@click.option("--max-bytes", type=click.IntRange(min=1), help="Delete no more bytes in this run.")
-@click.option("--max-duration", help="Take nothing more on after so long (90s, 15m, 2h); the next clean goes on.")
 @click.option("--dry-run", is_flag=True, help="Show the plan; nothing is written.")
 @click.option("--schedule-only", is_flag=True, help="Store the plan; delete nothing yet.")
 @click.option("--engine", type=click.Choice(["auto", "local", "spark"]), default="auto", show_default=True)
@@ -47,18 +40,10 @@ _PARTITION_FILES_SHOWN_MAX = 50
 def clean(
     common: Common,
     table: str,
-    policy: str | None,
-    commits_retained: int | None,
-    file_versions_retained: int | None,
-    hours_retained: int | None,
-    keeps: CleanKeeps,
+    options: CleanOptions,
     full: bool,
     verify: bool,
     no_breakers: bool,
-    max_files: int | None,
-    max_partitions: int | None,
-    max_bytes: int | None,
-    max_duration: str | None,
     dry_run: bool,
     schedule_only: bool,
     engine: str,
@@ -68,35 +53,24 @@ def clean(
         raise ConfigError("--dry-run and --schedule-only exclude each other")
     opened = common.open(table)
     if full:
-        opened.settings = opened.settings.merged({"hoodie.clean.incremental.enabled": False})
+        look_everywhere(opened)
     opened.settings = opened.settings.merged(
         {
             keys.CLEAN_VERIFY.name: verify or None,
             keys.CLEAN_BREAKERS.name: False if no_breakers else None,
-            keys.CLEAN_MAX_FILES.name: max_files,
-            keys.CLEAN_MAX_PARTITIONS.name: max_partitions,
-            keys.CLEAN_MAX_BYTES.name: max_bytes,
-            keys.CLEAN_MAX_DURATION.name: max_duration,
         }
     )
     if dry_run:
         opened = opened.read_only()
     now = common.planning_time(opened)
-    config = opened.clean_config(
-        policy=policy,
-        commits_retained=commits_retained,
-        file_versions_retained=file_versions_retained,
-        hours_retained=hours_retained,
-        now=now,
-        **keeps,
-    )
+    config = opened.clean_config(now=now, **options)
     deleter = None if dry_run or schedule_only else _engine(engine)
     with clean_bar() as on_progress:
         service = opened.clean_service(config, now=now, engine=deleter, on_progress=on_progress)
         plan = service.plan(sizes=True) if dry_run else None
         expired = () if dry_run else service.remove_expired_savepoints()
         scheduled = service.schedule() if schedule_only else None
-        results = service.run() if not dry_run and not schedule_only else []
+        results = opened.run_clean(service) if not dry_run and not schedule_only else []
     if plan is not None:
         _dry_run(common, opened, service, plan)
     elif schedule_only:
@@ -171,7 +145,6 @@ def _scheduled(common: Common, opened: Table, instant: Instant | None) -> None:
 def _done(common: Common, opened: Table, results: list[CleanResult], expired: tuple[Instant, ...]) -> None:
     from hudi_py.inspection.report import clean_report
 
-    opened.refresh()
     if common.as_json:
         contents = []
         for result in results:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hudi_py.inspection import render
-from hudi_py.inspection.options import Common, command, keep_options, print_json
+from hudi_py.inspection.clean_options import full_option, look_everywhere, retention_options
+from hudi_py.inspection.options import Common, command, print_json
 
 if TYPE_CHECKING:
-    from hudi_py.config.keeps import CleanKeeps
+    from hudi_py.config.clean_options import CleanOptions
     from hudi_py.services.clean.explain import Condition
     from hudi_py.services.clean.explain_files import Explanation, FileExplanation
 
@@ -18,37 +19,21 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("table")
 @click.argument("target", metavar="FILE_OR_FILE_ID_OR_PARTITION")
-@click.option("--policy", help="KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS or KEEP_LATEST_BY_HOURS.")
-@click.option("--commits-retained", type=click.IntRange(min=1))
-@click.option("--file-versions-retained", type=click.IntRange(min=1))
-@click.option("--hours-retained", type=click.IntRange(min=1))
-@keep_options
-@click.option("--full", is_flag=True, help="As if the next clean looked at every partition.")
+@retention_options
+@full_option
 @command
 def explain(
     common: Common,
     table: str,
     target: str,
-    policy: str | None,
-    commits_retained: int | None,
-    file_versions_retained: int | None,
-    hours_retained: int | None,
-    keeps: CleanKeeps,
+    options: CleanOptions,
     full: bool,
 ) -> None:
     """Why a file is still there: the rule that decides, what else holds it, and when a clean may remove it."""
     opened = common.open(table).read_only()
     if full:
-        opened.settings = opened.settings.merged({"hoodie.clean.incremental.enabled": False})
-    explanation = opened.explain(
-        target,
-        policy=policy,
-        commits_retained=commits_retained,
-        file_versions_retained=file_versions_retained,
-        hours_retained=hours_retained,
-        now=common.planning_time(opened),
-        **keeps,
-    )
+        look_everywhere(opened)
+    explanation = opened.explain(target, now=common.planning_time(opened), **options)
     if common.as_json:
         print_json(explanation_report(explanation))
     else:

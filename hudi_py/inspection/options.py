@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import attrs
 import click
@@ -106,43 +106,6 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
                 raise
             fail_unexpectedly(error)
 
-    return wrapper
-
-
-_KEEPS: Final = (
-    click.option("--age-retained", metavar="SPAN", help="Keep what this span needs: 90m, 36h, 7d."),
-    click.option("--min-commits", type=click.IntRange(min=1), help="Floor: keep what so many commits need anyway."),
-    click.option("--max-commits", type=click.IntRange(min=1), help="Ceiling, in commits, of what is kept by time."),
-    click.option("--min-file-versions", type=click.IntRange(min=1), help="Floor: slices to keep of each file group."),
-    click.option("--keep-daily", type=click.IntRange(min=0), help="Keep the newest snapshot of so many days."),
-    click.option("--keep-weekly", type=click.IntRange(min=0), help="The same of so many weeks."),
-    click.option("--keep-monthly", type=click.IntRange(min=0), help="The same of so many months."),
-    click.option("--instant", "instants", multiple=True, metavar="INSTANT", help="For this run: forget this snapshot."),
-    click.option("--older-than", metavar="TIME", help="For this run: let go of what was superseded before TIME."),
-)
-_KEEP_NAMES: Final = (
-    "age_retained",
-    "min_commits",
-    "max_commits",
-    "min_file_versions",
-    "keep_daily",
-    "keep_weekly",
-    "keep_monthly",
-    "older_than",
-    "instants",
-)
-
-
-def keep_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the keeps besides Hudi's policy to a command, which gets them as one argument, ``keeps``."""
-
-    @functools.wraps(function)
-    def wrapper(**arguments: Any) -> None:
-        keeps = {name: arguments.pop(name) for name in _KEEP_NAMES}
-        function(**arguments, keeps=keeps)
-
-    for option in reversed(_KEEPS):
-        wrapper = option(wrapper)
     return wrapper
 
 

@@ -33,6 +33,17 @@ def test_recover_rolls_back_what_hudi_left(run, table, version):
 
 
 @EVERY
+@pytest.mark.parametrize("policy", ["EAGER", "LAZY", "NEVER"])
+def test_clean_rolls_back_what_hudi_left_under_lazy_only(run, table, version, policy):
+    """B-3, B-8: the command does all that `Table.clean` does; there is no heartbeat, so that writer is dead."""
+    path = table(f"cow_failed_write-{version}")
+    (failed,) = run("recover", path, "--dry-run", "--json").json
+    assert run("clean", path, "--conf", f"hoodie.clean.failed.writes.policy={policy}").code == 0
+    left = [each["requested_time"] for each in run("timeline", path, "--json").json["instants"]]
+    assert (failed["requested_time"] not in left) == (policy == "LAZY")
+
+
+@EVERY
 def test_recover_writes_nothing_to_a_healthy_table(run, table, version):
     """Exit code 0 and not one byte changed."""
     path = table(f"cow_mixed-{version}")

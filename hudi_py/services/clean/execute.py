@@ -31,7 +31,7 @@ from hudi_py.model.instant import Action, Instant, State, advance
 from hudi_py.model.records import CleanerPlan, CleanMetadata, CleanPartitionMetadata
 from hudi_py.runtime.clock import Deadline
 from hudi_py.runtime.log import log
-from hudi_py.services.clean.leftovers import Leftovers, after_clean, load_leftovers, remember_leftovers
+from hudi_py.services.clean.leftovers import LEFTOVERS, Leftovers, after_clean, remember_leftovers
 from hudi_py.services.clean.stored_plan import planned_names
 from hudi_py.services.clean.tasks import delete_files, tasks_of
 from hudi_py.services.clean.watch import Reporter, WatchedEngine
@@ -131,7 +131,7 @@ def execute_clean(
     names = planned_names(plan, store.storage.root, store.path(instant))
     _check_savepoints(contents, instant, names)
     plan = attrs.evolve(plan, files_to_delete={})  # the names are all that is needed of a million files
-    known = load_leftovers(store.storage)
+    known = LEFTOVERS.load(store.storage)
     if reporter.is_heard:
         reporter.begin("delete", instant=instant.requested_time, total=sum(map(len, names.values())))
         engine = WatchedEngine(engine, reporter)

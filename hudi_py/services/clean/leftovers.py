@@ -9,35 +9,29 @@ again by then stays. Hudi does not read the file, and it may be lost: then the n
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
-from hudi_py.errors import NotFound, StorageError
+from hudi_py.errors import StorageError
 from hudi_py.model.files import is_partition_path
 from hudi_py.runtime.log import log
+from hudi_py.services.clean.notes import Note
 from hudi_py.storage.base import Storage
-
-PATH: Final = ".hoodie/.aux/hudi_py/clean/leftovers.json"
 
 Leftovers = Mapping[str, frozenset[str]]
 """Partition path to names of files."""
 
 
-def load_leftovers(storage: Storage) -> Leftovers:
-    """What is remembered; nothing when that is nothing or does not parse."""
-    try:
-        document = json.loads(storage.read(PATH))
-        files = {str(path): frozenset(map(str, names)) for path, names in document["files"].items()}
-        strange = sorted(path for path in files if not is_partition_path(path))
-        if strange:
-            raise ValueError(f"{strange[0]!r} is no partition of a table")
-        return files
-    except NotFound:
-        return {}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        log.warning("clean.leftovers.unreadable", path=PATH, reason=str(error))
-        return {}
+def _parse(document: Any) -> Leftovers:
+    files = {str(path): frozenset(map(str, names)) for path, names in document["files"].items()}
+    strange = sorted(path for path in files if not is_partition_path(path))
+    if strange:
+        raise ValueError(f"{strange[0]!r} is no partition of a table")
+    return files
+
+
+LEFTOVERS: Final = Note[Leftovers](name="leftovers", parse=_parse, absent={}, damaged={})
+"""What the cleans so far could not delete."""
 
 
 def after_clean(known: Leftovers, planned: Mapping[str, Iterable[str]], failed: Iterable[str]) -> Leftovers:
@@ -58,13 +52,10 @@ def remember_leftovers(storage: Storage, known: Leftovers, leftovers: Leftovers)
     """
     if leftovers == known:
         return
+    files = {path: sorted(names) for path, names in sorted(leftovers.items())}
     try:
-        if leftovers:
-            document = {"files": {path: sorted(names) for path, names in sorted(leftovers.items())}}
-            storage.replace(PATH, json.dumps(document).encode())
-        else:
-            storage.delete(PATH)
+        LEFTOVERS.store(storage, {"files": files} if files else None)
     except StorageError as error:
         if any(names - known.get(path, frozenset()) for path, names in leftovers.items()):
             raise
-        log.warning("clean.leftovers.not_stored", path=PATH, reason=str(error))
+        log.warning("clean.leftovers.not_stored", path=LEFTOVERS.path, reason=str(error))

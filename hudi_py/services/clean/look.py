@@ -10,46 +10,36 @@ groups are never left out (rule D-9).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
-from hudi_py.errors import NotFound
 from hudi_py.model.files import is_partition_path
 from hudi_py.runtime.clock import Deadline
-from hudi_py.runtime.log import log
+from hudi_py.services.clean.notes import Note
 from hudi_py.services.clean.plan import Unseen
 from hudi_py.services.clean.policy import PartitionJudgement
 from hudi_py.storage.base import Entry, Storage
 
-PATH: Final = ".hoodie/.aux/hudi_py/clean/unseen.json"
 
-
-def load_unseen(storage: Storage) -> Unseen:
-    """What is remembered; everything when it does not parse."""
-    try:
-        partitions = json.loads(storage.read(PATH))["partitions"]
-        if partitions is None or not all(map(is_partition_path, partitions)):
-            return Unseen(everything=True)
-        return Unseen(partitions=frozenset(partitions))
-    except NotFound:
-        return Unseen()
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        log.warning("clean.unseen.unreadable", path=PATH, reason=str(error))
+def _parse(document: Any) -> Unseen:
+    partitions = document["partitions"]
+    if partitions is None or not all(map(is_partition_path, partitions)):
         return Unseen(everything=True)
+    return Unseen(partitions=frozenset(partitions))
+
+
+UNSEEN: Final = Note[Unseen](name="unseen", parse=_parse, absent=Unseen(), damaged=Unseen(everything=True))
+"""Partitions that were left out for want of time."""
 
 
 def remember_unseen(storage: Storage, known: Unseen, unseen: Unseen) -> None:
     """Store *unseen* in the place of *known*. Raises `StorageError`: then the plan must not be stored."""
     if unseen == known:
         return
-    if not unseen:
-        storage.delete(PATH)
-        return
     partitions = None if unseen.everything else sorted(unseen.partitions)
-    storage.replace(PATH, json.dumps({"partitions": partitions}).encode())
+    UNSEEN.store(storage, {"partitions": partitions} if unseen else None)
 
 
 @attrs.define

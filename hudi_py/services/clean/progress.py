@@ -9,20 +9,18 @@ then more is looked at, and the plan is the same.
 
 from __future__ import annotations
 
-import json
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
 from hudi_py.config.clean import CleanConfig
-from hudi_py.errors import NotFound, StorageError
+from hudi_py.errors import StorageError
 from hudi_py.runtime.log import log
+from hudi_py.services.clean.notes import Note
 from hudi_py.services.clean.plan import CleanPlan, LastClean
 from hudi_py.services.clean.situation import Situation
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.timeline import Timeline
-
-PATH: Final = ".hoodie/.aux/hudi_py/clean/progress.json"
 
 
 @attrs.frozen
@@ -81,27 +79,22 @@ def start_of_scope(last_clean: LastClean | None, progress: Progress | None, time
     )
 
 
-def load_progress(storage: Storage) -> Progress | None:
-    """What is remembered; None when there is nothing or it does not parse."""
+def remember(storage: Storage, progress: Progress) -> None:
+    """Store it, unless it is stored already; a failure costs the next clean time, nothing else."""
+    if PROGRESS.load(storage) == progress:
+        return
     try:
-        document = json.loads(storage.read(PATH))
-        earliest, savepoints = document["earliest"], document["savepoints"]
-    except NotFound:
-        return None
-    except (ValueError, KeyError, TypeError) as error:
-        log.warning("clean.progress.unreadable", path=PATH, reason=str(error))
-        return None
+        PROGRESS.store(storage, {"earliest": progress.earliest, "savepoints": sorted(progress.savepoints)})
+    except StorageError as error:
+        log.warning("clean.progress.not_stored", path=PROGRESS.path, reason=str(error))
+
+
+def _parse(document: Any) -> Progress | None:
+    earliest, savepoints = document["earliest"], document["savepoints"]
     if not isinstance(earliest, str) or not isinstance(savepoints, list):
-        return None
+        raise TypeError("earliest is no text, or savepoints is no list")
     return Progress(earliest, frozenset(map(str, savepoints)))
 
 
-def remember(storage: Storage, progress: Progress) -> None:
-    """Store it, unless it is stored already; a failure costs the next clean time, nothing else."""
-    if load_progress(storage) == progress:
-        return
-    document = {"earliest": progress.earliest, "savepoints": sorted(progress.savepoints)}
-    try:
-        storage.replace(PATH, json.dumps(document).encode())
-    except StorageError as error:
-        log.warning("clean.progress.not_stored", path=PATH, reason=str(error))
+PROGRESS: Final = Note[Progress | None](name="progress", parse=_parse, absent=None, damaged=None)
+"""The window of the last clean that found nothing."""

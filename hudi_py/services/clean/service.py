@@ -31,11 +31,11 @@ from hudi_py.services.clean import plan as planning
 from hudi_py.services.clean.breakers import Census, tripped
 from hudi_py.services.clean.budget import Budget, cut_to_budget
 from hudi_py.services.clean.execute import CleanResult, execute_clean
-from hudi_py.services.clean.leftovers import load_leftovers, remember_leftovers
-from hudi_py.services.clean.look import Look, load_unseen, remember_unseen
+from hudi_py.services.clean.leftovers import LEFTOVERS, remember_leftovers
+from hudi_py.services.clean.look import UNSEEN, Look, remember_unseen
 from hudi_py.services.clean.plan import CleanPlan, LastClean, Scope, Unseen
 from hudi_py.services.clean.policy import PartitionJudgement, Protection, earliest_of, windows
-from hudi_py.services.clean.progress import load_progress, progress_of, remember, start_of_scope
+from hudi_py.services.clean.progress import PROGRESS, progress_of, remember, start_of_scope
 from hudi_py.services.clean.repair import is_empty, repair_cleans
 from hudi_py.services.clean.retention import (
     check_cut_off,
@@ -161,7 +161,7 @@ class CleanService:
         kept = windows(timeline, self.config, now=now, zone=zone)
         earliest = earliest_of(kept)
         whole = self._whole_times(timeline, last_clean)
-        unseen = load_unseen(self.contents.store.storage)
+        unseen = UNSEEN.load(self.contents.store.storage)
         check_forgotten(self.config, earliest, whole, savepoints)
         whole = tuple(time for time in whole if time not in self.config.forget)
         return Situation(
@@ -177,7 +177,7 @@ class CleanService:
             warnings=(*questionable(self.config, kept, timeline), *map(_told, expired)),
             last_clean=last_clean,
             scope=planning.with_unseen(self._scope(timeline, earliest, last_clean, savepoints), unseen, earliest),
-            leftovers=load_leftovers(self.contents.store.storage),
+            leftovers=LEFTOVERS.load(self.contents.store.storage),
             unseen=unseen,
             trigger=planning.trigger(timeline, last_clean, self.config),
             table_commits=timeline.table_commits(self.table.table_type).completed(),
@@ -207,7 +207,7 @@ class CleanService:
     ) -> Scope:
         """Active timeline, else archived timeline, else everything."""
         table_type = self.table.table_type
-        progress = load_progress(self.contents.store.storage)
+        progress = PROGRESS.load(self.contents.store.storage)
         start = start_of_scope(last_clean, progress, timeline)
         found = planning.scope(
             timeline, table_type, self.config, earliest=earliest, last_clean=start, savepoints=savepoints

@@ -74,7 +74,7 @@ def test_the_next_clean_deletes_them_without_a_new_commit(layout):
     (first,) = refusing(builder).clean(commits_retained=1)
     (second,) = builder.table().clean(commits_retained=1)
     assert set(second.deleted_files) == set(first.failed_files)
-    assert leftovers.PATH not in builder.storage.files()
+    assert leftovers.LEFTOVERS.path not in builder.storage.files()
     assert builder.table().clean(commits_retained=1) == []
 
 
@@ -96,7 +96,7 @@ def test_what_is_needed_again_is_not_deleted(layout):
     (first,) = refusing(builder).clean(commits_retained=1)
     builder.table().clean(commits_retained=5)
     assert set(first.failed_files) <= data_files(builder.storage)
-    assert leftovers.PATH in builder.storage.files(), "it is still remembered"
+    assert leftovers.LEFTOVERS.path in builder.storage.files(), "it is still remembered"
 
 
 @LAYOUTS
@@ -106,7 +106,7 @@ def test_what_somebody_else_deleted_is_forgotten(layout):
     (first,) = refusing(builder).clean(commits_retained=1)
     builder.storage.delete_many(first.failed_files)
     assert builder.table().clean(commits_retained=1) == []
-    assert leftovers.PATH not in builder.storage.files()
+    assert leftovers.LEFTOVERS.path not in builder.storage.files()
 
 
 @LAYOUTS
@@ -115,9 +115,9 @@ def test_a_lost_or_damaged_note_harms_nothing(layout, damage):
     """It is our own; without it a full look finds the files."""
     builder = history(layout)
     (first,) = refusing(builder).clean(commits_retained=1)
-    builder.storage.delete(leftovers.PATH)
+    builder.storage.delete(leftovers.LEFTOVERS.path)
     if damage is not None:
-        builder.put(leftovers.PATH, damage)
+        builder.put(leftovers.LEFTOVERS.path, damage)
     builder.commit(at(9), {"r1": ["g"]})
     builder.table(clean_incremental_enabled=False).clean(commits_retained=1)
     assert not set(first.failed_files) & data_files(builder.storage)
@@ -133,7 +133,7 @@ def test_a_note_of_a_folder_that_is_no_partition_leads_nowhere(layout, folder):
     ]
     for path in strangers:
         builder.put(path)
-    builder.put(leftovers.PATH, json.dumps({"files": {folder: [builder.base_name("f", at(1))]}}).encode())
+    builder.put(leftovers.LEFTOVERS.path, json.dumps({"files": {folder: [builder.base_name("f", at(1))]}}).encode())
     (result,) = builder.table().clean(commits_retained=1)
     assert {path.partition("/")[0] for path in result.deleted_files} == {"r0", "r1"}
     assert set(strangers) <= set(builder.storage.files())
@@ -163,7 +163,7 @@ def test_interrupted_anywhere_no_leftover_is_forgotten(layout, record_property):
         refusing(fresh, storage=case.storage).clean(commits_retained=1)
         clean_with(case.storage, fresh)
         assert data_files(case.storage) == expected, case
-        assert leftovers.PATH not in case.storage.files(), case
+        assert leftovers.LEFTOVERS.path not in case.storage.files(), case
     record_property("interruptions", count)
     assert count > 20
 

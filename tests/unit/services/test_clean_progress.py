@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_py.model.instant import State
-from hudi_py.services.clean.progress import PATH
+from hudi_py.services.clean.progress import PROGRESS
 from tables import TableBuilder, at, data_files
 from unit.services.test_clean_laws import make, paths, retained, steps
 
@@ -40,7 +40,7 @@ def test_what_is_remembered_may_be_lost_or_damaged(layout, content):
     """Then everything is looked at."""
     builder = quiet(layout)
     builder.table().clean(commits_retained=2)
-    builder.put(PATH, content)
+    builder.put(PROGRESS.path, content)
     assert builder.table().plan_clean(commits_retained=2).scope.everything
 
 
@@ -48,7 +48,7 @@ def test_what_is_remembered_may_be_lost_or_damaged(layout, content):
 def test_progress_counts_only_while_its_commit_stands(layout):
     """A restore took the commit away: what was found then says nothing now."""
     builder = quiet(layout)
-    builder.put(PATH, b'{"earliest": "20260101220000000", "savepoints": []}')
+    builder.put(PROGRESS.path, b'{"earliest": "20260101220000000", "savepoints": []}')
     assert builder.table().plan_clean(commits_retained=2).scope.everything
 
 
@@ -58,7 +58,7 @@ def test_nothing_is_remembered_while_something_older_may_still_complete(layout):
     builder = quiet(layout)
     builder.commit(at(2)[:-3] + "500", {"r1": ["f"]}, state=State.INFLIGHT)
     assert builder.table().clean(hours_retained=1, now=builder.clock.moment.replace(month=1, hour=5)) == []
-    assert PATH not in builder.storage.files()
+    assert PROGRESS.path not in builder.storage.files()
 
 
 @settings(max_examples=80, deadline=None)
@@ -71,6 +71,6 @@ def test_remembering_never_changes_what_is_deleted(layout, first, second, policy
     for number in range(1, 3):
         made.builder.commit(at(length + 1 + number), {"r0": [made.group], "r1": [f"new{number}"]})
     with_memory = paths(made.builder.table().plan_clean(**{policy_then: count_then}))
-    made.builder.storage.delete(PATH)
+    made.builder.storage.delete(PROGRESS.path)
     assert with_memory == paths(made.builder.table().plan_clean(**{policy_then: count_then}))
     assert data_files(made.builder.storage)

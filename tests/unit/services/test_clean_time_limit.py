@@ -55,7 +55,7 @@ def test_cleans_short_of_time_end_where_one_clean_ends(layout, history, policy, 
     else:
         pytest.fail("the cleans never end")
     assert data_files(short.builder.storage) == data_files(whole.builder.storage)
-    assert look.PATH not in short.builder.storage.files()
+    assert look.UNSEEN.path not in short.builder.storage.files()
 
 
 @settings(max_examples=40, deadline=None)
@@ -129,7 +129,7 @@ def test_a_plan_short_of_time_says_so_and_leaves_whole_partitions(layout):
     assert plan.is_partial
     assert plan.unseen.everything
     assert 0 < len(plan.files) < 4
-    assert look.PATH not in builder.storage.files(), "a plan that is only shown leaves nothing"
+    assert look.UNSEEN.path not in builder.storage.files(), "a plan that is only shown leaves nothing"
 
 
 @pytest.mark.parametrize("layout", [1, 2])
@@ -191,7 +191,7 @@ def unfinished(layout):
     builder.commit(at(5), {f"r{each}": ["f"] for each in range(4)})
     builder.commit(at(6), {"r0": ["f"]})
     limited(builder).clean(commits_retained=1)
-    assert len(look.load_unseen(builder.storage).partitions) == 3
+    assert len(look.UNSEEN.load(builder.storage).partitions) == 3
     builder.commit(at(7), {"r0": ["f"]})
     return builder
 
@@ -210,7 +210,7 @@ def test_what_was_left_is_not_forgotten_by_a_run_that_stores_nothing(layout, ret
         assert table.clean(commits_retained=retained) == []
     (result,) = builder.table().clean(commits_retained=1)
     assert {path.partition("/")[0] for path in result.deleted_files} == {f"r{each}" for each in range(4)}
-    assert look.PATH not in builder.storage.files()
+    assert look.UNSEEN.path not in builder.storage.files()
 
 
 @pytest.mark.parametrize("layout", [1, 2])
@@ -246,7 +246,7 @@ def test_a_damaged_note_costs_nothing_but_a_look():
     """What it said is unknown, so the next plan looks everywhere."""
     builder = partitions_table(2)
     limited(builder).clean(commits_retained=1)
-    builder.put(look.PATH, b"{")
+    builder.put(look.UNSEEN.path, b"{")
     assert builder.table().plan_clean(commits_retained=1).scope.everything
 
 

@@ -1,0 +1,56 @@
+"""What one clean leaves for the next, in small files of our own that Hudi does not read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from hudi_py.errors import NotFound
+from hudi_py.runtime.log import log
+from hudi_py.storage.base import Storage
+
+T = TypeVar("T")
+_FOLDER = ".hoodie/.aux/hudi_py/clean"
+
+
+@attrs.frozen(kw_only=True)
+class Note(Generic[T]):
+    """
+    One such file, a JSON object.
+
+    Args:
+        name: Of the file, without its folder and ending.
+        parse: Makes a value of the object; raises ValueError, KeyError, TypeError or AttributeError for a wrong one.
+        absent: What no file means.
+        damaged: What a file that does not parse means.
+    """
+
+    name: str
+    parse: Callable[[Any], T]
+    absent: T
+    damaged: T
+
+    @property
+    def path(self) -> str:
+        """Relative to the table."""
+        return f"{_FOLDER}/{self.name}.json"
+
+    def load(self, storage: Storage) -> T:
+        """What is remembered."""
+        try:
+            return self.parse(json.loads(storage.read(self.path)))
+        except NotFound:
+            return self.absent
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            log.warning(f"clean.{self.name}.unreadable", path=self.path, reason=str(error))
+            return self.damaged
+
+    def store(self, storage: Storage, document: dict[str, Any] | None) -> None:
+        """Replace what is remembered; None forgets it. Raises `StorageError`."""
+        if document is None:
+            storage.delete(self.path)
+        else:
+            storage.replace(self.path, json.dumps(document).encode())
