@@ -28,6 +28,7 @@ class Bound(enum.Enum):
     COMPACTION = "the next compaction counts these delta commits"
     REPLACEMENT = "a replacecommit is not cleaned yet: its replaced files would look live again"
     REMOVED_SAVEPOINT = "a savepoint was removed and no clean has looked at its replaced files since"
+    REPLACED_FILES = "files that a replacecommit replaced are still there, and would look live again"
     SAVEPOINT = "savepointed"
     BEHIND_SAVEPOINT = "its rows are the newest, and Apache Hudi does not show what is archived behind a savepoint"
     METADATA_TABLE = "the metadata table has not compacted it yet"
@@ -65,6 +66,8 @@ class Facts:
         last_clean: Of the last completed clean, None when there is none.
         has_metadata_table: Whether the table has one.
         metadata_compaction: Requested time of its last compaction, None when there was none.
+        replaced_files_of: Requested time of the first replacecommit, among those that would go, with replaced files
+            that are still there; None when there is none, or nobody has looked.
         newest_behind_savepoint: Where archival goes beyond savepoints: `newest_writes_since` of the first one.
         data_timeline_start: Of a metadata table: what the data table has active or under way from then on stays.
     """
@@ -75,6 +78,7 @@ class Facts:
     last_clean: LastClean | None = None
     has_metadata_table: bool = False
     metadata_compaction: str | None = None
+    replaced_files_of: str | None = None
     newest_behind_savepoint: str | None = None
     data_timeline_start: str | None = None
 
@@ -206,6 +210,7 @@ def _bounds(
         (_pending_bound(timeline, completed), Bound.PENDING_WRITE),
         (_replacement_bound(timeline, facts), Bound.REPLACEMENT),
         (_removed_savepoint_bound(timeline, facts), Bound.REMOVED_SAVEPOINT),
+        (facts.replaced_files_of, Bound.REPLACED_FILES),
         (_metadata_bound(completed, facts), Bound.METADATA_TABLE),
         (facts.data_timeline_start, Bound.DATA_TIMELINE),
     ]

@@ -23,7 +23,9 @@ from hudi_py.config.archive import ArchiveConfig
 from hudi_py.config.clean import CleanConfig
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound, StorageError
+from hudi_py.fsview.listing import FolderListing
 from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
+from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.model.records import CommitMetadata
@@ -92,11 +94,19 @@ class ArchiveService:
         """
         What an archival would do; nothing is written.
 
+        The rules trust the last clean to have removed what was replaced (D-9, D-10). A savepoint that Hudi's cleans do
+        not record, or a file that refused to go, proves them wrong, so the folders have the last word.
+
         Raises:
             CorruptMetadata: The last clean, which tells what may go, does not decode.
         """
         timeline = self.contents.store.load()
-        return plan_archive(timeline, self._facts(timeline), self.config)
+        facts = self._facts(timeline)
+        plan = plan_archive(timeline, facts, self.config)
+        time = self._first_with_replaced_files(plan)
+        return (
+            plan if time is None else plan_archive(timeline, attrs.evolve(facts, replaced_files_of=time), self.config)
+        )
 
     def run(self) -> ArchiveResult:
         """
@@ -126,6 +136,21 @@ class ArchiveService:
         merges = self._tidy_history() if self.table.layout_version == 2 else self._merge_logs(logs)
         log.info("archive.completed", instants_archived=len(done), merges=merges)
         return ArchiveResult(instants=tuple(done), bound=plan.bound, merges=merges)
+
+    def _first_with_replaced_files(self, plan: ArchivePlan) -> str | None:
+        """Among the replacecommits that would go; one that does not decode names none."""
+        listing = FolderListing(self.contents.store.storage)
+        there: dict[str, frozenset[str]] = {}
+        for instant in sorted(plan.instants, key=lambda each: each.requested_time):
+            metadata = self._commit(instant) if instant.action is Action.REPLACE_COMMIT else None
+            replaced = {} if metadata is None else metadata.partition_to_replace_file_ids or {}
+            for partition, file_ids in replaced.items():
+                if partition not in there:
+                    parsed = (parse_base_file(e.name) or parse_log_file(e.name) for e in listing.partition(partition))
+                    there[partition] = frozenset(file.file_id for file in parsed if file is not None)
+                if not there[partition].isdisjoint(file_ids):
+                    return instant.requested_time
+        return None
 
     def _facts(self, timeline: Timeline) -> Facts:
         has_metadata = FILES_PARTITION in self.table.metadata_partitions

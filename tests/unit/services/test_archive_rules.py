@@ -170,6 +170,39 @@ def test_rows_behind_a_savepoint_stay_in_sight(layout):
     assert [s.base_instant_time for s in builder.table().file_slices("eu")] == [at(4)]
 
 
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("partition", ["eu", ""])
+@pytest.mark.parametrize("retention", [{"file_versions_retained": 1}, {"commits_retained": 1}], ids=str)
+@pytest.mark.parametrize("beyond", [False, True])
+def test_what_was_replaced_never_looks_live_again(layout, partition, retention, beyond):
+    """K-6: a savepoint held replaced files through the last clean; gone or passed, its replacecommit stays active."""
+    builder = TableBuilder(layout, partitioned=bool(partition))
+    builder.commit(at(1), {partition: ["a"]})
+    builder.table().create_savepoint(at(1))
+    builder.commit(at(2), {partition: ["n"]}, replaced={partition: ["a"]})
+    for number in range(3, 7):
+        builder.commit(at(number), {partition: ["n"]})
+    builder.table().clean(**retention)
+    if not beyond:
+        builder.table().delete_savepoint(at(1))
+    settings = {"keep_min_commits": 2, "keep_max_commits": 3, "archive_beyond_savepoint": beyond}
+    builder.table().archive(**settings)
+    assert [s.file_id for s in builder.table().file_slices(partition)] == ["n"]
+    if beyond:
+        return
+    builder.commit(at(7), {partition: ["n"]})
+    builder.table().clean(**retention)
+    assert at(2) in {i.requested_time for i in builder.table().archive(**settings).instants}
+    assert [s.file_id for s in builder.table().file_slices(partition)] == ["n"]
+
+
+def test_replaced_files_that_are_there_bound():
+    """D-9, by the folders: only commits strictly before the replacecommit go."""
+    found = plan(line(*commits(1, 2, 4, 5)), replaced_files_of=at(2))
+    assert numbers(found) == [1]
+    assert found.bound is Bound.REPLACED_FILES
+
+
 def test_replacecommit_stays_until_a_clean_has_passed_it():
     """D-9: without a clean the first one bounds, after one the first at or after its earliest commit."""
     timeline = line(*commits(1, 2, 4, 5), (3, "replacecommit"))
