@@ -131,7 +131,8 @@ class Table(TableView):
         """
         Clean: finish pending cleans, else plan, store the plan, delete, complete.
 
-        Under the failed-writes policy LAZY, writes whose heartbeat is expired are rolled back before.
+        Under the failed-writes policy LAZY, writes whose heartbeat is expired are rolled back before; savepoints whose
+        time to live is over, by the clock, are let go of before.
 
         Args:
             now, options: As `plan_clean`.

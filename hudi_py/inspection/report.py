@@ -5,13 +5,13 @@ The JSON shapes of the public contract, from values. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from hudi_py.fsview.build import PartitionView, ViewContext, latest_base_files, latest_slices
 from hudi_py.inspection.json_stream import Streamed
 from hudi_py.model.files import FileGroup, FileSlice
 from hudi_py.model.instant import Instant
+from hudi_py.model.instant_time import iso_utc
 
 if TYPE_CHECKING:
     from hudi_py.model.records import SavepointMetadata
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from hudi_py.services.recovery.finding import RecoveryOutcome
 
 Json = dict[str, Any]
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def instant_entry(instant: Instant) -> Json:
@@ -35,16 +34,8 @@ def instant_entry(instant: Instant) -> Json:
 
 def savepoint_entry(savepoint: SavepointMetadata) -> Json:
     """What a savepoint has besides Hudi's record; the end of its life in UTC."""
-    expires = None if savepoint.expires_at_ms is None else _moment(savepoint.expires_at_ms)
+    expires = None if savepoint.expires_at_ms is None else iso_utc(savepoint.expires_at_ms)
     return {"name": savepoint.name or None, "expires_at": expires}
-
-
-def _moment(epoch_ms: int) -> str:
-    """ISO 8601 in UTC; the last moment of the calendar for everything behind it."""
-    try:
-        return (_EPOCH + timedelta(milliseconds=epoch_ms)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    except OverflowError:
-        return "9999-12-31T23:59:59.999Z"
 
 
 def recovery_entry(outcome: RecoveryOutcome) -> Json:

@@ -10,8 +10,8 @@ from typing import Final
 from hudi_py.services.check.findings import RULES, Finding, Severity
 from hudi_py.services.recovery.finding import Problem, RecoveryFinding, Step
 
-_HARMLESS: Final = frozenset({"instant-twice", "mdt-ghost-outdated"})
-"""Warnings of what readers and services get along with, and that goes by itself."""
+_HARMLESS: Final = frozenset({"instant-twice"})
+"""Two executors of one clean leave it so, in Hudi too; everybody takes the newest (rule A-75)."""
 
 
 def contradictions(found: Iterable[Finding], known: Iterable[RecoveryFinding]) -> Iterator[RecoveryFinding]:

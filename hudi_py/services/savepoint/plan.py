@@ -16,12 +16,11 @@ from hudi_py.fsview.build import PartitionView, ViewContext
 from hudi_py.model.files import FileGroup, FileSlice, join_path
 from hudi_py.model.holes import Holes
 from hudi_py.model.instant import Action, Instant
-from hudi_py.model.instant_time import parse_duration, resolve_time
+from hudi_py.model.instant_time import EPOCH, parse_duration, resolve_time
 from hudi_py.model.records import SavepointMetadata
 from hudi_py.timeline.timeline import Timeline
 
 NAME_LENGTH_MAX: Final = 128
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def check_name(name: str, taken: Mapping[str, str], now: datetime) -> None:
@@ -65,7 +64,7 @@ def expiry_ms(ttl: str | timedelta, now: datetime) -> int:
     if span is None or span <= timedelta(0):
         raise ConfigError(f"time to live {ttl!r} of a savepoint is no span of time; give for instance 36h or 30d")
     try:
-        return (now + span - _EPOCH) // timedelta(milliseconds=1)
+        return (now + span - EPOCH) // timedelta(milliseconds=1)
     except OverflowError as error:
         raise ConfigError(f"time to live {ttl!r} of a savepoint ends never; leave it out for that") from error
 

@@ -231,6 +231,8 @@ class SavepointService:
         return tuple(gone)
 
     def _stays_because(self, timeline: Timeline, requested_time: str) -> str | None:
+        if timeline.pending(Action.RESTORE):
+            return "a restore is under way, which may be to it"
         try:
             self._check_no_hole(timeline, requested_time)
         except (RefusedError, CorruptMetadata) as error:

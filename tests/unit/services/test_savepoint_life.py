@@ -10,12 +10,13 @@ import pytest
 from hudi_py.errors import ConfigError, RefusedError
 from hudi_py.formats.avro_file import encode_avro_file
 from hudi_py.formats.instant_content import decode_content
-from hudi_py.formats.records_codec import SAVEPOINT_EXPIRY, SAVEPOINT_NAME, decode_savepoint
-from hudi_py.model.instant import Action
+from hudi_py.formats.records_codec import SAVEPOINT_EXPIRY, SAVEPOINT_NAME, decode_savepoint, encode_restore_plan
+from hudi_py.model.instant import Action, State
+from hudi_py.model.records import InstantInfo, RestorePlan
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.wrappers import ReadOnlyStorage
 from hudi_py.table import Table
-from tests.tables import TableBuilder, at, data_files, planned
+from tests.tables import SYNC, TableBuilder, at, data_files, planned
 
 
 @pytest.fixture(params=[1, 2])
@@ -218,6 +219,26 @@ def test_restore_works_until_a_clean_has_let_go_of_it(builder):
     builder.clock.move(timedelta(hours=2))
     builder.table().restore("short")
     assert builder.table().timeline.writes.completed()[-1].requested_time == at(2)
+
+
+def test_one_that_a_pending_restore_may_go_to_stays(builder):
+    """B-33: until the restore is finished its files are needed, whatever the clock says."""
+    builder.table().create_savepoint(at(1), ttl="1h")
+    later = tuple(InstantInfo(at(number), "commit") for number in (4, 3, 2))
+    plan = RestorePlan(instants_to_rollback=later, savepoint_to_restore_timestamp=at(1))
+    builder.instant(at(5), "restore", State.REQUESTED, encode_restore_plan(plan, SYNC))
+    builder.clock.move(timedelta(hours=2))
+    assert builder.table().remove_expired_savepoints() == ()
+    assert savepoints(builder) == [at(1)]
+    builder.table().restore(at(1))
+    assert [each.requested_time for each in builder.table().remove_expired_savepoints()] == [at(1)]
+
+
+def test_explain_tells_name_and_end(builder):
+    """Whoever asks why a file is still there learns which savepoint holds it, and for how long."""
+    builder.table().create_savepoint(at(1), name="before import", user="ann", ttl="1d")
+    (file,) = builder.table().explain(file_of(builder, 1), commits_retained=1).files
+    assert f"held by savepoint {at(1)} (before import, ann, until 2026-06-02T00:00:00.000Z)" in file.also
 
 
 def test_services_that_are_off_leave_it(builder):
