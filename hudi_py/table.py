@@ -275,19 +275,29 @@ class Table(TableView):
         service = self.savepoint_service()
         return self._changed(lambda: service.create(requested_time, user=user, comment=comment, name=name, ttl=ttl))
 
-    def delete_savepoint(self, savepoint: str) -> bool:
+    def delete_savepoint(self, savepoint: str, *, archive_commit: bool = False) -> bool:
         """
         Let go of a savepoint; False when there was none.
 
         Args:
             savepoint: Requested time of its commit, or its name.
+            archive_commit: Where archival has gone beyond the savepoint, archive its commit first: on the active
+                timeline it would hide those that are archived behind it.
 
         Raises:
             ConfigError: No savepoint has that name.
-            RefusedError: Archival has gone beyond it, or two savepoints have that name; nothing was changed.
+            RefusedError: Archival has gone beyond it, or two savepoints have that name; nothing was changed. With
+                *archive_commit*: something still needs the commit on the active timeline.
         """
         service = self.savepoint_service()
-        return self._changed(lambda: service.delete(service.time_of(savepoint)))
+
+        def run() -> bool:
+            time = service.time_of(savepoint)
+            if archive_commit and service.is_passed_by_archival(time):
+                self.archive_service().archive_savepointed(time)
+            return service.delete(time)
+
+        return self._changed(run)
 
     def remove_expired_savepoints(self) -> tuple[Instant, ...]:
         """

@@ -94,14 +94,15 @@ def create(
 @savepoint.command()
 @click.argument("table")
 @click.argument("savepoint")
+@click.option("--archive-commit", is_flag=True, help="Archive its commit first, where archival has gone beyond it.")
 @click.option("--dry-run", is_flag=True, help="Tell whether there is one; nothing is written.")
 @command
-def delete(common: Common, table: str, savepoint: str, dry_run: bool) -> None:
+def delete(common: Common, table: str, savepoint: str, archive_commit: bool, dry_run: bool) -> None:
     """Let go of a savepoint, by instant or name; its files go with the next clean that nothing else keeps them from."""
     opened = common.open(table)
     time = opened.resolve_time(savepoint)
     there = opened.timeline.find(time, _savepoint_action()) is not None
-    found = there if dry_run else opened.delete_savepoint(time)
+    found = there if dry_run else opened.delete_savepoint(time, archive_commit=archive_commit)
     if common.as_json:
         print_json({"instant": time, "deleted": found and not dry_run, "found": found})
         return

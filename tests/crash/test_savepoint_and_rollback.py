@@ -131,6 +131,39 @@ def test_expiry_in_a_clean_survives_every_interruption(name, record_property):
     record_property("interruptions", cases)
 
 
+@pytest.mark.parametrize("layout", [1, 2])
+def test_savepoint_that_goes_with_its_commit_survives_every_interruption(layout, record_property):
+    """It stays until its commit is archived; asked again both are gone, and the rows in sight are the same."""
+
+    def passed() -> MemoryStorage:
+        builder = TableBuilder(layout)
+        for number in range(1, 6):
+            builder.commit(at(number), {"eu": ["a"]})
+            if number == 1:
+                builder.table().create_savepoint(at(1))
+        builder.table().archive(keep_min_commits=2, keep_max_commits=3, archive_beyond_savepoint=True)
+        return builder.storage
+
+    def delete(storage) -> None:
+        open_in(storage).delete_savepoint(at(1), archive_commit=True)
+
+    calm = passed()
+    visible = open_in(calm).file_slices("eu")
+    delete(calm)
+    cases = 0
+    for cases, case in enumerate(interruptions(passed), 1):  # noqa: B007 - reported below
+        case.run(delete)
+        table = open_in(case.storage)
+        assert table.file_slices("eu") == visible, case
+        if at(1) in {i.requested_time for i in table.timeline.commits}:
+            assert table.timeline.find(at(1), Action.SAVEPOINT) is not None, case
+        for _ in range(2):
+            delete(case.storage)
+            assert state_of(calm) == state_of(case.storage), case
+            assert open_in(case.storage).archived_timeline().commits == open_in(calm).archived_timeline().commits, case
+    record_property("interruptions", cases)
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_rollback_of_a_completed_commit_survives_every_interruption(name, record_property):
     """Asked for again after any interruption, the commit is gone as if nothing had interrupted it."""

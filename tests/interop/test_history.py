@@ -138,7 +138,7 @@ def test_we_show_what_real_hudi_archived_behind_a_savepoint(peer, tmp_path):
     D-7: real Hudi goes further, and loses sight of the newest rows itself; we take them for what they are.
 
     Our view begins with the first commit that no savepoint is of, so those slices count as committed, for readers and
-    for a clean.
+    for a clean. Once the savepoint is let go of along with its commit, real Hudi sees all rows again.
     """
     table = tmp_path / "t"
     model = _behind_a_savepoint(peer, table)
@@ -150,6 +150,9 @@ def test_we_show_what_real_hudi_archived_behind_a_savepoint(peer, tmp_path):
     assert model.rows() != peer.read(table)
     ours.clean(commits_retained=1)
     assert before == {path: [s.base_instant_time for s in ours.file_slices(path)] for path in ours.partitions()}
+    (savepoint,) = ours.timeline.completed("savepoint")
+    assert ours.delete_savepoint(savepoint.requested_time, archive_commit=True)
+    assert model.rows() == peer.read(table)
 
 
 @pytest.mark.parametrize("options", [PLAIN, KEPT], ids=["no-mdt", "mdt"])

@@ -33,6 +33,7 @@ class Bound(enum.Enum):
     BEHIND_SAVEPOINT = "its rows are the newest, and Apache Hudi does not show what is archived behind a savepoint"
     METADATA_TABLE = "the metadata table has not compacted it yet"
     RESTORE = "a restore is under way"
+    DAMAGED = "it does not decode"
     DATA_TIMELINE = "the table whose metadata this is has later instants only on its active timeline"
 
     __hash__ = object.__hash__
@@ -120,6 +121,29 @@ def plan_archive(timeline: Timeline, facts: Facts, config: ArchiveConfig) -> Arc
     else:
         instants = tuple(sorted((*_services_before(timeline, commits), *commits), key=_order))
     return ArchivePlan(instants=instants, keep_min=keep_min, keep_max=keep_max, bound=bound)
+
+
+def bound_of_one(timeline: Timeline, facts: Facts, instant: Instant) -> Bound | None:
+    """
+    What keeps one commit active that archival has gone beyond because it was savepointed; None when nothing does.
+
+    How many commits there are does not matter any more: those behind it are archived.
+    """
+    if timeline.pending(Action.RESTORE):
+        return Bound.RESTORE
+    if facts.has_metadata_table and facts.metadata_compaction is None:
+        return Bound.METADATA_TABLE
+    completed = timeline.table_commits(facts.table_type).completed()
+    bounds = (
+        (_pending_bound(timeline, completed), Bound.PENDING_WRITE),
+        (_metadata_bound(completed, facts), Bound.METADATA_TABLE),
+        (facts.replaced_files_of, Bound.REPLACED_FILES),
+    )
+    time = instant.requested_time
+    first = timeline.completed(Action.SAVEPOINT)[0].requested_time
+    if first < time:  # to Hudi, the timeline begins there
+        return Bound.BEHIND_SAVEPOINT
+    return next((bound for limit, bound in bounds if limit is not None and time >= limit), None)
 
 
 def data_timeline_start(timeline: Timeline) -> str | None:

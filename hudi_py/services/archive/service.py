@@ -15,14 +15,14 @@ Source: format/table-services D; Hudi ``TimelineArchiverV1/V2``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import attrs
 
 from hudi_py.config.archive import ArchiveConfig
 from hudi_py.config.clean import CleanConfig
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import CorruptMetadata, NotFound, StorageError
+from hudi_py.errors import CorruptMetadata, NotFound, RefusedError, StorageError
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
 from hudi_py.model.files import parse_base_file, parse_log_file
@@ -38,6 +38,7 @@ from hudi_py.services.archive.plan import (
     Bound,
     Facts,
     LastClean,
+    bound_of_one,
     data_timeline_start,
     newest_writes_since,
     plan_archive,
@@ -103,7 +104,7 @@ class ArchiveService:
         timeline = self.contents.store.load()
         facts = self._facts(timeline)
         plan = plan_archive(timeline, facts, self.config)
-        time = self._first_with_replaced_files(plan)
+        time = self._first_with_replaced_files(plan.instants)
         return (
             plan if time is None else plan_archive(timeline, attrs.evolve(facts, replaced_files_of=time), self.config)
         )
@@ -125,9 +126,9 @@ class ArchiveService:
         plan = self.plan()
         if not plan.instants:
             return ArchiveResult(bound=plan.bound)
-        self._remove_markers(plan)
+        self._remove_markers(plan.instants)
         done: list[Instant] = []
-        for groups in self._batches(plan):
+        for groups in self._batches(plan.instants):
             archived = self._write(groups)
             self._delete(archived)
             done += [group.instant for group in archived]
@@ -137,11 +138,42 @@ class ArchiveService:
         log.info("archive.completed", instants_archived=len(done), merges=merges)
         return ArchiveResult(instants=tuple(done), bound=plan.bound, merges=merges)
 
-    def _first_with_replaced_files(self, plan: ArchivePlan) -> str | None:
+    def archive_savepointed(self, requested_time: str) -> None:
+        """
+        Archive the one commit of a savepoint that archival has gone beyond, so that the savepoint can be let go of.
+
+        Until it is, the savepoint goes on holding the commit's files.
+
+        Args:
+            requested_time: Of the savepoint and its commit, which may be archived already.
+
+        Raises:
+            RefusedError: Something still needs the commit on the active timeline, or it does not decode; nothing was
+                changed.
+            CorruptMetadata, ConflictError, StorageError: As `run`.
+        """
+        timeline = self.contents.store.load()
+        found = [i for i in timeline.commits.completed() if i.requested_time == requested_time]
+        if not found:
+            return
+        (commit,) = found
+        facts = attrs.evolve(self._facts(timeline), replaced_files_of=self._first_with_replaced_files(found))
+        bound = bound_of_one(timeline, facts, commit)
+        if bound is None and self._commit(commit) is None:
+            bound = Bound.DAMAGED
+        if bound is not None:
+            raise RefusedError(f"{commit} cannot be archived: {bound.value}; nothing was changed")
+        if self.table.layout_version == 1:
+            LogMerge(self.contents.store.storage, self.table.history_folder).recover()
+        self._remove_markers((commit,))
+        for groups in self._batches((commit,)):
+            self._delete(self._write(groups))
+
+    def _first_with_replaced_files(self, going: Iterable[Instant]) -> str | None:
         """Among the replacecommits that would go; one that does not decode names none."""
         listing = FolderListing(self.contents.store.storage)
         there: dict[str, frozenset[str]] = {}
-        for instant in sorted(plan.instants, key=lambda each: each.requested_time):
+        for instant in sorted(going, key=lambda each: each.requested_time):
             metadata = self._commit(instant) if instant.action is Action.REPLACE_COMMIT else None
             replaced = {} if metadata is None else metadata.partition_to_replace_file_ids or {}
             for partition, file_ids in replaced.items():
@@ -214,21 +246,19 @@ class ArchiveService:
         completed = MetadataTable(store.storage, store.clock).store.load().completed(Action.COMMIT)
         return completed[-1].requested_time if completed else None
 
-    def _remove_markers(self, plan: ArchivePlan) -> None:
+    def _remove_markers(self, going: tuple[Instant, ...]) -> None:
         """Markers left by a crash behind a completed commit (rule D-16)."""
         storage = self.contents.store.storage
-        going = {instant.requested_time for instant in plan.instants}
+        times = {instant.requested_time for instant in going}
         for time in instants_with_markers(storage):
-            if time in going:
+            if time in times:
                 delete_markers(storage, time)
 
-    def _batches(self, plan: ArchivePlan) -> Iterator[tuple[Group, ...]]:
+    def _batches(self, going: tuple[Instant, ...]) -> Iterator[tuple[Group, ...]]:
         files: dict[tuple[str, Action], list[Instant]] = {}
         for each in self.contents.store.load().all_states:
             files.setdefault((each.requested_time, each.comparable_action), []).append(each)
-        groups = [
-            Group(instant, tuple(files[instant.requested_time, instant.comparable_action])) for instant in plan.instants
-        ]
+        groups = [Group(instant, tuple(files[instant.requested_time, instant.comparable_action])) for instant in going]
         for start in range(0, len(groups), _INSTANTS_AT_ONCE):
             yield tuple(groups[start : start + _INSTANTS_AT_ONCE])
 

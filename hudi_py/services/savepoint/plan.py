@@ -233,5 +233,6 @@ def check_no_hole(timeline: Timeline, archived: Timeline, savepoint_time: str) -
     if savepoint_time in active and behind:
         raise RefusedError(
             f"savepoint {savepoint_time} stays: archival has gone beyond it, and without it {len(behind)} archived "
-            f"commits after it, the first is {behind[0]}, would look as if they had never been completed"
+            f"commits after it, the first is {behind[0]}, would look as if they had never been completed; "
+            "hudi-py savepoint delete --archive-commit archives its commit too, and then lets go of it"
         )

@@ -175,6 +175,23 @@ class SavepointService:
         log.info("savepoint.deleted", instant=requested_time)
         return True
 
+    def is_passed_by_archival(self, requested_time: str) -> bool:
+        """
+        Whether there is that savepoint and commits behind it are archived, so that it cannot be let go of as it is.
+
+        Raises:
+            CorruptMetadata: The archive is damaged, so that cannot be told.
+        """
+        timeline = self.contents.store.load()
+        found = timeline.find(requested_time, Action.SAVEPOINT)
+        if found is None or not found.is_completed:
+            return False
+        try:
+            self._check_no_hole(timeline, requested_time)
+        except RefusedError:
+            return True
+        return False
+
     def savepoints(self) -> tuple[tuple[Instant, SavepointMetadata], ...]:
         """Every completed savepoint with its content, oldest first."""
         return self._contents_of(self.contents.store.load())

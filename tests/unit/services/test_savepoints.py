@@ -163,6 +163,40 @@ def test_savepoint_that_archival_has_passed_is_kept(layout):
 
 
 @pytest.mark.parametrize("layout", [1, 2])
+def test_savepoint_that_archival_has_passed_goes_with_its_commit(layout):
+    """D-7: its commit is archived like those behind it, so all of them look committed; the rows in sight stay."""
+    builder = archived_beyond(layout)
+    visible = builder.table().file_slices("eu")
+    assert builder.table().delete_savepoint(at(1), archive_commit=True)
+    table = builder.table()
+    assert not table.timeline.of((Action.SAVEPOINT,)).instants
+    assert [i.requested_time for i in table.timeline.completed("commit")] == [at(5), at(6)]
+    assert at(1) in {i.requested_time for i in table.archived_timeline().completed("commit")}
+    assert table.file_slices("eu") == visible
+    assert table.partition("eu").uncommitted == ()
+    assert table.check() == ()
+    assert not table.delete_savepoint(at(1), archive_commit=True)
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_commit_of_a_savepoint_behind_another_one_stays(layout):
+    """To Hudi the timeline begins with the commit of the first savepoint, so that one has to go first."""
+    builder = TableBuilder(layout)
+    for number in range(1, 8):
+        builder.commit(at(number), {"eu": ["a"]})
+    for number in (1, 3):
+        builder.table().create_savepoint(at(number))
+    builder.table().archive(keep_min_commits=4, keep_max_commits=5, archive_beyond_savepoint=True)
+    before = builder.storage.files()
+    with pytest.raises(RefusedError, match="nothing was changed"):
+        builder.table().delete_savepoint(at(3), archive_commit=True)
+    assert before == builder.storage.files()
+    assert builder.table().delete_savepoint(at(1), archive_commit=True)
+    assert builder.table().delete_savepoint(at(3), archive_commit=True)
+    assert [i.requested_time for i in builder.table().timeline.completed("commit")] == [at(6), at(7)]
+
+
+@pytest.mark.parametrize("layout", [1, 2])
 def test_no_way_back_to_a_savepoint_that_archival_has_passed(layout):
     """B-27: whatever the setting says now, what is archived would not be undone."""
     builder = archived_beyond(layout)
