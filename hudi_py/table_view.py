@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import ConfigError
+from hudi_py.errors import ConfigError, CorruptMetadata, NotFound
 from hudi_py.formats.instant_content import decode_content
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, latest_slices
 from hudi_py.fsview.listing import Listing
@@ -19,7 +19,14 @@ from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.model.holes import NO_HOLES, Holes, holes_of
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import resolve_time
-from hudi_py.reading.select import base_files, check_as_of, context_as_of, slices_as_of, slices_of_names
+from hudi_py.reading.select import (
+    base_files,
+    check_as_of,
+    check_rows_are_whole,
+    context_as_of,
+    slices_as_of,
+    slices_of_names,
+)
 from hudi_py.runtime.clock import Clock
 from hudi_py.services.savepoint.plan import time_of_name
 from hudi_py.storage.base import Storage
@@ -63,7 +70,10 @@ class TableView:
     @cached_property
     def timeline(self) -> Timeline:
         """The active timeline as it was when first asked for; see `refresh`."""
-        return self._snapshot[0]
+        try:
+            return self._snapshot[0]
+        except (CorruptMetadata, NotFound):  # of the metadata table; who asks for files is told
+            return self._store.load()
 
     @property
     def listing(self) -> Listing:
@@ -111,15 +121,16 @@ class TableView:
         """
         Partition path and base file of everything that holds rows of a snapshot.
 
-        A savepoint holds the files of its commit for ever, so they are the answer where a clean has passed that time.
+        As of the commit of a savepoint it is what the savepoint holds, whatever cleans and archivals have passed it.
 
         Args:
             as_of: Instant time; None for the latest snapshot.
 
         Raises:
             RefusedError: The table has no single answer for that time (any more).
-            UnsupportedTable: There are log files to merge.
+            UnsupportedTable: There are log files to merge, or base files hold a part of the columns only.
         """
+        check_rows_are_whole(self.config.properties, self.storage.root)
         held = None if as_of is None else self._held(as_of)
         if held is not None:
             return tuple(sorted(base_files(held, self.storage.root), key=lambda each: (each[0], each[1].name)))
@@ -135,11 +146,9 @@ class TableView:
         return tuple(sorted(found, key=lambda each: (each[0], each[1].name)))
 
     def _held(self, as_of: str) -> tuple[FileSlice, ...] | None:
-        """Files of the savepoint of exactly that time, where the timeline cannot tell any more; None otherwise."""
+        """Files of the savepoint of exactly that time; None when there is none."""
         instant = self.timeline.find(as_of, Action.SAVEPOINT)
         if instant is None or not instant.is_completed:
-            return None
-        if as_of >= self._earliest_retained() and not self._holes().holds(as_of):
             return None
         return slices_of_names(self._contents.savepoint(instant).files)
 
@@ -172,7 +181,7 @@ class TableView:
         check_as_of(
             self.timeline,
             requested_time,
-            earliest_retained=self._earliest_retained(),
+            earliest_retained=self.earliest_retained(),
             holes=self._holes(),
             pending_clusterings=frozenset(self.view_context.pending_clustering.values()),
         )
@@ -180,9 +189,9 @@ class TableView:
         past.__dict__["view_context"] = context_as_of(self.view_context, requested_time)
         return past
 
-    def _earliest_retained(self) -> str:
+    def earliest_retained(self) -> str:
         """
-        From when on everything is still there, ``""`` when unknown.
+        The instant time from which on everything is still there, ``""`` when unknown.
 
         A clean that has begun counts like a completed one: Hudi does not ask for those and finds files missing, or
         rows.

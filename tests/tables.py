@@ -25,6 +25,7 @@ from hudi_py.model.records import (
     SavepointMetadata,
     WriteStat,
 )
+from hudi_py.reading.snapshot import plain_rows, read_batches, row_schema
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
@@ -227,6 +228,13 @@ class TableBuilder:
 def earliest(time: str, action: str = "commit") -> ActionInstant:
     """An earliest instant to retain as plans hold it."""
     return ActionInstant(time, action, "COMPLETED")
+
+
+def rows_of(table: Table) -> list[dict[str, object]]:
+    """The rows of a table's latest snapshot, as ``hudi-py read`` gives them."""
+    files = table.base_files()
+    schema = row_schema(table.storage, files, table.schema_text())
+    return [row for batch in read_batches(table.storage, files, schema) for row in plain_rows(batch)]
 
 
 def data_files(storage: MemoryStorage) -> list[str]:

@@ -34,7 +34,10 @@ def _flag(value: str) -> bool:
 
 def _whole(minimum: int) -> Callable[[str], int]:
     def parse(value: str) -> int:
-        number = int(value)
+        try:
+            number = int(value)
+        except ValueError:
+            number = minimum - 1
         if number < minimum:
             raise ValueError(f"a whole number of at least {minimum}")
         return number
@@ -74,7 +77,7 @@ def _names(value: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in value.split(",") if part.strip())
 
 
-_OWN: Final = "hoodie_py."
+_OWN: Final = ("hoodie_py.", "hudi_py.")
 
 
 @attrs.frozen(eq=False)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from hudi_py.config import keys
-from hudi_py.errors import ConfigError
+from hudi_py.errors import ConfigError, CorruptMetadata
 from hudi_py.inspection import render
 from hudi_py.inspection.clean_options import clean_options, full_option, look_everywhere
 from hudi_py.inspection.options import Common, command, print_json
 from hudi_py.inspection.progress_bar import clean_bar
 
 if TYPE_CHECKING:
+    from hudi_py.config.clean import CleanConfig
     from hudi_py.config.clean_options import CleanOptions
     from hudi_py.engine.base import Engine
     from hudi_py.model.instant import Instant
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 _FAILED_SHOWN_MAX = 20
 _FILES_SHOWN_MAX = 500
 _PARTITION_FILES_SHOWN_MAX = 50
+_SWITCHED_OFF = f"{keys.TABLE_SERVICES_ENABLED.name}=false switches cleaning off"
 
 
 @click.command()
@@ -63,6 +66,8 @@ def clean(
     if dry_run:
         opened = opened.read_only()
     now = common.planning_time(opened)
+    if now is not None and not dry_run:
+        print(f"hudi-py: planned as if it were {common.now}, not by the clock; what goes is gone", file=sys.stderr)
     config = opened.clean_config(now=now, **options)
     deleter = None if dry_run or schedule_only else _engine(engine)
     with clean_bar() as on_progress:
@@ -76,7 +81,7 @@ def clean(
     elif schedule_only:
         _scheduled(common, opened, scheduled)
     else:
-        _done(common, opened, results, expired)
+        _done(common, opened, results, config, expired)
 
 
 def _engine(name: str) -> Engine | None:
@@ -89,16 +94,21 @@ def _engine(name: str) -> Engine | None:
 
 
 def _dry_run(common: Common, opened: Table, service: CleanService, plan: CleanPlan) -> None:
-    from hudi_py.inspection.report import plan_stream
+    from hudi_py.inspection.report import plan_stream, readable_from
 
     pending = opened.timeline.pending("clean")
+    try:
+        readable = readable_from(plan, opened.earliest_retained())
+    except CorruptMetadata:  # a damaged clean does not keep a full plan from being made
+        readable = readable_from(plan, "")
     if common.as_json:
-        print_json(plan_stream(plan, pending))
+        print_json(plan_stream(plan, pending, readable, is_switched_off=not service.config.services_enabled))
         return
-    _print_plan(plan, service, pending)
+    _print_plan(plan, service, pending, readable)
 
 
-def _print_plan(plan: CleanPlan, service: CleanService, pending: tuple[Instant, ...]) -> None:
+def _print_plan(plan: CleanPlan, service: CleanService, pending: tuple[Instant, ...], readable: str | None) -> None:
+    idle = _idle(plan, service.config)
     for instant in pending:
         print(f"clean {instant.requested_time} is pending: a clean finishes it first and plans nothing new")
     rows: list[tuple[str, str, str]] = []
@@ -107,17 +117,22 @@ def _print_plan(plan: CleanPlan, service: CleanService, pending: tuple[Instant, 
         rows += [(file.path, render.human_bytes(file.size_bytes), file.reason.value) for file in shown]
         if len(rows) == _FILES_SHOWN_MAX:
             break
-    render.table("would be deleted (nothing was written)", ("file", "size", "why"), rows, right=(1,))
+    title = "would be deleted" if idle is None or not rows else "would be deleted if a clean were due"
+    render.table(f"{title} (nothing was written)", ("file", "size", "why"), rows, right=(1,))
     if len(rows) < plan.file_count:
         print(f"and {plan.file_count - len(rows)} files more in {len(plan.files)} partitions; --json names all")
     print()
     kept = [(reason.value, str(count)) for reason, count in sorted(plan.kept.items(), key=lambda each: -each[1])]
     render.table("slices kept", ("why", "slices"), kept, right=(1,))
     print()
-    earliest = plan.earliest_to_retain
     print(f"policy     {service.config.retention}")
     print(f"examined   {plan.scope.reason} ({plan.scope.cost})")
-    print(f"readable   from {earliest.requested_time if earliest else 'the versions kept'} on, afterwards")
+    if readable:
+        print(f"readable   from {readable} on, afterwards")
+    elif plan.file_count:
+        print("readable   the newest snapshot, afterwards; of older ones no one knows")
+    else:
+        print("readable   what was before")
     print(f"total      {plan.file_count} files, {render.human_bytes(plan.size_bytes)}")
     for warning in plan.warnings:
         print(f"warning    {warning}")
@@ -127,8 +142,22 @@ def _print_plan(plan: CleanPlan, service: CleanService, pending: tuple[Instant, 
         print("partial    the budget leaves files for the next clean")
     for partition in plan.partitions_to_delete:
         print(f"partition  {partition} would go as a whole")
-    if not plan.would_schedule:
-        print("nothing    " + ("to delete" if plan.needs_cleaning else "to do: no commit since the last clean"))
+    if idle is not None:
+        print(f"nothing    {idle}")
+
+
+def _idle(plan: CleanPlan, config: CleanConfig) -> str | None:
+    """Why a clean would do nothing; None where it would do something."""
+    if not config.services_enabled:
+        return f"to do: {_SWITCHED_OFF}"
+    if plan.would_schedule:
+        return None
+    if plan.needs_cleaning:
+        return "to delete"
+    required = config.trigger_max_commits
+    if required == 1:
+        return "to do: no commit since the last clean"
+    return f"to do: fewer than {keys.CLEAN_TRIGGER_MAX_COMMITS.name}={required} commits since the last clean"
 
 
 def _scheduled(common: Common, opened: Table, instant: Instant | None) -> None:
@@ -142,7 +171,9 @@ def _scheduled(common: Common, opened: Table, instant: Instant | None) -> None:
         print(f"scheduled clean {instant.requested_time}; hudi-py clean {opened.storage.root} carries it out")
 
 
-def _done(common: Common, opened: Table, results: list[CleanResult], expired: tuple[Instant, ...]) -> None:
+def _done(
+    common: Common, opened: Table, results: list[CleanResult], config: CleanConfig, expired: tuple[Instant, ...]
+) -> None:
     from hudi_py.inspection.report import clean_report
 
     if common.as_json:
@@ -165,4 +196,4 @@ def _done(common: Common, opened: Table, results: list[CleanResult], expired: tu
         if result.failed_files:
             print(f"           {len(result.failed_files)} files could not be deleted; the next clean tries them again")
     if not results:
-        print("nothing to clean")
+        print("nothing to clean" if config.services_enabled else f"nothing was done: {_SWITCHED_OFF}")

@@ -135,8 +135,8 @@ def files(common: Common, table: str, partition: str | None, as_of: str | None) 
     opened = common.open(table)
     if as_of is not None:
         opened = opened.as_of(opened.resolve_time(as_of))
-    paths = opened.partitions() if partition is None else (partition,)
-    if partition is not None and partition not in opened.partitions():
+    paths = opened.partitions() if partition is None else (partition.rstrip("/"),)
+    if partition is not None and paths[0] not in opened.partitions():
         raise ConfigError(f"{table} has no partition {partition!r}; see hudi-py files")
     views = [opened.partition(path) for path in paths]
     if common.as_json:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import attrs
 import click
 
-from hudi_py.errors import ConfigError, HudiError
+from hudi_py.errors import ConfigError, CorruptMetadata, HudiError
 from hudi_py.inspection.json_stream import json_chunks
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Common:
         try:
             return parse_instant_time(text, opened.zone)
         except ValueError as error:
-            raise ConfigError(f"--now {self.now}: {error}") from error
+            raise ConfigError(f"--now {self.now} is no moment of the calendar; give a date in its place") from error
 
 
 def pairs(option: str, values: tuple[str, ...]) -> dict[str, str]:
@@ -89,7 +89,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         **arguments: Any,
     ) -> None:
         try:
-            settings = {**_file_settings(conf_file), **pairs("--conf", conf)}
+            settings = _settings(conf_file, pairs("--conf", conf))
             common = Common(as_json, pairs("--storage-option", storage_option), settings, now)
             function(common, **arguments)
             sys.stdout.flush()  # here, where a reader that has gone can still be told from other failures
@@ -127,9 +127,21 @@ def _forget_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _file_settings(path: str | None) -> dict[str, str]:
+def _settings(path: str | None, given: dict[str, str]) -> dict[str, str]:
+    """Settings of the command line over those of the file, in whichever spelling either names them."""
     if path is None:
-        return {}
+        return given
+    from hudi_py.config.keys import ALL_KEYS, Settings
+
+    over = Settings(given)
+    settings = Settings(_file_settings(path))
+    for key in ALL_KEYS:
+        if key in over:
+            settings = settings.without(key)
+    return {**settings.as_dict(), **given}
+
+
+def _file_settings(path: str) -> dict[str, str]:
     from hudi_py.formats.properties import parse_properties
 
     try:
@@ -137,3 +149,5 @@ def _file_settings(path: str | None) -> dict[str, str]:
             return parse_properties(file.read(), path)
     except OSError as error:
         raise ConfigError(f"--conf-file {path}: {error.strerror}") from error
+    except CorruptMetadata as error:
+        raise ConfigError(f"--conf-file {error}") from error

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
+import contextlib
 import json
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 
@@ -35,14 +36,17 @@ def read(
     output: str | None,
 ) -> None:
     """Rows of a copy-on-write table, without Spark."""
-    from hudi_py.reading.snapshot import plain_rows, read_batches
+    from hudi_py.reading.snapshot import chosen_columns, plain_rows, read_batches, row_schema
 
     opened = common.open(table)
-    files = opened.base_files(None if as_of is None else opened.resolve_time(as_of))
+    time = None if as_of is None else opened.resolve_time(as_of)
+    files = opened.base_files(time)
+    text = opened.schema_text(time) or opened.schema_text()  # before the first commit there is only the newest
     wanted = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
-    batches = _limited(read_batches(opened.storage, files, columns=wanted, with_meta=meta), limit)
+    schema = chosen_columns(row_schema(opened.storage, files, text), wanted, with_meta=meta)
+    batches = _limited(read_batches(opened.storage, files, schema), limit)
     if output is not None:
-        count = _write(output, batches)
+        count = _write(output, batches, schema)
         if common.as_json:
             print_json({"rows": count, "output": output})
         else:
@@ -66,39 +70,71 @@ def _text(value: Any) -> str:
 
 def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
     left = limit
-    for batch in batches:
-        if left is None:
-            yield batch
-            continue
-        if left <= 0:
+    while left is None or left > 0:
+        batch = next(batches, None)
+        if batch is None:
             return
-        yield batch.slice(0, left)
-        left -= batch.num_rows
+        yield batch if left is None else batch.slice(0, left)
+        left = None if left is None else left - batch.num_rows
 
 
-def _write(path: str, batches: Iterator[pa.RecordBatch]) -> int:
-    """Write all rows; the columns are those of the first batch."""
-    import pyarrow.csv
+def _write(path: str, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> int:
+    """Write all rows to a file that appears complete or not at all."""
+    write = _WRITERS.get(path.rpartition(".")[2])
+    if write is None:
+        raise ConfigError(f"-o {path}: the name has to end in .parquet, .csv or .jsonl")
+    folder, name = os.path.split(path)
+    unfinished = os.path.join(folder, f".{name}.{os.getpid()}.unfinished")
+    try:
+        try:
+            with open(unfinished, "wb") as file:
+                count = write(file, batches, schema)
+            os.replace(unfinished, path)
+        finally:
+            with contextlib.suppress(OSError):
+                os.remove(unfinished)
+    except OSError as error:
+        raise ConfigError(f"-o {path}: {error.strerror or error}; give a place that can be written") from error
+    return count
+
+
+def _write_parquet(file: BinaryIO, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> int:
     import pyarrow.parquet as pq
 
+    count = 0
+    with pq.ParquetWriter(file, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+            count += batch.num_rows
+    return count
+
+
+def _write_csv(file: BinaryIO, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> int:
+    import pyarrow as pa
+    import pyarrow.csv
+
+    from hudi_py.reading.snapshot import flat_batch
+
+    count = 0
+    with pyarrow.csv.CSVWriter(file, flat_batch(pa.RecordBatch.from_pylist([], schema=schema)).schema) as writer:
+        for batch in batches:
+            writer.write_batch(flat_batch(batch))
+            count += batch.num_rows
+    return count
+
+
+def _write_jsonl(file: BinaryIO, batches: Iterator[pa.RecordBatch], _: pa.Schema) -> int:
     from hudi_py.reading.snapshot import plain_rows
 
     count = 0
-    if path.endswith(".jsonl"):
-        with open(path, "w", encoding="utf-8") as file:
-            for batch in batches:
-                file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in plain_rows(batch))
-                count += batch.num_rows
-        return count
-    openers: dict[str, Any] = {"parquet": pq.ParquetWriter, "csv": pyarrow.csv.CSVWriter}
-    opener = openers.get(path.rpartition(".")[2])
-    if opener is None:
-        raise ConfigError(f"-o {path}: the name has to end in .parquet, .csv or .jsonl")
-    first = next(batches, None)
-    if first is None:
-        raise ConfigError(f"the table has no rows; {path} was not written")
-    with opener(path, first.schema) as writer:
-        for batch in itertools.chain([first], batches):
-            writer.write_batch(batch.cast(first.schema))
-            count += batch.num_rows
+    for batch in batches:
+        file.writelines(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in plain_rows(batch))
+        count += batch.num_rows
     return count
+
+
+_WRITERS: Final[Mapping[str, Callable[[BinaryIO, Iterator[pa.RecordBatch], pa.Schema], int]]] = {
+    "parquet": _write_parquet,
+    "csv": _write_csv,
+    "jsonl": _write_jsonl,
+}

@@ -103,19 +103,35 @@ def _pending_order(entry: Mapping[str, str]) -> tuple[str, str, str]:
 
 def plan_report(plan: CleanPlan, pending: Iterable[Instant]) -> Json:
     """``hudi-py clean --dry-run --json``."""
-    report = plan_stream(plan, pending)
+    report = plan_stream(plan, pending, readable_from(plan, ""))
     report["plan"]["files_to_delete"] = dict(report["plan"]["files_to_delete"].entries)
     report["files"] = list(report["files"].entries)
     return report
 
 
-def plan_stream(plan: CleanPlan, pending: Iterable[Instant]) -> Json:
+def readable_from(plan: CleanPlan, retained: str) -> str | None:
+    """
+    From which instant on every snapshot is there after the plan; None where no window says so.
+
+    Args:
+        plan: What would be carried out.
+        retained: From where on the cleans before kept everything, ``""`` when unknown.
+    """
+    earliest = plan.earliest_to_retain
+    if earliest is not None:
+        return max(earliest.requested_time, retained)
+    return retained or None if not plan.file_count else None
+
+
+def plan_stream(
+    plan: CleanPlan, pending: Iterable[Instant], readable: str | None, *, is_switched_off: bool = False
+) -> Json:
     """The same, its two lists of all files made while they are written: there may be a million."""
     earliest = plan.earliest_to_retain
     bootstrap = sorted(f.path for files in plan.files.values() for f in files if f.is_bootstrap_base_file)
     return {
         "needs_cleaning": plan.needs_cleaning,
-        "would_schedule": plan.would_schedule,
+        "would_schedule": plan.would_schedule and not is_switched_off,
         "plan": {
             "policy": plan.policy,
             "version": plan.version,
@@ -148,7 +164,7 @@ def plan_stream(plan: CleanPlan, pending: Iterable[Instant]) -> Json:
         "breakers": list(plan.breakers),
         "warnings": list(plan.warnings),
         "is_partial": plan.is_partial,
-        "readable_from": None if earliest is None else earliest.requested_time,
+        "readable_from": readable,
         "pending_cleans": [instant.requested_time for instant in pending],
     }
 

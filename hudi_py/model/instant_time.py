@@ -16,7 +16,7 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _FORMAT: Final = "%Y%m%d%H%M%S"
 _NO_LIMIT: Final = "00000000000000000"
 _HOUR: Final = timedelta(hours=1)
-_DURATION: Final = re.compile(r"(\d+)\s*(ms|s|m|h|d|w)")
+_DURATION: Final = re.compile(r"([0-9]+)\s*(ms|s|m|h|d|w)")
 _UNITS: Final = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -124,9 +124,10 @@ def resolve_time(text: str, *, now: datetime, zone: tzinfo) -> str:
         return time_before(now, span, zone)
     try:
         moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError as error:
+        local = (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(zone)
+    except (ValueError, OverflowError) as error:
         raise ConfigError(
             f"{text!r} is not a time; give an instant (20261121063000000), ISO 8601 (2026-11-21T06:30) or a duration "
             "(36h)"
         ) from error
-    return format_instant_time((moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(zone))
+    return format_instant_time(local)

@@ -77,6 +77,29 @@ def check_as_of(
         )
 
 
+def check_rows_are_whole(properties: Mapping[str, str], source: str) -> None:
+    """
+    Refuse tables whose base files lack columns: they would be read as null.
+
+    Args:
+        properties: Of the table.
+        source: Named in the error.
+
+    Raises:
+        UnsupportedTable: The partition columns stand in the paths only, or the rows where the table was made from.
+    """
+    if properties.get("hoodie.datasource.write.drop.partition.columns", "false").strip().lower() == "true":
+        raise UnsupportedTable(
+            f"{source}: the files lack the partition columns (hoodie.datasource.write.drop.partition.columns=true), "
+            "which hudi_py does not take from the paths; read the table with Apache Hudi"
+        )
+    if properties.get("hoodie.bootstrap.base.path", "").strip():
+        raise UnsupportedTable(
+            f"{source}: the table was bootstrapped from {properties['hoodie.bootstrap.base.path']}, where the columns "
+            "of its rows may still be; hudi_py does not join them, read the table with Apache Hudi"
+        )
+
+
 def base_files(slices: tuple[FileSlice, ...], source: str) -> tuple[tuple[str, BaseFile], ...]:
     """
     Partition path and base file of each slice.

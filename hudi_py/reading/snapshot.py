@@ -3,76 +3,184 @@
 from __future__ import annotations
 
 import base64
+import json
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime, timedelta, timezone
 from datetime import time as time_of_day
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from hudi_py.errors import ConfigError, CorruptMetadata
+from hudi_py.errors import ConfigError, CorruptMetadata, UnsupportedTable, WriteError
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.model.files import BaseFile, join_path
+from hudi_py.runtime.log import log
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
+    from hudi_py.formats.arrow_types import Array
     from hudi_py.storage.base import Storage
 
 _BATCH_ROWS: Final = 8192
 
 
+def row_schema(storage: Storage, files: Sequence[tuple[str, BaseFile]], text: str | None) -> pa.Schema:
+    """
+    The columns that rows are shown in, without the ``_hoodie_*`` ones.
+
+    Args:
+        files: Of the snapshot: partition path and base file.
+        text: Avro schema of the table's rows; where it is unknown, or names a type that this release does not know, the
+            newest file tells.
+
+    Raises:
+        CorruptMetadata: The text is damaged, or the file that has to tell is.
+    """
+    import pyarrow as pa
+
+    from hudi_py.formats.record_schema import parse_record_schema
+
+    if text is not None:
+        try:
+            return parse_record_schema(text)
+        except UnsupportedTable as error:
+            log.info("read.schema.from.files", reason=str(error))
+    if not files:
+        return pa.schema([])
+    newest = max(files, key=lambda each: each[1].instant_time)
+    return pa.schema([field for field in file_schema(storage, *newest) if field.name not in META_COLUMNS])
+
+
+def file_schema(storage: Storage, partition_path: str, file: BaseFile) -> pa.Schema:
+    """
+    The columns of one base file, the ``_hoodie_*`` ones too; only its footer is read.
+
+    Raises:
+        CorruptMetadata: It is no Parquet file.
+    """
+    with _parquet(storage, join_path(partition_path, file.name)) as opened:
+        return opened.schema_arrow.remove_metadata()
+
+
+def chosen_columns(schema: pa.Schema, columns: Sequence[str] | None, *, with_meta: bool = False) -> pa.Schema:
+    """
+    The columns asked for, as `read_batches` takes them; nullable, for files written before a column came lack it.
+
+    Raises:
+        ConfigError: The table has no such column, or none is named.
+    """
+    import pyarrow as pa
+
+    meta = {name: pa.field(name, pa.string()) for name in META_COLUMNS}
+    known = meta | {field.name: field.with_nullable(nullable=True) for field in schema}
+    wanted = list(dict.fromkeys(schema.names if columns is None else columns))
+    missing = [name for name in wanted if name not in known]
+    if missing:
+        raise ConfigError(f"the table has no column {', '.join(missing)}; it has {', '.join(schema.names)}")
+    if columns is not None and not wanted:
+        raise ConfigError(f"no column is named; the table has {', '.join(schema.names)}")
+    if with_meta:
+        wanted = [*META_COLUMNS, *(name for name in wanted if name not in META_COLUMNS)]
+    return pa.schema([known[name] for name in wanted])
+
+
 def read_batches(
-    storage: Storage,
-    files: Sequence[tuple[str, BaseFile]],
-    *,
-    columns: Sequence[str] | None = None,
-    with_meta: bool = False,
+    storage: Storage, files: Sequence[tuple[str, BaseFile]], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """
-    Stream the rows of base files.
+    Stream the rows of base files, whichever schema each was written with.
 
     Args:
         files: Partition path and base file.
-        columns: Only these; all by default.
-        with_meta: The five ``_hoodie_*`` columns too.
+        schema: Columns to return, see `chosen_columns`; null where a file has none of that name, and in the present
+            type where a file is older.
 
     Raises:
-        ConfigError: A column exists in no file.
-        CorruptMetadata: A base file is no Parquet file.
+        CorruptMetadata: A base file is no Parquet file, or its values do not fit the columns.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
+
+    from hudi_py.formats.conform import conform_batch
 
     for partition, base in files:
         path = join_path(partition, base.name)
+        with _parquet(storage, path) as file:
+            present = [name for name in schema.names if name in file.schema_arrow.names]
+            try:
+                for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=present):
+                    yield conform_batch(batch, schema)
+            except (pa.ArrowException, OSError, WriteError) as error:
+                raise CorruptMetadata(f"{storage.root}/{path} cannot be read: {_one_line(error)}") from error
+
+
+@contextmanager
+def _parquet(storage: Storage, path: str) -> Iterator[pq.ParquetFile]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with storage.open_read(path) as stream:
         try:
-            with storage.open_read(path) as stream, pq.ParquetFile(stream) as file:
-                wanted = _columns(file.schema_arrow.names, columns, with_meta, path)
-                yield from file.iter_batches(batch_size=_BATCH_ROWS, columns=wanted)
-        except pa.ArrowInvalid as error:
-            raise CorruptMetadata(f"{storage.root}/{path} is not a readable Parquet file: {error}") from error
+            file = pq.ParquetFile(stream)
+        except (pa.ArrowException, OSError) as error:  # damaged inside is an OSError to pyarrow
+            raise CorruptMetadata(
+                f"{storage.root}/{path} is not a readable Parquet file: {_one_line(error)}"
+            ) from error
+        with file:
+            yield file
 
 
-def _columns(names: Sequence[str], wanted: Sequence[str] | None, with_meta: bool, path: str) -> list[str]:
-    if wanted is None:
-        return [name for name in names if with_meta or name not in META_COLUMNS]
-    missing = [name for name in wanted if name not in names]
-    if missing:
-        raise ConfigError(f"{path} has no column {', '.join(missing)}; it has {', '.join(names)}")
-    return [
-        *(META_COLUMNS if with_meta else ()),
-        *(name for name in wanted if name not in META_COLUMNS or not with_meta),
-    ]
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def plain_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """Rows as JSON can hold them: decimals, dates and timestamps (in UTC) as text, bytes in Base64."""
-    return [{name: plain(value) for name, value in row.items()} for row in batch.to_pylist()]
+    """
+    Rows as JSON can hold them: decimals, dates and timestamps (in UTC) as text, bytes in Base64, maps as objects.
+
+    Raises:
+        UnsupportedTable: A time lies outside the years 1 to 9999.
+    """
+    try:
+        rows = batch.to_pylist()
+    except (OverflowError, ValueError) as error:
+        raise UnsupportedTable(
+            f"a date or time cannot be shown ({error}); choose other columns (--columns), or write the rows to a "
+            ".parquet file (-o)"
+        ) from error
+    return [{field.name: _plain(row[field.name], field.type) for field in batch.schema} for row in rows]
 
 
-def plain(value: Any) -> Any:
-    """One value as JSON can hold it."""
+def flat_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch as a table of text can hold it: what is nested as JSON, bytes in Base64."""
+    import pyarrow as pa
+
+    columns: list[Array] = []
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        if pa.types.is_nested(field.type):
+            rows = (row[field.name] for row in plain_rows(batch.select([field.name])))
+            texts = [None if value is None else json.dumps(value, ensure_ascii=False) for value in rows]
+            columns.append(pa.array(texts, pa.string()))
+        elif pa.types.is_binary(field.type):
+            columns.append(pa.array([_plain(value, field.type) for value in column.to_pylist()], pa.string()))
+        else:
+            columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _plain(value: Any, arrow: pa.DataType) -> Any:
+    """One value as JSON can hold it; pyarrow gives a map as a list of pairs."""
+    import pyarrow as pa
+
+    if isinstance(value, list):
+        if isinstance(arrow, pa.MapType):
+            return {str(_plain(key, arrow.key_type)): _plain(each, arrow.item_type) for key, each in value}
+        element: Any = arrow
+        return [_plain(each, element.value_type) for each in value]
+    if isinstance(value, dict) and isinstance(arrow, pa.StructType):
+        return {field.name: _plain(value[field.name], field.type) for field in arrow}
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, datetime):
@@ -81,8 +189,4 @@ def plain(value: Any) -> Any:
         return str(value)
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
-    if isinstance(value, dict):
-        return {key: plain(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(each) for each in value]
     return value

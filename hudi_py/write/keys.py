@@ -201,6 +201,11 @@ def key_generator_of(properties: Mapping[str, str], *, single_field_prefixed: bo
         raise UnsupportedTable(
             "the table has no meta columns (hoodie.populate.meta.fields=false); it cannot be written"
         )
+    if _is_true(properties, "hoodie.datasource.write.drop.partition.columns"):
+        raise UnsupportedTable(
+            "the table's files lack the partition columns (hoodie.datasource.write.drop.partition.columns=true); it "
+            "cannot be written"
+        )
     keys = _split(properties.get("hoodie.table.recordkey.fields", ""))
     partitions = _split(properties.get("hoodie.table.partition.fields", ""))
     kind = _kind(properties, keys, partitions)

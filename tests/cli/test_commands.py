@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 
 import pytest
 
@@ -130,6 +131,34 @@ def test_read_gives_hudis_rows(run, table, name):
         assert rows_hash(result.json["data"]) == theirs["hash"], options
 
 
+@pytest.mark.parametrize(
+    "setting", ["hoodie.datasource.write.drop.partition.columns=true", "hoodie.bootstrap.base.path=/lake/before"]
+)
+def test_files_that_lack_columns_are_not_read_as_null(run, table, setting):
+    """Where a base file holds a part of the row only, Hudi joins what stands elsewhere; we refuse."""
+    path = table("cow_nomdt-1.1.1")
+    properties = path / ".hoodie" / "hoodie.properties"
+    key, _, value = setting.partition("=")
+    kept = [line for line in properties.read_text("utf-8").splitlines() if not line.startswith(key)]
+    properties.write_text("\n".join([*kept, setting]), "utf-8")
+    refused = run("read", path, "--json")
+    assert refused.code == 5
+    assert value in refused.err
+    assert run("clean", path, "--dry-run").code == 0
+
+
+@pytest.mark.parametrize("name", ["cow_cleaned-1.1.1", "cow_partitioned-0.15.0"])
+def test_the_timeline_does_not_depend_on_the_metadata_table(run, table, name):
+    """Who removed or damaged it still sees what happened; what needs files is refused or goes around it."""
+    path = table(name)
+    commands = (("timeline", "--contents", "--archived", "--json"), ("timeline",))
+    whole = [run(*each, path).out for each in commands]
+    shutil.rmtree(path / ".hoodie" / "metadata")
+    assert whole == [run(*each, path).out for each in commands]
+    assert run("files", path).code == 1
+    assert run("files", path, "--conf", "hoodie.metadata.enable=false").code == 0
+
+
 def test_read_chooses_columns_and_rows(run, table, tmp_path):
     """Columns, limit, meta columns, output files."""
     path = table("cow_nomdt-1.1.1")
@@ -148,6 +177,24 @@ def test_read_chooses_columns_and_rows(run, table, tmp_path):
         assert (tmp_path / f"rows.{suffix}").stat().st_size > 0
     assert run("read", path, "-o", tmp_path / "rows.xls").code == 2
     assert run("read", path, "--columns", "nonsense").code == 2
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
+def test_rows_are_written_completely_or_not_at_all(run, table, tmp_path, suffix):
+    """A table without rows makes a file without rows; what cannot be written is told, and nothing is left half done."""
+    empty = table("cow_empty-1.1.1")
+    out = tmp_path / "out"
+    out.mkdir()
+    assert run("read", empty, "--json", "-o", out / f"empty.{suffix}").json["rows"] == 0
+    assert [f"empty.{suffix}"] == [each.name for each in out.iterdir()]
+    full = table("cow_nomdt-1.1.1")
+    refused = run("read", full, "-o", out / "nowhere" / f"rows.{suffix}")
+    assert refused.code == 2
+    assert "give a place" in refused.err
+    damaged = max(full.rglob("*.parquet"), key=lambda each: each.name.rpartition("_")[2])
+    damaged.write_bytes(b"no Parquet")
+    assert run("read", full, "-o", out / f"rows.{suffix}").code == 1
+    assert [f"empty.{suffix}"] == [each.name for each in out.iterdir()]
 
 
 def comparable(plan):
@@ -225,6 +272,12 @@ def test_settings_old_new_and_from_a_file(run, table, tmp_path):
     file = tmp_path / "hudi.conf"
     file.write_text("# ours\nhoodie.cleaner.commits.retained = 1\n")
     assert run("clean", path, "--dry-run", "--json", "--conf-file", file).json == wanted
+    file.write_text("hoodie.cleaner.commits.retained=5\nhoodie.clean.policy=KEEP_LATEST_COMMITS")
+    assert (
+        run("clean", path, "--dry-run", "--json", "--conf-file", file, "--conf", "hoodie.clean.commits.retained=1").json
+        == wanted
+    )
+    (tmp_path / "torn.conf").write_bytes(b"hoodie.x=\\u00zz")
     for options in (
         ("--conf", "hoodie.clean.commits.retained=1", "--conf", "hoodie.cleaner.commits.retained=2"),
         ("--conf", "hoodie.clean.commits.retained=1", "--conf", "hoodie.clean.commits.retained=2"),
@@ -233,6 +286,7 @@ def test_settings_old_new_and_from_a_file(run, table, tmp_path):
         ("--conf", "hoodie.clean.policy=KEEP_ALL"),
         ("--conf", "nonsense"),
         ("--conf-file", tmp_path / "none"),
+        ("--conf-file", tmp_path / "torn.conf"),
         ("--policy", "KEEP_ALL"),
         ("--commits-retained", 0),
         ("--engine", "flink"),

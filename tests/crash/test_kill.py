@@ -19,11 +19,11 @@ from crash.victim import batch, opened
 from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties
 from hudi_py.model.files import parse_base_file
-from hudi_py.reading.snapshot import plain_rows, read_batches
 from hudi_py.runtime.clock import FixedClock, SystemClock
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
 from hudi_py.timeline.properties_file import create_properties
+from tables import rows_of
 
 ROOT = Path(__file__).resolve().parents[2]
 KILLS = int(os.environ.get("HUDI_PY_KILLS", "10"))
@@ -72,8 +72,7 @@ class Zygote:
 
 
 def visible(path):
-    table = opened(path)
-    rows = [row for each in read_batches(table.storage, table.base_files()) for row in plain_rows(each)]
+    rows = rows_of(opened(path))
     return {row["id"]: row["ts"] for row in rows}, len(rows)
 
 

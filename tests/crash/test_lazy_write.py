@@ -7,12 +7,12 @@ import pytest
 from crash.test_write import CHANGES, NEW, OLD, START, assert_tidy, upsert
 from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties
-from hudi_py.reading.snapshot import plain_rows, read_batches
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
 from hudi_py.testing import interruptions
 from hudi_py.timeline.properties_file import create_properties
+from tables import rows_of
 
 LAZY = {"hoodie.clean.failed.writes.policy": "LAZY"}
 
@@ -29,8 +29,7 @@ class World:
         return Table(storage, settings=LAZY, clock=self.clock)
 
     def rows(self, storage):
-        found = [row for batch in read_batches(storage, self.open(storage).base_files()) for row in plain_rows(batch)]
-        return sorted(found, key=lambda row: row["id"])
+        return sorted(rows_of(self.open(storage)), key=lambda row: row["id"])
 
 
 @pytest.mark.slow

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta, timezone
 import pyarrow as pa
 import pytest
 
+import tables
 from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties
 from hudi_py.formats.record_schema import format_record_schema
-from hudi_py.reading.snapshot import plain_rows, read_batches
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
@@ -83,9 +83,7 @@ def _write(storage, table, transaction, rows):
 
 
 def rows_of(storage, **settings):
-    table = open_table(storage, **settings)
-    rows = [row for batch in read_batches(storage, table.base_files()) for row in plain_rows(batch)]
-    return sorted(rows, key=lambda row: row["id"])
+    return sorted(tables.rows_of(open_table(storage, **settings)), key=lambda row: row["id"])
 
 
 def assert_tidy(storage, case):

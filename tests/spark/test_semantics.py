@@ -78,6 +78,20 @@ def test_columns_may_come_go_and_return(trips):
         table.client.upsert(table.frame([trip(4, amount="much")], ROWS.replace("double", "string")))
 
 
+def test_types_may_grow_while_older_files_keep_theirs(trips):
+    """A wider type rewrites no file; every reader sees the rows of all ages in it."""
+    table = trips()
+    narrow = ROWS.replace("bigint", "int").replace("double", "float")
+    table.client.insert(table.frame([trip(number, 1) for number in range(3)], narrow))
+    table.insert([trip(number, 2**40) for number in range(3, 5)])
+    table.model.update({table.key(row): row for row in (trip(number, 1) for number in range(3))})
+    assert 3 == len({path.parent for path in base_files(table)})
+    assert ["bigint", "double"] == [
+        kind for name, kind in hudi_py.read(table.spark, table.path).dtypes if name in "ts amount"
+    ]
+    table.check()
+
+
 def test_what_defines_a_table_cannot_change(trips):
     """Other keys or partitions than the table's are refused, under either spelling of the setting."""
     table = trips()
@@ -243,6 +257,16 @@ def test_partition_columns_of_all_kinds(way, trips):
     default = "region=__HIVE_DEFAULT_PARTITION__"
     assert {f"{default}/ts=0", f"{default}/ts=1", "region=a%2Fb%3Dü/ts=1", "region=c d/ts=0"} == set(found)
     assert 5 == len(hudi_rs_rows(table.path))
+
+
+@pytest.mark.parametrize("hive_style", ["true", "false"])
+def test_partition_names_that_look_like_patterns(trips, hive_style):
+    """Spark takes a path for a pattern where it can; a folder of such a name is still itself."""
+    table = trips({**PARTITIONED, "hoodie.datasource.write.hive_style_partitioning": hive_style})
+    names = ["[z]", "z", "*", "a?c", "abc", "{a,b}", "a", "back\\slash", "100%", "%20", "a b", "#1", "ü𝄞"]
+    for ts in (1, 2):
+        table.upsert([trip(number, ts, region=name) for number, name in enumerate(names)])
+    table.check()
 
 
 def test_a_second_client_and_a_client_used_again_see_each_other(trips):

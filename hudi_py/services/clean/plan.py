@@ -22,6 +22,7 @@ from hudi_py.timeline.timeline import Timeline
 PLAN_VERSION: Final = 2
 SAVEPOINTED_TIMES: Final = "savepointed_timestamps"
 COUNTED_VERSIONS: Final = "hudi_py.file_versions"
+_NOTHING_LISTED: Final = "nothing is listed"
 
 
 @attrs.frozen(kw_only=True)
@@ -105,7 +106,7 @@ def scope(
     partitions of the savepointed commit and so forgets files for good (K-1).
     """
     if config.has_window and earliest is None:
-        return Scope(everything=False, reason="no commit lies outside the retention window")
+        return Scope(everything=False, reason="no commit lies outside the retention window", cost=_NOTHING_LISTED)
     if config.versions or earliest is None:
         return Scope(everything=True, reason="file versions are counted in every partition")
     if not config.incremental:
@@ -126,6 +127,12 @@ def scope(
     if not last_clean.savepoints <= savepoints:
         gone = ", ".join(sorted(last_clean.savepoints - savepoints))
         return Scope(everything=True, reason=f"savepoint {gone} was removed since the last clean")
+    if start >= earliest.requested_time:
+        return Scope(
+            everything=False,
+            reason=f"the last clean got to {start}, and the window begins at {earliest.requested_time}",
+            cost=_NOTHING_LISTED,
+        )
     instants = tuple(
         instant
         for instant in timeline.table_commits(table_type).completed()

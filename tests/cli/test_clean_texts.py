@@ -1,0 +1,58 @@
+"""What ``hudi-py clean`` tells people: nothing that will not happen, and why nothing will."""
+
+import pytest
+
+OFF = ("--conf", "hoodie.table.services.enabled=false")
+RARE = ("--conf", "hoodie.clean.trigger.max.commits=100")
+
+
+def lines(result):
+    """First word of each line of the summary to the rest of it."""
+    return {line.split(" ", 1)[0]: line[11:] for line in result.out.splitlines() if line[10:11] == " "}
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"), [(OFF, "switches cleaning off"), (RARE, "hoodie.clean.trigger.max.commits=100")]
+)
+def test_a_clean_that_would_not_run_is_not_announced(run, table, options, reason):
+    """The plan is shown all the same, for whoever changes the setting; the document agrees with the text."""
+    path = table("cow_nomdt-1.1.1")
+    asked = (path, "--commits-retained", 1, *options)
+    shown = run("clean", *asked, "--dry-run")
+    assert reason in lines(shown)["nothing"]
+    assert "if a clean were due" in shown.out
+    assert run("clean", *asked, "--dry-run", "--json").json["would_schedule"] is False
+    assert "nothing" in run("clean", *asked).out
+    assert run("clean", *asked, "--json").json == {"cleans": []}
+
+
+def test_what_is_readable_afterwards(run, table):
+    """From the window, or from where an earlier clean began to keep everything if that is later; else nobody knows."""
+    path = table("cow_cleaned-1.1.1")
+    wide, narrow = (run("clean", path, "--commits-retained", n, "--dry-run") for n in (3, 1))
+    before = run("clean", path, "--commits-retained", 100, "--dry-run")
+    assert lines(before)["readable"] <= lines(wide)["readable"] < lines(narrow)["readable"]
+    versions = run("clean", path, "--file-versions-retained", 1, "--dry-run")
+    assert "newest snapshot" in lines(versions)["readable"]
+    empty = run("clean", table("cow_empty-1.1.1"), "--dry-run")
+    assert lines(empty)["readable"] == "what was before"
+    assert "nothing is listed" in lines(empty)["examined"]
+
+
+def test_a_window_wider_than_that_of_the_last_clean(run, table):
+    """There is nothing to look at, and no range that runs backwards."""
+    path = table("cow_cleaned-1.1.1")
+    assert run("clean", path, "--commits-retained", 1).code == 0
+    shown = run("clean", path, "--commits-retained", 3, "--dry-run")
+    assert "the last clean got to" in lines(shown)["examined"]
+    document = run("clean", path, "--commits-retained", 3, "--dry-run", "--json").json
+    assert document["readable_from"] == lines(shown)["examined"].split()[5].rstrip(",")
+    assert document["totals"]["files"] == 0
+
+
+def test_a_replaced_clock_is_told(run, table):
+    """On a run that deletes; a dry run deletes nothing."""
+    path = table("cow_nomdt-1.1.1")
+    asked = ("clean", path, "--hours-retained", 1, "--now", "20991231")
+    assert "as if it were 20991231" not in run(*asked, "--dry-run").err
+    assert "as if it were 20991231" in run(*asked).err

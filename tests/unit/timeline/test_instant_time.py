@@ -1,0 +1,53 @@
+"""Times as users type them."""
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hudi_py.errors import ConfigError
+from hudi_py.model.instant_time import parse_instant_time, resolve_time
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=timezone.utc)
+ZONES = [timezone.utc, timezone(timedelta(hours=13)), timezone(timedelta(hours=-11))]
+isoformat = st.builds(
+    lambda moment, offset: moment.replace(tzinfo=timezone(timedelta(minutes=offset))).isoformat(),
+    st.datetimes(),
+    st.integers(-23 * 60, 23 * 60),
+)
+spans = st.from_regex(r"[0-9]{1,15} ?(ms|s|m|h|d|w)", fullmatch=True)
+
+
+@given(isoformat | spans | st.text(max_size=30), st.sampled_from(ZONES))
+def test_whatever_is_typed_is_a_time_or_wrong_usage(text, zone):
+    """Also at both ends of the calendar, where another zone has a year that there is none of."""
+    try:
+        time = resolve_time(text, now=NOW, zone=zone)
+    except ConfigError as error:
+        assert "is not a time" in str(error)
+    else:
+        assert time.isdigit()
+        assert len(time) >= 14
+
+
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        ("20260521", "20260521000000000"),
+        ("2026-05-21T06:30", "20260521063000000"),
+        ("2026-05-21T06:30:00Z", "20260521063000000"),
+        ("2026-05-21 06:30:00.125+02:00", "20260521043000125"),
+        (" 36h ", "20260531000000000"),
+        ("0s", "20260601120000000"),
+        ("20260521063000", "20260521063000"),
+    ],
+)
+def test_forms_of_a_time(text, time):
+    """Instants as they are, ISO 8601 in the table's zone or its own, and spans back from now."""
+    assert time == resolve_time(text, now=NOW, zone=timezone.utc)
+
+
+def test_fourteen_digits_mean_the_end_of_their_second():
+    """As in Hudi, which wrote such times up to 0.9."""
+    assert parse_instant_time("20260521063000", timezone.utc) == parse_instant_time("20260521063000999", timezone.utc)
