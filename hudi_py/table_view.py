@@ -117,23 +117,23 @@ class TableView:
         """The newest slice of each live file group of one partition, without files of pending writes."""
         return latest_slices(self.view_context, self.partition(partition_path))
 
-    def base_files(self, as_of: str | None = None) -> tuple[tuple[str, BaseFile], ...]:
+    def base_files(self, as_of: str | None = None, *, savepoint: str | None = None) -> tuple[tuple[str, BaseFile], ...]:
         """
         Partition path and base file of everything that holds rows of a snapshot.
 
-        As of the commit of a savepoint it is what the savepoint holds, whatever cleans and archivals have passed it.
-
         Args:
             as_of: Instant time; None for the latest snapshot.
+            savepoint: Requested time of a savepoint: what it holds, whatever cleans and archivals have passed it.
 
         Raises:
+            ConfigError: There is no such savepoint.
             RefusedError: The table has no single answer for that time (any more).
             UnsupportedTable: There are log files to merge, or base files hold a part of the columns only.
         """
         check_rows_are_whole(self.config.properties, self.storage.root)
-        held = None if as_of is None else self._held(as_of)
-        if held is not None:
-            return tuple(sorted(base_files(held, self.storage.root), key=lambda each: (each[0], each[1].name)))
+        if savepoint is not None:
+            held = base_files(self._held(savepoint), self.storage.root)
+            return tuple(sorted(held, key=lambda each: (each[0], each[1].name)))
         if as_of is None:
             context = load_context(self.timeline, self._contents, with_clustering=False)
         else:
@@ -145,11 +145,10 @@ class TableView:
             found += base_files(slices, self.storage.root)
         return tuple(sorted(found, key=lambda each: (each[0], each[1].name)))
 
-    def _held(self, as_of: str) -> tuple[FileSlice, ...] | None:
-        """Files of the savepoint of exactly that time; None when there is none."""
-        instant = self.timeline.find(as_of, Action.SAVEPOINT)
+    def _held(self, savepoint: str) -> tuple[FileSlice, ...]:
+        instant = self.timeline.find(savepoint, Action.SAVEPOINT)
         if instant is None or not instant.is_completed:
-            return None
+            raise ConfigError(f"there is no savepoint {savepoint}; see hudi-py savepoint list")
         return slices_of_names(self._contents.savepoint(instant).files)
 
     def schema_text(self, as_of: str | None = None) -> str | None:

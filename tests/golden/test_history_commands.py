@@ -82,19 +82,21 @@ def test_savepoint_with_name_and_time_to_live(path: Path) -> None:
     assert run("savepoint", "delete", path, "before import") == {"instant": second, "deleted": True, "found": True}
 
 
-def rows(path: Path, as_of: str) -> list[str]:
-    return sorted(map(str, run("read", path, "--as-of", as_of)["data"]))
+def rows(path: Path, *options: str) -> list[str]:
+    return sorted(map(str, run("read", path, *options)["data"]))
 
 
 def test_savepoint_is_readable_for_ever(path: Path) -> None:
     """Where a clean has passed its time, what it holds is the answer; by name or by instant."""
     first, *_, last = commits(path)
-    then, now = rows(path, first), rows(path, last)
+    then, now = rows(path, "--as-of", first), rows(path)
     assert then != now
     run("savepoint", "create", path, first, "--name", "the first")
     run("clean", path, "--file-versions-retained", 1, "--no-breakers")
-    assert rows(path, "the first") == rows(path, first) == then
-    assert rows(path, last) == now
+    assert rows(path, "--savepoint", "the first") == rows(path, "--savepoint", first) == then
+    assert rows(path, "--as-of", last) == rows(path) == now
+    assert f"there is no savepoint {last}" in run("read", path, "--savepoint", last, code=2)
+    assert "exclude each other" in run("read", path, "--savepoint", first, "--as-of", first, code=2)
 
 
 def test_rollback_and_restore(path: Path) -> None:

@@ -87,7 +87,7 @@ def check_nothing_is_archived_after(timeline: Timeline, archived: Timeline, save
         raise RefusedError(
             f"restore to {savepoint_time} refused: {len(later)} commits after it are archived ({later[0]} to "
             f"{later[-1]}), and nobody undoes those. The savepoint still holds its rows: read them with "
-            f"hudi-py read {location} --as-of {savepoint_time} -o rows.parquet, and overwrite the table with them"
+            f"hudi-py read {location} --savepoint {savepoint_time} -o rows.parquet, and overwrite the table with them"
         )
 
 

@@ -201,7 +201,7 @@ def test_no_way_back_to_a_savepoint_that_archival_has_passed(layout):
     """B-27: whatever the setting says now, what is archived would not be undone."""
     builder = archived_beyond(layout)
     before = builder.storage.files()
-    with pytest.raises(RefusedError, match=f"3 commits after it are archived.*--as-of {at(1)}"):
+    with pytest.raises(RefusedError, match=f"3 commits after it are archived.*--savepoint {at(1)}"):
         builder.table().restore(at(1))
     with pytest.raises(RefusedError, match="archived"):
         builder.table(archive_beyond_savepoint=True).restore(at(1))
@@ -210,14 +210,16 @@ def test_no_way_back_to_a_savepoint_that_archival_has_passed(layout):
 
 @pytest.mark.parametrize("layout", [1, 2])
 def test_way_out_of_that_refusal_is_open(layout):
-    """What the savepoint holds is readable as of its time, whatever cleans and archivals have passed it."""
+    """What the savepoint holds is readable, whatever has passed it; as of its time the table is not, as in Hudi."""
     builder = archived_beyond(layout)
     builder.table().clean(commits_retained=1)
     assert builder.table().timeline.completed("clean")
-    found = builder.table().base_files(at(1))
+    found = builder.table().base_files(savepoint=at(1))
     assert [(path, base.name) for path, base in found] == [("eu", builder.base_name("a", at(1)))]
     with pytest.raises(RefusedError):
-        builder.table().base_files(at(2))
+        builder.table().base_files(at(1))
+    with pytest.raises(ConfigError):
+        builder.table().base_files(savepoint=at(5))
 
 
 @pytest.mark.parametrize("layout", [1, 2])
