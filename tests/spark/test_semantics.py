@@ -283,14 +283,19 @@ def test_a_second_client_and_a_client_used_again_see_each_other(trips):
 
 
 def test_reading(trips):
-    """Times are instants, ISO dates or durations; a table without rows has its columns."""
+    """Times are instants, ISO dates or durations, savepoints have names; a table without rows has its columns."""
     table = trips()
     with pytest.raises(TableNotFound):
         hudi_py.read(table.spark, table.path)
     first = table.insert([trip(number) for number in range(4)])
     then = table.expected()
+    hudi_py.open_table(table.path).create_savepoint(name="then")
     table.upsert([trip(1, 2), trip(9, 2)])
-    assert then == table.stored(as_of=first.instant)
+    assert then == table.stored(as_of=first.instant) == table.stored(savepoint="then")
+    hudi_py.open_table(table.path, settings={"hoodie_py.clean.breakers": False}).clean(file_versions_retained=1)
+    assert then == table.stored(savepoint="then")
+    with pytest.raises(ConfigError):
+        table.stored(savepoint="then", as_of=first.instant)
     assert table.expected() == table.stored(as_of="0s") == table.stored(as_of="2999-01-01")
     assert [] == table.stored(as_of="2001-01-01")
     table.delete(list(table.model.values()))
