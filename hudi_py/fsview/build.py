@@ -36,8 +36,7 @@ class ViewContext:
     Args:
         layout_version: 1 or 2: how log files find their slice.
         visible_times: Requested times in ``TL.view``.
-        first_time: Start of ``TL.view``, which is no savepointed commit, for archival may have gone beyond that;
-            earlier instants count as committed (archived).
+        first_time: Start of ``TL.view``; earlier instants count as committed (archived).
         last_time: Last requested time in ``TL.view``, None when it is empty: then nothing is visible.
         completed_times: Requested times of completed instants of ``TL.write``.
         pending_times: Those of pending ones. Hudi lacks them, so to it a pending commit that is older than every

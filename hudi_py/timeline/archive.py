@@ -47,6 +47,35 @@ def load_archived(storage: Storage, config: TableConfig) -> Timeline:
     return Timeline(tuple(sorted(instants, key=_order)))
 
 
+def load_archived_commits(storage: Storage, config: TableConfig, after: str, before: str) -> frozenset[str]:
+    """
+    Requested times of archived completed commits between two times, both excluded.
+
+    Reads as little as tells: in layout 2 the files whose range touches that span, in layout 1 from the newest file back
+    to the first whose commits all lie before it, for commits are archived in their order.
+
+    Raises:
+        CorruptMetadata: A file that was needed is damaged.
+    """
+    folder = config.history_folder
+    names = [entry.name for entry in storage.list(folder) if not entry.is_folder]
+    found: set[str] = set()
+    if config.layout_version == 1:
+        for entries in _archive_files(storage, folder, names):
+            times = {e.requested_time for e in entries if e.state == "COMPLETED" and e.action in _COMMITS}
+            found |= times
+            if times and max(times) <= after:
+                break
+    else:
+        for file in newest_snapshot(storage, folder, names).files:
+            first, last = file.time_range
+            if last > after and first < before:
+                with storage.open_read(f"{folder}/{file.name}") as stream:
+                    rows = read_history(stream, f"{storage.root}/{folder}/{file.name}")
+                    found.update(row.requested_time for row in rows if row.action in _COMMITS)
+    return frozenset(time for time in found if after < time < before)
+
+
 def _order(instant: Instant) -> tuple[str, str, int]:
     return (instant.requested_time, COMPARABLE_ACTION[instant.action].value, instant.state)
 

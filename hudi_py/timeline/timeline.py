@@ -29,20 +29,14 @@ class Timeline:
         instants: Sorted by (requested time, comparable action).
         file_names: Names in the timeline folder the instants were made of, if they were.
         layout: What those names mean.
-        whole: What this is a view of; None for a timeline of its own.
     """
 
     def __init__(
-        self,
-        instants: tuple[Instant, ...],
-        file_names: tuple[str, ...] = (),
-        layout: Layout | None = None,
-        whole: Timeline | None = None,
+        self, instants: tuple[Instant, ...], file_names: tuple[str, ...] = (), layout: Layout | None = None
     ) -> None:
         self.instants = instants
         self._file_names = file_names
         self._layout = layout
-        self._whole = whole
 
     @cached_property
     def all_states(self) -> tuple[Instant, ...]:
@@ -70,10 +64,7 @@ class Timeline:
     def of(self, actions: Iterable[Action]) -> Timeline:
         """Only these actions, all states."""
         wanted = frozenset(actions)
-        return self._view(i for i in self.instants if i.action in wanted)
-
-    def _view(self, instants: Iterable[Instant]) -> Timeline:
-        return Timeline(tuple(instants), whole=self)
+        return Timeline(tuple(i for i in self.instants if i.action in wanted))
 
     def without_savepoints(self, requested_times: Collection[str]) -> Timeline:
         """As if the savepoints of these times had been deleted."""
@@ -131,7 +122,7 @@ class Timeline:
     @cached_property
     def committed(self) -> Timeline:
         """The completed ones of `commits`: readers take files from before its start for archived commits'."""
-        return self._view(self.commits.completed())
+        return Timeline(self.commits.completed())
 
     @cached_property
     def commits_and_compaction(self) -> Timeline:
@@ -147,7 +138,7 @@ class Timeline:
     def view(self) -> Timeline:
         """``TL.view``: what file listings are judged by: completed writes and pending (log) compactions."""
         pending = (Action.COMPACTION, Action.LOG_COMPACTION)
-        return self._view(i for i in self.writes if i.state is State.COMPLETED or i.action in pending)
+        return Timeline(tuple(i for i in self.writes if i.state is State.COMPLETED or i.action in pending))
 
     def table_commits(self, table_type: TableType) -> Timeline:
         """``TL.table``: the commits timeline of the table's type."""
@@ -155,23 +146,13 @@ class Timeline:
 
     @cached_property
     def start(self) -> str | None:
-        """
-        Time of the first instant that no savepoint is of: archival may have gone beyond the others (rule D-7).
-
-        A view knows the savepoints of its whole too. Hudi's views of commits do not: where archival has gone beyond a
-        savepoint, Hudi shows nothing of what was archived behind it.
-        """
-        return next((t for t in self._times if t not in self._savepointed), None)
+        """Time of the first instant that is not the time of a savepoint in this timeline."""
+        savepointed = {i.requested_time for i in self.instants if i.action is Action.SAVEPOINT}
+        return next((t for t in self._times if t not in savepointed), None)
 
     def is_before_start(self, requested_time: str) -> bool:
-        """Whether the time lies before this timeline and is not on it: its instant is archived (or never was)."""
-        return self.start is not None and requested_time < self.start and self.find(requested_time) is None
-
-    @cached_property
-    def _savepointed(self) -> frozenset[str]:
-        if self._whole is not None:
-            return self._whole._savepointed  # noqa: SLF001 - of our own kind
-        return frozenset(i.requested_time for i in self.instants if i.action is Action.SAVEPOINT)
+        """Whether the time lies before this timeline, so that its instant is archived (or never was)."""
+        return self.start is not None and requested_time < self.start
 
 
 def _of(instants: tuple[Instant, ...], actions: tuple[Action | str, ...]) -> tuple[Instant, ...]:

@@ -29,8 +29,8 @@ def keeps_of(kept: Sequence[Window], whole: Iterable[str], config: CleanConfig) 
 
 def untouched_since(timeline: Timeline, last_clean: LastClean | None) -> str | None:
     """Where the last clean's window begins, if the active timeline reaches back to there; None when it does not."""
-    since, start = _window_of(last_clean), timeline.commits.start
-    return None if not since or (start is not None and since < start) else since
+    since = _window_of(last_clean)
+    return None if not since or timeline.commits.is_before_start(since) else since
 
 
 def whole_times(timeline: Timeline, last_clean: LastClean | None, archived: Iterable[Instant]) -> tuple[str, ...]:

@@ -113,9 +113,9 @@ class Situation:
         if self._last_window:
             found = self.timeline.commits_and_compaction.find(self._last_window)
             return found or Instant(self._last_window, self.earliest.action, State.COMPLETED)
-        first = next(iter(self.timeline.commits), self.earliest)
+        start = self.timeline.commits.start or self.earliest.requested_time
         try:
-            moment = parse_instant_time(first.requested_time, timezone.utc) - timedelta(milliseconds=1)
+            moment = parse_instant_time(start, timezone.utc) - timedelta(milliseconds=1)
         except (ValueError, OverflowError):
             return Instant("0" * 17, self.earliest.action, State.COMPLETED)
         return Instant(format_instant_time(moment), self.earliest.action, State.COMPLETED)
