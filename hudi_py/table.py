@@ -15,9 +15,11 @@ from hudi_py.config.clean import CleanConfig, clean_config
 from hudi_py.config.clean_options import CleanOptions, clean_config_with
 from hudi_py.engine.base import Engine
 from hudi_py.engine.inline import LocalEngine
+from hudi_py.errors import HudiError
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import RestoreMetadata, RollbackMetadata
 from hudi_py.runtime.clock import Clock
+from hudi_py.runtime.log import log
 from hudi_py.services.clean.watch import Reporter
 from hudi_py.services.recovery.finding import RecoveryOutcome
 from hudi_py.table_view import TableView
@@ -79,10 +81,17 @@ def open_table(
 class Table(TableView):
     """A table and its services: what `TableView` shows, and what changes it."""
 
-    def _changed(self, action: Callable[[], T]) -> T:
-        """Run what changes the table; whatever becomes of it, nothing loaded before is believed any more."""
+    def _changed(self, action: Callable[[], T], *, recorded: bool = False) -> T:
+        """
+        Run what changes the table; whatever becomes of it, nothing loaded before is believed any more.
+
+        Args:
+            recorded: A result means that the metadata table has grown, so it is looked after.
+        """
         try:
             result = action()
+            if recorded and result:
+                self._keep_metadata_table_small()
         finally:
             self._forget()
         self.refresh()
@@ -95,7 +104,14 @@ class Table(TableView):
             finish_rewrite(self.storage)
             return action()
 
-        return self._changed(run)
+        return self._changed(run, recorded=True)
+
+    def _keep_metadata_table_small(self) -> None:
+        """That it cannot be takes nothing from what was done."""
+        try:
+            self.upkeep_service().run()
+        except HudiError as error:
+            log.warning("metadata_table.upkeep.failed", reason=str(error))
 
     def plan_clean(
         self,
@@ -157,7 +173,7 @@ class Table(TableView):
             self.failed_writes().with_clean()
             return service.run()
 
-        return self._changed(run)
+        return self._changed(run, recorded=True)
 
     def explain(
         self,
@@ -338,7 +354,7 @@ class Table(TableView):
         """
         Move old instants from the active timeline to the archived one, as far as nothing needs them any more.
 
-        The metadata table is cleaned and archived along with it.
+        The metadata table is compacted, cleaned and archived along with it.
 
         Args:
             settings: ``keep_min_commits``, ``keep_max_commits``, ``archive_beyond_savepoint``; default: the settings.
@@ -365,7 +381,7 @@ class Table(TableView):
         )
 
     def upkeep_service(self) -> UpkeepService:
-        """The metadata table's own clean and archival."""
+        """The metadata table's own compaction, clean and archival."""
         from hudi_py.services.upkeep.service import UpkeepService
 
         return UpkeepService(storage=self.storage, settings=self.settings, clock=self._store.clock)
@@ -388,7 +404,7 @@ class Table(TableView):
         if dry_run:
             found = self.read_only().recovery_service().plan()
             return tuple(RecoveryOutcome(finding=each, done=False) for each in found)
-        return self._changed(lambda: self.recovery_service().run())
+        return self._changed(lambda: self.recovery_service().run(), recorded=True)
 
     def failed_writes(self) -> FailedWrites:
         """What the failed-writes policy asks for."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hudi_py.errors import CorruptMetadata
+from hudi_py.errors import ConfigError, CorruptMetadata
 from hudi_py.inspection import render
 from hudi_py.inspection.options import Common, command, print_json
 
@@ -17,12 +17,24 @@ _PROBLEMS_FOUND = 3
 
 
 @click.command()
-@click.argument("table")
+@click.argument("table", required=False)
+@click.option("--codes", is_flag=True, help="List what can be found, how bad it is and what to do about it; no TABLE.")
 @command
-def check(common: Common, table: str) -> None:
-    """Hold timeline, files and metadata table against each other; nothing is changed. Exit code 3: problems."""
+def check(common: Common, table: str | None, codes: bool) -> None:
+    """
+    Hold timeline, files and metadata table against each other; nothing is changed.
+
+    Exit code 3: problems. Each finding has a stable code and says what to do; --codes lists them all.
+    """
     from hudi_py.services.check.findings import Severity
 
+    if codes:
+        if table is not None:
+            raise ConfigError("--codes lists what can be found in any table; leave TABLE out")
+        _print_codes(common)
+        return
+    if table is None:
+        raise ConfigError("TABLE is missing; --codes alone needs none")
     found = _findings(common, table)
     if common.as_json:
         print_json([finding_entry(each) for each in found])
@@ -30,6 +42,21 @@ def check(common: Common, table: str) -> None:
         _print(table, found)
     if any(each.severity is not Severity.INFO for each in found):
         raise SystemExit(_PROBLEMS_FOUND)
+
+
+def _print_codes(common: Common) -> None:
+    from hudi_py.services.check.findings import RULES
+
+    if common.as_json:
+        print_json(
+            [
+                {"severity": rule.severity.value, "code": code, "meaning": rule.meaning, "fix": rule.fix}
+                for code, rule in RULES.items()
+            ]
+        )
+        return
+    for code, rule in RULES.items():
+        print(f"{code} ({rule.severity.value}): {rule.meaning}\n    {rule.fix}")
 
 
 def finding_entry(each: Finding) -> dict[str, Any]:

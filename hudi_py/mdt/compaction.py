@@ -1,8 +1,13 @@
 """
 Compaction of the metadata table: the log files of the `files` partition become a new base file.
 
-Apache Hudi does it at its own writes; a table that only we write to needs ours, or its logs grow without limit. What a
-crash leaves at each step, and what the next call makes of it:
+Apache Hudi does it at its own writes; a table that only we write to or clean needs ours, or its logs grow without
+limit. It waits while any action of the data table is pending, since 0.15.0 and 1.0.2 refuse to roll back what is older
+than the last compaction, and the table is not writable any more. 0.15.0 itself waits for what is not newer than the
+last delta commit; 1.x compacts beside pending actions, and can no longer roll them back. For the same reason whoever
+begins a write compacts first and takes a later time.
+
+What a crash leaves at each step, and what the next call makes of it:
 
 ===========================  ======================================================================================
 ``C.compaction.requested``   the plan; new log files go to the slice it opens; readers merge both slices; resumed
@@ -11,14 +16,15 @@ base file, torn or whole     invisible while C is pending; written again
 ``C.commit``                 done; the old slice is garbage for the metadata table's clean
 ===========================  ======================================================================================
 
-Source: format/timeline 2.2, format/data-files section 11; Hudi 1.1.1 ``HoodieBackedTableMetadataWriter``.
+Source: format/timeline 2.2, format/data-files section 11; Hudi 0.15.0 to 1.1.1 ``HoodieBackedTableMetadataWriter``
+(``validateCompactionScheduling``, ``compactIfNecessary``, ``validateRollback``).
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from hudi_py.errors import CorruptMetadata
+from hudi_py.errors import CorruptMetadata, RefusedError
 from hudi_py.formats.commit_codec import encode_commit
 from hudi_py.formats.records_codec import decode_compaction_plan, encode_compaction_plan
 from hudi_py.mdt.base_file import Written, write_base_file
@@ -26,11 +32,13 @@ from hudi_py.mdt.blocks import Validity, merge_blocks, visible_blocks
 from hudi_py.mdt.read import Part, open_base
 from hudi_py.mdt.records import payload_schema
 from hudi_py.mdt.table import FILES_GROUP, FILES_PARTITION, MetadataTable, Slice
+from hudi_py.mdt.update import withdraw
 from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata, CompactionOperation, CompactionPlan, RuntimeStats, WriteStat
 from hudi_py.timeline.timeline import Timeline
 
+_COMPACTIONS: Final = (Action.COMPACTION, Action.LOG_COMPACTION)
 _SUFFIX: Final = "001"
 _BYTES_PER_MEGABYTE: Final = 1024 * 1024
 
@@ -39,9 +47,9 @@ def compact(table: MetadataTable, data_timeline: Timeline, *, sync: bytes, delta
     """
     Compact the `files` partition if it is due, or finish a compaction that was interrupted.
 
-    Call it under the table's lock, before `write_delta_commit` of the next action. It does nothing while an action of
-    the data table is pending whose records are in the logs already (they must be taken back if the action fails), and
-    nothing when the metadata table has partitions that we do not maintain: then Apache Hudi is at work on it.
+    Call it under the table's lock, before the next action takes its time. It does nothing while an action of the data
+    table is pending, and nothing when the metadata table has partitions that we do not maintain: then Apache Hudi is at
+    work on it.
 
     Args:
         table: The metadata table.
@@ -56,18 +64,18 @@ def compact(table: MetadataTable, data_timeline: Timeline, *, sync: bytes, delta
         CorruptMetadata: A file of the metadata table is damaged.
         ConflictError: Another writer is at work on it.
     """
+    if data_timeline.pending():
+        return None
     timeline = table.store.load()
     if table.partitions() != [FILES_PARTITION]:
         return None
-    pending = timeline.pending(Action.COMPACTION, Action.LOG_COMPACTION)
+    pending = timeline.pending(*_COMPACTIONS)
     if pending:
         return _execute(table, data_timeline, timeline, pending[0], sync)
+    if not _without_dead(table, data_timeline, timeline):
+        return None
     (file_slice, *others) = table.slices(timeline)
     if others or file_slice.base is None or len(file_slice.logs) < delta_commits_max:
-        return None
-    unfinished = {instant.requested_time for instant in data_timeline.pending()}
-    delta_commits = timeline.of((Action.DELTA_COMMIT,)).instants
-    if any(i.is_pending or i.requested_time in unfinished for i in delta_commits):
         return None
     time = _time(table, timeline, data_timeline)
     if timeline.find(time) is not None:
@@ -75,6 +83,40 @@ def compact(table: MetadataTable, data_timeline: Timeline, *, sync: bytes, delta
     plan = encode_compaction_plan(_plan(table, file_slice), sync, table_version=table.table_version)
     requested = table.store.request(Action.COMPACTION, time, plan)
     return _execute(table, data_timeline, timeline, requested, sync)
+
+
+def is_due(timeline: Timeline, delta_commits_max: int) -> bool:
+    """
+    Whether a compaction was begun, or there were so many delta commits since the last one: no listing tells more.
+
+    Args:
+        timeline: Of the metadata table.
+        delta_commits_max: As in `compact`.
+    """
+    if timeline.pending(*_COMPACTIONS):
+        return True
+    compactions = timeline.completed(Action.COMMIT)
+    last = compactions[-1].requested_time if compactions else ""
+    since = [i for i in timeline.completed(Action.DELTA_COMMIT) if (i.completion_time or i.requested_time) > last]
+    return len(since) >= delta_commits_max
+
+
+def _without_dead(table: MetadataTable, data_timeline: Timeline, timeline: Timeline) -> bool:
+    """
+    Take back pending delta commits of actions that are gone from the data table, as Apache Hudi does.
+
+    Returns:
+        False where one may belong to an action that has begun since the timeline was loaded, or cannot be taken back.
+    """
+    for instant in timeline.pending(Action.DELTA_COMMIT):
+        time = instant.requested_time
+        if data_timeline.find(time) is not None or time >= (data_timeline.last_time or ""):
+            return False
+        try:
+            withdraw(table, time)
+        except RefusedError:
+            return False
+    return True
 
 
 def _time(table: MetadataTable, timeline: Timeline, data_timeline: Timeline) -> str:

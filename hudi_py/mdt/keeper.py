@@ -21,7 +21,7 @@ from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.fsview.listing import FolderListing, walk_partitions
 from hudi_py.mdt.changes import Changes, changes_of_clean, changes_of_commit, changes_of_rollback
-from hudi_py.mdt.compaction import compact
+from hudi_py.mdt.compaction import compact, is_due
 from hudi_py.mdt.create import create_metadata_table
 from hudi_py.mdt.removal import disable_unmaintained_partitions, drop_metadata_table
 from hudi_py.mdt.restoring import record_restore
@@ -82,6 +82,26 @@ class MetadataTableKeeper:
         elif self.settings[keys.METADATA_ENABLED] and writes_data:
             self._create(config)
 
+    def compact(self, timeline: Timeline) -> str | None:
+        """
+        Compact the metadata table where that is due; call it before a write takes its time.
+
+        Args:
+            timeline: Of the data table.
+
+        Returns:
+            A time that the write's has to exceed: Apache Hudi rolls back nothing that is older than a compaction.
+        """
+        table = self._table()
+        if table is None:
+            return None
+        delta_commits_max = self.settings[keys.METADATA_COMPACT_DELTA_COMMITS_MAX]
+        metadata = table.store.load()
+        if is_due(metadata, delta_commits_max):
+            compact(table, timeline, sync=os.urandom(16), delta_commits_max=delta_commits_max)
+            metadata = table.store.load()
+        return metadata.last_time
+
     def record_commit(self, timeline: Timeline, instant: Instant, metadata: CommitMetadata) -> str | None:
         """
         Record a commit that is about to complete.
@@ -95,8 +115,6 @@ class MetadataTableKeeper:
         table = self._table()
         if table is None:
             return None
-        delta_commits_max = self.settings[keys.METADATA_COMPACT_DELTA_COMMITS_MAX]
-        compact(table, timeline, sync=os.urandom(16), delta_commits_max=delta_commits_max)
         return _recorded(table, timeline, instant, changes_of_commit(metadata))
 
     def record_clean(self, timeline: Timeline, instant: Instant, metadata: CleanMetadata) -> str | None:

@@ -18,6 +18,7 @@ from typing import BinaryIO
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.hfile import HFile
 from hudi_py.mdt.blocks import Validity, decode_key, merge_blocks, visible_blocks
+from hudi_py.mdt.present import decode_present
 from hudi_py.mdt.records import ALL_PARTITIONS, Files, decode_files, key_of, merge_files, partition_of, present
 from hudi_py.mdt.table import MetadataTable, Slice
 from hudi_py.timeline.timeline import Timeline
@@ -77,8 +78,7 @@ class MetadataReader:
     def scan(self) -> Iterator[tuple[str, dict[str, int]]]:
         """Partition path and files (name to size in bytes) of each partition that has any, by path."""
         for part in self._parts:
-            for key, files in part.scan():
-                listed = present(files)
+            for key, listed in part.listed():
                 if key != ALL_PARTITIONS and listed:
                     yield partition_of(key), listed
 
@@ -121,15 +121,20 @@ class Base:
     def get(self, key: str) -> Files | None:
         """What it says of a key, or None."""
         value = self._hfile.get(key.encode())
-        return None if value is None else self._decode(value)
+        return None if value is None else self.decode(value)
 
-    def scan(self) -> Iterator[tuple[str, Files]]:
-        """All keys, by their bytes."""
+    def values(self) -> Iterator[tuple[str, bytes]]:
+        """All keys, by their bytes, and what `decode` and `decode_present` take."""
         for key, value in self._hfile:
-            yield decode_key(key, self._source), self._decode(value)
+            yield decode_key(key, self._source), value
 
-    def _decode(self, value: bytes) -> Files:
+    def decode(self, value: bytes) -> Files:
+        """See `decode_files`."""
         return decode_files(value, self._schema, self._source)
+
+    def decode_present(self, value: bytes) -> dict[str, int]:
+        """See `hudi_py.mdt.present.decode_present`."""
+        return decode_present(value, self._schema, self._source)
 
 
 class Part:
@@ -146,17 +151,31 @@ class Part:
 
     def scan(self) -> Iterator[tuple[str, Files]]:
         """All keys, by their bytes."""
+        for key, value in self._keys():
+            yield key, _over(self._older(value), self.logs.get(key))
+
+    def listed(self) -> Iterator[tuple[str, dict[str, int]]]:
+        """All keys, by their bytes, with what is `present`."""
+        for key, value in self._keys():
+            if self._base is not None and value is not None and key not in self.logs:
+                yield key, self._base.decode_present(value)
+            else:
+                yield key, present(_over(self._older(value), self.logs.get(key)))
+
+    def _older(self, value: bytes | None) -> Files | None:
+        return None if self._base is None or value is None else self._base.decode(value)
+
+    def _keys(self) -> Iterator[tuple[str, bytes | None]]:
+        """Keys of base file and logs, and the value in the base file."""
         waiting = sorted(self.logs, key=str.encode, reverse=True)
-        for key, older in self._base.scan() if self._base is not None else ():
+        for key, value in self._base.values() if self._base is not None else ():
             while waiting and waiting[-1].encode() < key.encode():
-                new = waiting.pop()
-                yield new, self.logs[new]
+                yield waiting.pop(), None
             if waiting and waiting[-1] == key:
                 waiting.pop()
-            yield key, _over(older, self.logs.get(key))
+            yield key, value
         while waiting:
-            new = waiting.pop()
-            yield new, self.logs[new]
+            yield waiting.pop(), None
 
 
 def open_base(stream: BinaryIO, source: str) -> Base:

@@ -94,9 +94,17 @@ def decode_files(value: bytes, writer_schema: str, source: str) -> Files:
         decoded = {name: FileInfo(info["size"], info["isDeleted"]) for name, info in files.items()}
     except Exception as error:  # fastavro fails in many ways on bytes that are no record
         raise CorruptMetadata(f"{source}: a record of the metadata table does not decode: {error!r}") from error
+    check_type(kind, source)
+    return decoded
+
+
+def check_type(kind: Any, source: str) -> None:
+    """
+    Raises:
+        CorruptMetadata: The type is none of the partition `files`.
+    """
     if kind not in (TYPE_PARTITIONS, TYPE_FILES):
         raise CorruptMetadata(f"{source}: a record of type {kind} does not belong into the partition `files`")
-    return decoded
 
 
 def encode_files(key: str, files: Mapping[str, FileInfo], table_version: int, *, file_name: str | None = None) -> bytes:

@@ -162,7 +162,8 @@ def begin_write(
     rolled_back = failed.before_write()
     if rolled_back:
         metadata_table.prepare(writes_data=True)  # what a pending write stood in the way of
-    time = store.new_time()
+        timeline = store.load()
+    time = store.new_time(after=metadata_table.compact(timeline))
     heart = None
     if failed_writes_policy(settings) == "LAZY":
         heart = Heart(store.storage, store.clock, Rhythm.of(settings))

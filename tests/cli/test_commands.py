@@ -2,11 +2,15 @@
 
 import hashlib
 import json
+import re
 import shutil
 
 import pytest
 
 import fixtures
+from hudi_py.config.keys import ALL_KEYS
+from hudi_py.inspection.cli import main
+from hudi_py.services.check.findings import RULES
 
 VERSIONS = ("0.15.0", "1.0.2", "1.1.1")
 EVERY = pytest.mark.parametrize("version", VERSIONS)
@@ -330,3 +334,21 @@ def test_check_of_a_table_without_usable_properties(run, table):
     (path / ".hoodie" / "hoodie.properties").write_bytes(b"")
     done = run("check", path, "--json")
     assert (done.code, [each["code"] for each in done.json]) == (3, ["properties-damaged"])
+
+
+def test_check_lists_its_codes(run, table):
+    """All of them, with what to do, in words and as JSON; a table beside them is a mistake, and so is none without."""
+    done = run("check", "--codes", "--json")
+    assert [(each["code"], each["severity"], each["meaning"], each["fix"]) for each in done.json] == [
+        (code, rule.severity.value, rule.meaning, rule.fix) for code, rule in RULES.items()
+    ]
+    said = run("check", "--codes").out
+    assert all(code in said and rule.fix in said for code, rule in RULES.items())
+    assert run("check").code == run("check", table("cow_cleaned-1.1.1"), "--codes").code == 2
+
+
+def test_the_ways_out_of_a_check_name_commands_and_settings_that_exist():
+    """What to do is something that can be done."""
+    said = " ".join(rule.fix for rule in RULES.values())
+    assert set(re.findall(r"hudi-py (\w+)", said)) <= set(main.commands)
+    assert set(re.findall(r"hoodie\.[a-z.]+(?==)", said)) <= {key.name for key in ALL_KEYS}

@@ -26,6 +26,8 @@ STEPS = int(os.environ.get("HUDI_INTEROP_MIXED_STEPS", "8"))
 SEED = int(os.environ.get("HUDI_INTEROP_SEED", "20260101"))
 WITH_METADATA = {"hoodie.metadata.enable": True, "hoodie.clean.automatic": False}
 COMPACTING = WITH_METADATA | {"hoodie.metadata.compact.max.delta.commits": 1}
+OURS = {"hoodie.clean.automatic": False, "hoodie.archive.automatic": False}
+OURS["hoodie.metadata.compact.max.delta.commits"] = 2  # so that ours, failed ones included, often begin with one
 ARCHIVING = {"hoodie.keep.min.commits": 3, "hoodie.keep.max.commits": 4, "hoodie.cleaner.commits.retained": 1}
 
 
@@ -138,7 +140,7 @@ class Mixed:
 def test_every_step_of_either_side_leaves_the_metadata_table_true(peer, ours, tmp_path):
     """Commits, deletes, cleans, failures, rollbacks, archivals, and compactions of the metadata table."""
     path = tmp_path / "t"
-    we = ours(path, {"hoodie.clean.automatic": False, "hoodie.archive.automatic": False})
+    we = ours(path, OURS)
     mixed = Mixed(SEED + peer.table_version, peer, we, path)
     mixed.check()
     for _ in range(STEPS):

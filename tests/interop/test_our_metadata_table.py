@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import itertools
 import shutil
+from unittest import mock
 
 import pytest
 
 import hudi_py
 from crash.test_write import upsert
+from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.table import MetadataTable
+from hudi_py.model.instant import Action
 from hudi_py.services.check.findings import Severity
 from hudi_py.storage.local import LocalStorage
+from hudi_py.table import Table
 from hudi_py.testing import Crash, StopBefore
 
 pytestmark = pytest.mark.oracle
@@ -68,7 +72,8 @@ def test_after_many_commits_of_ours_real_hudi_goes_on(peer, tmp_path):
     agree(peer, path, rows(ROUNDS + 3))
 
 
-def test_real_hudi_recovers_what_we_left_half_done(peer, tmp_path):
+@pytest.mark.parametrize("settings", [{}, COMPACT], ids=["recorded", "compacted"])
+def test_real_hudi_recovers_what_we_left_half_done(peer, tmp_path, settings):
     """A commit of ours stopped at every sixth call; real Hudi's next upsert rolls it back or builds upon it."""
     original = tmp_path / "t"
     peer.write(original, rows(1), "upsert", CREATE | {"hoodie.write.table.version": peer.table_version})
@@ -78,7 +83,7 @@ def test_real_hudi_recovers_what_we_left_half_done(peer, tmp_path):
         shutil.copytree(original, path)
         storage = StopBefore(LocalStorage(str(path)), n)
         try:
-            upsert(storage, rows(3))
+            upsert(storage, rows(3), **settings)
         except Crash:
             pass
         else:
@@ -89,6 +94,72 @@ def test_real_hudi_recovers_what_we_left_half_done(peer, tmp_path):
         assert {read[name] for name in "def"} in ({2}, {3}), f"half of a commit is visible: {read}"
         agree(peer, path, [{"id": name, "ts": ts} for name, ts in read.items()])
     assert n > EVERY_NTH_CALL
+
+
+def test_real_hudi_finishes_the_clean_that_we_left_half_done(peer, tmp_path):
+    """A clean of ours, the compaction that follows it included, stopped at every sixth call; Hudi writes and cleans."""
+    original = tmp_path / "t"
+    peer.write(original, rows(1), "upsert", CREATE | {"hoodie.write.table.version": peer.table_version})
+    for ts in range(2, 6):
+        upsert(LocalStorage(str(original)), rows(ts))
+    by_step = COMPACT | {"hoodie_py.clean.max.files": 1, "hoodie_py.clean.breakers": False}
+    for _ in range(2):
+        assert hudi_py.open_table(str(original), settings=by_step).clean(commits_retained=1)
+    for n in itertools.count(1, EVERY_NTH_CALL):
+        path = tmp_path / f"stopped-{n}"
+        shutil.copytree(original, path)
+        table = Table(StopBefore(LocalStorage(str(path)), n), settings=by_step)
+        try:
+            table.clean(commits_retained=1)
+        except Crash:
+            pass
+        else:
+            break
+        peer.write(path, rows(6, "abc"), "upsert", THEIRS)
+        peer.clean(path, {"hoodie.cleaner.commits.retained": 1})
+        agree(peer, path, [*rows(6, "abc"), *rows(5, "def")])
+        assert not hudi_py.open_table(str(path)).timeline.pending()
+    assert n > EVERY_NTH_CALL
+
+
+def test_real_hudi_rolls_back_a_commit_that_the_metadata_table_knows(peer, tmp_path):
+    """We die between the metadata table and the table, a compaction being due: it must be older than the commit."""
+    path = tmp_path / "t"
+    peer.write(path, rows(1), "upsert", CREATE | {"hoodie.write.table.version": peer.table_version})
+    storage = LocalStorage(str(path))
+    upsert(storage, rows(2))
+    record = MetadataTableKeeper.record_commit
+
+    def die(*arguments):
+        record(*arguments)
+        raise Crash
+
+    with mock.patch.object(MetadataTableKeeper, "record_commit", die), pytest.raises(Crash):
+        upsert(storage, rows(3), **COMPACT)
+    assert MetadataTable(storage).store.load().completed(Action.COMMIT)
+    peer.write(path, rows(4, "abc"), "upsert", THEIRS)
+    agree(peer, path, [*rows(4, "abc"), *rows(2, "def")])
+
+
+def test_real_hudi_goes_on_after_cleans_of_ours_alone(peer, tmp_path):
+    """Each takes a file; they compact the metadata table. Then their upsert, their clean, and ours again."""
+    path = tmp_path / "t"
+    peer.write(path, rows(1), "upsert", CREATE | {"hoodie.write.table.version": peer.table_version})
+    storage = LocalStorage(str(path))
+    for ts in range(2, 8):
+        upsert(storage, rows(ts))
+    settings = COMPACT | {"hoodie_py.clean.max.files": 1, "hoodie_py.clean.breakers": False}
+    compactions = []
+    while hudi_py.open_table(str(path), settings=settings).clean(commits_retained=1):
+        compactions.append(len(MetadataTable(storage).store.load().completed(Action.COMMIT)))
+    assert len(compactions) > 4
+    assert compactions[-1] > compactions[0]
+    agree(peer, path, rows(7))
+    peer.write(path, rows(8), "upsert", COMPACT)
+    peer.clean(path, {"hoodie.cleaner.commits.retained": 1})
+    agree(peer, path, rows(8))
+    upsert(storage, rows(9))
+    agree(peer, path, rows(9))
 
 
 def test_a_partition_that_our_clean_removes_is_listed_nowhere(peer, tmp_path):

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from hudi_py.services.check.findings import RULES, Severity
 from tidy.repository import PACKAGE, ROOT, TOP_LEVEL, modules, repository_files, text_files, tree_of
 
 LINES_MAX = 500
@@ -108,6 +109,13 @@ def test_readme_names_existing_files():
     named = {word for span in spans for word in span.split() if re.match(r"(?:tools|tests|\.ci|hudi_py|docs)/\w", word)}
     links = {link for link in re.findall(r"\]\(([^)#\s]+)", README) if "://" not in link}
     assert [] == sorted(name for name in named | links if not (ROOT / name.rstrip("/.,:")).exists())
+
+
+def test_readme_lists_what_a_check_finds():
+    """By how bad it is, as ``hudi-py check --codes`` tells it."""
+    for severity in Severity:
+        (row,) = re.findall(rf"^\| {severity.value} \| (.*) \|$", README, re.MULTILINE)
+        assert re.findall(r"`(.*?)`", row) == [code for code, rule in RULES.items() if rule.severity is severity]
 
 
 def test_readme_python_parses_and_uses_public_names():

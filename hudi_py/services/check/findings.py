@@ -54,7 +54,8 @@ class Finding:
 
 _ERROR, _WARNING, _INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
 _REBUILD: Final = (
-    "rebuild the metadata table: the next write with hoodie.metadata.enable=false drops it, Apache Hudi makes it anew"
+    "hudi-py recover drops the metadata table where it is out of step, a write with hoodie.metadata.enable=false in "
+    "any case; Apache Hudi, or a write with hoodie.metadata.enable=true, makes it anew"
 )
 _FROM_COPY: Final = "bring the file back from a copy of the table, or restore the table to a savepoint before it"
 
@@ -63,38 +64,42 @@ RULES: Final[Mapping[str, Rule]] = {
     "properties-damaged": Rule(
         _ERROR,
         "hoodie.properties is missing, torn or does not match its checksum",
-        "where hoodie.properties.backup is whole, the next write restores it; else restore it from a copy of the table",
+        "hudi-py recover, or the next write, takes hoodie.properties.backup where that is whole; else bring the file "
+        "back from a copy of the table",
     ),
     "properties-backup": Rule(
         _WARNING,
         "a rewrite of hoodie.properties was interrupted, or is under way",
-        "nothing by hand: the next write finishes it",
+        "hudi-py recover finishes it if no writer is at work; the next write does so too",
     ),
     # --- instants
     "instant-unreadable": Rule(
         _ERROR,
         "an instant does not decode",
-        "bring the file back from a copy of the table; a pending one whose action never began may be moved away",
+        "hudi-py recover --dry-run tells whether it can be run again or moved away; else bring the file back from a "
+        "copy of the table",
     ),
     "instant-empty": Rule(
         _ERROR,
         "a completed instant holds nothing, so nobody knows what it did",
-        "bring the file back from a copy of the table; an empty clean is removed and run again by the next clean",
+        "an empty clean is run again by hudi-py recover or the next clean; else bring the file back from a copy of "
+        "the table",
     ),
     "instant-plan-missing": Rule(
         _ERROR,
         "a pending action has no plan, so nobody can finish it",
-        "a clean: the next clean removes it and plans anew; else let Apache Hudi roll it back",
+        "hudi-py recover moves it away where nothing was done by it, and the next clean a clean; else let Apache Hudi "
+        "roll it back",
     ),
     "instant-request-missing": Rule(
         _WARNING,
         "an inflight instant has no requested file",
-        "nothing by hand: it is rolled back with the other failed writes",
+        "hudi-py recover, or the next write, rolls it back with the other failed writes",
     ),
     "instant-stale": Rule(
         _WARNING,
         "an action is pending for so long that its process is likely dead",
-        "if no writer is at work, the next write rolls it back, the next clean finishes a clean",
+        "if no writer is at work, hudi-py recover rolls it back or finishes it; so do the next write and clean",
     ),
     "instant-pending": Rule(_INFO, "an action is under way or planned", "nothing, while its process is at work"),
     "instant-twice": Rule(
@@ -120,7 +125,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "leftover-markers": Rule(
         _WARNING,
         "markers of a write that is not pending",
-        "nothing by hand: the archival of that write removes them",
+        "hudi-py recover removes them where that write is over; so does its archival",
     ),
     # --- files
     "file-missing": Rule(_ERROR, "a completed commit names a file that is gone, and nothing removed it", _FROM_COPY),
@@ -133,12 +138,12 @@ RULES: Final[Mapping[str, Rule]] = {
     "file-looks-committed": Rule(
         _ERROR,
         "a file of no known commit is older than the active timeline, so readers take it for a committed one",
-        "a leftover of a failed write: look at its rows, then remove it",
+        "hudi-py recover removes it where a rollback took its write back; else look at its rows, then remove it",
     ),
     "file-orphaned": Rule(
         _WARNING,
         "a file belongs to no instant; readers do not see it",
-        "a leftover of a failed write: remove it if no writer is at work",
+        "hudi-py recover removes it where a rollback took its write back; else remove it if no writer is at work",
     ),
     "savepoint-file-missing": Rule(
         _ERROR, "a savepoint holds a file that is not there, so it cannot be restored", _FROM_COPY
@@ -157,7 +162,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "mdt-folder-missing": Rule(
         _ERROR,
         "the properties name a metadata table that is not there; Apache Hudi refuses to write",
-        "write once with hoodie.metadata.enable=false, which clears the property",
+        "hudi-py recover clears the property; so does a write with hoodie.metadata.enable=false",
     ),
     "mdt-unreadable": Rule(_ERROR, "the metadata table is damaged", _REBUILD),
     "mdt-file-missing": Rule(
@@ -185,7 +190,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "mdt-leftover": Rule(
         _INFO,
         "there is a folder of a metadata table that the properties do not name; nobody reads it",
-        "nothing by hand: the next write that makes or drops a metadata table removes it",
+        "hudi-py recover removes it; so does the next write that makes or drops a metadata table",
     ),
     # --- the check itself
     "table-changing": Rule(_INFO, "the table changed while it was looked at", "check again while no writer is at work"),

@@ -1,9 +1,13 @@
 """
-The metadata table's own clean and archival, so that it stays small on a table that only we write to.
+The metadata table's own compaction, clean and archival, so that it stays small on a table that only we work on.
 
-Both are the services of any table, with the settings that Apache Hudi gives them there: the data table's policy,
-a fifth more of it than there and at least 20 commits, and one more instant on the active timeline. They come after a
-compaction, which alone makes slices that can go. A crash leaves what a crash of a clean or an archival leaves.
+A write of ours compacts as it begins, as Apache Hudi's do. A table that is only cleaned, by us, grows there too: so
+this compacts as well, once nothing but cleans and their like came last. Right after a commit it does not, or Apache
+Hudi could not take the commit back.
+
+Clean and archival are the services of any table, with the settings that Apache Hudi gives them there: the data table's
+policy, a fifth more of it than there and at least 20 commits, and one more instant on the active timeline. They come
+after a compaction, which alone makes slices that can go. A crash leaves what a crash of each of the three leaves.
 
 Source: Hudi 0.15.0 to 1.1.1 ``HoodieMetadataWriteUtils.createMetadataWriteConfig``,
 ``HoodieBackedTableMetadataWriter.performTableServices``.
@@ -21,6 +25,7 @@ from hudi_py.config.archive import ArchiveConfig, archive_config
 from hudi_py.config.clean import CleanConfig, clean_config
 from hudi_py.config.keys import Settings
 from hudi_py.engine.inline import LocalEngine
+from hudi_py.mdt.compaction import is_due
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
 from hudi_py.model.instant import Action
@@ -37,6 +42,9 @@ _COMMITS_RETAINED_MIN: Final = 20
 _MORE: Final = 1.2
 _DELTA_COMMITS_AFTER_COMPACTION: Final = 3
 """Up to so many, the compaction is news: that of a commit, its clean, and one in reserve."""
+
+_QUIET_MIN: Final = 2
+"""So many cleans and their like after a write: a writer that cleans after each of its commits makes one."""
 
 _CLEAN_SUFFIX: Final = "002"
 
@@ -58,19 +66,30 @@ class UpkeepService:
 
     def run(self) -> None:
         """
-        Clean and archive the metadata table where a compaction has just made that worth while.
+        Compact the metadata table where that is due, clean and archive it where a compaction made that worth while.
 
-        Call it under the table's lock, after a commit. A metadata table with partitions that we do not maintain is
-        left to Apache Hudi.
+        Call it under the table's lock, after an action that was recorded there. While an action of the table is
+        pending somebody may be at work in the metadata table too, so it is left alone; one with partitions that we do
+        not maintain is left to Apache Hudi. Where nothing is due the metadata table's timeline is listed, no more.
 
         Raises:
-            CorruptMetadata, StorageError, ConflictError: As the two services; the table itself is not touched.
+            CorruptMetadata, StorageError, ConflictError: As the services; the table itself is not touched.
         """
         config = read_table_config(self.storage)
         if FILES_PARTITION not in config.metadata_partitions or self.settings[keys.METADATA_ENABLED] is False:
             return
         table = MetadataTable(self.storage, self.clock)
-        if not _is_due(table.store.load()) or table.partitions() != [FILES_PARTITION]:
+        metadata = table.store.load()
+        compacts = is_due(metadata, self.settings[keys.METADATA_COMPACT_DELTA_COMMITS_MAX])
+        if not (compacts or _cleans(metadata)) or table.partitions() != [FILES_PARTITION]:
+            return
+        data_timeline = TimelineStore(self.storage, config, self.clock).load()
+        if data_timeline.pending():
+            return
+        if compacts and _is_quiet(data_timeline):
+            MetadataTableKeeper(self.storage, self.settings, self.clock).compact(data_timeline)
+            metadata = table.store.load()
+        if not _cleans(metadata):
             return
         cleaning = upkeep_clean_config(self.settings)
         store = _FirstLayoutStore(table.storage, table.config, self.clock) if table.layout_version == 1 else table.store
@@ -86,7 +105,7 @@ class UpkeepService:
             table=table.config,
             config=upkeep_archive_config(self.settings),
             cleaning=cleaning,
-            data_timeline=TimelineStore(self.storage, config, self.clock).load(),
+            data_timeline=data_timeline,
         ).run()
 
 
@@ -99,7 +118,14 @@ class _FirstLayoutStore(TimelineStore):
         return timeline.completed(Action.DELTA_COMMIT)[-1].requested_time + _CLEAN_SUFFIX
 
 
-def _is_due(timeline: Timeline) -> bool:
+def _is_quiet(data_timeline: Timeline) -> bool:
+    """Whether the last write is so far back that a writer, if there is one, will not compact."""
+    writes = data_timeline.writes.completed()
+    last = writes[-1].requested_time if writes else ""
+    return sum(i.requested_time > last for i in data_timeline.completed()) >= _QUIET_MIN
+
+
+def _cleans(timeline: Timeline) -> bool:
     if timeline.pending(Action.CLEAN):
         return True
     compactions = timeline.completed(Action.COMMIT)

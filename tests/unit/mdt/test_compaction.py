@@ -6,7 +6,7 @@ import pytest
 
 from hudi_py.errors import RefusedError
 from hudi_py.mdt.changes import Changes
-from hudi_py.mdt.compaction import compact
+from hudi_py.mdt.compaction import compact, is_due
 from hudi_py.mdt.create import create_metadata_table
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.mdt.update import record_rollback, write_delta_commit
@@ -26,6 +26,7 @@ from mdt_helpers import (
     table_of,
     timeline_of,
     update_properties,
+    vanish,
 )
 
 ROUNDS = 4
@@ -83,8 +84,88 @@ def test_compaction_waits_for_actions_that_may_still_fail(version):
     begin(storage, Action.ROLLBACK, LATER)
     record_rollback(MetadataTable(storage), timeline_of(storage), TIMES[0], LATER, Changes(), sync=SYNC)
     assert before == listing(storage)
+    vanish(storage, Action.COMMIT, TIMES[0])
+    end(storage, Action.ROLLBACK, LATER)
+    assert before == listing(storage)
     assert compacted(storage).is_completed
     assert before == listing(storage)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("action", [Action.COMMIT, Action.CLEAN, Action.ROLLBACK])
+@pytest.mark.parametrize("number", [0, ROUNDS], ids=["older", "newer"])
+def test_compaction_waits_for_every_pending_action(version, action, number):
+    """
+    Hudi 0.15.0 and 1.0.2 roll back nothing that is older than the last compaction; and its records come later.
+
+    0.15.0 itself waits for what is not newer than the last delta commit (``validateCompactionScheduling``).
+    """
+    storage = table_of(f"cow_cleaned-{version}")
+    for each in range(1, ROUNDS):
+        commit(storage, each)
+    begin(storage, action, TIMES[number])
+    files = storage.files()
+    assert compacted(storage) is None
+    assert files == storage.files()
+    end(storage, action, TIMES[number])
+    assert compacted(storage).is_completed
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("is_newest", [False, True])
+def test_what_a_dead_action_left_is_taken_back_first(version, is_newest):
+    """Hudi rolls back pending delta commits too; one that is younger than all that is known may be at work."""
+    fresh = table_of(f"cow_cleaned-{version}")
+    if not is_newest:
+        commit(fresh, 1)
+    before, seen = listing(fresh), 0
+    for case in interruptions(fresh.copy):
+        case.run(lambda storage: commit(storage, 0, complete=False))
+        vanish(case.storage, Action.COMMIT, TIMES[0])
+        dead = timeline(case.storage).pending(Action.DELTA_COMMIT)
+        if dead:
+            seen += 1
+            assert (compacted(case.storage) is None) is is_newest, case
+            assert timeline(case.storage).pending(Action.DELTA_COMMIT) == (dead if is_newest else ()), case
+            assert before == listing(case.storage), case
+    assert seen
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_compaction_that_was_begun_waits_too(version):
+    """Its plan may name log files of an action that has been taken back to inflight since."""
+    fresh = table_of(f"cow_cleaned-{version}")
+    commit(fresh, 0)
+    waiting = 0
+    for case in interruptions(fresh.copy):
+        case.run(compacted)
+        table = MetadataTable(case.storage)
+        begin(case.storage, Action.COMMIT, TIMES[1])
+        if table.store.load().pending(Action.COMPACTION):
+            waiting += 1
+            assert compacted(case.storage) is None, case
+            assert table.store.load().pending(Action.COMPACTION), case
+    assert waiting
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_being_due_is_told_by_the_timeline(version):
+    """Delta commits since the last compaction are counted; one that was begun is due whatever their number."""
+    storage = table_of(f"cow_cleaned-{version}")
+    compacted(storage)
+    for number in range(ROUNDS):
+        assert [is_due(timeline(storage), least) for least in (number, number + 1)] == [True, False]
+        commit(storage, number)
+    fresh = storage.copy
+    for case in interruptions(fresh):
+        case.run(compacted)
+        table = MetadataTable(case.storage)
+        begun = bool(table.store.load().pending(Action.COMPACTION))
+        assert is_due(table.store.load(), 100) is begun, case
+
+
+def timeline(storage):
+    return MetadataTable(storage).store.load()
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -2,37 +2,47 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from hudi_py.config.clean import CleanPolicy
+from hudi_py.errors import CorruptMetadata
 from hudi_py.mdt.table import METADATA_FOLDER, MetadataTable
 from hudi_py.model.files import format_base_file, join_path
 from hudi_py.model.instant import Action
 from hudi_py.model.records import WriteStat
 from hudi_py.services.check.findings import Severity
-from hudi_py.services.upkeep.service import upkeep_archive_config, upkeep_clean_config
+from hudi_py.services.upkeep.service import UpkeepService, upkeep_archive_config, upkeep_clean_config
+from hudi_py.storage.wrappers import RecordingStorage
+from hudi_py.table import Table
 from hudi_py.testing import interruptions
 from hudi_py.timeline.archive import load_archived
 from hudi_py.write.transaction import begin_write
 from tables import TableBuilder
 
 COMMITS = 200
+CLEANS = 100
+CLEANS_KEPT = 25  # at least twenty commits stay on the metadata table's timeline, whatever is asked for
+LOOK_CALLS_MAX = 5  # the properties of the table and of the metadata table, its timeline
 FILES_MAX = 50  # the slices of twenty commits, and those of the one before
 PARTITIONS = ("eu", "us")
 SETTINGS = {"metadata_enable": True, "keep_min_commits": 4, "keep_max_commits": 6}
 
 
-def write(table, partition="eu"):
-    """One commit: the next version of the partition's one file group."""
+def write(table, partition="eu", *, groups=1):
+    """One commit: the next version of each of the partition's file groups."""
     table.refresh()
     transaction = begin_write(table.contents, table.config, table.settings, table.metadata_table)
-    time = transaction.instant_time
-    name = format_base_file(f"group-{partition}", "0-1-0", time)
     table.storage.replace(join_path(partition, ".hoodie_partition_metadata"), b"commitTime=1\npartitionDepth=1\n")
-    table.storage.replace(join_path(partition, name), b"PAR1")
-    stat = WriteStat(file_id=f"group-{partition}", path=join_path(partition, name), partition_path=partition,
-                     num_writes=1, total_write_bytes=4, file_size_in_bytes=4)  # fmt: skip
-    transaction.commit([stat], operation="UPSERT", extra_metadata={})
+    stats = []
+    for number in range(groups):
+        group = f"group-{partition}{number}"
+        name = format_base_file(group, "0-1-0", transaction.instant_time)
+        table.storage.replace(join_path(partition, name), b"PAR1")
+        stats.append(WriteStat(file_id=group, path=join_path(partition, name), partition_path=partition,
+                               num_writes=1, total_write_bytes=4, file_size_in_bytes=4))  # fmt: skip
+    transaction.commit(stats, operation="UPSERT", extra_metadata={})
     table.refresh()
 
 
@@ -67,6 +77,103 @@ def test_hundreds_of_commits_leave_a_small_metadata_table(layout):
     archived = {i.requested_time for i in load_archived(metadata.storage, metadata.config)}
     assert len(archived) + len(timeline) > 2 * COMMITS  # a delta commit for each commit and each clean
     assert max(files) < FILES_MAX
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_cleans_alone_leave_a_small_metadata_table(layout):
+    """Each clean adds to it, and nobody else may come by for long; its instants go with those of the table."""
+    table = cleaned_in_steps(layout)
+    for _ in range(3):
+        write(table, groups=CLEANS)
+    files = []
+    while table.clean(commits_retained=1):
+        table.refresh()
+        files.append(len(MetadataTable(table.storage).storage.list("files")))
+    assert len(files) == CLEANS
+    half = len(files) // 2
+    assert max(files[half:]) <= max(files[:half]) < FILES_MAX
+    assert is_true(table)
+    for _ in range(CLEANS_KEPT):
+        write(table)
+        table.archive(keep_min_commits=4, keep_max_commits=5)
+    assert len(MetadataTable(table.storage).store.load()) < CLEANS
+    assert is_true(table)
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_looking_after_it_costs_a_small_clean_next_to_nothing(layout):
+    """A clean that finds nothing asks nothing more; where nothing is due, its timeline is listed and no folder."""
+    table = cleaned_in_steps(layout)
+    for _ in range(3):
+        write(table, groups=3)
+    more = []
+    for _ in range(4):
+        counts = []
+        for looked_after in (False, True):
+            storage = RecordingStorage(table.storage.copy() if not looked_after else table.storage)
+            opened = Table(storage, settings=table.settings.as_dict(), clock=table.metadata_table.clock)
+            if looked_after:
+                opened.clean(commits_retained=1)
+            else:
+                opened.clean_service(opened.clean_config(commits_retained=1)).run()
+                opened.refresh()
+            counts.append(Counter(verb for verb, _ in storage.calls))
+        more.append(counts[1] - counts[0])
+    assert [each.total() for each in more[3:]] == [0]
+    for each in more[:3]:
+        assert each["list"] == 1
+        assert each.total() <= LOOK_CALLS_MAX
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_a_clean_beside_a_writer_leaves_the_metadata_table_to_it(layout):
+    """Apache Hudi compacts and cleans there as part of a write."""
+    table = cleaned_in_steps(layout)
+    for _ in range(3):
+        write(table, groups=20)
+    begin_write(table.contents, table.config, table.settings, table.metadata_table)
+    before = MetadataTable(table.storage).store.load()
+    for _ in range(20):
+        assert table.refresh().clean(commits_retained=1)
+    after = MetadataTable(table.storage).store.load()
+    new = [i.action for i in after if before.find(i.requested_time) is None]
+    assert set(new) == {Action.DELTA_COMMIT}
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_a_commit_can_be_taken_back_after_the_clean_that_follows_it(layout):
+    """Hudi 0.15.0 and 1.0.2 roll back no commit that is older than a compaction of the metadata table."""
+    table = TableBuilder(layout).table(**SETTINGS, metadata_compact_max_delta_commits=1)
+    for number in range(12):
+        write(table, PARTITIONS[number % len(PARTITIONS)])
+        table.clean(commits_retained=1)
+        last = table.refresh().timeline.completed("commit")[-1]
+        compactions = MetadataTable(table.storage).store.load().completed(Action.COMMIT)
+        assert all(each.requested_time < last.requested_time for each in compactions)
+    assert compactions
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_what_cannot_be_tidied_up_takes_nothing_from_the_clean(layout, monkeypatch):
+    """The clean is done; upkeep is tried again after the next one."""
+
+    def fail(_):
+        raise CorruptMetadata("damaged")
+
+    table = cleaned_in_steps(layout)
+    for _ in range(3):
+        write(table)
+    monkeypatch.setattr(UpkeepService, "run", fail)
+    (done,) = table.clean(commits_retained=1)
+    assert done.deleted_files
+    assert not table.refresh().timeline.pending()
+
+
+def cleaned_in_steps(layout):
+    """A table of which each clean takes one file."""
+    builder = TableBuilder(layout)
+    settings = {"hoodie_py.clean.max.files": 1, "hoodie_py.clean.breakers": False, "hoodie.metadata.enable": True}
+    return Table(builder.storage, settings=settings, clock=builder.clock)
 
 
 @pytest.mark.parametrize("layout", [1, 2])
