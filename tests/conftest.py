@@ -1,6 +1,15 @@
-"""What all tests share: a Spark session, and a hypothesis that does not judge how fast a busy machine is."""
+"""
+What all tests share: a Spark session, an S3 server, and a hypothesis that does not judge how fast a busy machine is.
+
+The S3 server is a real moto server process on a free port of this machine.
+"""
 
 from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,3 +26,33 @@ def spark():
     session.sparkContext.setLogLevel("OFF")  # tasks that fail on purpose would fill the screen
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def s3_options() -> Iterator[dict[str, str]]:
+    """Storage options for a running S3 server with a bucket ``contract``."""
+    pytest.importorskip("moto.server", reason="the S3 part needs moto[server]")
+    pytest.importorskip("s3fs", reason="the S3 part needs s3fs")
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as server:
+        try:
+            assert server.stderr is not None
+            line = next((line for line in server.stderr if "Running on http" in line), None)
+            assert line is not None, "moto ended before it listened"
+            # It logs every request; a full pipe would stop it.
+            threading.Thread(target=server.stderr.read, daemon=True).start()
+            endpoint = line.split("Running on ")[1].split()[0]
+            options = {"key": "test", "secret": "test-secret-value", "endpoint_url": endpoint, "region": "us-east-1"}
+            create_bucket(options, "contract")
+            yield options
+        finally:
+            server.terminate()
+
+
+def create_bucket(options: dict[str, str], name: str) -> None:
+    import s3fs
+
+    client = s3fs.S3FileSystem(
+        key=options["key"], secret=options["secret"], endpoint_url=options["endpoint_url"], skip_instance_cache=True
+    )
+    client.call_s3("create_bucket", Bucket=name)

@@ -1,26 +1,38 @@
-"""Reading a copy-on-write table as a DataFrame: the files of one snapshot through Spark's own Parquet reader."""
+"""
+Reading a copy-on-write table as a DataFrame: the files of one snapshot.
+
+Spark's own Parquet reader reads them where Spark has a file system for the table's URL. Else, as with ``s3://`` and no
+jar of Hadoop's for it, they are read through our storage on the executors: every column of every file, for nothing of
+the query is known there.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import attrs
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from hudi_py.formats.arrow_types import Field
 from hudi_py.formats.record_schema import meta_fields, parse_record_schema
-from hudi_py.model.files import BaseFile, join_path
+from hudi_py.model.files import BaseFile, join_path, parse_base_file
 from hudi_py.reading.ages import by_stored_schema
-from hudi_py.reading.snapshot import file_schema
+from hudi_py.reading.snapshot import file_schema, read_batches
+from hudi_py.storage.base import Storage
 from hudi_py.table import open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
+_FILES_PER_TASK_MAX: Final = 16
+_SAME_STORE: Final = {"s3": "s3a", "s3n": "s3a", "gcs": "gs"}
 _GLOB: Final = re.compile(r"[\\*?{}\[\]]")  # Spark takes a path for a pattern
 
 
@@ -38,7 +50,8 @@ def read(
         spark: The session that reads.
         location: Local path or URL.
         as_of: Instant time, ISO 8601 or duration back from now (``36h``); default: the latest snapshot.
-        storage_options: For looking at the table; reading the files is Spark's, configured as Spark is.
+        storage_options: For looking at the table, and for reading its files where Spark has no file system for the
+            URL; else that is Spark's, configured as Spark is.
 
     Returns:
         A DataFrame over the files of that snapshot. A clean that removes them later makes it fail, not wrong.
@@ -56,15 +69,35 @@ def read(
     schema = from_arrow_schema(pa.schema(fields))
     if not files:
         return spark.createDataFrame([], schema)
+    base = _url_for_spark(spark, table.storage.root)
+    if base is None:
+        return _through_storage(spark, table.storage, files, pa.schema(fields))
     groups = by_stored_schema(files, pa.schema(fields), lambda *file: file_schema(table.storage, *file))
-    return reduce(DataFrame.union, (_frame(spark, table.storage.root, *each, schema) for each in groups))
+    return reduce(DataFrame.union, (_frame(spark, base, *each, schema) for each in groups))
+
+
+def _url_for_spark(spark: SparkSession, root: str) -> str | None:
+    """The table's URL as Spark can read it; None where no file system of its Hadoop serves it."""
+    scheme, separator, rest = root.partition("://")
+    if not separator:
+        return f"file://{root}"
+    jvm: Any = getattr(spark, "_jvm", None)
+    if jvm is None:  # Spark Connect: what the server can read, only the server knows
+        return root
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001  # the only way to it
+    for each in filter(None, (scheme, _SAME_STORE.get(scheme))):
+        try:
+            jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass(each, hadoop)
+        except Py4JJavaError:
+            continue
+        return f"{each}://{rest}"
+    return None
 
 
 def _frame(
-    spark: SparkSession, root: str, stored: pa.Schema, files: list[tuple[str, BaseFile]], schema: StructType
+    spark: SparkSession, base: str, stored: pa.Schema, files: list[tuple[str, BaseFile]], schema: StructType
 ) -> DataFrame:
     """Files of one stored schema, their columns in the types of the table."""
-    base = root if "://" in root else f"file://{root}"
     # Days and instants are those of today's calendar all the way back, as Spark 3 and Hudi on it write them.
     frame = spark.read.schema(from_arrow_schema(stored)).parquet(
         *(_GLOB.sub(r"\\\g<0>", f"{base}/{join_path(partition, file.name)}") for partition, file in files),
@@ -74,3 +107,28 @@ def _frame(
     if all(present[field.name] == field.dataType for field in schema):
         return frame
     return frame.select(*(frame[field.name].cast(field.dataType) for field in schema))
+
+
+def _through_storage(
+    spark: SparkSession, storage: Storage, files: Sequence[tuple[str, BaseFile]], schema: pa.Schema
+) -> DataFrame:
+    tasks = max(-(-len(files) // _FILES_PER_TASK_MAX), min(len(files), spark.sparkContext.defaultParallelism))
+    named = [(partition, file.name) for partition, file in files]
+    frame = spark.createDataFrame(spark.sparkContext.parallelize(named, tasks), "partition string, name string")
+    return frame.mapInArrow(_ReadFiles(storage, tuple(schema)), from_arrow_schema(schema))
+
+
+@attrs.frozen
+class _ReadFiles:
+    """What Spark sends to the executors: names of files in, their rows out."""
+
+    storage: Storage
+    fields: tuple[Field, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        schema = pa.schema(field.with_nullable(nullable=True) for field in self.fields)
+        for batch in batches:
+            for row in batch.to_pylist():
+                file = parse_base_file(row["name"])
+                assert file is not None, row
+                yield from read_batches(self.storage, [(row["partition"], file)], schema)

@@ -11,6 +11,7 @@ import shutil
 import pytest
 from interop_history import PLAIN, History
 from interop_ours import hudi_py_json
+from real_hudi import RealHudiError
 
 pytestmark = pytest.mark.oracle
 
@@ -78,7 +79,15 @@ def _executions_agree(peer, ours, history, tmp_path):
     peer.clean(theirs, {"hoodie.cleaner.policy": "KEEP_LATEST_COMMITS", "hoodie.cleaner.commits.retained": 1})
     ours(mine).clean(commits_retained=1)
     assert _data_files(theirs, emptied) == _data_files(mine, emptied), f"after {history}"
-    assert peer.read(history.table) == peer.read(mine), f"after {history}"
+    assert _rows(peer, history.table) == _rows(peer, mine), f"after {history}"
+
+
+def _rows(peer, table):
+    """The rows, or how real Hudi fails on a table that is all its own, as 1.0.2 does after some deletes."""
+    try:
+        return peer.read(table)
+    except RealHudiError as error:
+        return error.kind
 
 
 def _comparable(answer):

@@ -17,6 +17,12 @@ COMMON = {
 }
 PARTITIONED = {**COMMON, "hoodie.datasource.write.partitionpath.field": "region"}
 TWO_PASSES = {"hudi_py.write.single.pass.max.bytes": "0"}
+_HUDI_RS_NAMES = {
+    "key": "aws_access_key_id",
+    "secret": "aws_secret_access_key",
+    "endpoint_url": "aws_endpoint",
+    "region": "aws_region",
+}
 ROWS = "id string, region string, ts bigint, amount double, name string"
 
 
@@ -28,11 +34,14 @@ class Trips:
         spark: The session.
         path: Of the table.
         settings: Of every client.
+        storage_options: For a path on S3.
     """
 
-    def __init__(self, spark: Any, path: str, settings: dict[str, str]) -> None:
-        self.spark, self.path, self.settings = spark, path, settings
-        self.client = hudi_py.WriteClient(spark, path, settings)
+    def __init__(
+        self, spark: Any, path: str, settings: dict[str, str], storage_options: dict[str, str] | None = None
+    ) -> None:
+        self.spark, self.path, self.settings, self.storage_options = spark, path, settings, storage_options
+        self.client = hudi_py.WriteClient(spark, path, settings, storage_options=storage_options)
         self.model: dict[tuple[str, str], dict[str, Any]] = {}
         self.is_partitioned = "hoodie.datasource.write.partitionpath.field" in settings
         self.latest_wins = settings["hoodie.write.table.version"] == "6"
@@ -84,13 +93,14 @@ class Trips:
 
     def stored(self, as_of: str | None = None) -> list[tuple[Any, ...]]:
         """Our own reader's rows, sorted."""
-        frame = hudi_py.read(self.spark, self.path, as_of=as_of)
+        frame = hudi_py.read(self.spark, self.path, as_of=as_of, storage_options=self.storage_options)
         return sorted(tuple(row) for row in frame.select("id", "region", "ts", "amount", "name").collect())
 
     def stored_by_hudi_rs(self) -> list[tuple[Any, ...]]:
         """The rows as the package ``hudi`` sees them, sorted."""
         return sorted(
-            (row["id"], row["region"], row["ts"], row["amount"], row["name"]) for row in hudi_rs_rows(self.path)
+            (row["id"], row["region"], row["ts"], row["amount"], row["name"])
+            for row in hudi_rs_rows(self.path, self.storage_options)
         )
 
     def check(self) -> None:
@@ -99,12 +109,16 @@ class Trips:
         assert self.expected() == self.stored_by_hudi_rs()
 
 
-def hudi_rs_rows(path: str) -> list[dict[str, Any]]:
+def hudi_rs_rows(path: str, storage_options: dict[str, str] | None = None) -> list[dict[str, Any]]:
     """What a second, independent reader sees."""
     import pyarrow as pa
 
     hudi = pytest.importorskip("hudi", reason="the package hudi (hudi-rs) is not installed")
-    batches = hudi.HudiTableBuilder.from_base_uri(path).build().read()
+    builder = hudi.HudiTableBuilder.from_base_uri(path)
+    if storage_options is not None:
+        named = {_HUDI_RS_NAMES[key]: value for key, value in storage_options.items()}
+        builder = builder.with_storage_options({**named, "aws_allow_http": "true"})
+    batches = builder.build().read()
     return [row for batch in batches for row in pa.record_batch(batch).to_pylist(maps_as_pydicts="strict")]
 
 
