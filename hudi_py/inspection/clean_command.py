@@ -67,7 +67,7 @@ def clean(
         opened = opened.read_only()
     now = common.planning_time(opened)
     if now is not None and not dry_run:
-        print(f"hudi-py: planned as if it were {common.now}, not by the clock; what goes is gone", file=sys.stderr)
+        print(f"warning: planned as if it were {common.now}, not by the clock; what goes is gone", file=sys.stderr)
     config = opened.clean_config(now=now, **options)
     deleter = None if dry_run or schedule_only else _engine(engine)
     with clean_bar() as on_progress:

@@ -101,6 +101,11 @@ def test_what_defines_a_table_cannot_change(trips):
             hudi_py.WriteClient(table.spark, table.path, {setting: "name"})
     with pytest.raises(ConfigError, match="has 'region'"):
         hudi_py.WriteClient(table.spark, table.path, {"hoodie.datasource.write.partitionpath.field": "name"})
+    with pytest.raises(ConfigError, match="has 'ts'"):
+        hudi_py.WriteClient(table.spark, table.path, {"hoodie.datasource.write.precombine.field": "amount"})
+    generator = {"hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.ComplexKeyGenerator"}
+    with pytest.raises(ConfigError, match=r"COMPLEX, and the table at .* has SIMPLE"):
+        hudi_py.WriteClient(table.spark, table.path, generator).upsert(table.frame([trip(1)]))
 
 
 @pytest.mark.parametrize(("way", "key"), [({}, None), (TWO_PASSES, "")], ids=["single pass", "two passes"])
