@@ -7,7 +7,7 @@ Each service is imported when it is first asked for, so that looking at a table 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hudi_py.config.archive import archive_config
@@ -147,7 +147,8 @@ class Table(TableView):
         """
         Clean: finish pending cleans, else plan, store the plan, delete, complete.
 
-        Under the failed-writes policy LAZY, writes whose heartbeat is expired are rolled back before.
+        Under the failed-writes policy LAZY, writes whose heartbeat is expired are rolled back before; savepoints whose
+        time to live is over, by the clock, are let go of before.
 
         Args:
             now, options: As `plan_clean`.
@@ -263,19 +264,65 @@ class Table(TableView):
 
         return CheckService(store=self._store, table=self.config, settings=self.settings).run()
 
-    def create_savepoint(self, requested_time: str | None = None, *, user: str = "", comment: str = "") -> Instant:
+    def create_savepoint(
+        self,
+        requested_time: str | None = None,
+        *,
+        user: str = "",
+        comment: str = "",
+        name: str = "",
+        ttl: str | timedelta | None = None,
+    ) -> Instant:
         """
         Pin the files of a completed commit, the last one by default: no clean takes them, a restore can go back.
 
-        Raises:
-            ConfigError: There is no such completed commit.
-            RefusedError: A clean has taken some of its files or is about to, or it is savepointed already.
-        """
-        return self._changed(lambda: self.savepoint_service().create(requested_time, user=user, comment=comment))
+        Args:
+            requested_time: Of the commit.
+            user, comment: Free text that is kept with it.
+            name: What `restore` and `delete_savepoint` may call it by; no other savepoint of the table has it.
+            ttl: Time to live, a span or text as ``"36h"``, ``"30d"``. Once it is over, the next clean of ours lets go
+                of the savepoint before it plans; a restore to it works until then. Apache Hudi does not know of it.
 
-    def delete_savepoint(self, requested_time: str) -> bool:
-        """Let go of a savepoint; False when there was none."""
-        return self._changed(lambda: self.savepoint_service().delete(requested_time))
+        Raises:
+            ConfigError: There is no such completed commit; or the name reads as a time, or the time to live is none.
+            RefusedError: A clean has taken some of its files or is about to, it is savepointed already, or the name is
+                taken.
+        """
+        service = self.savepoint_service()
+        return self._changed(lambda: service.create(requested_time, user=user, comment=comment, name=name, ttl=ttl))
+
+    def delete_savepoint(self, savepoint: str, *, archive_commit: bool = False) -> bool:
+        """
+        Let go of a savepoint; False when there was none.
+
+        Args:
+            savepoint: Requested time of its commit, or its name.
+            archive_commit: Where archival has gone beyond the savepoint, archive its commit first: on the active
+                timeline it would hide those that are archived behind it.
+
+        Raises:
+            ConfigError: No savepoint has that name.
+            RefusedError: Archival has gone beyond it, or two savepoints have that name; nothing was changed. With
+                *archive_commit*: something still needs the commit on the active timeline.
+        """
+        service = self.savepoint_service()
+
+        def run() -> bool:
+            time = service.time_of(savepoint)
+            if archive_commit and service.is_passed_by_archival(time):
+                self.archive_service().archive_savepointed(time)
+            return service.delete(time)
+
+        return self._changed(run)
+
+    def remove_expired_savepoints(self) -> tuple[Instant, ...]:
+        """
+        Let go of the savepoints whose time to live is over; each clean does so by itself.
+
+        Returns:
+            Those that are gone, oldest first.
+        """
+        return self._changed(lambda: self.savepoint_service().remove_expired())
 
     def savepoint_service(self) -> SavepointService:
         """Savepoints of this table."""
@@ -283,15 +330,19 @@ class Table(TableView):
 
         return SavepointService(contents=self._contents, table=self.config, metadata_table=self.metadata_table)
 
-    def restore(self, savepoint_time: str) -> RestoreMetadata:
+    def restore(self, savepoint: str) -> RestoreMetadata:
         """
         Go back to a savepoint: every write after it is undone; a pending restore to it is finished.
+
+        Args:
+            savepoint: Requested time of its commit, or its name.
 
         Raises:
             ConfigError, RefusedError, CorruptMetadata: It cannot be; nothing was changed.
             StorageError: A file refuses to go; the restore stays pending, and no commit can start before it is done.
         """
-        return self._changed_alone(lambda: self.restore_service().run(savepoint_time))
+        time = self.savepoint_service().time_of(savepoint)
+        return self._changed_alone(lambda: self.restore_service().run(time))
 
     def restore_service(self) -> RestoreService:
         """Restores of this table."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import CorruptMetadata, NotFound
+from hudi_py.errors import ConfigError, CorruptMetadata, NotFound
 from hudi_py.formats.instant_content import decode_content
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, latest_slices
 from hudi_py.fsview.listing import Listing
@@ -19,8 +19,16 @@ from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.model.holes import NO_HOLES, Holes, holes_of
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import resolve_time
-from hudi_py.reading.select import base_files, check_as_of, check_rows_are_whole, context_as_of, slices_as_of
+from hudi_py.reading.select import (
+    base_files,
+    check_as_of,
+    check_rows_are_whole,
+    context_as_of,
+    slices_as_of,
+    slices_of_names,
+)
 from hudi_py.runtime.clock import Clock
+from hudi_py.services.savepoint.plan import time_of_name
 from hudi_py.storage.base import Storage
 from hudi_py.storage.wrappers import ReadOnlyStorage
 from hudi_py.timeline.archive import load_archived
@@ -109,18 +117,23 @@ class TableView:
         """The newest slice of each live file group of one partition, without files of pending writes."""
         return latest_slices(self.view_context, self.partition(partition_path))
 
-    def base_files(self, as_of: str | None = None) -> tuple[tuple[str, BaseFile], ...]:
+    def base_files(self, as_of: str | None = None, *, savepoint: str | None = None) -> tuple[tuple[str, BaseFile], ...]:
         """
         Partition path and base file of everything that holds rows of a snapshot.
 
         Args:
             as_of: Instant time; None for the latest snapshot.
+            savepoint: Requested time of a savepoint: what it holds, whatever cleans and archivals have passed it.
 
         Raises:
+            ConfigError: There is no such savepoint.
             RefusedError: The table has no single answer for that time (any more).
             UnsupportedTable: There are log files to merge, or base files hold a part of the columns only.
         """
         check_rows_are_whole(self.config.properties, self.storage.root)
+        if savepoint is not None:
+            held = base_files(self._held(savepoint), self.storage.root)
+            return tuple(sorted(held, key=lambda each: (each[0], each[1].name)))
         if as_of is None:
             context = load_context(self.timeline, self._contents, with_clustering=False)
         else:
@@ -131,6 +144,12 @@ class TableView:
             slices = latest_slices(context, partition) if as_of is None else slices_as_of(partition)
             found += base_files(slices, self.storage.root)
         return tuple(sorted(found, key=lambda each: (each[0], each[1].name)))
+
+    def _held(self, savepoint: str) -> tuple[FileSlice, ...]:
+        instant = self.timeline.find(savepoint, Action.SAVEPOINT)
+        if instant is None or not instant.is_completed:
+            raise ConfigError(f"there is no savepoint {savepoint}; see hudi-py savepoint list")
+        return slices_of_names(self._contents.savepoint(instant).files)
 
     def schema_text(self, as_of: str | None = None) -> str | None:
         """
@@ -209,12 +228,20 @@ class TableView:
 
     def resolve_time(self, text: str) -> str:
         """
-        An instant time from what a user typed: digits, ISO 8601, or a duration counted back from now.
+        An instant time from what a user typed: digits, ISO 8601, a duration counted back from now, a savepoint's name.
 
         Raises:
             ConfigError: None of these.
+            RefusedError: Two savepoints have that name.
         """
-        return resolve_time(text, now=self._store.clock.now(), zone=self.zone)
+        try:
+            return resolve_time(text, now=self._store.clock.now(), zone=self.zone)
+        except ConfigError as error:
+            savepoints = self.timeline.completed(Action.SAVEPOINT)
+            found = time_of_name(text, ((each, self._contents.savepoint(each)) for each in savepoints))
+            if found is None:
+                raise ConfigError(f"{error}; and there is no savepoint {text!r}") from error
+            return found
 
     def read_only(self) -> Self:
         """The same table through a storage that refuses every write: what a dry run works on."""

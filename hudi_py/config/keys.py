@@ -265,6 +265,7 @@ KEY_GENERATOR_CLASS: Final = Key(
 KEY_GENERATOR_TYPE: Final = Key(
     "hoodie.datasource.write.keygenerator.type", _text, "", ("hoodie.table.keygenerator.type",)
 )
+PAYLOAD_CLASS: Final = Key("hoodie.datasource.write.payload.class", _text, "", ("hoodie.compaction.payload.class",))
 MERGE_MODE: Final = Key(
     "hoodie.record.merge.mode",
     _one_of("EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING", "CUSTOM"),

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from hudi_py.config import keys
+from hudi_py.config.key_generators import key_generator_asked_for
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import SERVED_VERSIONS
 from hudi_py.errors import ConfigError, UnsupportedTable
@@ -18,6 +19,10 @@ _KEY_GENERATOR_CLASS: Final = {
     "SIMPLE": "org.apache.hudi.keygen.SimpleKeyGenerator",
     "COMPLEX": "org.apache.hudi.keygen.ComplexKeyGenerator",
     "NON_PARTITION": "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
+}
+_MERGE_MODE_OF_PAYLOAD: Final = {
+    "OverwriteWithLatestAvroPayload": "COMMIT_TIME_ORDERING",
+    "DefaultHoodieRecordPayload": "EVENT_TIME_ORDERING",
 }
 _EVENT_TIME: Final = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
 _COMMIT_TIME: Final = "ce9acb64-bde0-424c-9b91-f6ebba25356d"
@@ -70,12 +75,14 @@ def table_folders(properties: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _version_6(settings: Settings) -> dict[str, str]:
+    generator = _key_generator(settings)
     properties = {
         "hoodie.timeline.layout.version": "1",
         "hoodie.archivelog.folder": "archived",
-        "hoodie.table.keygenerator.class": settings[keys.KEY_GENERATOR_CLASS]
-        or _KEY_GENERATOR_CLASS[_key_generator(settings)],
+        "hoodie.table.keygenerator.class": settings[keys.KEY_GENERATOR_CLASS] or _KEY_GENERATOR_CLASS[generator],
     }
+    if _merge_mode_of_payload(settings):
+        properties["hoodie.compaction.payload.class"] = settings[keys.PAYLOAD_CLASS]
     if settings[keys.ORDERING_FIELDS]:
         properties["hoodie.table.precombine.field"] = _comma(settings[keys.ORDERING_FIELDS])
     return properties
@@ -83,7 +90,9 @@ def _version_6(settings: Settings) -> dict[str, str]:
 
 def _version_8_or_9(settings: Settings, version: int) -> dict[str, str]:
     ordering = settings[keys.ORDERING_FIELDS]
-    mode = settings[keys.MERGE_MODE] or ("EVENT_TIME_ORDERING" if ordering else "COMMIT_TIME_ORDERING")
+    by_payload = _merge_mode_of_payload(settings)
+    mode = settings[keys.MERGE_MODE] or by_payload
+    mode = mode or ("EVENT_TIME_ORDERING" if ordering else "COMMIT_TIME_ORDERING")
     if mode == "CUSTOM":
         raise UnsupportedTable("hoodie.record.merge.mode=CUSTOM runs Java code; create the table with Apache Hudi")
     if mode == "EVENT_TIME_ORDERING" and not ordering:
@@ -95,7 +104,7 @@ def _version_8_or_9(settings: Settings, version: int) -> dict[str, str]:
         "hoodie.archivelog.folder": "history",
         "hoodie.table.initial.version": str(version),
         "hoodie.table.multiple.base.file.formats.enable": "false",
-        "hoodie.table.keygenerator.type": settings[keys.KEY_GENERATOR_TYPE] or _key_generator(settings),
+        "hoodie.table.keygenerator.type": _key_generator(settings),
         "hoodie.record.merge.mode": mode,
     }
     if version == 8:
@@ -113,11 +122,36 @@ def _version_8_or_9(settings: Settings, version: int) -> dict[str, str]:
 
 
 def _key_generator(settings: Settings) -> str:
-    """The generator that Hudi's Spark writer infers from the number of fields."""
+    """The generator that is asked for, else that which Hudi's Spark writer infers from the number of fields."""
+    asked = key_generator_asked_for(settings)
+    if asked is not None:
+        return asked
     partitions = settings[keys.PARTITION_FIELDS]
     if not partitions:
         return "NON_PARTITION"
     return "SIMPLE" if len(partitions) == 1 and len(settings[keys.RECORD_KEY_FIELDS]) == 1 else "COMPLEX"
+
+
+def _merge_mode_of_payload(settings: Settings) -> str | None:
+    """
+    What a payload class means, in the word that took its place.
+
+    Raises:
+        UnsupportedTable: A class that is not served.
+        ConfigError: A merge mode is given too, and is another.
+    """
+    payload = settings[keys.PAYLOAD_CLASS]
+    if not payload:
+        return None
+    mode = _MERGE_MODE_OF_PAYLOAD.get(payload.rpartition(".")[2])
+    if mode is None:
+        raise UnsupportedTable(f"{keys.PAYLOAD_CLASS.name}={payload} runs Java code; create the table with Apache Hudi")
+    if settings[keys.MERGE_MODE] not in ("", mode):
+        raise ConfigError(
+            f"{keys.MERGE_MODE.name}={settings[keys.MERGE_MODE]} and {keys.PAYLOAD_CLASS.name}={payload} merge rows in "
+            "two ways; keep one"
+        )
+    return mode
 
 
 def _comma(names: tuple[str, ...]) -> str:

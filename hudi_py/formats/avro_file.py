@@ -3,7 +3,7 @@ Avro object container files, the way Hudi writes and reads its instants.
 
 Layout (timeline.md 4.2)::
 
-    "Obj\x01" | header map (avro.schema, rarely avro.codec) | 16 bytes sync marker
+    "Obj\x01" | header map (avro.schema, rarely avro.codec or words of an application) | 16 bytes sync marker
     | block: object count, size in bytes, objects, sync marker | more blocks, in foreign files only
 
 The header is parsed here and the writer schemas are cached by their text, because a timeline holds thousands of small
@@ -16,7 +16,7 @@ import functools
 import io
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import attrs
@@ -41,6 +41,7 @@ class AvroFile:
         records: One dict per object; Hudi's instants hold exactly one.
         codec: ``null`` or ``deflate``.
         record_name: Name of the writer's top-level record without its namespace.
+        notes: What the header holds besides: words of an application, which every other reader passes over.
     """
 
     schema_text: str
@@ -48,11 +49,13 @@ class AvroFile:
     records: tuple[dict[str, Any], ...]
     codec: str
     record_name: str
+    notes: Mapping[str, bytes] = attrs.field(factory=dict)
 
 
 class _Header(NamedTuple):
     schema_bytes: bytes
     codec: str
+    notes: dict[str, bytes]
     sync: bytes
     end: int
 
@@ -102,7 +105,7 @@ def decode_avro_file(data: bytes, source: str, reader_schema: str | None = None)
         position = end + SYNC_SIZE_BYTES
     if not records:
         raise _corrupt(data, source, position, f"the Avro file ends without a single {writer.record_name}")
-    return AvroFile(writer.text, header.sync, tuple(records), header.codec, writer.record_name)
+    return AvroFile(writer.text, header.sync, tuple(records), header.codec, writer.record_name, header.notes)
 
 
 def decode_record(body: bytes, schema_text: str, source: str) -> dict[str, Any]:
@@ -115,7 +118,9 @@ def decode_record(body: bytes, schema_text: str, source: str) -> dict[str, Any]:
     return _decode_records(body, 1, _foreign_writer(schema_text.encode(), source), None, source)[0]
 
 
-def encode_avro_file(schema_text: str, record: dict[str, Any], sync: bytes) -> bytes:
+def encode_avro_file(
+    schema_text: str, record: dict[str, Any], sync: bytes, notes: Mapping[str, bytes] | None = None
+) -> bytes:
     """
     Encode one record as Hudi does: a header with ``avro.schema`` only, one block, one object.
 
@@ -123,22 +128,23 @@ def encode_avro_file(schema_text: str, record: dict[str, Any], sync: bytes) -> b
         schema_text: Goes into the header unchanged.
         record: Value of that schema.
         sync: 16 bytes, random in real life; an argument because nothing here throws dice.
+        notes: For the header besides, see `AvroFile`; keys never begin with ``avro.``, which is Avro's own.
     """
-    return frame_record(schema_text, [encode_record(schema_text, record)], sync)
+    return frame_record(schema_text, [encode_record(schema_text, record)], sync, notes)
 
 
-def frame_record(schema_text: str, body: Sequence[bytes], sync: bytes) -> bytes:
+def frame_record(
+    schema_text: str, body: Sequence[bytes], sync: bytes, notes: Mapping[str, bytes] | None = None
+) -> bytes:
     """Put one encoded record, given in pieces, into a container; the rest of `encode_avro_file`."""
     assert len(sync) == SYNC_SIZE_BYTES, sync
-    schema_bytes = schema_text.encode()
+    header = {"avro.schema": schema_text.encode(), **(notes or {})}
+    entries = [part for key, value in header.items() for text in (key.encode(), value) for part in _sized(text)]
     return b"".join(
         (
             MAGIC,
-            format_long(1),
-            format_long(len(b"avro.schema")),
-            b"avro.schema",
-            format_long(len(schema_bytes)),
-            schema_bytes,
+            format_long(len(header)),
+            *entries,
             format_long(0),
             sync,
             format_long(1),
@@ -156,10 +162,15 @@ def encode_record(schema_text: str, record: dict[str, Any]) -> bytes:
     return stream.getvalue()
 
 
+def _sized(text: bytes) -> tuple[bytes, bytes]:
+    return format_long(len(text)), text
+
+
 def _parse_header(data: bytes, source: str) -> _Header:
     if data[:4] != MAGIC:
         raise _corrupt(data, source, 0, "an Avro file should start with 'Obj' 01")
     schema_bytes, codec, position = None, b"null", 4
+    notes: dict[str, bytes] = {}
     while True:
         count, position = _parse_long(data, position, source)
         if count == 0:
@@ -173,6 +184,8 @@ def _parse_header(data: bytes, source: str) -> _Header:
                 schema_bytes = value
             elif key == b"avro.codec":
                 codec = value
+            elif not key.startswith(b"avro."):
+                notes[key.decode(errors="replace")] = value
     if schema_bytes is None:
         raise _corrupt(data, source, position, "the Avro header has no schema")
     if codec not in (b"null", b"deflate"):
@@ -180,7 +193,7 @@ def _parse_header(data: bytes, source: str) -> _Header:
     end = position + SYNC_SIZE_BYTES
     if end > len(data):
         raise _corrupt(data, source, position, "the Avro header is cut off in the sync marker")
-    return _Header(schema_bytes, codec.decode(), data[position:end], end)
+    return _Header(schema_bytes, codec.decode(), notes, data[position:end], end)
 
 
 def _decode_records(payload: bytes, count: int, writer: _Writer, reader: Any, source: str) -> list[dict[str, Any]]:

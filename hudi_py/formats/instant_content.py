@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import attrs
@@ -22,6 +23,7 @@ class Content:
         record_name: Avro only: name of the record without namespace, for example ``HoodieCleanerPlan``.
         schema_text: Avro only: the writer's schema.
         sync: Avro only: the sync marker, needed to write the same bytes again.
+        notes: Avro only: what the header holds besides, see `AvroFile`.
     """
 
     kind: Literal["empty", "avro", "json"]
@@ -29,6 +31,7 @@ class Content:
     record_name: str | None = None
     schema_text: str | None = None
     sync: bytes | None = None
+    notes: Mapping[str, bytes] = attrs.field(factory=dict)
 
 
 def decode_content(data: bytes, source: str, reader_schema: str | None = None) -> Content:
@@ -49,7 +52,7 @@ def decode_content(data: bytes, source: str, reader_schema: str | None = None) -
         file = decode_avro_file(data, source, reader_schema)
         if len(file.records) != 1:
             raise CorruptMetadata(f"{source}: holds {len(file.records)} Avro records; an instant has exactly one")
-        return Content("avro", file.records[0], file.record_name, file.schema_text, file.sync)
+        return Content("avro", file.records[0], file.record_name, file.schema_text, file.sync, file.notes)
     if data.lstrip()[:1] == b"{":
         return Content("json", decode_json(data, source))
     raise CorruptMetadata(f"{source}: neither Avro nor JSON, it starts with {data[:4]!r} (byte 0 of {len(data)})")
@@ -63,4 +66,4 @@ def encode_content(content: Content) -> bytes:
         return encode_json(content.value)
     assert content.schema_text is not None
     assert content.sync is not None
-    return encode_avro_file(content.schema_text, content.value, content.sync)
+    return encode_avro_file(content.schema_text, content.value, content.sync, content.notes)

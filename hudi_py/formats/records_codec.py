@@ -8,6 +8,7 @@ bytes that Hudi would write, null and default conventions of timeline.md 4.4 inc
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import attrs
@@ -16,7 +17,7 @@ from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.avro_file import encode_avro_file, frame_record
 from hudi_py.formats.avro_registry import CURRENT_TABLE_VERSION, schema_text
 from hudi_py.formats.commit_codec import decode_commit, decode_touched, encode_commit
-from hudi_py.formats.instant_content import decode_content
+from hudi_py.formats.instant_content import Content, decode_content
 from hudi_py.formats.plan_codec import encode_plan_body
 from hudi_py.formats.shapes import MAPPING, TEXTS, Kind, Shape, by_name, default, many, one, optional
 from hudi_py.model import records
@@ -44,6 +45,10 @@ __all__ = [
     "encode_rollback_plan",
     "encode_savepoint",
 ]
+
+SAVEPOINT_NAME: Final = "hudi_py.savepoint.name"
+SAVEPOINT_EXPIRY: Final = "hudi_py.savepoint.expires.at.ms"
+_EPOCH_MS: Final = re.compile(rb"\d{1,15}")
 
 _ONE: Final = default(1)
 
@@ -339,14 +344,22 @@ def encode_restore_metadata(metadata: records.RestoreMetadata, sync: bytes) -> b
 
 
 def decode_savepoint(data: bytes, source: str) -> records.SavepointMetadata:
-    """Decode a completed savepoint."""
-    value = _read(data, source, "HoodieSavepointMetadata")
+    """
+    Decode a completed savepoint.
+
+    Its name and the end of its life stand in the header of the Avro file, where Hudi passes over them; there they come
+    and go with the savepoint, in every copy of the table. What does not parse counts as not there.
+    """
+    content = _read_content(data, source, "HoodieSavepointMetadata")
+    value, expiry = content.value, content.notes.get(SAVEPOINT_EXPIRY, b"")
     return records.SavepointMetadata(
         savepointed_by=value["savepointedBy"],
         savepointed_at_ms=value["savepointedAt"],
         comments=value["comments"],
         files={path: tuple(each["savepointDataFile"]) for path, each in value["partitionMetadata"].items()},
         version=value["version"],
+        name=content.notes.get(SAVEPOINT_NAME, b"").decode(errors="replace"),
+        expires_at_ms=int(expiry) if _EPOCH_MS.fullmatch(expiry) else None,
     )
 
 
@@ -361,17 +374,24 @@ def encode_savepoint(metadata: records.SavepointMetadata, sync: bytes) -> bytes:
         },
         "version": metadata.version,
     }
-    return encode_avro_file(schema_text("HoodieSavepointMetadata"), value, sync)
+    notes = {SAVEPOINT_NAME: metadata.name.encode()} if metadata.name else {}
+    if metadata.expires_at_ms is not None:
+        notes[SAVEPOINT_EXPIRY] = str(metadata.expires_at_ms).encode()
+    return encode_avro_file(schema_text("HoodieSavepointMetadata"), value, sync, notes)
 
 
 def _read(data: bytes, source: str, record: str) -> dict[str, Any]:
     """Return the one record of an Avro file, with all fields of our schema."""
+    return _read_content(data, source, record).value
+
+
+def _read_content(data: bytes, source: str, record: str) -> Content:
     if not data:
         raise CorruptMetadata(f"{source}: the file is empty, a {record} is wanted")
     content = decode_content(data, source, schema_text(record))
     if content.record_name != record:
         raise CorruptMetadata(f"{source}: holds {content.record_name or content.kind}, a {record} is wanted")
-    return content.value
+    return content
 
 
 def _version(value: dict[str, Any], source: str, *, newest: int) -> int:

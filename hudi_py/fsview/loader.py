@@ -7,7 +7,7 @@ from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.fsview.build import GroupKey, PendingOperation, ViewContext
 from hudi_py.model.instant import Action
 from hudi_py.runtime.log import log
-from hudi_py.timeline.archive import load_archived
+from hudi_py.timeline.archive import load_archived, load_archived_commits
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -19,7 +19,8 @@ def load_context(
     Collect, for every partition at once, what decides about slices.
 
     Reads the completed replacecommits and the pending plans of the active timeline, and of merge-on-read tables in
-    layout 2 the completion times in the archive, nothing else.
+    layout 2 the completion times in the archive; where the timeline begins with a savepointed commit, what is archived
+    behind that; nothing else.
 
     Args:
         for_planning: Show the slices that a pending compaction has opened (``TL.view``), as planners need; otherwise
@@ -31,18 +32,39 @@ def load_context(
         CorruptMetadata: One of those does not decode. Without it no slice can be judged, so nothing is.
     """
     view = timeline.view if for_planning else timeline.committed
+    behind = _archived_behind_savepoints(timeline, contents)
     return ViewContext(
         layout_version=contents.store.layout.version,
-        visible_times=frozenset(i.requested_time for i in view),
+        visible_times=frozenset(i.requested_time for i in view) | behind,
         first_time=view.start if view.instants else None,
         last_time=view.instants[-1].requested_time if view.instants else None,
-        completed_times=frozenset(i.requested_time for i in timeline.writes.completed()),
+        completed_times=frozenset(i.requested_time for i in timeline.writes.completed()) | behind,
         pending_times=frozenset(i.requested_time for i in timeline.writes.pending()),
         completion_times=_completion_times(timeline, contents),
         replaced=_replaced(timeline, contents),
         pending_compactions=_pending_compactions(timeline, contents),
         pending_clustering=_pending_clustering(timeline, contents) if with_clustering else {},
     )
+
+
+def _archived_behind_savepoints(timeline: Timeline, contents: Contents) -> frozenset[str]:
+    """
+    Commits that were archived although older, savepointed ones are active (rule D-7).
+
+    To Hudi's file listing the timeline begins with the savepointed commit, so what such commits wrote is out of its
+    sight, though it means to begin with the first commit that no savepoint is of. Here the archive says what is
+    committed. Without it, the answer is Hudi's.
+    """
+    savepointed = {i.requested_time for i in timeline.instants if i.action is Action.SAVEPOINT}
+    times = [i.requested_time for i in timeline.commits.completed()]
+    if not times or times[0] not in savepointed:
+        return frozenset()
+    before = next((time for time in times if time not in savepointed), times[-1])
+    try:
+        return load_archived_commits(contents.store.storage, contents.store.config, times[0], before)
+    except (CorruptMetadata, NotFound) as error:
+        log.warning("view.archive.unreadable", error=str(error))
+        return frozenset()
 
 
 def _completion_times(timeline: Timeline, contents: Contents) -> dict[str, str]:

@@ -67,12 +67,13 @@ def clean(
         opened = opened.read_only()
     now = common.planning_time(opened)
     if now is not None and not dry_run:
-        print(f"hudi-py: planned as if it were {common.now}, not by the clock; what goes is gone", file=sys.stderr)
+        print(f"warning: planned as if it were {common.now}, not by the clock; what goes is gone", file=sys.stderr)
     config = opened.clean_config(now=now, **options)
     deleter = None if dry_run or schedule_only else _engine(engine)
     with clean_bar() as on_progress:
         service = opened.clean_service(config, now=now, engine=deleter, on_progress=on_progress)
         plan = service.plan(sizes=True) if dry_run else None
+        expired = () if dry_run else service.remove_expired_savepoints()
         scheduled = service.schedule() if schedule_only else None
         results = opened.run_clean(service) if not dry_run and not schedule_only else []
     if plan is not None:
@@ -80,7 +81,7 @@ def clean(
     elif schedule_only:
         _scheduled(common, opened, scheduled)
     else:
-        _done(common, opened, results, config)
+        _done(common, opened, results, config, expired)
 
 
 def _engine(name: str) -> Engine | None:
@@ -170,7 +171,9 @@ def _scheduled(common: Common, opened: Table, instant: Instant | None) -> None:
         print(f"scheduled clean {instant.requested_time}; hudi-py clean {opened.storage.root} carries it out")
 
 
-def _done(common: Common, opened: Table, results: list[CleanResult], config: CleanConfig) -> None:
+def _done(
+    common: Common, opened: Table, results: list[CleanResult], config: CleanConfig, expired: tuple[Instant, ...]
+) -> None:
     from hudi_py.inspection.report import clean_report
 
     if common.as_json:
@@ -178,8 +181,10 @@ def _done(common: Common, opened: Table, results: list[CleanResult], config: Cle
         for result in results:
             done = opened.timeline.find(result.instant) if result.is_finished else None
             contents.append(None if done is None else opened.decoded(done))
-        print_json(clean_report(results, contents))
+        print_json(clean_report(results, contents, expired))
         return
+    for instant in expired:
+        print(f"savepoint {instant.requested_time} is gone: its time to live is over")
     for result in results:
         word = "was completed by another cleaner" if result.superseded else "completed"
         if not result.is_finished:

@@ -53,39 +53,56 @@ def savepoint() -> None:
 @click.argument("instant", required=False)
 @click.option("--user", default="", help="Who wants it; kept with the savepoint.")
 @click.option("--comment", default="", help="What for; kept with the savepoint.")
+@click.option("--name", default="", help="What delete and restore may call it by; unique in the table.")
+@click.option("--ttl", metavar="SPAN", help="Time to live (36h, 30d): then the next clean lets go of it.")
 @click.option("--dry-run", is_flag=True, help="Show what would be held; nothing is written.")
 @command
-def create(common: Common, table: str, instant: str | None, user: str, comment: str, dry_run: bool) -> None:
+def create(
+    common: Common,
+    table: str,
+    instant: str | None,
+    user: str,
+    comment: str,
+    name: str,
+    ttl: str | None,
+    dry_run: bool,
+) -> None:
     """Savepoint a completed commit, the last one by default."""
+    from hudi_py.inspection.report import savepoint_entry
+
     opened = common.open(table)
     time = None if instant is None else opened.resolve_time(instant)
     if dry_run:
         opened = opened.read_only()
-        time, metadata = opened.savepoint_service().plan(time, user=user, comment=comment)
+        time, metadata = opened.savepoint_service().plan(time, user=user, comment=comment, name=name, ttl=ttl)
         if common.as_json:
-            print_json({"instant": time, "files": {path: list(names) for path, names in metadata.files.items()}})
+            files = {path: list(names) for path, names in metadata.files.items()}
+            print_json({"instant": time, "files": files, **savepoint_entry(metadata)})
             return
         print(f"would hold {sum(map(len, metadata.files.values()))} files of {time} (nothing was written)")
         return
-    done = opened.create_savepoint(time, user=user, comment=comment)
+    done = opened.create_savepoint(time, user=user, comment=comment, name=name, ttl=ttl)
+    metadata = opened.contents.savepoint(done)
     if common.as_json:
-        print_json(_content(opened, opened.timeline.find(done.requested_time, done.action)))
+        content = _content(opened, opened.timeline.find(done.requested_time, done.action))
+        print_json({**content, **savepoint_entry(metadata)})
         return
-    held = opened.contents.savepoint(done).files
-    print(f"savepoint {done.requested_time} holds {sum(map(len, held.values()))} files")
+    until = "" if metadata.expires_at_ms is None else f", until {savepoint_entry(metadata)['expires_at']}"
+    print(f"savepoint {done.requested_time} holds {sum(map(len, metadata.files.values()))} files{until}")
 
 
 @savepoint.command()
 @click.argument("table")
-@click.argument("instant")
+@click.argument("savepoint")
+@click.option("--archive-commit", is_flag=True, help="Archive its commit first, where archival has gone beyond it.")
 @click.option("--dry-run", is_flag=True, help="Tell whether there is one; nothing is written.")
 @command
-def delete(common: Common, table: str, instant: str, dry_run: bool) -> None:
-    """Let go of a savepoint; its files go with the next clean that nothing else keeps them from."""
+def delete(common: Common, table: str, savepoint: str, archive_commit: bool, dry_run: bool) -> None:
+    """Let go of a savepoint, by instant or name; its files go with the next clean that nothing else keeps them from."""
     opened = common.open(table)
-    time = opened.resolve_time(instant)
+    time = opened.resolve_time(savepoint)
     there = opened.timeline.find(time, _savepoint_action()) is not None
-    found = there if dry_run else opened.delete_savepoint(time)
+    found = there if dry_run else opened.delete_savepoint(time, archive_commit=archive_commit)
     if common.as_json:
         print_json({"instant": time, "deleted": found and not dry_run, "found": found})
         return
@@ -98,18 +115,38 @@ def delete(common: Common, table: str, instant: str, dry_run: bool) -> None:
 @command
 def list_savepoints(common: Common, table: str) -> None:
     """Savepoints, oldest first."""
-    from hudi_py.inspection.report import instant_entry
+    from hudi_py.inspection.report import instant_entry, savepoint_entry
 
     opened = common.open(table)
-    found = opened.savepoint_service().savepoints()
+    service = opened.savepoint_service()
+    found = service.savepoints()
+    expired = {each.instant.requested_time for each in service.expired(opened.timeline)}
     if common.as_json:
-        print_json([{**instant_entry(each), "content": opened.decoded(each)} for each, _ in found])
+        print_json(
+            [
+                {
+                    **instant_entry(each),
+                    **savepoint_entry(content),
+                    "is_expired": each.requested_time in expired,
+                    "content": opened.decoded(each),
+                }
+                for each, content in found
+            ]
+        )
         return
     rows = [
-        (each.requested_time, content.savepointed_by, content.comments, str(sum(map(len, content.files.values()))))
+        (
+            each.requested_time,
+            content.name,
+            content.savepointed_by,
+            content.comments,
+            str(sum(map(len, content.files.values()))),
+            (savepoint_entry(content)["expires_at"] or "never") + (", over" if each.requested_time in expired else ""),
+        )
         for each, content in found
     ]
-    render.table(f"savepoints of {opened.config.name}, {len(rows)}", ("instant", "by", "comment", "files"), rows)
+    columns = ("instant", "name", "by", "comment", "files", "expires")
+    render.table(f"savepoints of {opened.config.name}, {len(rows)}", columns, rows)
 
 
 @click.command()
@@ -118,7 +155,11 @@ def list_savepoints(common: Common, table: str) -> None:
 @click.option("--dry-run", is_flag=True, help="Show what would be undone; nothing is written.")
 @command
 def restore(common: Common, table: str, savepoint: str, dry_run: bool) -> None:
-    """Go back to a savepoint: every write after it is undone. A restore that was interrupted goes on."""
+    """
+    Go back to a savepoint, given by instant or name: every write after it is undone.
+
+    A restore that was interrupted goes on.
+    """
     opened = common.open(table)
     time = opened.resolve_time(savepoint)
     if dry_run:

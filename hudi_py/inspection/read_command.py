@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("table")
 @click.option("--as-of", help="As the table was at that time.")
+@click.option("--savepoint", help="What that savepoint holds, given by instant or name; no clean takes it.")
 @click.option("--columns", help="Only these, comma separated.")
 @click.option("--limit", type=click.IntRange(min=0), help="At most N rows.")
 @click.option("--meta", is_flag=True, help="The _hoodie_ columns too.")
@@ -30,6 +31,7 @@ def read(
     common: Common,
     table: str,
     as_of: str | None,
+    savepoint: str | None,
     columns: str | None,
     limit: int | None,
     meta: bool,
@@ -38,9 +40,12 @@ def read(
     """Rows of a copy-on-write table, without Spark."""
     from hudi_py.reading.snapshot import chosen_columns, plain_rows, read_batches, row_schema
 
+    if as_of is not None and savepoint is not None:
+        raise ConfigError("--as-of and --savepoint exclude each other")
     opened = common.open(table)
-    time = None if as_of is None else opened.resolve_time(as_of)
-    files = opened.base_files(time)
+    given = as_of if savepoint is None else savepoint
+    time = None if given is None else opened.resolve_time(given)
+    files = opened.base_files(time) if savepoint is None else opened.base_files(savepoint=time)
     text = opened.schema_text(time) or opened.schema_text()  # before the first commit there is only the newest
     wanted = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
     schema = chosen_columns(row_schema(opened.storage, files, text), wanted, with_meta=meta)

@@ -11,8 +11,10 @@ from hudi_py.fsview.build import PartitionView, ViewContext, latest_base_files, 
 from hudi_py.inspection.json_stream import Streamed
 from hudi_py.model.files import FileGroup, FileSlice
 from hudi_py.model.instant import Instant
+from hudi_py.model.instant_time import iso_utc
 
 if TYPE_CHECKING:
+    from hudi_py.model.records import SavepointMetadata
     from hudi_py.services.clean.execute import CleanResult
     from hudi_py.services.clean.plan import CleanPlan
     from hudi_py.services.recovery.finding import RecoveryOutcome
@@ -28,6 +30,12 @@ def instant_entry(instant: Instant) -> Json:
         "state": instant.state.name,
         "completion_time": instant.completion_time,
     }
+
+
+def savepoint_entry(savepoint: SavepointMetadata) -> Json:
+    """What a savepoint has besides Hudi's record; the end of its life in UTC."""
+    expires = None if savepoint.expires_at_ms is None else iso_utc(savepoint.expires_at_ms)
+    return {"name": savepoint.name or None, "expires_at": expires}
 
 
 def recovery_entry(outcome: RecoveryOutcome) -> Json:
@@ -161,9 +169,13 @@ def plan_stream(
     }
 
 
-def clean_report(results: Iterable[CleanResult], metadata: Iterable[Json | None]) -> Json:
-    """``hudi-py clean --json``."""
+def clean_report(
+    results: Iterable[CleanResult], metadata: Iterable[Json | None], expired: Iterable[Instant] = ()
+) -> Json:
+    """``hudi-py clean --json``; *expired* are savepoints that were let go of, which are named only if there are any."""
+    gone = [instant.requested_time for instant in expired]
     return {
+        **({"expired_savepoints": gone} if gone else {}),
         "cleans": [
             {
                 "instant": result.instant,
@@ -175,5 +187,5 @@ def clean_report(results: Iterable[CleanResult], metadata: Iterable[Json | None]
                 "is_finished": result.is_finished,
             }
             for result, content in zip(results, metadata, strict=True)
-        ]
+        ],
     }

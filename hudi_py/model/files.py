@@ -14,7 +14,9 @@ import attrs
 PARTITION_METAFILE: Final = ".hoodie_partition_metadata"
 METADATA_FOLDER: Final = ".hoodie"
 
-_LOG_FILE: Final = re.compile(r"\.(.+?)_(\d+)\.(log|archive)\.(\d+)(?:_([^.]+?))?(\.cdc)?")
+_TIME_DIGITS_MIN: Final = 14  # what no release ever wrote is somebody else's file: app_2024_01.csv, .app_2024.log.1
+_BASE_EXTENSIONS: Final = frozenset({"parquet", "orc", "hfile"})
+_LOG_FILE: Final = re.compile(rf"\.(.+?)_([0-9]{{{_TIME_DIGITS_MIN},}})\.(log|archive)\.(\d+)(?:_([^.]+?))?(\.cdc)?")
 
 
 @attrs.frozen(slots=True)
@@ -93,12 +95,18 @@ class FileGroup:
 
 
 def parse_base_file(name: str, size_bytes: int | None = None) -> BaseFile | None:
-    """Parse a base file's name; None when it is not one."""
+    """
+    Parse a base file's name; None when it is not one.
+
+    Hudi takes any time, and so cleans away old versions of what is not its own.
+    """
     parts = name.split("_")  # quicker than an expression, and this runs for every file of a table
     if len(parts) != 3 or not parts[0] or parts[0][0] == ".":
         return None
     instant_time, _, extension = parts[2].partition(".")
-    if not (instant_time.isdecimal() and extension.isalnum()):
+    if len(instant_time) < _TIME_DIGITS_MIN or extension not in _BASE_EXTENSIONS:
+        return None
+    if not (instant_time.isdecimal() and instant_time.isascii()):
         return None
     return BaseFile(name, parts[0], parts[1], instant_time, extension, size_bytes)
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from hudi_py.errors import ConfigError, CorruptMetadata
 
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _FORMAT: Final = "%Y%m%d%H%M%S"
 _NO_LIMIT: Final = "00000000000000000"
 _HOUR: Final = timedelta(hours=1)
@@ -28,6 +29,15 @@ def format_instant_time(moment: datetime) -> str:
     """
     # %Y has no leading zeros on every platform
     return f"{moment.year:04d}{moment:%m%d%H%M%S}{moment.microsecond // 1000:03d}"
+
+
+def iso_utc(epoch_ms: int) -> str:
+    """ISO 8601 in UTC, to the millisecond; the last moment of the calendar for everything behind it."""
+    try:
+        moment = EPOCH + timedelta(milliseconds=epoch_ms)
+    except OverflowError:
+        return "9999-12-31T23:59:59.999Z"
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def time_before(now: datetime, span: timedelta, zone: tzinfo) -> str:

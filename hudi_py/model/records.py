@@ -353,6 +353,9 @@ class SavepointMetadata:
         savepointed_by, comments: Text of the user, possibly empty.
         savepointed_at_ms: Epoch milliseconds.
         files: Partition path to names of base and log files (``partitionMetadata``).
+        name: What people call it, ``""`` for none; not part of Hudi's record.
+        expires_at_ms: Epoch milliseconds from which on a clean lets go of it, None for never; not part of Hudi's
+            record.
     """
 
     savepointed_by: str
@@ -360,3 +363,9 @@ class SavepointMetadata:
     comments: str
     files: Mapping[str, tuple[str, ...]]
     version: int | None = 1
+    name: str = ""
+    expires_at_ms: int | None = None
+
+    def is_expired(self, now_ms: int) -> bool:
+        """Whether its time to live is over at that moment, in epoch milliseconds."""
+        return self.expires_at_ms is not None and self.expires_at_ms <= now_ms

@@ -7,13 +7,13 @@ format/timeline 7 (time travel).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import attrs
 
 from hudi_py.errors import RefusedError, UnsupportedTable
 from hudi_py.fsview.build import PartitionView, ViewContext
-from hudi_py.model.files import BaseFile, FileSlice
+from hudi_py.model.files import BaseFile, FileSlice, parse_base_file, parse_log_file
 from hudi_py.model.holes import NO_HOLES, Holes
 from hudi_py.timeline.timeline import Timeline
 
@@ -126,4 +126,17 @@ def slices_as_of(partition: PartitionView) -> tuple[FileSlice, ...]:
         slice_ = next((each for each in group.slices if not each.is_empty), None)
         if slice_ is not None:
             found.append(slice_)
+    return tuple(found)
+
+
+def slices_of_names(files: Mapping[str, Iterable[str]]) -> tuple[FileSlice, ...]:
+    """One slice for each base file and for each log file that is named; partition path to names."""
+    found = []
+    for partition, names in files.items():
+        for name in names:
+            base, log = parse_base_file(name), parse_log_file(name)
+            if base is not None:
+                found.append(FileSlice(partition, base.file_id, base.instant_time, base))
+            elif log is not None:
+                found.append(FileSlice(partition, log.file_id, log.instant_time, None, (log,)))
     return tuple(found)

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hudi_py.config import keys
 from hudi_py.config.concurrency import require_single_writer
+from hudi_py.config.key_generators import key_generator_asked_for
 from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties, table_folders
 from hudi_py.config.table import TableType
@@ -168,6 +169,7 @@ class WriteClient:
             (keys.RECORD_KEY_FIELDS, config.record_key_fields),
             (keys.PARTITION_FIELDS, config.partition_fields),
             (keys.TABLE_NAME, config.name),
+            *(((keys.ORDERING_FIELDS, config.ordering_fields),) if config.ordering_fields else ()),
         )
         for key, actual in defining:
             if key in self._settings and self._settings[key] != actual:
@@ -250,6 +252,13 @@ class WriteClient:
         """The table's; where the form of its keys depends on the release that wrote it, a stored key decides."""
         config = table.config
         properties = dict(config.properties)
+        asked = key_generator_asked_for(self._settings)
+        actual = key_generator_of(properties, single_field_prefixed=False).kind.value
+        if asked not in (None, actual):
+            raise ConfigError(
+                f"the settings ask for key generator {asked}, and the table at {self._storage.root} has {actual}; "
+                "leave the setting out or write to another table"
+            )
         prefixed = self._settings[keys.NEW_COMPLEX_KEY_ENCODING]
         single = len(config.record_key_fields) == 1
         if prefixed is None and single and _is_complex(properties):

@@ -19,6 +19,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from hudi_py.errors import ConfigError
 from hudi_py.formats.arrow_types import Field
 from hudi_py.formats.record_schema import meta_fields, parse_record_schema
 from hudi_py.model.files import BaseFile, join_path, parse_base_file
@@ -41,6 +42,7 @@ def read(
     location: str,
     *,
     as_of: str | None = None,
+    savepoint: str | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """
@@ -50,6 +52,7 @@ def read(
         spark: The session that reads.
         location: Local path or URL.
         as_of: Instant time, ISO 8601 or duration back from now (``36h``); default: the latest snapshot.
+        savepoint: Instant or name of a savepoint: what it holds, which no clean takes.
         storage_options: For looking at the table, and for reading its files where Spark has no file system for the
             URL; else that is Spark's, configured as Spark is.
 
@@ -58,12 +61,16 @@ def read(
 
     Raises:
         TableNotFound: There is no table.
+        ConfigError: There is no such savepoint, or *as_of* is given too.
         RefusedError: The table cannot be read as of that time (any more).
         UnsupportedTable: There are log files to merge.
     """
     table = open_table(location, storage_options=storage_options)
-    requested = None if as_of is None else table.resolve_time(as_of)
-    files = table.base_files(requested)
+    if as_of is not None and savepoint is not None:
+        raise ConfigError("as_of and savepoint exclude each other")
+    given = as_of if savepoint is None else savepoint
+    requested = None if given is None else table.resolve_time(given)
+    files = table.base_files(requested) if savepoint is None else table.base_files(savepoint=requested)
     text = table.schema_text(requested) or table.schema_text()  # before the first commit there is only the newest
     fields = meta_fields() + (list(parse_record_schema(text)) if text is not None else [])
     schema = from_arrow_schema(pa.schema(fields))

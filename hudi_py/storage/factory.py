@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
+from urllib.parse import unquote
 
 from hudi_py.errors import ConfigError
 from hudi_py.storage.base import Storage
@@ -26,7 +28,7 @@ _PACKAGE_BY_SCHEME = {
 
 def open_storage(location: str, options: Mapping[str, str] | None = None) -> Storage:
     """
-    Open the storage of a table. Nothing is read or written yet.
+    Open the storage of a table. Nothing in it is read or written yet.
 
     Args:
         location: A local path, ``file:///…``, ``s3://bucket/…`` (or ``s3a``), or any other URL that fsspec knows.
@@ -52,10 +54,16 @@ def open_storage(location: str, options: Mapping[str, str] | None = None) -> Sto
 
 def _local_path(location: str, slashes: str, rest: str) -> str:
     if slashes in ("/", "///"):
-        return "/" + rest
+        return _plain_or_quoted("/" + rest)
     if slashes == "//" and rest.startswith("localhost/"):
-        return rest.removeprefix("localhost")
+        return _plain_or_quoted(rest.removeprefix("localhost"))
     raise ConfigError(f"{location!r} names no absolute local path; write file:///path")
+
+
+def _plain_or_quoted(path: str) -> str:
+    """Hadoop writes a path into a URL as it is, everybody else quotes it (``%20``): whichever is there is meant."""
+    quoted = unquote(path)
+    return quoted if quoted != path and not os.path.lexists(path) and os.path.lexists(quoted) else path
 
 
 def _remote(location: str, scheme: str, options: Mapping[str, str] | None) -> Storage:

@@ -24,7 +24,7 @@ from hudi_py.formats.lsm_history import (
     manifest_number,
     read_history,
 )
-from hudi_py.formats.records_codec import decode_clean_metadata
+from hudi_py.formats.records_codec import decode_clean_metadata, decode_rollback_metadata
 from hudi_py.model.instant import COMPARABLE_ACTION, Action, Instant, State
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.timeline import Timeline
@@ -45,6 +45,35 @@ def load_archived(storage: Storage, config: TableConfig) -> Timeline:
         _from_logs(storage, folder, names) if config.layout_version == 1 else _from_history(storage, folder, names)
     )
     return Timeline(tuple(sorted(instants, key=_order)))
+
+
+def load_archived_commits(storage: Storage, config: TableConfig, after: str, before: str) -> frozenset[str]:
+    """
+    Requested times of archived completed commits between two times, both excluded.
+
+    Reads as little as tells: in layout 2 the files whose range touches that span, in layout 1 from the newest file back
+    to the first whose commits all lie before it, for commits are archived in their order.
+
+    Raises:
+        CorruptMetadata: A file that was needed is damaged.
+    """
+    folder = config.history_folder
+    names = [entry.name for entry in storage.list(folder) if not entry.is_folder]
+    found: set[str] = set()
+    if config.layout_version == 1:
+        for entries in _archive_files(storage, folder, names):
+            times = {e.requested_time for e in entries if e.state == "COMPLETED" and e.action in _COMMITS}
+            found |= times
+            if times and max(times) <= after:
+                break
+    else:
+        for file in newest_snapshot(storage, folder, names).files:
+            first, last = file.time_range
+            if last > after and first < before:
+                with storage.open_read(f"{folder}/{file.name}") as stream:
+                    rows = read_history(stream, f"{storage.root}/{folder}/{file.name}")
+                    found.update(row.requested_time for row in rows if row.action in _COMMITS)
+    return frozenset(time for time in found if after < time < before)
 
 
 def _order(instant: Instant) -> tuple[str, str, int]:
@@ -163,6 +192,38 @@ def _cleans_from_history(
                     metadata = decode_clean_metadata(row.metadata, f"{source}: {row.requested_time}")
                     for partition, done in metadata.partitions.items():
                         yield partition, done.delete_path_patterns
+
+
+def load_archived_rollbacks(storage: Storage, config: TableConfig) -> Mapping[str, Mapping[str, str]]:
+    """
+    What archived rollbacks took back: requested time of the rollback to times and actions, ``""`` for none recorded.
+
+    Raises:
+        CorruptMetadata: A file of the archive is damaged.
+    """
+    folder = config.history_folder
+    names = [entry.name for entry in storage.list(folder) if not entry.is_folder]
+    read = _rollbacks_from_logs if config.layout_version == 1 else _rollbacks_from_history
+    return dict(read(storage, folder, names))
+
+
+def _rollbacks_from_logs(storage: Storage, folder: str, names: list[str]) -> Iterator[tuple[str, Mapping[str, str]]]:
+    for entry in _entries_of_logs(storage, folder, names):
+        if entry.action == "rollback" and entry.payload is not None:
+            actions = {each["commitTime"]: each["action"] for each in entry.payload.get("instantsRollback") or ()}
+            times = entry.payload.get("commitsRollback") or ()
+            yield entry.requested_time, {time: actions.get(time, "") for time in times}
+
+
+def _rollbacks_from_history(storage: Storage, folder: str, names: list[str]) -> Iterator[tuple[str, Mapping[str, str]]]:
+    for file in newest_snapshot(storage, folder, names).files:
+        source = f"{storage.root}/{folder}/{file.name}"
+        with storage.open_read(f"{folder}/{file.name}") as stream:
+            for row in read_history(stream, source, with_contents=True):
+                if row.action == "rollback" and row.metadata is not None:
+                    rollback = decode_rollback_metadata(row.metadata, f"{source}: {row.requested_time}")
+                    actions = {each.requested_time: each.action for each in rollback.instants_rollback}
+                    yield row.requested_time, {time: actions.get(time, "") for time in rollback.commits_rollback}
 
 
 def load_archived_partitions(storage: Storage, config: TableConfig, since: str) -> Mapping[str, frozenset[str]] | None:

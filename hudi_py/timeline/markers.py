@@ -69,7 +69,7 @@ def read_markers(storage: Storage, instant_time: str) -> frozenset[Marker] | Non
         lines: set[str] = set()
         for entry in entries:
             if entry.name.startswith("MARKERS") and entry.name != _TYPE_FILE:
-                lines.update(storage.read(f"{folder}/{entry.name}").decode("utf-8").split("\n"))
+                lines.update(_lines(storage, f"{folder}/{entry.name}"))
         return frozenset(_parse(line, folder) for line in lines if line)
     return frozenset(_parse(path, folder) for path in _walk(storage, folder, ""))
 
@@ -94,6 +94,15 @@ def _walk(storage: Storage, folder: str, below: str) -> list[str]:
         path = join_path(below, entry.name)
         found += _walk(storage, folder, path) if entry.is_folder else [path]
     return found
+
+
+def _lines(storage: Storage, path: str) -> list[str]:
+    try:
+        return storage.read(path).decode("utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise CorruptMetadata(
+            f"{storage.root}/{path} is damaged ({error}); remove it if no write of that time is running"
+        ) from error
 
 
 def _parse(path: str, folder: str) -> Marker:

@@ -7,7 +7,7 @@ Source: format/timeline 2.5 and 7, format/table-services 0; Hudi ``BaseHoodieTim
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from typing import Final
 
@@ -65,6 +65,16 @@ class Timeline:
         """Only these actions, all states."""
         wanted = frozenset(actions)
         return Timeline(tuple(i for i in self.instants if i.action in wanted))
+
+    def without_savepoints(self, requested_times: Collection[str]) -> Timeline:
+        """As if the savepoints of these times had been deleted."""
+
+        def stays(instant: Instant) -> bool:
+            return instant.action is not Action.SAVEPOINT or instant.requested_time not in requested_times
+
+        parse = None if self._layout is None else self._layout.parse
+        names = tuple(n for n in self._file_names if parse is None or (i := parse(n)) is None or stays(i))
+        return Timeline(tuple(filter(stays, self.instants)), names, self._layout)
 
     def completed(self, *actions: Action | str) -> tuple[Instant, ...]:
         """Completed instants, of *actions* (enum or the word on disk) or of all."""

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from hudi_py.errors import AlreadyExists, ConflictError
 from hudi_py.formats.arrow_types import Array
+from hudi_py.formats.partition_metafile import format_partition_metadata
 from hudi_py.model.files import PARTITION_METAFILE, BaseFile, join_path
 from hudi_py.runtime.clock import SystemClock
 from hudi_py.timeline.fence import is_fenced
@@ -22,7 +23,6 @@ from hudi_py.timeline.markers import Marker, MarkerType, create_marker
 from hudi_py.write.base_file import FileTarget, FileWriteResult, write_new_files
 from hudi_py.write.job import TaskIdentity, WriteJob
 from hudi_py.write.merge import Changes, merge_base_file
-from hudi_py.write.partition_meta import format_partition_metadata
 
 
 class TaskFiles:

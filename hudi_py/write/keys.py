@@ -19,6 +19,7 @@ from typing import Any, Final
 import attrs
 import pyarrow as pa
 
+from hudi_py.config.key_generators import KEY_GENERATOR_PACKAGE, KEY_GENERATOR_TYPES
 from hudi_py.errors import ConfigError, UnsupportedTable, WriteError
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.model.files import METADATA_FOLDER
@@ -30,7 +31,6 @@ DEFAULT_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
 _ESCAPED: Final = re.compile(r"""[\x00-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
 _UNSAFE_PLAIN: Final = re.compile(r"[\x00/:]")
 _NO_SEGMENT: Final = frozenset({".", "..", METADATA_FOLDER})
-_KEYGEN_PACKAGE: Final = "org.apache.hudi.keygen."
 
 
 class KeyGeneratorKind(Enum):
@@ -42,12 +42,7 @@ class KeyGeneratorKind(Enum):
 
 
 _KIND_OF_CLASS: Final[Mapping[str, KeyGeneratorKind]] = {
-    "SimpleKeyGenerator": KeyGeneratorKind.SIMPLE,
-    "SimpleAvroKeyGenerator": KeyGeneratorKind.SIMPLE,
-    "NonpartitionedKeyGenerator": KeyGeneratorKind.NON_PARTITION,
-    "NonpartitionedAvroKeyGenerator": KeyGeneratorKind.NON_PARTITION,
-    "ComplexKeyGenerator": KeyGeneratorKind.COMPLEX,
-    "ComplexAvroKeyGenerator": KeyGeneratorKind.COMPLEX,
+    name: KeyGeneratorKind[kind] for name, kind in KEY_GENERATOR_TYPES.items()
 }
 
 
@@ -228,8 +223,8 @@ def _kind(properties: Mapping[str, str], keys: tuple[str, ...], partitions: tupl
         return default_kind(keys, partitions)
     if type_name in KeyGeneratorKind.__members__:
         kind = KeyGeneratorKind[type_name]
-    elif not type_name and class_name.removeprefix(_KEYGEN_PACKAGE) in _KIND_OF_CLASS:
-        kind = _KIND_OF_CLASS[class_name.removeprefix(_KEYGEN_PACKAGE)]
+    elif not type_name and class_name.removeprefix(KEY_GENERATOR_PACKAGE) in _KIND_OF_CLASS:
+        kind = _KIND_OF_CLASS[class_name.removeprefix(KEY_GENERATOR_PACKAGE)]
     else:
         raise UnsupportedTable(
             f"key generator {type_name or class_name} is not supported for writing; "

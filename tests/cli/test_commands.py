@@ -151,6 +151,31 @@ def test_files_that_lack_columns_are_not_read_as_null(run, table, setting):
     assert run("clean", path, "--dry-run").code == 0
 
 
+@pytest.mark.parametrize(
+    "name", ["cow_nomdt-0.15.0", "cow_nomdt-1.1.1", "cow_nonpartitioned-0.15.0", "mor_compacted-1.0.2"]
+)
+@pytest.mark.parametrize("retention", [("--commits-retained", 1), ("--file-versions-retained", 1)])
+def test_files_of_somebody_else_are_neither_read_nor_cleaned(run, table, name, retention):
+    """Names that look like several versions of one file, and hold no time of an instant or no format of Hudi's."""
+    path, elsewhere = table(name), ("--conf", "hoodie.metadata.enable=false")
+    folder = min(each.parent for each in path.rglob(".hoodie_partition_metadata"))
+    before = run("read", path, "--json", *elsewhere).out
+    listed = run("files", path, "--json", *elsewhere).out
+    foreign = [
+        *(f"report_2024_{month:02}.csv" for month in (1, 2, 3)),
+        *(f"sales_eu_{day}.parquet" for day in (20240101, 20240102, 20240103)),
+        *(f"export_1_{time}.csv" for time in (20240101000000, 20240102000000)),
+        *(f".app_2024{month:02}01.log.1" for month in (1, 2)),
+        *(f".app_1.log.{number}" for number in (1, 2)),
+    ]
+    for each in foreign:
+        (folder / each).write_bytes(b"mine")
+    assert before == run("read", path, "--json", *elsewhere).out
+    assert listed == run("files", path, "--json", *elsewhere).out
+    assert run("clean", path, *retention, *elsewhere).code == 0
+    assert set(foreign) <= {each.name for each in folder.iterdir()}
+
+
 @pytest.mark.parametrize("name", ["cow_cleaned-1.1.1", "cow_partitioned-0.15.0"])
 def test_the_timeline_does_not_depend_on_the_metadata_table(run, table, name):
     """Who removed or damaged it still sees what happened; what needs files is refused or goes around it."""

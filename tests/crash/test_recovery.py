@@ -40,6 +40,8 @@ def troubled(layout: int) -> MemoryStorage:
     builder.commit(at(8), {"us": ["d"]}, state=State.INFLIGHT)
     builder.put(f".hoodie/.heartbeat/{at(4)}", b"")
     builder.instant(at(9), "rollback", State.REQUESTED, b"Obj\x01 torn")
+    builder.put("us/.hoodie_partition_metadata", b"commitTime=2026\x00")
+    builder.put(".hoodie/.locks/table_lock.json", b'{"expired": false, "validUntil": 1, "owner": "gone"}')
     properties = builder.storage.read(".hoodie/hoodie.properties")
     builder.put(".hoodie/hoodie.properties.backup", properties)
     return builder.storage

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from crash.history_tables import fixture_in_memory, open_in, state_of
 from hudi_py.errors import ConfigError, RefusedError
+from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action
+from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.memory import MemoryStorage
+from hudi_py.table import Table
 from hudi_py.testing import interruptions
-from tests.tables import TableBuilder, at
+from tests.tables import NOW, TableBuilder, at
 
 TABLES = ["layout 1", "layout 2", "cow_partitioned-0.15.0", "cow_partitioned-1.0.2", "cow_partitioned-1.1.1"]
+HOUR_LATER_MS = int((NOW + timedelta(hours=1)).timestamp() * 1000)
+CLEANING = {"hoodie_py.clean.breakers": False}  # of two commits one goes
 
 
 def fresh(name: str) -> MemoryStorage:
@@ -66,6 +73,94 @@ def test_savepoint_deleted_survives_every_interruption(name, record_property):
             open_in(case.storage).delete_savepoint(time)
             assert state_of(fresh(name)) == state_of(case.storage), case
             assert not [path for path in case.storage.files() if "savepoint" in path], case
+    record_property("interruptions", cases)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_name_and_time_to_live_come_with_the_savepoint_or_not_at_all(name, record_property):
+    """Interrupted anywhere, there is no savepoint or one with both, and asking again gives one with both."""
+    time = last_commit(fresh(name))
+    cases = 0
+    for cases, case in enumerate(interruptions(lambda: fresh(name)), 1):  # noqa: B007 - reported below
+        case.run(lambda faulty: open_in(faulty).create_savepoint(time, name="before", ttl="1h"))
+        found = open_in(case.storage).savepoint_service().savepoints()
+        assert [(c.name, c.expires_at_ms) for _, c in found] in ([], [("before", HOUR_LATER_MS)]), case
+        try:
+            open_in(case.storage).create_savepoint(time, name="before", ttl="1h")
+        except RefusedError as error:
+            assert "savepointed already" in str(error), case
+        assert open_in(case.storage).savepoint_service().time_of("before") == time, case
+    record_property("interruptions", cases)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_expiry_in_a_clean_survives_every_interruption(name, record_property):
+    """
+    Stopped anywhere, a savepoint whose time to live is over is there as a whole, with its files, or gone.
+
+    Recovered and cleaned again, the table is as after a clean that nothing interrupted.
+    """
+    time = open_in(fresh(name)).timeline.writes.completed()[0].requested_time
+
+    def expired() -> MemoryStorage:
+        storage = fresh(name)
+        open_in(storage).create_savepoint(time, ttl="1ms")
+        return storage
+
+    def clean(storage) -> None:
+        table = Table(storage, settings=CLEANING, clock=FixedClock(NOW + timedelta(days=1)))
+        table.clean(file_versions_retained=1)
+
+    def settled(storage) -> dict:
+        open_in(storage).recover()
+        clean(storage)
+        return state_of(storage)
+
+    calm = expired()
+    clean(calm)
+    wanted = settled(calm)
+    assert wanted["savepoints"] == []
+    cases = 0
+    for cases, case in enumerate(interruptions(expired), 1):  # noqa: B007 - reported below
+        case.run(clean)
+        for _, content in open_in(case.storage).savepoint_service().savepoints():
+            held = {join_path(path, file) for path, files in content.files.items() for file in files}
+            assert held <= set(case.storage.files()), case
+        for _ in range(2):
+            assert wanted == settled(case.storage), case
+    record_property("interruptions", cases)
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_savepoint_that_goes_with_its_commit_survives_every_interruption(layout, record_property):
+    """It stays until its commit is archived; asked again both are gone, and the rows in sight are the same."""
+
+    def passed() -> MemoryStorage:
+        builder = TableBuilder(layout)
+        for number in range(1, 6):
+            builder.commit(at(number), {"eu": ["a"]})
+            if number == 1:
+                builder.table().create_savepoint(at(1))
+        builder.table().archive(keep_min_commits=2, keep_max_commits=3, archive_beyond_savepoint=True)
+        return builder.storage
+
+    def delete(storage) -> None:
+        open_in(storage).delete_savepoint(at(1), archive_commit=True)
+
+    calm = passed()
+    visible = open_in(calm).file_slices("eu")
+    delete(calm)
+    cases = 0
+    for cases, case in enumerate(interruptions(passed), 1):  # noqa: B007 - reported below
+        case.run(delete)
+        table = open_in(case.storage)
+        assert table.file_slices("eu") == visible, case
+        if at(1) in {i.requested_time for i in table.timeline.commits}:
+            assert table.timeline.find(at(1), Action.SAVEPOINT) is not None, case
+        for _ in range(2):
+            delete(case.storage)
+            assert state_of(calm) == state_of(case.storage), case
+            assert open_in(case.storage).archived_timeline().commits == open_in(calm).archived_timeline().commits, case
     record_property("interruptions", cases)
 
 

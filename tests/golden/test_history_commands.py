@@ -55,6 +55,50 @@ def test_savepoint_created_listed_and_deleted(path: Path) -> None:
     assert not run("savepoint", "delete", path, first)["found"]
 
 
+def test_savepoint_with_name_and_time_to_live(path: Path) -> None:
+    """Listed with both; restore and delete take the name; an expired one goes with a clean, which says so."""
+    first, second, *_ = commits(path)
+    planned = run("savepoint", "create", path, second, "--name", "before import", "--ttl", "3650d", "--dry-run")
+    created = run("savepoint", "create", path, second, "--name", "before import", "--ttl", "3650d")
+    assert (planned["name"], created["name"]) == ("before import", "before import")
+    run("savepoint", "create", path, first, "--ttl", "1ms")
+    over, alive = run("savepoint", "list", path)
+    assert (over["requested_time"], over["name"], over["is_expired"]) == (first, None, True)
+    assert (alive["name"], alive["expires_at"], alive["is_expired"]) == ("before import", created["expires_at"], False)
+    before = contents(path)
+    told = run("clean", path, "--file-versions-retained", 1, "--no-breakers", "--dry-run")
+    assert any(first in warning for warning in told["warnings"])
+    assert before == contents(path)
+    done = run("clean", path, "--file-versions-retained", 1, "--no-breakers")
+    assert done["expired_savepoints"] == [first]
+    assert sorted(path for clean in done["cleans"] for path in clean["deleted_files"]) == sorted(
+        file["path"] for file in told["files"]
+    )
+    assert [each["requested_time"] for each in run("savepoint", "list", path)] == [second]
+    undone = run("restore", path, "before import", "--dry-run")["instants_to_rollback"]
+    assert run("restore", path, "before import")["instantsToRollback"] == undone
+    assert commits(path)[-1] == second
+    assert "there is no savepoint 'import'" in run("savepoint", "delete", path, "import", code=2)
+    assert run("savepoint", "delete", path, "before import") == {"instant": second, "deleted": True, "found": True}
+
+
+def rows(path: Path, *options: str) -> list[str]:
+    return sorted(map(str, run("read", path, *options)["data"]))
+
+
+def test_savepoint_is_readable_for_ever(path: Path) -> None:
+    """Where a clean has passed its time, what it holds is the answer; by name or by instant."""
+    first, *_, last = commits(path)
+    then, now = rows(path, "--as-of", first), rows(path)
+    assert then != now
+    run("savepoint", "create", path, first, "--name", "the first")
+    run("clean", path, "--file-versions-retained", 1, "--no-breakers")
+    assert rows(path, "--savepoint", "the first") == rows(path, "--savepoint", first) == then
+    assert rows(path, "--as-of", last) == rows(path) == now
+    assert f"there is no savepoint {last}" in run("read", path, "--savepoint", last, code=2)
+    assert "exclude each other" in run("read", path, "--savepoint", first, "--as-of", first, code=2)
+
+
 def test_rollback_and_restore(path: Path) -> None:
     """The newest commit is undone, then all behind a savepoint; what must not be undone ends with code 1."""
     first, *_, last = commits(path)

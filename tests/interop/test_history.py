@@ -70,7 +70,7 @@ def test_real_hudi_respects_our_savepoint_and_we_respect_its(peer, tmp_path):
     _, states = _grown(peer, table, 4, PLAIN)
     ours = hudi_py.open_table(str(table))
     first, second = (i.requested_time for i in ours.timeline.completed("commit")[:2])
-    ours.create_savepoint(first, user="ann", comment="keep")
+    ours.create_savepoint(first, user="ann", comment="keep", name="first", ttl="30d")
     peer.savepoint(table, second)
     assert [first, second] == [i.requested_time for i, _ in ours.savepoint_service().savepoints()]
     peer.clean(table, {"hoodie.cleaner.commits.retained": "1"})
@@ -95,14 +95,64 @@ def test_our_clean_respects_a_savepoint_of_real_hudi(peer, tmp_path):
 
 
 def test_real_hudi_restores_to_our_savepoint(peer, tmp_path):
-    """A savepoint of ours is all that a restore of real Hudi needs."""
+    """A savepoint of ours, with a name and a time to live, is all that a restore of real Hudi needs; it keeps both."""
     table = tmp_path / "t"
     _, states = _grown(peer, table, 4, PLAIN)
     ours = hudi_py.open_table(str(table))
     second = ours.timeline.completed("commit")[1].requested_time
-    ours.create_savepoint(second)
+    ours.create_savepoint(second, name="second", ttl="30d")
     peer.restore(table, second)
     assert states[1] == peer.read(table)
+    ((_, content),) = ours.refresh().savepoint_service().savepoints()
+    assert content.name == "second"
+    assert content.expires_at_ms == content.savepointed_at_ms + 30 * 86_400_000
+
+
+BEYOND = {"hoodie.archive.beyond.savepoint": "true", "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
+
+
+def _behind_a_savepoint(peer, table):
+    """A savepoint, and behind it a partition that is written once, and another one that is written on and on."""
+    model = Model(PARTITIONED)
+    options = PLAIN | {"hoodie.archive.automatic": "false"}
+    for number, rows in enumerate([range(9), [0], [1], [1], [0], [1], [1], [1]]):
+        create = PARTITIONED.create(peer.table_version) if number == 0 else {}
+        peer.write(table, model.upsert(PARTITIONED.batch(rows, number + 1)), "upsert", create | options)
+        if number == 1:
+            peer.savepoint(table, hudi_py.open_table(str(table)).timeline.completed("commit")[-1].requested_time)
+    return model
+
+
+def test_rows_behind_a_savepoint_stay_in_sight_of_both(peer, tmp_path):
+    """D-7: our archival beyond the savepoint takes no commit whose rows real Hudi would not show any more."""
+    table = tmp_path / "t"
+    model = _behind_a_savepoint(peer, table)
+    result = hudi_py.open_table(str(table), settings=BEYOND).archive()
+    savepoint = hudi_py.open_table(str(table)).timeline.completed("savepoint")[0].requested_time
+    assert len([i for i in result.instants if i.requested_time > savepoint]) == 2
+    assert model.rows() == peer.read(table)
+
+
+def test_we_show_what_real_hudi_archived_behind_a_savepoint(peer, tmp_path):
+    """
+    D-7: real Hudi goes further, and loses sight of the newest rows itself; we take them for what they are.
+
+    Our view begins with the first commit that no savepoint is of, so those slices count as committed, for readers and
+    for a clean. Once the savepoint is let go of along with its commit, real Hudi sees all rows again.
+    """
+    table = tmp_path / "t"
+    model = _behind_a_savepoint(peer, table)
+    ours = hudi_py.open_table(str(table), settings={"hoodie.metadata.enable": False})
+    before = {path: [s.base_instant_time for s in ours.file_slices(path)] for path in ours.partitions()}
+    peer.archive(table, PLAIN | BEYOND | {"hoodie.cleaner.commits.retained": "1"})
+    ours.refresh()
+    assert before == {path: [s.base_instant_time for s in ours.file_slices(path)] for path in ours.partitions()}
+    assert model.rows() != peer.read(table)
+    ours.clean(commits_retained=1)
+    assert before == {path: [s.base_instant_time for s in ours.file_slices(path)] for path in ours.partitions()}
+    (savepoint,) = ours.timeline.completed("savepoint")
+    assert ours.delete_savepoint(savepoint.requested_time, archive_commit=True)
+    assert model.rows() == peer.read(table)
 
 
 @pytest.mark.parametrize("options", [PLAIN, KEPT], ids=["no-mdt", "mdt"])

@@ -101,6 +101,11 @@ def test_what_defines_a_table_cannot_change(trips):
             hudi_py.WriteClient(table.spark, table.path, {setting: "name"})
     with pytest.raises(ConfigError, match="has 'region'"):
         hudi_py.WriteClient(table.spark, table.path, {"hoodie.datasource.write.partitionpath.field": "name"})
+    with pytest.raises(ConfigError, match="has 'ts'"):
+        hudi_py.WriteClient(table.spark, table.path, {"hoodie.datasource.write.precombine.field": "amount"})
+    generator = {"hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.ComplexKeyGenerator"}
+    with pytest.raises(ConfigError, match=r"COMPLEX, and the table at .* has SIMPLE"):
+        hudi_py.WriteClient(table.spark, table.path, generator).upsert(table.frame([trip(1)]))
 
 
 @pytest.mark.parametrize(("way", "key"), [({}, None), (TWO_PASSES, "")], ids=["single pass", "two passes"])
@@ -283,14 +288,19 @@ def test_a_second_client_and_a_client_used_again_see_each_other(trips):
 
 
 def test_reading(trips):
-    """Times are instants, ISO dates or durations; a table without rows has its columns."""
+    """Times are instants, ISO dates or durations, savepoints have names; a table without rows has its columns."""
     table = trips()
     with pytest.raises(TableNotFound):
         hudi_py.read(table.spark, table.path)
     first = table.insert([trip(number) for number in range(4)])
     then = table.expected()
+    hudi_py.open_table(table.path).create_savepoint(name="then")
     table.upsert([trip(1, 2), trip(9, 2)])
-    assert then == table.stored(as_of=first.instant)
+    assert then == table.stored(as_of=first.instant) == table.stored(savepoint="then")
+    hudi_py.open_table(table.path, settings={"hoodie_py.clean.breakers": False}).clean(file_versions_retained=1)
+    assert then == table.stored(savepoint="then")
+    with pytest.raises(ConfigError):
+        table.stored(savepoint="then", as_of=first.instant)
     assert table.expected() == table.stored(as_of="0s") == table.stored(as_of="2999-01-01")
     assert [] == table.stored(as_of="2001-01-01")
     table.delete(list(table.model.values()))

@@ -91,9 +91,9 @@ class Trips:
         """The model's rows, sorted."""
         return sorted((row["id"], row["region"], row["ts"], row["amount"], row["name"]) for row in self.model.values())
 
-    def stored(self, as_of: str | None = None) -> list[tuple[Any, ...]]:
-        """Our own reader's rows, sorted."""
-        frame = hudi_py.read(self.spark, self.path, as_of=as_of, storage_options=self.storage_options)
+    def stored(self, **which: str) -> list[tuple[Any, ...]]:
+        """Our own reader's rows, sorted; *which* snapshot is for `hudi_py.read`."""
+        frame = hudi_py.read(self.spark, self.path, storage_options=self.storage_options, **which)
         return sorted(tuple(row) for row in frame.select("id", "region", "ts", "amount", "name").collect())
 
     def stored_by_hudi_rs(self) -> list[tuple[Any, ...]]:

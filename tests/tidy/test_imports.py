@@ -33,6 +33,7 @@ SIBLINGS = {  # an import within one layer
 }
 SERVICES = {  # an import between two services; None stands for all of them
     "restore": {"rollback", "savepoint"},
+    "clean": {"savepoint"},  # those whose time to live is over go before a plan is made
     "archive": {"clean"},  # archival must not overtake the clean, so it asks for the same window
     "upkeep": {"clean", "archive"},  # of the metadata table, which is a table itself
     "recovery": None,
@@ -51,6 +52,7 @@ PURE_MODULES = {
     "conflict",
     "assign",
     "breakers",
+    "contradictions",
     "explain",
     "facts",
     "findings",

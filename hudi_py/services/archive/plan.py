@@ -8,12 +8,15 @@ has a name. Source: format/table-services D.2, D.3; Hudi ``TimelineArchiverV1/V2
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 
 import attrs
 
 from hudi_py.config.archive import ArchiveConfig
 from hudi_py.config.table import TableType
+from hudi_py.model.files import parse_log_file
 from hudi_py.model.instant import Action, Instant
+from hudi_py.model.records import CommitMetadata
 from hudi_py.timeline.timeline import Timeline
 
 
@@ -25,9 +28,12 @@ class Bound(enum.Enum):
     COMPACTION = "the next compaction counts these delta commits"
     REPLACEMENT = "a replacecommit is not cleaned yet: its replaced files would look live again"
     REMOVED_SAVEPOINT = "a savepoint was removed and no clean has looked at its replaced files since"
+    REPLACED_FILES = "files that a replacecommit replaced are still there, and would look live again"
     SAVEPOINT = "savepointed"
+    BEHIND_SAVEPOINT = "its rows are the newest, and Apache Hudi does not show what is archived behind a savepoint"
     METADATA_TABLE = "the metadata table has not compacted it yet"
     RESTORE = "a restore is under way"
+    DAMAGED = "it does not decode"
     DATA_TIMELINE = "the table whose metadata this is has later instants only on its active timeline"
 
     __hash__ = object.__hash__
@@ -61,6 +67,9 @@ class Facts:
         last_clean: Of the last completed clean, None when there is none.
         has_metadata_table: Whether the table has one.
         metadata_compaction: Requested time of its last compaction, None when there was none.
+        replaced_files_of: Requested time of the first replacecommit, among those that would go, with replaced files
+            that are still there; None when there is none, or nobody has looked.
+        newest_behind_savepoint: Where archival goes beyond savepoints: `newest_writes_since` of the first one.
         data_timeline_start: Of a metadata table: what the data table has active or under way from then on stays.
     """
 
@@ -70,6 +79,8 @@ class Facts:
     last_clean: LastClean | None = None
     has_metadata_table: bool = False
     metadata_compaction: str | None = None
+    replaced_files_of: str | None = None
+    newest_behind_savepoint: str | None = None
     data_timeline_start: str | None = None
 
 
@@ -112,6 +123,29 @@ def plan_archive(timeline: Timeline, facts: Facts, config: ArchiveConfig) -> Arc
     return ArchivePlan(instants=instants, keep_min=keep_min, keep_max=keep_max, bound=bound)
 
 
+def bound_of_one(timeline: Timeline, facts: Facts, instant: Instant) -> Bound | None:
+    """
+    What keeps one commit active that archival has gone beyond because it was savepointed; None when nothing does.
+
+    How many commits there are does not matter any more: those behind it are archived.
+    """
+    if timeline.pending(Action.RESTORE):
+        return Bound.RESTORE
+    if facts.has_metadata_table and facts.metadata_compaction is None:
+        return Bound.METADATA_TABLE
+    completed = timeline.table_commits(facts.table_type).completed()
+    bounds = (
+        (_pending_bound(timeline, completed), Bound.PENDING_WRITE),
+        (_metadata_bound(completed, facts), Bound.METADATA_TABLE),
+        (facts.replaced_files_of, Bound.REPLACED_FILES),
+    )
+    time = instant.requested_time
+    first = timeline.completed(Action.SAVEPOINT)[0].requested_time
+    if first < time:  # to Hudi, the timeline begins there
+        return Bound.BEHIND_SAVEPOINT
+    return next((bound for limit, bound in bounds if limit is not None and time >= limit), None)
+
+
 def data_timeline_start(timeline: Timeline) -> str | None:
     """
     Rule D-8: the first commit, or the first pending instant of any action, of a table that has a metadata table.
@@ -119,6 +153,37 @@ def data_timeline_start(timeline: Timeline) -> str | None:
     Whoever rolls such an instant back has to find what the metadata table recorded of it.
     """
     return min((i.requested_time for i in (*timeline.commits.instants[:1], *timeline.pending()[:1])), default=None)
+
+
+def newest_writes_since(commits: Iterable[tuple[str, CommitMetadata | None]]) -> str | None:
+    """
+    The oldest of these commits that readers still need: some file group's newest base file, or log files on top of it.
+
+    Hudi's file listing takes the savepointed commit for the start of the timeline, whatever is archived behind it, so
+    the rows of such a commit would be gone from sight, and the next upsert would build on older ones.
+
+    Args:
+        commits: Requested time and content of the completed commits behind a savepoint, ascending; None for one that
+            does not decode, which nothing can be said about.
+
+    Returns:
+        Its requested time; None when there are no commits.
+    """
+    newest: dict[tuple[str, str], str] = {}
+    for time, metadata in commits:
+        if metadata is None:
+            return min((*newest.values(), time))
+        for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
+            for file_id in file_ids:
+                newest.pop((partition, file_id), None)
+        for partition, stats in metadata.partition_to_write_stats.items():
+            for stat in stats:
+                name = (stat.path or "").rpartition("/")[2]
+                if parse_log_file(name) is None:
+                    newest[partition, stat.file_id or name] = time
+                else:
+                    newest.setdefault((partition, stat.file_id or name), time)
+    return min(newest.values(), default=None)
 
 
 def _order(instant: Instant) -> tuple[str, str]:
@@ -169,6 +234,7 @@ def _bounds(
         (_pending_bound(timeline, completed), Bound.PENDING_WRITE),
         (_replacement_bound(timeline, facts), Bound.REPLACEMENT),
         (_removed_savepoint_bound(timeline, facts), Bound.REMOVED_SAVEPOINT),
+        (facts.replaced_files_of, Bound.REPLACED_FILES),
         (_metadata_bound(completed, facts), Bound.METADATA_TABLE),
         (facts.data_timeline_start, Bound.DATA_TIMELINE),
     ]
@@ -177,6 +243,7 @@ def _bounds(
     savepoints = timeline.completed(Action.SAVEPOINT)
     if savepoints and not config.beyond_savepoint:
         found.append((savepoints[0].requested_time, Bound.SAVEPOINT))
+    found.append((facts.newest_behind_savepoint, Bound.BEHIND_SAVEPOINT))
     return [(time, bound) for time, bound in found if time is not None]
 
 

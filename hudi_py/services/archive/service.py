@@ -15,22 +15,34 @@ Source: format/table-services D; Hudi ``TimelineArchiverV1/V2``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import attrs
 
 from hudi_py.config.archive import ArchiveConfig
 from hudi_py.config.clean import CleanConfig
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import CorruptMetadata, StorageError
+from hudi_py.errors import CorruptMetadata, NotFound, RefusedError, StorageError
+from hudi_py.fsview.listing import FolderListing
 from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
+from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import parse_instant_time
+from hudi_py.model.records import CommitMetadata
 from hudi_py.runtime.log import log
 from hudi_py.services.archive.history import SNAPSHOTS_KEPT, History, history_row
 from hudi_py.services.archive.log_files import Group, append_to_logs
 from hudi_py.services.archive.merge_logs import LogMerge
-from hudi_py.services.archive.plan import ArchivePlan, Bound, Facts, LastClean, data_timeline_start, plan_archive
+from hudi_py.services.archive.plan import (
+    ArchivePlan,
+    Bound,
+    Facts,
+    LastClean,
+    bound_of_one,
+    data_timeline_start,
+    newest_writes_since,
+    plan_archive,
+)
 from hudi_py.services.clean.plan import SAVEPOINTED_TIMES
 from hudi_py.services.clean.policy import earliest_to_retain
 from hudi_py.storage.base import StorageFailure
@@ -83,11 +95,19 @@ class ArchiveService:
         """
         What an archival would do; nothing is written.
 
+        The rules trust the last clean to have removed what was replaced (D-9, D-10). A savepoint that Hudi's cleans do
+        not record, or a file that refused to go, proves them wrong, so the folders have the last word.
+
         Raises:
             CorruptMetadata: The last clean, which tells what may go, does not decode.
         """
         timeline = self.contents.store.load()
-        return plan_archive(timeline, self._facts(timeline), self.config)
+        facts = self._facts(timeline)
+        plan = plan_archive(timeline, facts, self.config)
+        time = self._first_with_replaced_files(plan.instants)
+        return (
+            plan if time is None else plan_archive(timeline, attrs.evolve(facts, replaced_files_of=time), self.config)
+        )
 
     def run(self) -> ArchiveResult:
         """
@@ -106,9 +126,9 @@ class ArchiveService:
         plan = self.plan()
         if not plan.instants:
             return ArchiveResult(bound=plan.bound)
-        self._remove_markers(plan)
+        self._remove_markers(plan.instants)
         done: list[Instant] = []
-        for groups in self._batches(plan):
+        for groups in self._batches(plan.instants):
             archived = self._write(groups)
             self._delete(archived)
             done += [group.instant for group in archived]
@@ -117,6 +137,52 @@ class ArchiveService:
         merges = self._tidy_history() if self.table.layout_version == 2 else self._merge_logs(logs)
         log.info("archive.completed", instants_archived=len(done), merges=merges)
         return ArchiveResult(instants=tuple(done), bound=plan.bound, merges=merges)
+
+    def archive_savepointed(self, requested_time: str) -> None:
+        """
+        Archive the one commit of a savepoint that archival has gone beyond, so that the savepoint can be let go of.
+
+        Until it is, the savepoint goes on holding the commit's files.
+
+        Args:
+            requested_time: Of the savepoint and its commit, which may be archived already.
+
+        Raises:
+            RefusedError: Something still needs the commit on the active timeline, or it does not decode; nothing was
+                changed.
+            CorruptMetadata, ConflictError, StorageError: As `run`.
+        """
+        timeline = self.contents.store.load()
+        found = [i for i in timeline.commits.completed() if i.requested_time == requested_time]
+        if not found:
+            return
+        (commit,) = found
+        facts = attrs.evolve(self._facts(timeline), replaced_files_of=self._first_with_replaced_files(found))
+        bound = bound_of_one(timeline, facts, commit)
+        if bound is None and self._commit(commit) is None:
+            bound = Bound.DAMAGED
+        if bound is not None:
+            raise RefusedError(f"{commit} cannot be archived: {bound.value}; nothing was changed")
+        if self.table.layout_version == 1:
+            LogMerge(self.contents.store.storage, self.table.history_folder).recover()
+        self._remove_markers((commit,))
+        for groups in self._batches((commit,)):
+            self._delete(self._write(groups))
+
+    def _first_with_replaced_files(self, going: Iterable[Instant]) -> str | None:
+        """Among the replacecommits that would go; one that does not decode names none."""
+        listing = FolderListing(self.contents.store.storage)
+        there: dict[str, frozenset[str]] = {}
+        for instant in sorted(going, key=lambda each: each.requested_time):
+            metadata = self._commit(instant) if instant.action is Action.REPLACE_COMMIT else None
+            replaced = {} if metadata is None else metadata.partition_to_replace_file_ids or {}
+            for partition, file_ids in replaced.items():
+                if partition not in there:
+                    parsed = (parse_base_file(e.name) or parse_log_file(e.name) for e in listing.partition(partition))
+                    there[partition] = frozenset(file.file_id for file in parsed if file is not None)
+                if not there[partition].isdisjoint(file_ids):
+                    return instant.requested_time
+        return None
 
     def _facts(self, timeline: Timeline) -> Facts:
         has_metadata = FILES_PARTITION in self.table.metadata_partitions
@@ -127,6 +193,7 @@ class ArchiveService:
             last_clean=self._last_clean(timeline),
             has_metadata_table=has_metadata,
             metadata_compaction=self._metadata_compaction() if has_metadata else None,
+            newest_behind_savepoint=self._newest_behind_savepoint(timeline) if self.config.beyond_savepoint else None,
             data_timeline_start=None if self.data_timeline is None else data_timeline_start(self.data_timeline),
         )
 
@@ -160,26 +227,38 @@ class ArchiveService:
             savepoints=frozenset(time.strip() for time in times.split(",") if time.strip()),
         )
 
+    def _newest_behind_savepoint(self, timeline: Timeline) -> str | None:
+        savepoints = timeline.completed(Action.SAVEPOINT)
+        if not savepoints:
+            return None
+        first = savepoints[0].requested_time
+        behind = (i for i in timeline.commits.completed() if i.requested_time > first)
+        return newest_writes_since((i.requested_time, self._commit(i)) for i in behind)
+
+    def _commit(self, instant: Instant) -> CommitMetadata | None:
+        try:
+            return self.contents.commit(instant)
+        except (CorruptMetadata, NotFound):
+            return None
+
     def _metadata_compaction(self) -> str | None:
         store = self.contents.store
         completed = MetadataTable(store.storage, store.clock).store.load().completed(Action.COMMIT)
         return completed[-1].requested_time if completed else None
 
-    def _remove_markers(self, plan: ArchivePlan) -> None:
+    def _remove_markers(self, going: tuple[Instant, ...]) -> None:
         """Markers left by a crash behind a completed commit (rule D-16)."""
         storage = self.contents.store.storage
-        going = {instant.requested_time for instant in plan.instants}
+        times = {instant.requested_time for instant in going}
         for time in instants_with_markers(storage):
-            if time in going:
+            if time in times:
                 delete_markers(storage, time)
 
-    def _batches(self, plan: ArchivePlan) -> Iterator[tuple[Group, ...]]:
+    def _batches(self, going: tuple[Instant, ...]) -> Iterator[tuple[Group, ...]]:
         files: dict[tuple[str, Action], list[Instant]] = {}
         for each in self.contents.store.load().all_states:
             files.setdefault((each.requested_time, each.comparable_action), []).append(each)
-        groups = [
-            Group(instant, tuple(files[instant.requested_time, instant.comparable_action])) for instant in plan.instants
-        ]
+        groups = [Group(instant, tuple(files[instant.requested_time, instant.comparable_action])) for instant in going]
         for start in range(0, len(groups), _INSTANTS_AT_ONCE):
             yield tuple(groups[start : start + _INSTANTS_AT_ONCE])
 

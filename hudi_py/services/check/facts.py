@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
-from hudi_py.model.instant import Instant
+from hudi_py.model.instant import Action, Instant, State
 from hudi_py.timeline.timeline import Timeline
+
+FileKey = tuple[str, Action, State]
+"""(requested time, action, state) of an instant file."""
+
+
+class Health(enum.Enum):
+    """Of one instant file."""
+
+    GOOD = "good"
+    EMPTY = "empty"
+    DAMAGED = "does not decode"
+    ABSENT = "not there"
 
 
 @attrs.frozen(kw_only=True)
@@ -60,6 +73,9 @@ class TableFacts:
         timeline: Active, as loaded once.
         layout_version: 1 or 2.
         instants: One for each of *timeline*, in its order.
+        health: Of each file that was looked into: all of pending instants, the completed ones of others, and the plans
+            behind completed cleans and rollbacks.
+        damage: Why the content of a damaged file does not decode.
         archived: The archived timeline; None when it is unreadable.
         archive_problem: Why.
         archived_cleans: Partition path to names that archived cleans removed since the oldest active commit.
@@ -75,6 +91,8 @@ class TableFacts:
     timeline: Timeline
     layout_version: int
     instants: tuple[InstantFacts, ...]
+    health: Mapping[FileKey, Health] = attrs.field(factory=dict)
+    damage: Mapping[FileKey, str] = attrs.field(factory=dict)
     archived: Timeline | None
     archive_problem: str | None = None
     archived_cleans: Mapping[str, frozenset[str]] = attrs.field(factory=dict)

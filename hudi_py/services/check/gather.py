@@ -7,16 +7,19 @@ The facts serve whoever has to judge a table: the check, and the repair of inter
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any, Final
 
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, HudiError, NotFound, UnsupportedTable
 from hudi_py.formats import records_codec as codec
+from hudi_py.formats.instant_content import decode_content
+from hudi_py.fsview.listing import listing_threads
 from hudi_py.mdt.table import FILES_PARTITION, METADATA_FOLDER, MetadataTable
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import time_before
-from hudi_py.services.check.facts import InstantFacts, MetadataFacts, TableFacts
+from hudi_py.services.check.facts import FileKey, Health, InstantFacts, MetadataFacts, TableFacts
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.archive import load_archived, load_archived_cleans
 from hudi_py.timeline.contents import Contents
@@ -52,12 +55,15 @@ def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> 
     has_metadata = metadata and FILES_PARTITION in table.metadata_partitions
     metadata_facts = _metadata_facts(store) if has_metadata else None
     timeline = store.load()
+    health, damage = _health(contents, timeline)
     archived, problem = _archived(store.storage, table)
     cleans, cleans_problem = _archived_cleans(store.storage, table, timeline, archived)
     return TableFacts(
         timeline=timeline,
         layout_version=store.layout.version,
         instants=tuple(instant_facts(contents, timeline)),
+        health=health,
+        damage=damage,
         archived=archived,
         archive_problem=problem or cleans_problem,
         archived_cleans=cleans,
@@ -68,6 +74,48 @@ def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> 
         properties_problem=properties_problem(store.storage),
         metadata=metadata_facts,
         has_metadata_folder=bool(store.storage.list(METADATA_FOLDER)),
+    )
+
+
+def _health(contents: Contents, timeline: Timeline) -> tuple[dict[FileKey, Health], dict[FileKey, str]]:
+    """
+    Whether the files hold what can be decoded at all; `instant_facts` tells whether it is what they should hold.
+
+    On object stores many are read at once, for each is a round trip; nothing reads them again.
+    """
+    store = contents.store
+    pending = {(each.requested_time, each.comparable_action) for each in timeline if each.is_pending}
+    wanted = [
+        each
+        for each in timeline.all_states
+        if each.is_completed
+        or (each.requested_time, each.comparable_action) in pending
+        or (each.action in (Action.CLEAN, Action.ROLLBACK) and each.state is State.REQUESTED)
+    ]
+
+    def judged(instant: Instant) -> tuple[Instant, Health, str]:
+        try:
+            data = store.read(instant)
+        except NotFound:
+            return instant, Health.ABSENT, ""
+        if not data:
+            return instant, Health.EMPTY, ""
+        try:
+            decode_content(data, instant.file_name or store.path(instant))
+        except CorruptMetadata as error:
+            return instant, Health.DAMAGED, str(error)
+        return instant, Health.GOOD, ""
+
+    threads = listing_threads(store.storage)
+    if threads > 1:
+        with ThreadPoolExecutor(threads) as pool:
+            results = list(pool.map(judged, wanted))
+    else:
+        results = list(map(judged, wanted))
+    keyed = [((each.requested_time, each.action, each.state), health, why) for each, health, why in results]
+    return (
+        {key: health for key, health, _ in keyed},
+        {key: why for key, health, why in keyed if health is Health.DAMAGED},
     )
 
 

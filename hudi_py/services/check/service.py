@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import attrs
 
@@ -27,6 +27,22 @@ from hudi_py.timeline.store import TimelineStore
 
 _LOOKS_MAX: Final = 3
 _ORDER: Final = {severity: position for position, severity in enumerate(Severity)}
+
+
+class Seen(NamedTuple):
+    """
+    What one look at a table gave.
+
+    Args:
+        facts: As gathered.
+        findings: In no order.
+        has_moved: Whether the timeline moved meanwhile, so that what was seen early may disagree with what was seen
+            late.
+    """
+
+    facts: TableFacts
+    findings: tuple[Finding, ...]
+    has_moved: bool
 
 
 @attrs.frozen(kw_only=True)
@@ -54,20 +70,20 @@ class CheckService:
         Raises:
             StorageError: The storage refused or is away.
         """
-        found, has_moved = self._look()
+        seen = self.look()
         for _ in range(_LOOKS_MAX - 1):
-            if not has_moved or not any(each.severity is Severity.ERROR for each in found):
+            if not seen.has_moved or not any(each.severity is Severity.ERROR for each in seen.findings):
                 break
-            found, has_moved = self._look()
-        if has_moved:
-            found.append(finding("table-changing", self.store.folder))
+            seen = self.look()
+        found = [*seen.findings, *([finding("table-changing", self.store.folder)] if seen.has_moved else [])]
         return tuple(sorted(found, key=lambda each: (_ORDER[each.severity], each.code, each.where)))
 
-    def _look(self) -> tuple[list[Finding], bool]:
-        """Everything once, read afresh: a check believes nothing it remembers; and whether the timeline has moved."""
+    def look(self) -> Seen:
+        """Everything once, read afresh: a check believes nothing it remembers."""
         contents = Contents(TimelineStore(self.store.storage, self.store.config, self.store.clock))
         facts = gather(contents, self.table, metadata=self._compares)
-        return self._judge(facts), facts.timeline.instants != self.store.load().instants
+        findings = tuple(self._judge(facts))
+        return Seen(facts, findings, has_moved=facts.timeline.instants != self.store.load().instants)
 
     @property
     def _compares(self) -> bool:

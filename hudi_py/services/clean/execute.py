@@ -55,6 +55,8 @@ class CleanResult:
         failed_files: Refused to go; the next clean tries them again.
         superseded: Another process completed the same clean first; its record counts, ours was not written.
         is_finished: False when the time was up: the clean stays pending, and the next one deletes the rest.
+        expired_savepoints: Of the first clean of a run: times of the savepoints that the run let go of before, because
+            their time to live was over.
     """
 
     instant: str
@@ -63,6 +65,7 @@ class CleanResult:
     failed_files: tuple[str, ...] = ()
     superseded: bool = False
     is_finished: bool = True
+    expired_savepoints: tuple[str, ...] = ()
     _deleted: Names = attrs.field(factory=dict, repr=False)
 
     @property

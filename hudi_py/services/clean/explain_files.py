@@ -25,6 +25,8 @@ from hudi_py.model.files import (
     parse_log_file,
 )
 from hudi_py.model.instant import Action, Instant
+from hudi_py.model.instant_time import iso_utc
+from hudi_py.model.records import SavepointMetadata
 from hudi_py.services.clean.explain import (
     Condition,
     Need,
@@ -288,9 +290,7 @@ class _Explainer:
                 for time, each in savepoints.items()
             },
             keeps=seen.keeps,
-            savepoint_notes={
-                time: ": ".join(filter(None, (each.savepointed_by, each.comments))) for time, each in savepoints.items()
-            },
+            savepoint_notes={time: _note(each) for time, each in savepoints.items()},
             always=tuple(self._always()),
         )
 
@@ -348,3 +348,10 @@ def _kind(parsed: BaseFile | LogFile) -> str:
 
 def _never(why: str) -> Condition:
     return Condition(Need.NEVER, why)
+
+
+def _note(savepoint: SavepointMetadata) -> str:
+    """Its name, who made it and what for, and when it expires; what there is of that."""
+    until = "" if savepoint.expires_at_ms is None else f"until {iso_utc(savepoint.expires_at_ms)}"
+    made = ": ".join(filter(None, (savepoint.savepointed_by, savepoint.comments)))
+    return ", ".join(filter(None, (savepoint.name, made, until)))

@@ -51,6 +51,7 @@ from hudi_py.services.clean.undone import refuse_under_undoing
 from hudi_py.services.clean.verification import check, compare
 from hudi_py.services.clean.verify import Disagreement
 from hudi_py.services.clean.watch import Reporter
+from hudi_py.services.savepoint.service import Expired, SavepointService
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.archive import load_archived, load_archived_partitions
 from hudi_py.timeline.contents import Contents
@@ -88,10 +89,12 @@ class CleanService:
             details: Ask for file sizes and keep every verdict, which takes memory for every slice of the table.
             sizes: Ask for file sizes only.
 
+        Savepoints whose time to live is over count as gone: a clean lets go of them first.
+
         Raises:
             RefusedError: With ``hoodie_py.clean.verify``: the second planner disagrees.
         """
-        return self._plan(self.situation(), self._deadline(), details=details, sizes=sizes)
+        return self._plan(self.situation(without_expired=True), self._deadline(), details=details, sizes=sizes)
 
     def _plan(self, seen: Situation, deadline: Deadline, *, details: bool = False, sizes: bool = False) -> CleanPlan:
         with_sizes = details or sizes or self.config.max_bytes is not None or self.reporter.wants_sizes
@@ -140,9 +143,16 @@ class CleanService:
         partitions = None if seen.scope.everything else self.scope_partitions(seen.scope)
         return compare(self.contents, self.table, self.config, seen, plan, partitions)
 
-    def situation(self) -> Situation:
-        """Everything a plan depends on, files apart; read once, nothing is written."""
+    def situation(self, *, without_expired: bool = False) -> Situation:
+        """
+        Everything a plan depends on, files apart; read once, nothing is written.
+
+        Args:
+            without_expired: As it will be once the savepoints whose time to live is over are gone.
+        """
         timeline, listing = open_snapshot(self.contents.store, self.table, self.metadata_table.settings)
+        expired = self._savepoints.expired(timeline) if without_expired else ()
+        timeline = timeline.without_savepoints({e.instant.requested_time for e in expired if e.stays_because is None})
         last_clean = self._last_clean(timeline)
         context = load_context(timeline, self.contents, for_planning=True, with_clustering=False)
         protection, savepoints = self._protection(timeline, context)
@@ -164,7 +174,7 @@ class CleanService:
             earliest=earliest,
             keeps=keeps_of(kept, whole, self.config),
             whole_times=whole,
-            warnings=questionable(self.config, kept, timeline),
+            warnings=(*questionable(self.config, kept, timeline), *map(_told, expired)),
             last_clean=last_clean,
             scope=planning.with_unseen(self._scope(timeline, earliest, last_clean, savepoints), unseen, earliest),
             leftovers=LEFTOVERS.load(self.contents.store.storage),
@@ -272,11 +282,15 @@ class CleanService:
         """
         if not self.config.services_enabled:
             return None
+        self.remove_expired_savepoints()
+        return self._schedule(deadline or self._deadline())
+
+    def _schedule(self, deadline: Deadline) -> Instant | None:
         timeline = repair_cleans(self.contents.store)
         if timeline.pending(Action.CLEAN) and not self.config.allow_multiple:
             return None
         seen = self.situation()
-        plan = self._plan(seen, deadline or self._deadline())
+        plan = self._plan(seen, deadline)
         for warning in plan.warnings:
             log.warning("clean.settings", reason=warning)
         self._remember_leftovers(seen, plan)
@@ -305,6 +319,19 @@ class CleanService:
         if self.reporter.wants_sizes and plan.size_bytes is not None:
             self.reporter.sizes(time, plan.files.sizes_by_partition())
         return requested
+
+    def remove_expired_savepoints(self) -> tuple[Instant, ...]:
+        """
+        Let go of the savepoints whose time to live is over; a clean does so before it plans.
+
+        Returns:
+            Those that are gone, oldest first.
+        """
+        return self._savepoints.remove_expired() if self.config.services_enabled else ()
+
+    @property
+    def _savepoints(self) -> SavepointService:
+        return SavepointService(contents=self.contents, table=self.table, metadata_table=self.metadata_table)
 
     def execute_pending(self, deadline: Deadline | None = None) -> list[CleanResult]:
         """
@@ -335,8 +362,10 @@ class CleanService:
         if not self.config.services_enabled:
             return []
         deadline = self._deadline()
-        self.schedule(deadline)
-        return self.execute_pending(deadline)
+        expired = tuple(each.requested_time for each in self.remove_expired_savepoints())
+        self._schedule(deadline)
+        results = self.execute_pending(deadline)
+        return [attrs.evolve(each, expired_savepoints=expired) for each in results[:1]] + results[1:]
 
     def _last_clean(self, timeline: Timeline) -> LastClean | None:
         """
@@ -418,3 +447,10 @@ class CleanService:
         }
         left = {path: there.get(path, names) for path, names in seen.leftovers.items()}
         remember_leftovers(storage, seen.leftovers, {path: names for path, names in left.items() if names})
+
+
+def _told(expired: Expired) -> str:
+    what = f"the time to live of savepoint {expired.instant.requested_time} is over"
+    return (
+        f"{what}: a clean lets go of it first" if expired.stays_because is None else f"{what}: {expired.stays_because}"
+    )

@@ -22,7 +22,8 @@ from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.service import CleanService
-from hudi_py.services.recovery.finding import RecoveryFinding, Step
+from hudi_py.services.recovery.finding import Problem, RecoveryFinding, Step
+from hudi_py.services.recovery.look_locks import look_at_locks
 from hudi_py.services.restore.service import RestoreService
 from hudi_py.services.rollback.service import RollbackService
 from hudi_py.services.savepoint.service import SavepointService
@@ -67,6 +68,7 @@ class RecoveryExecutor:
             Step.FINISH_ROLLBACK: self._finish_rollback,
             Step.ROLL_BACK: self._roll_back,
             Step.FINISH_CLEAN: self._finish_clean,
+            Step.REWRITE_METAFILE: self._rewrite_metafile,
             Step.REMOVE_FILES: self._remove_files,
             Step.DROP_METADATA_TABLE: lambda _: self._drop_metadata_table(),
         }
@@ -154,8 +156,20 @@ class RecoveryExecutor:
             metadata_table=self.metadata_table,
         ).execute_pending()
 
-    def _remove_files(self, finding: RecoveryFinding) -> None:
+    def _rewrite_metafile(self, finding: RecoveryFinding) -> None:
         storage = self._store.storage
+        (path,) = finding.paths
+        storage.replace(f"{_QUARANTINE}/{path}", storage.read(path))
+        storage.replace(path, finding.content)
+
+    def _remove_files(self, finding: RecoveryFinding) -> None:
+        """A lock is looked at once more right before: somebody may have taken it over."""
+        storage = self._store.storage
+        if finding.problem is Problem.LOCK:
+            now_ms = int(self._store.clock.now().timestamp() * 1000)
+            locks = {each.path: each for each in look_at_locks(storage, self.settings, now_ms=now_ms)}
+            if not all(path in locks and locks[path].is_expired for path in finding.paths):
+                raise ConflictError(f"{finding.paths[0]} was released or taken over by another process meanwhile")
         for path in finding.paths:
             if path.endswith("/"):
                 storage.delete_folder(path.rstrip("/"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
 from functools import cached_property
 from typing import NamedTuple
@@ -11,16 +10,9 @@ import attrs
 
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import InstantInfo
+from hudi_py.services.check.facts import FileKey, Health
+from hudi_py.services.check.findings import Finding
 from hudi_py.timeline.timeline import Timeline
-
-
-class Health(enum.Enum):
-    """Of one instant file."""
-
-    GOOD = "good"
-    EMPTY = "empty"
-    DAMAGED = "does not decode"
-    ABSENT = "not there"
 
 
 class Undone(NamedTuple):
@@ -54,6 +46,23 @@ class Aged(NamedTuple):
     age_ms: int
 
 
+class Lock(NamedTuple):
+    """
+    A lock of Hudi inside the table.
+
+    Args:
+        path: Of its file.
+        evidence: What was seen, sentences.
+        is_expired: Whether it is free for everyone by Hudi's own rule, and long enough for clocks that differ.
+        way_out: For people, None where it is well as it is.
+    """
+
+    path: str
+    evidence: tuple[str, ...]
+    is_expired: bool = False
+    way_out: str | None = None
+
+
 @attrs.frozen(kw_only=True)
 class Facts:
     """
@@ -76,13 +85,14 @@ class Facts:
         metadata_problem: Why the metadata table has to be made anew, None if nothing is wrong or it was not looked at.
         lost: Committed files that the metadata table lists and no partition holds, though nothing took them.
         temporary: Files of interrupted creations.
-        lock: The lock file, None if there is none.
-        lock_expiry_ms: From which age on it is free for everyone; 0 for never.
+        locks: Those that are not released.
+        found: What a check finds; empty while the table is changing.
+        metafiles: Damaged metafile of a partition to what it should hold, where that is proven.
     """
 
     timeline: Timeline
-    health: Mapping[tuple[str, Action, State], Health] = attrs.field(factory=dict)
-    plan_damage: Mapping[tuple[str, Action, State], str] = attrs.field(factory=dict)
+    health: Mapping[FileKey, Health] = attrs.field(factory=dict)
+    plan_damage: Mapping[FileKey, str] = attrs.field(factory=dict)
     clusterings: frozenset[str] = frozenset()
     rollback_targets: Mapping[str, InstantInfo] = attrs.field(factory=dict)
     policy: str = "EAGER"
@@ -96,8 +106,9 @@ class Facts:
     metadata_problem: str | None = None
     lost: tuple[str, ...] = ()
     temporary: tuple[Aged, ...] = ()
-    lock: Aged | None = None
-    lock_expiry_ms: int = 0
+    locks: tuple[Lock, ...] = ()
+    found: tuple[Finding, ...] = ()
+    metafiles: Mapping[str, bytes] = attrs.field(factory=dict)
 
     def files_of(self, instant: Instant) -> dict[State, Instant]:
         """The instant's files by state; of two completed ones the newest."""

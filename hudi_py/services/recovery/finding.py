@@ -31,6 +31,8 @@ class Problem(enum.Enum):
     METADATA_TABLE = "metadata table out of step"
     TEMPORARY_FILES = "temporary files"
     LOCK = "lock left behind"
+    PARTITION_METAFILE = "damaged partition metafile"
+    CONTRADICTION = "found by hudi-py check"
 
 
 class Step(enum.Enum):
@@ -45,6 +47,7 @@ class Step(enum.Enum):
     FINISH_ROLLBACK = "finish the rollback"
     ROLL_BACK = "roll back"
     FINISH_CLEAN = "finish the clean"
+    REWRITE_METAFILE = "write it again"
     REMOVE_FILES = "delete"
     DROP_METADATA_TABLE = "drop the metadata table, to be made anew"
     LEAVE = "leave as it is"
@@ -66,6 +69,7 @@ class RecoveryFinding:
         instant: Which instant it is about, None for none.
         requested_time: Of the write that it is about where *instant* is None; ``""`` for none.
         paths: Files and folders (with a trailing slash) that the step takes, relative to the table.
+        content: What the step writes into the one file of *paths*.
     """
 
     problem: Problem
@@ -74,6 +78,7 @@ class RecoveryFinding:
     instant: Instant | None = None
     requested_time: str = ""
     paths: tuple[str, ...] = ()
+    content: bytes = b""
 
     @property
     def time(self) -> str:

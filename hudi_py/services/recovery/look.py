@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from typing import Final, TypeVar
 
-from hudi_py.config import keys
 from hudi_py.config.concurrency import failed_writes_policy
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound
-from hudi_py.formats.archive_log import archive_file_number, decode_archive_log
-from hudi_py.formats.instant_content import decode_content
-from hudi_py.formats.lsm_history import read_history
-from hudi_py.formats.records_codec import decode_restore_metadata, decode_rollback_metadata
-from hudi_py.fsview.listing import walk_partitions
+from hudi_py.formats.partition_metafile import format_partition_metadata
+from hudi_py.formats.records_codec import decode_restore_metadata
+from hudi_py.fsview.listing import listing_threads, walk_partitions
 from hudi_py.model.files import join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant, State
-from hudi_py.model.records import InstantInfo, RollbackMetadata
-from hudi_py.services.recovery.facts import Aged, Facts, FilesOfNoInstant, Health, Undone, may_run_again
+from hudi_py.model.records import CommitMetadata, InstantInfo, RollbackMetadata
+from hudi_py.services.check.facts import FileKey, Health
+from hudi_py.services.check.service import CheckService, Seen
+from hudi_py.services.recovery.facts import Aged, Facts, FilesOfNoInstant, Undone, may_run_again
+from hudi_py.services.recovery.look_locks import look_at_locks
 from hudi_py.services.recovery.look_metadata import look_at_metadata_table
 from hudi_py.storage.base import Storage
-from hudi_py.timeline.archive import load_archived, newest_snapshot
+from hudi_py.timeline.archive import load_archived_rollbacks
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.heartbeat import Rhythm, heartbeat_ages
 from hudi_py.timeline.markers import instants_with_markers
@@ -30,9 +31,9 @@ from hudi_py.timeline.properties_file import unfinished_rewrite
 from hudi_py.timeline.timeline import Timeline
 
 T = TypeVar("T")
-R = TypeVar("R")
+Undoings = dict[str, Undone]
 
-_REMOTE_THREADS: Final = 16
+_COMMIT_TIME: Final = re.compile(rb"^commitTime=(\d{14,17})\r?$", re.MULTILINE)
 _FIRST_TIME: Final = "00000000000100"
 """Times below stand for the initial load of a table, not for a write."""
 
@@ -45,8 +46,8 @@ def look(contents: Contents, table: TableConfig, settings: Settings) -> Facts:
         StorageError: The storage refused or is away.
     """
     store = contents.store
-    timeline = store.load()
-    health, damage = _health(contents, timeline)
+    seen = CheckService(store=store, table=table, settings=settings).look()
+    timeline, health = seen.facts.timeline, seen.facts.health
     undone = _undone(contents, timeline)
     clusterings = frozenset(
         each.requested_time
@@ -58,16 +59,15 @@ def look(contents: Contents, table: TableConfig, settings: Settings) -> Facts:
     known = {each.requested_time for each in timeline}
     archived = None
     if strangers or any(time not in known for time in markers):
-        archived, more = _archive(store.storage, table)
+        archived, more = _archive(store.storage, table, seen.facts.archived)
         undone = {**more, **undone}
     ages = heartbeat_ages(store.storage, store.clock)
     rhythm = Rhythm.of(settings)
-    out_of_step = look_at_metadata_table(contents, table, settings, timeline, clusterings)
-    lock = _lock(store.storage, settings, now_ms=_now_ms(contents))
+    out_of_step = look_at_metadata_table(contents, table, settings, seen.facts, clusterings)
     return Facts(
         timeline=timeline,
         health=health,
-        plan_damage=damage,
+        plan_damage=seen.facts.damage,
         clusterings=clusterings,
         rollback_targets=_rollback_targets(contents, timeline, health),
         policy=failed_writes_policy(settings),
@@ -81,12 +81,31 @@ def look(contents: Contents, table: TableConfig, settings: Settings) -> Facts:
         metadata_problem=out_of_step.problem,
         lost=out_of_step.lost,
         temporary=tuple(_temporary(store.storage, now_ms=_now_ms(contents))),
-        lock=lock,
-        lock_expiry_ms=settings[keys.LOCK_FILE_EXPIRE_MINUTES] * 60_000,
+        locks=look_at_locks(store.storage, settings, now_ms=_now_ms(contents)),
+        found=() if seen.has_moved else seen.findings,
+        metafiles={} if seen.has_moved else _metafiles(store.storage, seen, store.clock.now()),
     )
 
 
-def _key(instant: Instant, state: State) -> tuple[str, Action, State]:
+def _metafiles(storage: Storage, seen: Seen, now: datetime) -> dict[str, bytes]:
+    """What the damaged metafiles of partitions should hold, where a completed commit says that the folder is one."""
+    found = {}
+    for path in (each.where for each in seen.findings if each.code == "partition-metafile-damaged"):
+        partition = path.rpartition("/")[0]
+        times = [
+            each.instant.requested_time
+            for each in seen.facts.instants
+            if isinstance(each.content, CommitMetadata) and partition in each.content.partition_to_write_stats
+        ]
+        if times:
+            kept = _readable(lambda path=path: _COMMIT_TIME.search(storage.read(path)))  # type: ignore[misc]
+            found[path] = format_partition_metadata(
+                partition, instant_time=kept[1].decode() if kept else min(times), written_at=now
+            )
+    return found
+
+
+def _key(instant: Instant, state: State) -> FileKey:
     return (instant.requested_time, instant.action, state)
 
 
@@ -94,51 +113,8 @@ def _now_ms(contents: Contents) -> int:
     return int(contents.store.clock.now().timestamp() * 1000)
 
 
-def _health(
-    contents: Contents, timeline: Timeline
-) -> tuple[dict[tuple[str, Action, State], Health], dict[tuple[str, Action, State], str]]:
-    """Of all files of pending instants, and of each completed file and the plan behind it."""
-    store = contents.store
-    pending = {(each.requested_time, each.comparable_action) for each in timeline if each.is_pending}
-    wanted = [
-        each
-        for each in timeline.all_states
-        if each.is_completed
-        or (each.requested_time, each.comparable_action) in pending
-        or (each.action in (Action.CLEAN, Action.ROLLBACK) and each.state is State.REQUESTED)
-    ]
-
-    def judged(instant: Instant) -> tuple[Instant, Health, str]:
-        try:
-            data = store.storage.read(store.path(instant))
-        except NotFound:
-            return instant, Health.ABSENT, ""
-        if not data:
-            return instant, Health.EMPTY, ""
-        try:
-            decode_content(data, instant.file_name or store.path(instant))
-        except CorruptMetadata as error:
-            return instant, Health.DAMAGED, str(error)
-        return instant, Health.GOOD, ""
-
-    results = list(_mapped(store.storage, judged, wanted))
-    return (
-        {_key(each, each.state): health for each, health, _ in results},
-        {_key(each, each.state): why for each, health, why in results if health is Health.DAMAGED},
-    )
-
-
-def _mapped(storage: Storage, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """On object stores many at once: each is a round trip."""
-    if "://" not in storage.root:
-        yield from map(function, items)
-        return
-    with ThreadPoolExecutor(_REMOTE_THREADS) as pool:
-        yield from pool.map(function, items)
-
-
 def _rollback_targets(
-    contents: Contents, timeline: Timeline, health: dict[tuple[str, Action, State], Health]
+    contents: Contents, timeline: Timeline, health: Mapping[FileKey, Health]
 ) -> dict[str, InstantInfo]:
     targets = {}
     for each in timeline.of((Action.ROLLBACK,)):
@@ -179,40 +155,21 @@ def _readable(read: Callable[[], T]) -> T | None:
         return None
 
 
-def _archive(storage: Storage, table: TableConfig) -> tuple[frozenset[str] | None, dict[str, Undone]]:
+def _archive(storage: Storage, table: TableConfig, archived: Timeline | None) -> tuple[frozenset[str] | None, Undoings]:
     """Times of all archived instants but rollbacks and cleans, and what archived rollbacks took back."""
+    if archived is None:
+        return None, {}
     try:
-        instants = load_archived(storage, table).instants
-        undone = dict(_archived_rollbacks(storage, table))
+        rollbacks = load_archived_rollbacks(storage, table)
     except (CorruptMetadata, NotFound):
         return None, {}
-    completed = {each for each in instants if each.is_completed}
-    times = {each.requested_time for each in completed if each.action not in (Action.ROLLBACK, Action.CLEAN)}
-    return frozenset(times), undone
-
-
-def _archived_rollbacks(storage: Storage, table: TableConfig) -> Iterator[tuple[str, Undone]]:
-    folder = table.history_folder
-    names = [entry.name for entry in storage.list(folder) if not entry.is_folder]
-    if table.layout_version == 1:
-        for name in names:
-            if archive_file_number(name) is None:
-                continue
-            for entry in decode_archive_log(storage.read(f"{folder}/{name}"), name):
-                if entry.action == "rollback" and entry.payload is not None:
-                    named = entry.payload.get("instantsRollback") or ()
-                    actions = {each["commitTime"]: each["action"] for each in named}
-                    for time in entry.payload.get("commitsRollback") or ():
-                        again = may_run_again(actions.get(time, ""))
-                        yield time, Undone(time, f"the archived rollback {entry.requested_time}", again)
-        return
-    for file in newest_snapshot(storage, folder, names).files:
-        with storage.open_read(f"{folder}/{file.name}") as stream:
-            for row in read_history(stream, file.name, with_contents=True):
-                if row.action == "rollback" and row.metadata is not None:
-                    rollback = decode_rollback_metadata(row.metadata, file.name)
-                    for undone in _taken_back(rollback, f"the archived rollback {row.requested_time}"):
-                        yield undone.requested_time, undone
+    undone = {
+        time: Undone(time, f"the archived rollback {rollback}", may_run_again(action))
+        for rollback, actions in rollbacks.items()
+        for time, action in actions.items()
+    }
+    completed = (each for each in archived if each.is_completed)
+    return frozenset(i.requested_time for i in completed if i.action not in (Action.ROLLBACK, Action.CLEAN)), undone
 
 
 def _strangers(
@@ -230,8 +187,7 @@ def _strangers(
     known = {each.requested_time for each in timeline}
     found: dict[str, list[str]] = {}
     with_logs = set()
-    threads = _REMOTE_THREADS if "://" in storage.root else 1
-    for partition, entries in walk_partitions(storage, threads=threads):
+    for partition, entries in walk_partitions(storage, threads=listing_threads(storage)):
         for entry in entries:
             base = parse_base_file(entry.name)
             parsed = base or parse_log_file(entry.name)
@@ -264,17 +220,3 @@ def _temporary(storage: Storage, *, now_ms: int) -> Iterator[Aged]:
     for path, _ in walk_partitions(storage):
         for entry in storage.list_temporary(path):
             yield Aged(join_path(path, entry.name), 0 if entry.modified_ms is None else now_ms - entry.modified_ms)
-
-
-def _lock(storage: Storage, settings: Settings, *, now_ms: int) -> Aged | None:
-    """Only where it lies inside the table: elsewhere it may stand for other tables as well."""
-    given = settings[keys.LOCK_FILE_FOLDER].rstrip("/")
-    folder = ".hoodie"
-    if given:
-        if not given.startswith(storage.root + "/"):
-            return None
-        folder = given.removeprefix(storage.root + "/")
-    for entry in storage.list(folder, details=True):
-        if entry.name == "lock" and not entry.is_folder:
-            return Aged(f"{folder}/lock", 0 if entry.modified_ms is None else now_ms - entry.modified_ms)
-    return None

@@ -21,10 +21,9 @@ from hudi_py.mdt.listing import open_snapshot
 from hudi_py.mdt.table import FILES_PARTITION, METADATA_FOLDER
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action
-from hudi_py.services.check.gather import gather
+from hudi_py.services.check.facts import TableFacts
 from hudi_py.services.check.judge_files import Expectation
 from hudi_py.timeline.contents import Contents
-from hudi_py.timeline.timeline import Timeline
 
 _PLANNED = (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING, Action.SAVEPOINT, Action.INDEXING)
 
@@ -37,13 +36,13 @@ class OutOfStep(NamedTuple):
 
 
 def look_at_metadata_table(
-    contents: Contents, table: TableConfig, settings: Settings, timeline: Timeline, clusterings: frozenset[str]
+    contents: Contents, table: TableConfig, settings: Settings, facts: TableFacts, clusterings: frozenset[str]
 ) -> OutOfStep:
     """
     Hold the metadata table and the folders against each other, where no action is under way.
 
     Args:
-        timeline: Of the table; when it has moved by the end, nothing is concluded.
+        facts: Of the table; when its timeline has moved by the end, nothing is concluded.
         clusterings: Requested times of pending layout-1 replacecommits that are clusterings.
     """
     storage = contents.store.storage
@@ -53,18 +52,18 @@ def look_at_metadata_table(
         return OutOfStep(
             f"{METADATA_FOLDER} is there, and the properties do not name it: it was being dropped or created"
         )
-    if any(i.action not in _PLANNED and i.requested_time not in clusterings for i in timeline.pending()):
+    if any(i.action not in _PLANNED and i.requested_time not in clusterings for i in facts.timeline.pending()):
         return OutOfStep()  # what is under way is recorded there at its end
     if FILES_PARTITION not in table.metadata_partitions or settings[keys.METADATA_ENABLED] is False:
         return OutOfStep()
     try:
-        found = _difference(contents, table, settings)
+        found = _difference(contents, table, settings, facts)
     except (CorruptMetadata, NotFound) as error:
         found = OutOfStep(f"it cannot be read: {error}")
-    return found if contents.store.load().instants == timeline.instants else OutOfStep()
+    return found if contents.store.load().instants == facts.timeline.instants else OutOfStep()
 
 
-def _difference(contents: Contents, table: TableConfig, settings: Settings) -> OutOfStep:
+def _difference(contents: Contents, table: TableConfig, settings: Settings, facts: TableFacts) -> OutOfStep:
     """The first file on which the metadata table and the folders differ, where it matters to readers."""
     storage = contents.store.storage
     timeline, listing = open_snapshot(contents.store, table, settings)
@@ -83,7 +82,7 @@ def _difference(contents: Contents, table: TableConfig, settings: Settings) -> O
             unlisted = f"it does not list {join_path(path, min(visible - known))}, which holds committed rows"
     for path, known in told.items():
         ghosts += [(path, name) for name in sorted(known)]  # or the folder is no partition any more
-    lost = _lost(contents, table, ghosts) if ghosts else ()
+    lost = _lost(facts, ghosts) if ghosts else ()
     if lost:
         return OutOfStep(lost=lost)
     if ghosts:
@@ -91,9 +90,9 @@ def _difference(contents: Contents, table: TableConfig, settings: Settings) -> O
     return OutOfStep(unlisted)
 
 
-def _lost(contents: Contents, table: TableConfig, ghosts: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+def _lost(facts: TableFacts, ghosts: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """Those that a completed commit wrote, and that nothing took."""
-    expected = Expectation(gather(contents, table, metadata=False))
+    expected = Expectation(facts)
     lost = []
     for path, name in ghosts:
         named = expected.named.get(path, {}).get(name)

@@ -7,11 +7,13 @@ Source: format/timeline 3.3, format/table-services B, K-11, K-14, K-25.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from hudi_py.model.instant import Action, Instant, State
-from hudi_py.services.recovery.facts import Facts, Health, may_run_again
+from hudi_py.services.check.facts import Health
+from hudi_py.services.recovery.contradictions import contradictions
+from hudi_py.services.recovery.facts import Facts, Lock, may_run_again
 from hudi_py.services.recovery.finding import ORDER, Problem, RecoveryFinding, Step
 from hudi_py.timeline.markers import marker_folder
 
@@ -20,12 +22,17 @@ TEMPORARY_AGE_MS: Final = 3_600_000
 
 _WRITES: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
 _SERVICES: Final = frozenset({Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING, Action.INDEXING})
+_CLOUDING: Final = frozenset({Problem.DAMAGED_INSTANT, Problem.PENDING_RESTORE, Problem.PROPERTIES})
+"""As long as one of these is to be put right, instants and files cannot be held against each other."""
 _HEARTBEATS: Final = ".hoodie/.heartbeat"
 
 
 def plan_recovery(facts: Facts) -> tuple[RecoveryFinding, ...]:
     """Everything that is found, in the order in which it is put right."""
     found = [*_properties(facts), *_instants(facts), *_left_behind(facts), *_files(facts), *_metadata_table(facts)]
+    found += _metafiles(facts)
+    if not any(each.is_settled_by_us and each.problem in _CLOUDING for each in found):
+        found += contradictions(facts.found, found)
     return tuple(sorted(found, key=lambda each: ORDER[each.step]))  # stable: newest writes first within a step
 
 
@@ -291,8 +298,33 @@ def _left_behind(facts: Facts) -> Iterator[RecoveryFinding]:
             ),
             paths=tuple(each.path for each in old),
         )
-    if facts.lock is not None:
-        yield _lock(facts, facts.lock.path, facts.lock.age_ms)
+    yield from lock_findings(facts.locks)
+
+
+def lock_findings(locks: Iterable[Lock]) -> Iterator[RecoveryFinding]:
+    """A lock goes only when it is free for everyone by Hudi's own rule."""
+    for lock in locks:
+        step = Step.LEAVE if lock.way_out is None else Step.DECIDE
+        yield RecoveryFinding(
+            problem=Problem.LOCK,
+            step=Step.REMOVE_FILES if lock.is_expired else step,
+            evidence=(*lock.evidence, *([lock.way_out] if lock.way_out else [])),
+            paths=(lock.path,),
+        )
+
+
+def _metafiles(facts: Facts) -> Iterator[RecoveryFinding]:
+    for path, content in facts.metafiles.items():
+        yield RecoveryFinding(
+            problem=Problem.PARTITION_METAFILE,
+            step=Step.REWRITE_METAFILE,
+            evidence=(
+                "a completed commit names the folder as a partition, so its depth follows from its path",
+                "a copy of the damaged file stays below .hoodie/.aux/hudi_py/quarantine",
+            ),
+            paths=(path,),
+            content=content,
+        )
 
 
 def _is_over(facts: Facts, time: str, completed: set[str]) -> str | None:
@@ -304,25 +336,6 @@ def _is_over(facts: Facts, time: str, completed: set[str]) -> str | None:
     if facts.archived is not None and time in facts.archived:
         return "that write is completed and archived"
     return None
-
-
-def _lock(facts: Facts, path: str, age_ms: int) -> RecoveryFinding:
-    if facts.lock_expiry_ms and age_ms > facts.lock_expiry_ms:
-        return RecoveryFinding(
-            problem=Problem.LOCK,
-            step=Step.REMOVE_FILES,
-            evidence=(f"it is {_seconds(age_ms)} old and expires after {_seconds(facts.lock_expiry_ms)}",),
-            paths=(path,),
-        )
-    return RecoveryFinding(
-        problem=Problem.LOCK,
-        step=Step.DECIDE,
-        evidence=(
-            f"it is {_seconds(age_ms)} old; the file does not say who holds it",
-            "if no writer is at work, delete it, or set hoodie.write.lock.filesystem.expire (minutes)",
-        ),
-        paths=(path,),
-    )
 
 
 def _files(facts: Facts) -> Iterator[RecoveryFinding]:
@@ -365,10 +378,15 @@ def _files(facts: Facts) -> Iterator[RecoveryFinding]:
 
 def _metadata_table(facts: Facts) -> Iterator[RecoveryFinding]:
     if facts.lost:
+        folders = {_folder(path) for path in facts.lost}
+        hidden = [
+            each for each in facts.found if each.code == "partition-metafile-missing" and _folder(each.where) in folders
+        ]
         yield RecoveryFinding(
             problem=Problem.LOST_FILES,
             step=Step.DECIDE,
             evidence=(
+                *(f"{each.where}: {each.message}; {each.fix}" for each in hidden),
                 f"the metadata table lists {len(facts.lost)} files that are in no partition, and nothing removed them",
                 "hudi-py check tells more; bring them back from a copy of the table, or restore to a savepoint",
                 "the metadata table stays: without it, readers would pass over the loss",
@@ -388,6 +406,10 @@ def _metadata_table(facts: Facts) -> Iterator[RecoveryFinding]:
             else "it repeats what the folders hold; the next write with hoodie.metadata.enable=true makes it anew",
         ),
     )
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 def _seconds(ms: int | None) -> str:

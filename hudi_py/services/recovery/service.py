@@ -60,6 +60,7 @@ class RecoveryService:
         """
         outcomes: list[RecoveryOutcome] = []
         settled: set[tuple[Problem, Step, str, tuple[str, ...]]] = set()
+        findings: tuple[RecoveryFinding, ...] = ()
         for _ in range(_ROUNDS_MAX):
             current = self._afresh()
             findings = current.plan()
@@ -75,10 +76,9 @@ class RecoveryService:
                 outcomes.append(outcome)
                 if outcome.error is not None and finding.step is Step.FINISH_RESTORE:
                     why = "the restore has to be finished first"
-                    return _final(
-                        [*outcomes, *(RecoveryOutcome(finding=f, done=False, error=why) for f in work[done + 1 :])]
-                    )
-        return _final(outcomes)
+                    rest = (RecoveryOutcome(finding=each, done=False, error=why) for each in work[done + 1 :])
+                    return _final([*outcomes, *rest], findings)
+        return _final(outcomes, findings)
 
     def _afresh(self) -> RecoveryService:
         """The table as the last round left it: nothing read before is believed."""
@@ -107,7 +107,9 @@ def _key(finding: RecoveryFinding) -> tuple[Problem, Step, str, tuple[str, ...]]
     return (finding.problem, finding.step, str(finding.instant or finding.requested_time), finding.paths)
 
 
-def _final(outcomes: list[RecoveryOutcome]) -> tuple[RecoveryOutcome, ...]:
-    """What was left as it is in one round and settled in a later one counts as settled."""
+def _final(outcomes: list[RecoveryOutcome], last: tuple[RecoveryFinding, ...]) -> tuple[RecoveryOutcome, ...]:
+    """What was left as it is in one round and settled in a later one, or not found any more, counts as settled."""
+    keys = set(map(_key, last))
+    outcomes = [o for o in outcomes if o.finding.problem is not Problem.CONTRADICTION or _key(o.finding) in keys]
     settled = {(o.finding.time, o.finding.paths) for o in outcomes if o.done and (o.finding.time or o.finding.paths)}
     return tuple(o for o in outcomes if o.done or (o.finding.time, o.finding.paths) not in settled)

@@ -66,7 +66,7 @@ def restore_targets(
     )
 
 
-def check_nothing_is_archived_after(timeline: Timeline, archived: Timeline, savepoint_time: str) -> None:
+def check_nothing_is_archived_after(timeline: Timeline, archived: Timeline, savepoint_time: str, location: str) -> None:
     """
     Refuse where archival has gone beyond the savepoint: what is not on the active timeline would not be undone.
 
@@ -74,6 +74,7 @@ def check_nothing_is_archived_after(timeline: Timeline, archived: Timeline, save
         timeline: The active timeline.
         archived: The archived one.
         savepoint_time: Of the savepoint.
+        location: Of the table, for the way out.
 
     Raises:
         RefusedError: A commit after the savepoint is archived; nothing was changed.
@@ -84,8 +85,9 @@ def check_nothing_is_archived_after(timeline: Timeline, archived: Timeline, save
     ]
     if later:
         raise RefusedError(
-            f"restore to {savepoint_time} refused: {len(later)} commits after it are archived (the first is "
-            f"{later[0]}), they cannot be undone; read the table as of that time and write the rows anew"
+            f"restore to {savepoint_time} refused: {len(later)} commits after it are archived ({later[0]} to "
+            f"{later[-1]}), and nobody undoes those. The savepoint still holds its rows: read them with "
+            f"hudi-py read {location} --savepoint {savepoint_time} -o rows.parquet, and overwrite the table with them"
         )
 
 

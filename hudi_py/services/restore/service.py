@@ -168,11 +168,6 @@ class RestoreService:
         return completed[-1]
 
     def _new_plan(self, timeline: Timeline, savepoint_time: str) -> RestorePlan:
-        if self.metadata_table.settings[keys.ARCHIVE_BEYOND_SAVEPOINT]:
-            raise ConfigError(
-                f"{keys.ARCHIVE_BEYOND_SAVEPOINT.name}=true: commits behind the savepoint may be archived, so it is "
-                "unknown what to undo; switch it off if none are"
-            )
         clusterings = frozenset(
             i.requested_time for i in timeline.pending(Action.REPLACE_COMMIT) if self.contents.is_clustering(i)
         )
@@ -186,11 +181,16 @@ class RestoreService:
         )
         savepoint = timeline.find(savepoint_time, Action.SAVEPOINT)
         assert savepoint is not None  # or there would be no targets
-        check_nothing_is_archived_after(
-            timeline, load_archived(self.contents.store.storage, self.table), savepoint_time
-        )
+        storage = self.contents.store.storage
+        check_nothing_is_archived_after(timeline, load_archived(storage, self.table), savepoint_time, storage.root)
+        if self.metadata_table.settings[keys.ARCHIVE_BEYOND_SAVEPOINT]:
+            raise ConfigError(
+                f"{keys.ARCHIVE_BEYOND_SAVEPOINT.name}=true, with which archival may take at any moment what a restore "
+                f"has to undo; nothing behind {savepoint_time} is archived yet, so restore with it set to false, which "
+                "writers have to do too"
+            )
         held = self.contents.savepoint(savepoint).files
-        listing = FolderListing(self.contents.store.storage)
+        listing = FolderListing(storage)
         there = {path: {entry.name for entry in listing.partition(path)} for path in held}
         last = self._last_restore(timeline, savepoint_time)
         before = () if last is None else self._stored_plan(last).instants_to_rollback

@@ -7,6 +7,8 @@ Source: format/table-services C; Hudi ``SavepointActionExecutor``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Final
 
 from hudi_py.config.table import TableType
 from hudi_py.errors import ConfigError, RefusedError
@@ -14,7 +16,78 @@ from hudi_py.fsview.build import PartitionView, ViewContext
 from hudi_py.model.files import FileGroup, FileSlice, join_path
 from hudi_py.model.holes import Holes
 from hudi_py.model.instant import Action, Instant
+from hudi_py.model.instant_time import EPOCH, parse_duration, resolve_time
+from hudi_py.model.records import SavepointMetadata
 from hudi_py.timeline.timeline import Timeline
+
+NAME_LENGTH_MAX: Final = 128
+
+
+def check_name(name: str, taken: Mapping[str, str], now: datetime) -> None:
+    """
+    Refuse a name that would not tell which savepoint is meant.
+
+    Args:
+        name: As asked for.
+        taken: Names there are to the times of their savepoints.
+        now: Aware; any moment will do, a name must be no time at any.
+
+    Raises:
+        ConfigError: It is too long, has characters that do not show, or reads as a time.
+        RefusedError: Another savepoint has it.
+    """
+    if name != name.strip() or not name.isprintable() or not 0 < len(name) <= NAME_LENGTH_MAX:
+        raise ConfigError(
+            f"{name!r} cannot be the name of a savepoint: up to {NAME_LENGTH_MAX} characters that can be printed, and "
+            "no space at its ends"
+        )
+    if name.isdigit() or _is_time(name, now):
+        raise ConfigError(f"{name!r} cannot be the name of a savepoint: it reads as a time")
+    if name in taken:
+        raise RefusedError(
+            f"savepoint {taken[name]} is called {name!r} already; choose another name, or delete that savepoint first"
+        )
+
+
+def expiry_ms(ttl: str | timedelta, now: datetime) -> int:
+    """
+    When a savepoint that is made now expires, in epoch milliseconds.
+
+    Args:
+        ttl: A span, or text as ``"90m"``, ``"36h"``, ``"30d"``.
+        now: Aware.
+
+    Raises:
+        ConfigError: It is no span, or none that ends.
+    """
+    span = parse_duration(ttl) if isinstance(ttl, str) else ttl
+    if span is None or span <= timedelta(0):
+        raise ConfigError(f"time to live {ttl!r} of a savepoint is no span of time; give for instance 36h or 30d")
+    try:
+        return (now + span - EPOCH) // timedelta(milliseconds=1)
+    except OverflowError as error:
+        raise ConfigError(f"time to live {ttl!r} of a savepoint ends never; leave it out for that") from error
+
+
+def time_of_name(name: str, savepoints: Iterable[tuple[Instant, SavepointMetadata]]) -> str | None:
+    """
+    Requested time of the savepoint of that name, None when there is none.
+
+    Raises:
+        RefusedError: Two have it, made by two processes at the same moment.
+    """
+    times = [instant.requested_time for instant, content in savepoints if name and content.name == name]
+    if len(times) > 1:
+        raise RefusedError(f"{' and '.join(times)} are both called {name!r}; say which by its instant")
+    return times[0] if times else None
+
+
+def _is_time(text: str, now: datetime) -> bool:
+    try:
+        resolve_time(text, now=now, zone=timezone.utc)
+    except ConfigError:
+        return False
+    return True
 
 
 def savepoint_target(timeline: Timeline, table_type: TableType, requested_time: str | None) -> Instant:
@@ -160,5 +233,6 @@ def check_no_hole(timeline: Timeline, archived: Timeline, savepoint_time: str) -
     if savepoint_time in active and behind:
         raise RefusedError(
             f"savepoint {savepoint_time} stays: archival has gone beyond it, and without it {len(behind)} archived "
-            f"commits after it, the first is {behind[0]}, would look as if they had never been completed"
+            f"commits after it, the first is {behind[0]}, would look as if they had never been completed; "
+            "hudi-py savepoint delete --archive-commit archives its commit too, and then lets go of it"
         )

@@ -1,5 +1,5 @@
 """
-Creating and deleting savepoints.
+Creating and deleting savepoints, and letting go of those whose time to live is over.
 
 What a crash leaves, and what the next call makes of it:
 
@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from datetime import timedelta
+from typing import NamedTuple
 
 import attrs
 
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import RefusedError
+from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition
 from hudi_py.fsview.listing import Listing
@@ -32,14 +34,30 @@ from hudi_py.runtime.log import log
 from hudi_py.services.savepoint.plan import (
     begins_timeline,
     check_bound,
+    check_name,
     check_no_hole,
     check_pending_cleans,
+    expiry_ms,
     held_files,
     savepoint_target,
+    time_of_name,
 )
 from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
+
+
+class Expired(NamedTuple):
+    """
+    A savepoint whose time to live is over.
+
+    Args:
+        instant: Completed.
+        stays_because: Why it cannot be let go of nevertheless, None when it can.
+    """
+
+    instant: Instant
+    stays_because: str | None
 
 
 @attrs.frozen(kw_only=True)
@@ -58,7 +76,13 @@ class SavepointService:
     metadata_table: MetadataTableKeeper
 
     def plan(
-        self, requested_time: str | None = None, *, user: str = "", comment: str = ""
+        self,
+        requested_time: str | None = None,
+        *,
+        user: str = "",
+        comment: str = "",
+        name: str = "",
+        ttl: str | timedelta | None = None,
     ) -> tuple[str, SavepointMetadata]:
         """
         What a savepoint would hold; nothing is written.
@@ -67,31 +91,50 @@ class SavepointService:
             The requested time of the commit, and the content.
 
         Raises:
-            ConfigError: There is no such completed commit.
-            RefusedError: Its files may be gone or are about to go, or it is savepointed already.
+            ConfigError: There is no such completed commit, or name or time to live are none.
+            RefusedError: Its files may be gone or are about to go, it is savepointed already, or the name is taken.
         """
+        now = self.contents.store.clock.now()
+        expires_at_ms = None if ttl is None else expiry_ms(ttl, now)
         timeline, listing = open_snapshot(self.contents.store, self.table, self.metadata_table.settings)
         target = savepoint_target(timeline, self.table.table_type, requested_time)
         time = target.requested_time
         existing = timeline.find(time, Action.SAVEPOINT)
         if existing is not None and existing.is_completed:
             raise RefusedError(f"{time} is savepointed already; delete that savepoint first to change it")
+        if name:
+            check_name(name, self._names(timeline), now)
         check_bound(target, *self._earliest_retained(timeline))
         context = load_context(timeline, self.contents, for_planning=True, with_clustering=False)
         held = held_files(context, _partitions(context, listing), time)
         check_pending_cleans(held, self._pending_cleans(timeline))
-        now = self.contents.store.clock.now()
         return time, SavepointMetadata(
-            savepointed_by=user, savepointed_at_ms=int(now.timestamp() * 1000), comments=comment, files=held
+            savepointed_by=user,
+            savepointed_at_ms=int(now.timestamp() * 1000),
+            comments=comment,
+            files=held,
+            name=name,
+            expires_at_ms=expires_at_ms,
         )
 
-    def create(self, requested_time: str | None = None, *, user: str = "", comment: str = "") -> Instant:
+    def create(
+        self,
+        requested_time: str | None = None,
+        *,
+        user: str = "",
+        comment: str = "",
+        name: str = "",
+        ttl: str | timedelta | None = None,
+    ) -> Instant:
         """
         Pin the files of a commit.
 
         Args:
             requested_time: Of a completed commit; None for the last one.
             user, comment: Free text that is kept with it.
+            name: To call it by; no other savepoint of the table has it.
+            ttl: Time to live, a span or text as ``"36h"``, ``"30d"``: once it is over, the next clean of ours lets go
+                of the savepoint before it plans. None for ever.
 
         Returns:
             The completed savepoint; its requested time is that of the commit.
@@ -99,7 +142,7 @@ class SavepointService:
         Raises:
             As `plan`; ConflictError: Another process created it at the same moment.
         """
-        time, metadata = self.plan(requested_time, user=user, comment=comment)
+        time, metadata = self.plan(requested_time, user=user, comment=comment, name=name, ttl=ttl)
         store = self.contents.store
         pending = store.load().find(time, Action.SAVEPOINT) or store.open_savepoint(time)
         done = store.complete(pending, codec.encode_savepoint(metadata, sync=os.urandom(16)))
@@ -121,8 +164,7 @@ class SavepointService:
         timeline = store.load()
         if timeline.find(requested_time, Action.SAVEPOINT) is None:
             return False
-        if begins_timeline(timeline, requested_time):
-            check_no_hole(timeline, load_archived(store.storage, self.table), requested_time)
+        self._check_no_hole(timeline, requested_time)
         mine = [i for i in timeline.all_states if i.requested_time == requested_time and i.action is Action.SAVEPOINT]
         if not any(i.is_pending for i in mine):
             store.open_savepoint(requested_time)
@@ -133,10 +175,97 @@ class SavepointService:
         log.info("savepoint.deleted", instant=requested_time)
         return True
 
+    def is_passed_by_archival(self, requested_time: str) -> bool:
+        """
+        Whether there is that savepoint and commits behind it are archived, so that it cannot be let go of as it is.
+
+        Raises:
+            CorruptMetadata: The archive is damaged, so that cannot be told.
+        """
+        timeline = self.contents.store.load()
+        found = timeline.find(requested_time, Action.SAVEPOINT)
+        if found is None or not found.is_completed:
+            return False
+        try:
+            self._check_no_hole(timeline, requested_time)
+        except RefusedError:
+            return True
+        return False
+
     def savepoints(self) -> tuple[tuple[Instant, SavepointMetadata], ...]:
         """Every completed savepoint with its content, oldest first."""
-        completed = self.contents.store.load().completed(Action.SAVEPOINT)
+        return self._contents_of(self.contents.store.load())
+
+    def time_of(self, savepoint: str) -> str:
+        """
+        Requested time of a savepoint that was given by its name or by that time.
+
+        Raises:
+            ConfigError: It is no time, and no savepoint has that name.
+            RefusedError: Two savepoints have it.
+            CorruptMetadata: A savepoint does not decode, so its name cannot be told.
+        """
+        if savepoint.isdigit():
+            return savepoint
+        found = time_of_name(savepoint, self.savepoints())
+        if found is None:
+            raise ConfigError(f"there is no savepoint {savepoint!r}; see hudi-py savepoint list")
+        return found
+
+    def expired(self, timeline: Timeline) -> tuple[Expired, ...]:
+        """
+        Savepoints of *timeline* whose time to live is over by the clock, oldest first; nothing is written.
+
+        One without a time to live, or one that does not decode, never is.
+        """
+        now_ms = int(self.contents.store.clock.now().timestamp() * 1000)
+        found = []
+        for instant in timeline.completed(Action.SAVEPOINT):
+            try:
+                is_expired = self.contents.savepoint(instant).is_expired(now_ms)
+            except (CorruptMetadata, NotFound):
+                continue
+            if is_expired:
+                found.append(Expired(instant, self._stays_because(timeline, instant.requested_time)))
+                if found[-1].stays_because is None:
+                    timeline = timeline.without_savepoints({instant.requested_time})
+        return tuple(found)
+
+    def remove_expired(self) -> tuple[Instant, ...]:
+        """
+        Let go of every savepoint whose time to live is over, each as `delete` does.
+
+        Returns:
+            Those that are gone, oldest first.
+        """
+        gone = []
+        for instant, stays_because in self.expired(self.contents.store.load()):
+            if stays_because is not None:
+                log.warning("savepoint.expired.kept", instant=instant.requested_time, why=stays_because)
+            elif self.delete(instant.requested_time):
+                log.info("savepoint.expired", instant=instant.requested_time)
+                gone.append(instant)
+        return tuple(gone)
+
+    def _stays_because(self, timeline: Timeline, requested_time: str) -> str | None:
+        if timeline.pending(Action.RESTORE):
+            return "a restore is under way, which may be to it"
+        try:
+            self._check_no_hole(timeline, requested_time)
+        except (RefusedError, CorruptMetadata) as error:
+            return str(error)
+        return None
+
+    def _check_no_hole(self, timeline: Timeline, requested_time: str) -> None:
+        if begins_timeline(timeline, requested_time):
+            check_no_hole(timeline, load_archived(self.contents.store.storage, self.table), requested_time)
+
+    def _contents_of(self, timeline: Timeline) -> tuple[tuple[Instant, SavepointMetadata], ...]:
+        completed = timeline.completed(Action.SAVEPOINT)
         return tuple((instant, self.contents.savepoint(instant)) for instant in completed)
+
+    def _names(self, timeline: Timeline) -> dict[str, str]:
+        return {content.name: instant.requested_time for instant, content in self._contents_of(timeline)}
 
     def _earliest_retained(self, timeline: Timeline) -> tuple[str, Holes]:
         """

@@ -54,6 +54,20 @@ def test_header_has_the_schema_and_nothing_else():
     assert 2 == DATA.count(SYNC)
 
 
+@given(
+    st.dictionaries(
+        st.text(st.characters(codec="utf-8"), min_size=1).filter(lambda key: not key.startswith("avro.")),
+        st.text(st.characters(codec="utf-8")).map(str.encode),
+    )
+)
+def test_notes_in_the_header_round_trip_and_other_readers_pass_over_them(notes):
+    """Avro leaves every key that does not begin with its own word to the application."""
+    data = encode_avro_file(PLAN, RECORD, SYNC, notes)
+    assert decode_avro_file(data, "x").notes == notes
+    reader = fastavro.reader(io.BytesIO(data))
+    assert list(reader) == [RECORD]
+
+
 def test_other_readers_read_it():
     """Fastavro's own reader finds the record."""
     assert [RECORD] == list(fastavro.reader(io.BytesIO(DATA)))

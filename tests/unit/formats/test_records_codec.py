@@ -9,7 +9,7 @@ from hudi_py.errors import CorruptMetadata
 from hudi_py.formats import records_codec as codec
 from hudi_py.formats.avro_file import encode_avro_file
 from hudi_py.formats.avro_registry import schema_text
-from hudi_py.formats.instant_content import decode_content
+from hudi_py.formats.instant_content import decode_content, encode_content
 from hudi_py.model import records
 
 SYNC = bytes(range(16))
@@ -191,6 +191,30 @@ def test_restores_round_trip():
         restore_instant_info=(info,),
     )
     assert metadata == codec.decode_restore_metadata(codec.encode_restore_metadata(metadata, SYNC), "x")
+
+
+@pytest.mark.parametrize("name", ["", "before the import", "vor der Übernahme", "s"])
+@pytest.mark.parametrize("expires_at_ms", [None, 0, 253_402_300_799_999])
+def test_savepoints_round_trip_with_what_hudi_does_not_know(name, expires_at_ms):
+    """C-5: the record is Hudi's; name and end of life ride in the header, and a re-encoded file keeps both."""
+    savepoint = records.SavepointMetadata(
+        savepointed_by="ann",
+        savepointed_at_ms=1,
+        comments="why",
+        files={"p": ("a", "b")},
+        name=name,
+        expires_at_ms=expires_at_ms,
+    )
+    data = codec.encode_savepoint(savepoint, SYNC)
+    assert savepoint == codec.decode_savepoint(data, "x")
+    assert data == encode_content(decode_content(data, "x"))
+    assert set(decode_content(data, "x").value) == {
+        "savepointedBy",
+        "savepointedAt",
+        "comments",
+        "partitionMetadata",
+        "version",
+    }
 
 
 @pytest.mark.parametrize(

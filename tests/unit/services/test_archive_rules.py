@@ -9,7 +9,15 @@ from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableType
 from hudi_py.errors import ConfigError
 from hudi_py.model.instant import Action, Instant, State
-from hudi_py.services.archive.plan import Bound, Facts, LastClean, data_timeline_start, plan_archive
+from hudi_py.model.records import CommitMetadata, WriteStat
+from hudi_py.services.archive.plan import (
+    Bound,
+    Facts,
+    LastClean,
+    data_timeline_start,
+    newest_writes_since,
+    plan_archive,
+)
 from hudi_py.timeline.timeline import Timeline
 from tests.tables import TableBuilder, at, done
 
@@ -113,6 +121,86 @@ def test_savepoint_stops_and_beyond_it_leaves_a_hole():
     assert numbers(plan(timeline)) == [1]
     assert plan(timeline).bound is Bound.SAVEPOINT
     assert numbers(plan(timeline, config={"beyond_savepoint": True})) == [1, 3]
+
+
+def write(*names: str, replaced: str | None = None) -> CommitMetadata:
+    """Of files named by group and kind: ``a`` is a base file of group a, ``a.log`` a log file."""
+    stats = []
+    for name in names:
+        file_id, _, log = name.partition(".")
+        path = f"eu/.{file_id}_{at(1)}.log.1_0-1-0" if log else f"eu/{TableBuilder.base_name(file_id, at(1))}"
+        stats.append(WriteStat(file_id=file_id, path=path, partition_path="eu", num_writes=1))
+    gone = None if replaced is None else {"eu": (replaced,)}
+    return CommitMetadata(partition_to_write_stats={"eu": tuple(stats)}, partition_to_replace_file_ids=gone)
+
+
+@pytest.mark.parametrize(
+    ("history", "needed"),
+    [
+        ([], None),
+        ([write("a"), write("a"), write("a")], 3),
+        ([write("a", "b"), write("a"), write("a")], 1),
+        ([write("a"), write("b"), write("a")], 2),
+        ([write("b"), write("a", replaced="b"), write("a")], 3),
+        ([write("a.log"), write("a.log"), write("b")], 1),
+        ([write("a.log"), write("a"), write("a.log")], 2),
+        ([write("a"), None, write("a")], 1),
+        ([write("a"), write("a", replaced="a"), None], 2),
+    ],
+)
+def test_newest_rows_behind_a_savepoint(history, needed):
+    """The oldest commit that wrote a group's newest base file or a log file on top; on doubt it is needed."""
+    assert newest_writes_since((at(n), each) for n, each in enumerate(history, 1)) == (needed and at(needed))
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_rows_behind_a_savepoint_stay_in_sight(layout):
+    """D-7: archival goes beyond the savepoint up to the first commit whose rows are the newest of their group."""
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"eu": ["a"], "us": ["b"]})
+    builder.table().create_savepoint(at(1))
+    for number in (2, 3):
+        builder.commit(at(number), {"us": ["b"]})
+    builder.commit(at(4), {"eu": ["a"]})
+    for number in range(5, 10):
+        builder.commit(at(number), {"us": ["b"]})
+    result = builder.table().archive(keep_min_commits=2, keep_max_commits=3, archive_beyond_savepoint=True)
+    assert numbers(result) == [2, 3]
+    assert result.bound is Bound.BEHIND_SAVEPOINT
+    assert [s.base_instant_time for s in builder.table().file_slices("eu")] == [at(4)]
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("partition", ["eu", ""])
+@pytest.mark.parametrize("retention", [{"file_versions_retained": 1}, {"commits_retained": 1}], ids=str)
+@pytest.mark.parametrize("beyond", [False, True])
+def test_what_was_replaced_never_looks_live_again(layout, partition, retention, beyond):
+    """K-6: a savepoint held replaced files through the last clean; gone or passed, its replacecommit stays active."""
+    builder = TableBuilder(layout, partitioned=bool(partition))
+    builder.commit(at(1), {partition: ["a"]})
+    builder.table().create_savepoint(at(1))
+    builder.commit(at(2), {partition: ["n"]}, replaced={partition: ["a"]})
+    for number in range(3, 7):
+        builder.commit(at(number), {partition: ["n"]})
+    builder.table().clean(**retention)
+    if not beyond:
+        builder.table().delete_savepoint(at(1))
+    settings = {"keep_min_commits": 2, "keep_max_commits": 3, "archive_beyond_savepoint": beyond}
+    builder.table().archive(**settings)
+    assert [s.file_id for s in builder.table().file_slices(partition)] == ["n"]
+    if beyond:
+        return
+    builder.commit(at(7), {partition: ["n"]})
+    builder.table().clean(**retention)
+    assert at(2) in {i.requested_time for i in builder.table().archive(**settings).instants}
+    assert [s.file_id for s in builder.table().file_slices(partition)] == ["n"]
+
+
+def test_replaced_files_that_are_there_bound():
+    """D-9, by the folders: only commits strictly before the replacecommit go."""
+    found = plan(line(*commits(1, 2, 4, 5)), replaced_files_of=at(2))
+    assert numbers(found) == [1]
+    assert found.bound is Bound.REPLACED_FILES
 
 
 def test_replacecommit_stays_until_a_clean_has_passed_it():

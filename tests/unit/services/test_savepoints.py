@@ -163,13 +163,63 @@ def test_savepoint_that_archival_has_passed_is_kept(layout):
 
 
 @pytest.mark.parametrize("layout", [1, 2])
+def test_savepoint_that_archival_has_passed_goes_with_its_commit(layout):
+    """D-7: its commit is archived like those behind it, so all of them look committed; the rows in sight stay."""
+    builder = archived_beyond(layout)
+    visible = builder.table().file_slices("eu")
+    assert builder.table().delete_savepoint(at(1), archive_commit=True)
+    table = builder.table()
+    assert not table.timeline.of((Action.SAVEPOINT,)).instants
+    assert [i.requested_time for i in table.timeline.completed("commit")] == [at(5), at(6)]
+    assert at(1) in {i.requested_time for i in table.archived_timeline().completed("commit")}
+    assert table.file_slices("eu") == visible
+    assert table.partition("eu").uncommitted == ()
+    assert table.check() == ()
+    assert not table.delete_savepoint(at(1), archive_commit=True)
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_commit_of_a_savepoint_behind_another_one_stays(layout):
+    """To Hudi the timeline begins with the commit of the first savepoint, so that one has to go first."""
+    builder = TableBuilder(layout)
+    for number in range(1, 8):
+        builder.commit(at(number), {"eu": ["a"]})
+    for number in (1, 3):
+        builder.table().create_savepoint(at(number))
+    builder.table().archive(keep_min_commits=4, keep_max_commits=5, archive_beyond_savepoint=True)
+    before = builder.storage.files()
+    with pytest.raises(RefusedError, match="nothing was changed"):
+        builder.table().delete_savepoint(at(3), archive_commit=True)
+    assert before == builder.storage.files()
+    assert builder.table().delete_savepoint(at(1), archive_commit=True)
+    assert builder.table().delete_savepoint(at(3), archive_commit=True)
+    assert [i.requested_time for i in builder.table().timeline.completed("commit")] == [at(6), at(7)]
+
+
+@pytest.mark.parametrize("layout", [1, 2])
 def test_no_way_back_to_a_savepoint_that_archival_has_passed(layout):
     """B-27: whatever the setting says now, what is archived would not be undone."""
     builder = archived_beyond(layout)
     before = builder.storage.files()
-    with pytest.raises(RefusedError, match="archived"):
+    with pytest.raises(RefusedError, match=f"3 commits after it are archived.*--savepoint {at(1)}"):
         builder.table().restore(at(1))
+    with pytest.raises(RefusedError, match="archived"):
+        builder.table(archive_beyond_savepoint=True).restore(at(1))
     assert before == builder.storage.files()
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_way_out_of_that_refusal_is_open(layout):
+    """What the savepoint holds is readable, whatever has passed it; as of its time the table is not, as in Hudi."""
+    builder = archived_beyond(layout)
+    builder.table().clean(commits_retained=1)
+    assert builder.table().timeline.completed("clean")
+    found = builder.table().base_files(savepoint=at(1))
+    assert [(path, base.name) for path, base in found] == [("eu", builder.base_name("a", at(1)))]
+    with pytest.raises(RefusedError):
+        builder.table().base_files(at(1))
+    with pytest.raises(ConfigError):
+        builder.table().base_files(savepoint=at(5))
 
 
 @pytest.mark.parametrize("layout", [1, 2])
@@ -182,3 +232,67 @@ def test_first_commit_of_a_timeline_without_hole_can_be_let_go(layout):
     builder.table().archive(keep_min_commits=2, keep_max_commits=3)
     assert builder.table().timeline.completed("commit")[0].requested_time == at(3)
     assert builder.table().delete_savepoint(at(3))
+
+
+def hole_behind_savepoint(layout: int) -> TableBuilder:
+    """Real Hudi archived everything but the savepointed and the last two commits; a group of each was written last."""
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"eu": ["a"], "us": ["b"]})
+    builder.commit(at(2), {"eu": ["a"]})
+    for number in (3, 4, 5, 6):
+        builder.commit(at(number), {"us": ["b"]})
+    held = {"eu": [builder.base_name("a", at(1))], "us": [builder.base_name("b", at(1))]}
+    first = {path: data for path, data in builder.storage.files().items() if f"/{at(1)}" in path}
+    builder.table().archive(keep_min_commits=2, keep_max_commits=3)
+    for path, data in first.items():
+        builder.put(path, data)
+    builder.savepoint(at(1), held)
+    assert [i.requested_time for i in builder.table().timeline.completed("commit")] == [at(1), at(5), at(6)]
+    return builder
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_what_is_archived_behind_a_savepoint_is_committed(layout):
+    """D-7, Z-2: the archive says so, though the savepointed commit before it is still active."""
+    builder = hole_behind_savepoint(layout)
+    table = builder.table()
+    assert [s.base_instant_time for s in table.file_slices("eu")] == [at(2)]
+    assert table.partition("eu").uncommitted == ()
+    assert "file-orphaned" not in {each.code for each in table.check()}
+    assert [o.finding.problem for o in table.recover(dry_run=True) if "eu/" in " ".join(o.finding.paths)] == []
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_files_of_a_failed_write_behind_a_savepoint_are_not(layout):
+    """Z-2: what neither timeline knows stays out of sight, whether or not archival went beyond the savepoint."""
+    for builder in (hole_behind_savepoint(layout), TableBuilder(layout)):
+        if not builder.table().timeline.instants:
+            for number in (1, 5):
+                builder.commit(at(number), {"eu": ["a"]})
+            builder.table().create_savepoint(at(1))
+        time = at(4)[:-1] + "1"
+        builder.put(f"eu/{builder.base_name('x', time)}")
+        assert "x" not in {s.file_id for s in builder.table().file_slices("eu")}
+        assert [s.base_instant_time for s in builder.table().partition("eu").uncommitted] == [time]
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_every_commit_savepointed(layout):
+    """What is archived before the first of them is committed."""
+    builder = TableBuilder(layout)
+    for number in range(1, 6):
+        builder.commit(at(number), {"eu": ["a"] if number > 1 else ["a", "old"]})
+    builder.table().archive(keep_min_commits=2, keep_max_commits=3)
+    for number in (4, 5):
+        builder.table().create_savepoint(at(number))
+    assert {s.file_id for s in builder.table().file_slices("eu")} == {"a", "old"}
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_clean_keeps_the_newest_slice_behind_a_savepoint(layout):
+    """What an archived commit behind the savepoint wrote last stays, and so does what the savepoint holds."""
+    builder = hole_behind_savepoint(layout)
+    builder.table().clean(file_versions_retained=1)
+    left = data_files(builder.storage)
+    assert {f"eu/{builder.base_name('a', at(n))}" for n in (1, 2)} == {path for path in left if path.startswith("eu/")}
+    assert {f"us/{builder.base_name('b', at(n))}" for n in (1, 6)} == {path for path in left if path.startswith("us/")}

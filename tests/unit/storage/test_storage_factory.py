@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from urllib.parse import unquote
 
 import pytest
 
@@ -29,6 +30,16 @@ def test_local_locations(location, root):
     storage = open_storage(location)
     assert isinstance(storage, LocalStorage)
     assert storage.root == root
+
+
+@pytest.mark.parametrize("name", ["a b", "100%", "ü#?", "a%20b"])
+def test_file_urls_are_taken_quoted_and_plain(tmp_path, name):
+    """Python quotes a path in a URL, Hadoop does not: what is there is meant, and the plain reading wins."""
+    folder = tmp_path / name
+    folder.mkdir()
+    assert str(folder) == open_storage(folder.as_uri()).root == open_storage(f"file://{folder}").root
+    (tmp_path / unquote(name)).mkdir(exist_ok=True)
+    assert str(folder) == open_storage(f"file://{folder}").root
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def batch(rows, schema=SCHEMA):
     return conform_batch(pa.RecordBatch.from_pylist(rows, schema=schema), schema)
 
 
-def write(rows, instant_time="001", *, schema=SCHEMA, options=OPTIONS, per_batch=1000, **more):
+def write(rows, instant_time="20260101000000001", *, schema=SCHEMA, options=OPTIONS, per_batch=1000, **more):
     """Write one file; returns its bytes. The key is the column ``id``."""
     sink = io.BytesIO()
     writer = BaseFileWriter(sink, target(instant_time), schema, format_record_schema(schema, "t"), options, **more)
@@ -46,7 +46,9 @@ def write(rows, instant_time="001", *, schema=SCHEMA, options=OPTIONS, per_batch
     return sink.getvalue()
 
 
-def merge(old, rows, instant_time, rules, *, deletes=None, schema=SCHEMA, options=OPTIONS, previous="001"):
+def merge(
+    old, rows, instant_time, rules, *, deletes=None, schema=SCHEMA, options=OPTIONS, previous="20260101000000001"
+):
     """Merge rows (dicts) into the file *old*; returns (bytes, result)."""
     table = pa.Table.from_batches([batch(rows, schema)])
     mask = None if deletes is None else pa.array(deletes, pa.bool_())
@@ -54,7 +56,7 @@ def merge(old, rows, instant_time, rules, *, deletes=None, schema=SCHEMA, option
     return apply(old, changes, instant_time, rules, schema=schema, options=options, previous=previous)
 
 
-def apply(old, changes, instant_time, rules, *, schema=SCHEMA, options=OPTIONS, previous="001"):
+def apply(old, changes, instant_time, rules, *, schema=SCHEMA, options=OPTIONS, previous="20260101000000001"):
     """Merge ready-made changes."""
     sink = io.BytesIO()
     result = merge_base_file(

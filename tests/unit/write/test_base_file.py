@@ -139,7 +139,7 @@ class Sinks:
         sink = io.BytesIO()
         sink.close = lambda: sink.__setattr__("kept", sink.getvalue())
         self.opened.append(sink)
-        return self._files.target("001", file_id=f"g-{number}"), sink
+        return self._files.target("20260101000000001", file_id=f"g-{number}"), sink
 
 
 def roll(files, batches, **limits):
@@ -176,7 +176,7 @@ def test_full_files_are_followed_by_new_ones(files, per_batch):
             result.num_update_writes,
             result.num_deletes,
         )
-        assert f"eu/g-{number}_3-1-2_001.parquet" == result.path
+        assert f"eu/g-{number}_3-1-2_20260101000000001.parquet" == result.path
         assert (None, None, 1) == (result.prev_commit, result.prev_base_file, result.create_ms)
         if number + 1 < len(results):
             assert limit * 0.5 < len(data) < limit * 1.6

@@ -63,12 +63,12 @@ def model_merge(stored, rows, rules, instant_time):
 def test_merge_equals_a_dict(files, rules, rows_per_batch, first, commits):
     """Values, order, commit times and counts are those of a dict, for every mode and any cut into batches."""
     options = attrs.evolve(files.OPTIONS, row_group_bytes=300)
-    data = files.write(first, "001", options=options, per_batch=4)
-    model = {row["id"]: (row, "001") for row in first}
+    data = files.write(first, "20260101000000001", options=options, per_batch=4)
+    model = {row["id"]: (row, "20260101000000001") for row in first}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(merge_module, "_BATCH_ROWS", rows_per_batch)
         for number, commit in enumerate(commits, start=2):
-            instant_time = f"{number:03}"
+            instant_time = f"20260101{number:09}"
             data, result = files.merge(
                 data,
                 [row for row, _ in commit],
@@ -76,12 +76,12 @@ def test_merge_equals_a_dict(files, rules, rows_per_batch, first, commits):
                 rules,
                 deletes=[is_delete for _, is_delete in commit],
                 options=options,
-                previous=f"{number - 1:03}",
+                previous=f"20260101{number - 1:09}",
             )
             model, counts = model_merge(model, commit, rules, instant_time)
             assert counts == (result.num_inserts, result.num_update_writes, result.num_deletes)
             assert len(model) == result.num_writes
-            assert (f"{number - 1:03}", f"f-0_3-1-2_{number - 1:03}.parquet") == (
+            assert (f"20260101{number - 1:09}", f"f-0_3-1-2_20260101{number - 1:09}.parquet") == (
                 result.prev_commit,
                 result.prev_base_file,
             )
@@ -98,17 +98,19 @@ def test_merge_equals_a_dict(files, rules, rows_per_batch, first, commits):
 def test_copied_rows_keep_their_history(files):
     """Only the file name changes; the updated row gets this commit's time and number."""
     rows = [{"id": key, "ts": 1, "v": []} for key in "abc"]
-    data, _ = files.merge(files.write(rows, "001"), [{"id": "b", "ts": 0, "v": ["new"]}], "002", RULES[0])
-    before, after = files.read(files.write(rows, "001")), files.read(data)
-    name = "f-0_3-1-2_002.parquet"
+    data, _ = files.merge(
+        files.write(rows, "20260101000000001"), [{"id": "b", "ts": 0, "v": ["new"]}], "20260101000000002", RULES[0]
+    )
+    before, after = files.read(files.write(rows, "20260101000000001")), files.read(data)
+    name = "f-0_3-1-2_20260101000000002.parquet"
     for position in (0, 2):
         assert before[position] | {"_hoodie_file_name": name} == after[position]
     assert {
         **before[1],
         "ts": 0,
         "v": ["new"],
-        "_hoodie_commit_time": "002",
-        "_hoodie_commit_seqno": "002_3_1",
+        "_hoodie_commit_time": "20260101000000002",
+        "_hoodie_commit_seqno": "20260101000000002_3_1",
         "_hoodie_file_name": name,
     } == after[1]
 
@@ -116,7 +118,7 @@ def test_copied_rows_keep_their_history(files):
 def test_stored_duplicates_are_all_updated(files):
     """A key that was inserted twice gets the same new values twice, as in Hudi's merge handle."""
     data = files.write([{"id": "a", "ts": 1}, {"id": "b", "ts": 1}, {"id": "a", "ts": 2}])
-    merged, result = files.merge(data, [{"id": "a", "ts": 9}], "002", RULES[0])
+    merged, result = files.merge(data, [{"id": "a", "ts": 9}], "20260101000000002", RULES[0])
     assert [("a", 9), ("b", 1), ("a", 9)] == [(row["id"], row["ts"]) for row in files.read(merged)]
     assert (2, 0) == (result.num_update_writes, result.num_inserts)
 
@@ -126,7 +128,7 @@ def test_delete_by_key_ignores_ordering_values(files, rules):
     """It carries none, so it always wins; unknown keys are passed over."""
     data = files.write([{"id": "a", "ts": 2**60}, {"id": "b", "ts": 1}])
     changes = key_deletes(pa.array(["a", "zz"]), files.SCHEMA)
-    merged, result = files.apply(data, changes, "002", rules)
+    merged, result = files.apply(data, changes, "20260101000000002", rules)
     assert ["b"] == [row["id"] for row in files.read(merged)]
     assert (1, 1, 0) == (result.num_writes, result.num_deletes, result.num_inserts)
 
@@ -134,10 +136,10 @@ def test_delete_by_key_ignores_ordering_values(files, rules):
 def test_deleting_everything_leaves_an_empty_file(files):
     """The file group lives on."""
     merged, result = files.apply(
-        files.write([{"id": "a"}]), key_deletes(pa.array(["a"]), files.SCHEMA), "002", RULES[0]
+        files.write([{"id": "a"}]), key_deletes(pa.array(["a"]), files.SCHEMA), "20260101000000002", RULES[0]
     )
     assert ([], 0, 1) == (files.read(merged), result.num_writes, result.num_deletes)
-    again, _ = files.merge(merged, [{"id": "n", "ts": 1}], "003", RULES[0], previous="002")
+    again, _ = files.merge(merged, [{"id": "n", "ts": 1}], "20260101000000003", RULES[0], previous="20260101000000002")
     assert ["n"] == [row["id"] for row in files.read(again)]
 
 
@@ -146,7 +148,7 @@ def test_grown_schema_fills_old_rows(files):
     old = pa.schema([files.SCHEMA.field("id"), pa.field("ts", pa.int32())])
     new = pa.schema([*files.SCHEMA, pa.field("x", pa.struct([("y", pa.int32())]))])
     data = files.write([{"id": "a", "ts": -5}, {"id": "b", "ts": 6}], schema=old)
-    merged, _ = files.merge(data, [{"id": "b", "ts": 2**40, "x": {"y": 1}}], "002", RULES[0], schema=new)
+    merged, _ = files.merge(data, [{"id": "b", "ts": 2**40, "x": {"y": 1}}], "20260101000000002", RULES[0], schema=new)
     assert [("a", -5, None, None), ("b", 2**40, None, {"y": 1})] == [
         (row["id"], row["ts"], row["v"], row["x"]) for row in files.read(merged)
     ]
@@ -157,7 +159,7 @@ def test_copied_lists_with_null_elements_are_carried_over(files):
     sink = io.BytesIO()
     table = pq.read_table(io.BytesIO(files.write([{"id": "a", "v": ["x"]}, {"id": "b", "v": []}])))
     pq.write_table(table.set_column(7, "v", pa.array([["x", None], []], pa.list_(pa.string()))), sink)
-    merged, _ = files.merge(sink.getvalue(), [{"id": "b", "ts": 1}], "002", RULES[0])
+    merged, _ = files.merge(sink.getvalue(), [{"id": "b", "ts": 1}], "20260101000000002", RULES[0])
     assert ["x", None] == files.read(merged)[0]["v"]
 
 
@@ -185,4 +187,4 @@ def test_what_is_no_base_file_is_reported(files, damaged):
         pq.write_table(pa.table({"id": ["a"]}), sink)
         damaged = sink.getvalue()
     with pytest.raises(CorruptMetadata):
-        files.merge(damaged, [{"id": "a", "ts": 1}], "002", RULES[0])
+        files.merge(damaged, [{"id": "a", "ts": 1}], "20260101000000002", RULES[0])

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudi_py.formats.bloom import BloomFilter, BloomSizing
+from hudi_py.formats.partition_metafile import format_partition_metadata
 from hudi_py.formats.record_schema import format_record_schema, parse_record_schema, storage_schema, with_meta_fields
 from hudi_py.formats.schema_evolution import resolve_schema
 from hudi_py.model.files import parse_base_file
@@ -24,7 +25,6 @@ from hudi_py.write.base_file import BaseFileOptions, FileTarget
 from hudi_py.write.keys import is_prefixed, key_generator_of
 from hudi_py.write.lookup import lookup_keys, read_footer
 from hudi_py.write.merge import Changes, key_deletes, merge_base_file
-from hudi_py.write.partition_meta import format_partition_metadata
 from hudi_py.write.precedence import MergeMode, MergeRules, merge_rules_of
 
 FOLDER = Path(os.environ.get("HUDI_PY_FIXTURES", Path(__file__).parents[2] / "fixtures"))

@@ -36,10 +36,10 @@ def test_two_level_lists_become_three_level_ones_with_the_same_values(files, tex
     sink = io.BytesIO()
     merge_base_file(
         io.BytesIO(DATA),
-        parse_base_file("two_1-1-1_001.parquet"),
+        parse_base_file("two_1-1-1_20260101000000001.parquet"),
         Changes(batch, batch.column(0)),
         sink=sink,
-        target=files.target("002", file_id="two", partition_path=""),
+        target=files.target("20260101000000002", file_id="two", partition_path=""),
         avro_schema=text,
         rules=MergeRules(MergeMode.OVERWRITE_WITH_LATEST),
         options=BaseFileOptions(),

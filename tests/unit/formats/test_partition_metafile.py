@@ -4,7 +4,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from hudi_py.write.partition_meta import format_partition_metadata, partition_depth
+from hudi_py.formats.partition_metafile import format_partition_metadata, partition_depth
 
 
 def test_text_is_that_of_hudi():

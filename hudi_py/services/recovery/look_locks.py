@@ -1,0 +1,112 @@
+"""
+Looking at the locks that lie inside a table: who may still hold them, and from when on they are free for everyone.
+
+Two of Hudi's providers keep a file there. That of `FileSystemBasedLockProvider` is held as long as it exists, unless
+an age is set from which on it is not. That of `StorageBasedLockProvider` says until when it is valid, and its owner
+renews it; released, it stays. Source: format/table-services F.1.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from hudi_py.config import keys
+from hudi_py.config.keys import Settings
+from hudi_py.errors import NotFound
+from hudi_py.services.recovery.facts import Lock
+from hudi_py.storage.base import Storage
+
+TABLE_LOCK: Final = ".hoodie/.locks/table_lock.json"
+CLOCKS_MS_MAX: Final = 60_000
+"""How far the clocks of two machines may be apart; Hudi itself allows for half a second."""
+_VALIDITY_MS_MAX: Final = 86_400_000
+"""Hudi's default is five minutes, renewed every half minute; nobody sets a day."""
+_SHOWN_MAX: Final = 200
+
+
+def look_at_locks(storage: Storage, settings: Settings, *, now_ms: int) -> tuple[Lock, ...]:
+    """Every lock that is not released; locks outside the table may stand for other tables as well."""
+    found = (_file_lock(storage, settings, now_ms), _table_lock(storage, now_ms))
+    return tuple(each for each in found if each is not None)
+
+
+def _file_lock(storage: Storage, settings: Settings, now_ms: int) -> Lock | None:
+    folder = _lock_folder(storage, settings)
+    entries = () if folder is None else storage.list(folder, details=True)
+    for entry in entries:
+        if entry.name != "lock" or entry.is_folder:
+            continue
+        path = f"{folder}/lock"
+        age_ms = 0 if entry.modified_ms is None else now_ms - entry.modified_ms
+        expiry_ms = settings[keys.LOCK_FILE_EXPIRE_MINUTES] * 60_000
+        if expiry_ms and age_ms > expiry_ms:
+            return Lock(
+                path, (f"it is {_seconds(age_ms)} old and expires after {_seconds(expiry_ms)}",), is_expired=True
+            )
+        return Lock(
+            path,
+            (f"it is {_seconds(age_ms)} old", _told(storage, path)),
+            way_out="if no writer is at work, delete it, or set hoodie.write.lock.filesystem.expire (minutes)",
+        )
+    return None
+
+
+def _lock_folder(storage: Storage, settings: Settings) -> str | None:
+    given = settings[keys.LOCK_FILE_FOLDER].rstrip("/")
+    if not given:
+        return ".hoodie"
+    return given.removeprefix(storage.root + "/") if given.startswith(storage.root + "/") else None
+
+
+def _told(storage: Storage, path: str) -> str:
+    try:
+        text = storage.read(path).decode(errors="replace")
+    except NotFound:
+        text = ""
+    shown = " ".join(text.split())[:_SHOWN_MAX]
+    return f"it says of its owner: {shown}" if shown else "the file does not say who holds it"
+
+
+def _table_lock(storage: Storage, now_ms: int) -> Lock | None:
+    try:
+        data = storage.read(TABLE_LOCK)
+    except NotFound:
+        return None
+    content = _parsed(data)
+    if content is None:
+        return Lock(
+            TABLE_LOCK,
+            ("it does not parse, so nobody can tell whether it is valid, and writers wait for it",),
+            way_out="if no writer is at work, delete it",
+        )
+    if content["expired"]:
+        return None
+    left_ms = content["validUntil"] - now_ms
+    owner = f"its owner is {content.get('owner')}"
+    if left_ms < -CLOCKS_MS_MAX:
+        over = f"it was valid until {_seconds(-left_ms)} ago, and a living owner renews it long before that"
+        return Lock(TABLE_LOCK, (owner, over), is_expired=True)
+    if left_ms > _VALIDITY_MS_MAX:
+        return Lock(
+            TABLE_LOCK,
+            (owner, f"it is valid for {_seconds(left_ms)} more, which no owner asks for: a clock was wrong"),
+            way_out="if no writer is at work, delete it",
+        )
+    valid = f"it is valid for {_seconds(left_ms)} more" if left_ms > 0 else f"it expired {_seconds(-left_ms)} ago"
+    return Lock(TABLE_LOCK, (owner, f"{valid}; an owner that died lets it expire, and the next writer takes it over"))
+
+
+def _parsed(data: bytes) -> dict[str, Any] | None:
+    try:
+        content = json.loads(data)
+    except ValueError:
+        return None
+    if not isinstance(content, dict) or not isinstance(content.get("expired"), bool):
+        return None
+    until = content.get("validUntil")
+    return content if isinstance(until, int) and not isinstance(until, bool) else None
+
+
+def _seconds(ms: int) -> str:
+    return f"{ms // 1000} s"
