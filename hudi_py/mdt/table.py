@@ -176,11 +176,21 @@ def is_committed(timeline: Timeline, requested_time: str) -> bool:
 def _read_config(storage: Storage) -> TableConfig:
     path = ".hoodie/hoodie.properties"
     try:
-        content = storage.read(path)
-    except NotFound:
-        content = storage.read(f"{path}.backup")  # an update of the properties was interrupted
+        content = _first(storage, path, f"{path}.backup")  # the backup while an update is under way or interrupted
+    except NotFound as error:
+        raise NotFound(
+            f"{storage.root} is gone, though the table's properties name it as its metadata table; hudi-py recover "
+            "clears the property, and hoodie.metadata.enable=false (--conf) lists folders instead"
+        ) from error
     source = f"{METADATA_FOLDER}/{path}"
     config = table_config(parse_properties(content, source), source)
     if config.base_file_format != "HFILE" or config.populate_meta_fields:
         raise CorruptMetadata(f"{source}: these are not the properties of a metadata table")
     return config
+
+
+def _first(storage: Storage, path: str, instead: str) -> bytes:
+    try:
+        return storage.read(path)
+    except NotFound:
+        return storage.read(instead)

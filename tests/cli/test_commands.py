@@ -361,6 +361,21 @@ def test_check_of_a_table_without_usable_properties(run, table):
     assert (done.code, [each["code"] for each in done.json]) == (3, ["properties-damaged"])
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_lost_metadata_table_is_named_with_the_ways_out(run, table, version):
+    """Nothing is read on a guess; both ways that the message names lead on."""
+    path = table(f"cow_partitioned-{version}")
+    expected = run("files", path).out
+    shutil.rmtree(path / ".hoodie" / "metadata")
+    refused = run("files", path)
+    assert refused.code == 1
+    assert "metadata table" in refused.err
+    assert "unexpected" not in refused.err
+    assert run("files", path, "--conf", "hoodie.metadata.enable=false").out == expected
+    assert run("recover", path).code == 0
+    assert run("files", path).out == expected
+
+
 def test_check_lists_its_codes(run, table):
     """All of them, with what to do, in words and as JSON; a table beside them is a mistake, and so is none without."""
     done = run("check", "--codes", "--json")
