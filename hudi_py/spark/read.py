@@ -18,6 +18,7 @@ import pyarrow as pa
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from hudi_py.errors import ConfigError
 from hudi_py.formats.arrow_types import Field
@@ -30,7 +31,6 @@ from hudi_py.table import open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.types import StructType
 
 _FILES_PER_TASK_MAX: Final = 16
 _SAME_STORE: Final = {"s3": "s3a", "s3n": "s3a", "gcs": "gs"}
@@ -73,12 +73,12 @@ def read(
     files = table.base_files(requested) if savepoint is None else table.base_files(savepoint=requested)
     text = table.schema_text(requested) or table.schema_text()  # before the first commit there is only the newest
     fields = meta_fields() + (list(parse_record_schema(text)) if text is not None else [])
-    schema = from_arrow_schema(pa.schema(fields))
+    schema = _nullable(from_arrow_schema(pa.schema(fields)))
     if not files:
         return spark.createDataFrame([], schema)
     base = _url_for_spark(spark, table.storage.root)
     if base is None:
-        return _through_storage(spark, table.storage, files, pa.schema(fields))
+        return _through_storage(spark, table.storage, files, tuple(fields), schema)
     groups = by_stored_schema(files, pa.schema(fields), lambda *file: file_schema(table.storage, *file))
     return reduce(DataFrame.union, (_frame(spark, base, *each, schema) for each in groups))
 
@@ -101,6 +101,21 @@ def _url_for_spark(spark: SparkSession, root: str) -> str | None:
     return None
 
 
+def _nullable(schema: StructType) -> StructType:
+    """As Spark shows what it reads from files: everything may be null, inside of nested types too."""
+    return StructType([StructField(each.name, _nullable_type(each.dataType)) for each in schema])
+
+
+def _nullable_type(kind: DataType) -> DataType:
+    if isinstance(kind, StructType):
+        return _nullable(kind)
+    if isinstance(kind, ArrayType):
+        return ArrayType(_nullable_type(kind.elementType))
+    if isinstance(kind, MapType):
+        return MapType(_nullable_type(kind.keyType), _nullable_type(kind.valueType))
+    return kind
+
+
 def _frame(
     spark: SparkSession, base: str, stored: pa.Schema, files: list[tuple[str, BaseFile]], schema: StructType
 ) -> DataFrame:
@@ -117,12 +132,16 @@ def _frame(
 
 
 def _through_storage(
-    spark: SparkSession, storage: Storage, files: Sequence[tuple[str, BaseFile]], schema: pa.Schema
+    spark: SparkSession,
+    storage: Storage,
+    files: Sequence[tuple[str, BaseFile]],
+    fields: tuple[Field, ...],
+    schema: StructType,
 ) -> DataFrame:
     tasks = max(-(-len(files) // _FILES_PER_TASK_MAX), min(len(files), spark.sparkContext.defaultParallelism))
     named = [(partition, file.name) for partition, file in files]
     frame = spark.createDataFrame(spark.sparkContext.parallelize(named, tasks), "partition string, name string")
-    return frame.mapInArrow(_ReadFiles(storage, tuple(schema)), from_arrow_schema(schema))
+    return frame.mapInArrow(_ReadFiles(storage, fields), schema)
 
 
 @attrs.frozen
