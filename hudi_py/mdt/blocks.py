@@ -17,17 +17,16 @@ from typing import Final
 
 from hudi_py.errors import CorruptMetadata, UnsupportedTable
 from hudi_py.formats.commit_codec import decode_commit
+from hudi_py.formats.delete_block import decode_delete_block
 from hudi_py.formats.hfile import HFile
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, iterate_log_blocks
-from hudi_py.mdt.records import Files, decode_files, merge_files
-from hudi_py.mdt.table import INIT_TIME, MetadataTable, Slice, is_committed
+from hudi_py.mdt.records import Alone, Files, decode_files, merge_files
+from hudi_py.mdt.table import FILES_PARTITION, INIT_TIME, MetadataTable, Slice, is_committed
 from hudi_py.model.files import LogFile
 from hudi_py.model.instant import Action
 from hudi_py.timeline.timeline import Timeline
 
 _ROLLBACK: Final = "0"
-_EMPTY_DELETE_BYTES: Final = 9
-"""A delete block without a record: block version, length 1, an empty list."""
 
 
 class Validity:
@@ -91,11 +90,24 @@ def merge_blocks(table: MetadataTable, file_slice: Slice, blocks: list[tuple[Log
     """
     merged: dict[str, Files] = {}
     for log, block in blocks:
-        if block.block_type is BlockType.HFILE_DATA:
-            for key, files in decode_block(block, table.source(file_slice.path(log.name))):
-                known = merged.get(key)
-                merged[key] = files if known is None else merge_files(known, files)
+        source = table.source(file_slice.path(log.name))
+        if block.block_type is BlockType.DELETE:
+            merged.update((key, Alone()) for key in _deleted_keys(block, source))
+            continue
+        for key, files in decode_block(block, source):
+            known = merged.get(key)
+            merged[key] = files if known is None else merge_files(known, files)
+            if isinstance(known, Alone):
+                merged[key] = Alone(merged[key])
     return merged
+
+
+def _deleted_keys(block: LogBlock, source: str) -> Iterator[str]:
+    """Apache Hudi 1.1 deletes the record of a partition that a clean has removed as a whole."""
+    for key, partition in decode_delete_block(block.content, f"{source} (block at byte {block.offset})"):
+        if partition not in (None, FILES_PARTITION):
+            raise CorruptMetadata(f"{source}: deletes {key!r} of the partition {partition!r}, which is another one")
+        yield key
 
 
 def decode_block(block: LogBlock, source: str) -> Iterator[tuple[str, Files]]:
@@ -122,8 +134,7 @@ def _check_kind(block: LogBlock, source: str) -> None:
             f"{source}: the metadata table was log-compacted, which this release does not read; "
             "set hoodie.metadata.enable=false to list the storage instead"
         )
-    empty_delete = block.block_type is BlockType.DELETE and len(block.content) == _EMPTY_DELETE_BYTES
-    if block.block_type is not BlockType.HFILE_DATA and not empty_delete:
+    if block.block_type not in (BlockType.HFILE_DATA, BlockType.DELETE):
         raise UnsupportedTable(
             f"{source}: byte {block.offset}: a block {block.block_type.name} is not known in the partition `files`; "
             "set hoodie.metadata.enable=false to list the storage instead"

@@ -19,7 +19,7 @@ from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.hfile import HFile
 from hudi_py.mdt.blocks import Validity, decode_key, merge_blocks, visible_blocks
 from hudi_py.mdt.present import decode_present
-from hudi_py.mdt.records import ALL_PARTITIONS, Files, decode_files, key_of, merge_files, partition_of, present
+from hudi_py.mdt.records import ALL_PARTITIONS, Alone, Files, decode_files, key_of, merge_files, partition_of, present
 from hudi_py.mdt.table import MetadataTable, Slice
 from hudi_py.timeline.timeline import Timeline
 
@@ -167,8 +167,11 @@ class Part:
 
     def _keys(self) -> Iterator[tuple[str, bytes | None]]:
         """Keys of base file and logs, and the value in the base file."""
-        waiting = sorted(self.logs, key=str.encode, reverse=True)
+        gone = {key for key, files in self.logs.items() if isinstance(files, Alone) and not files}
+        waiting = sorted(self.logs.keys() - gone, key=str.encode, reverse=True)
         for key, value in self._base.values() if self._base is not None else ():
+            if key in gone:
+                continue
             while waiting and waiting[-1].encode() < key.encode():
                 yield waiting.pop(), None
             if waiting and waiting[-1] == key:
@@ -185,6 +188,8 @@ def open_base(stream: BinaryIO, source: str) -> Base:
 
 
 def _over(older: Files | None, newer: Files | None) -> Files:
+    if isinstance(newer, Alone):
+        return newer
     if older is None or newer is None:
         return older or newer or {}
     return merge_files(older, newer)

@@ -49,6 +49,10 @@ def partition_of(key: str) -> str:
     return "" if key == UNPARTITIONED else key
 
 
+class Alone(dict[str, FileInfo]):
+    """The files of a record whose key was deleted before: nothing that was said of it earlier counts any more."""
+
+
 def merge_files(older: Mapping[str, FileInfo], newer: Mapping[str, FileInfo]) -> Files:
     """
     One record after another.

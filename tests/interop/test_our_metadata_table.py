@@ -182,3 +182,28 @@ def test_a_partition_that_our_clean_removes_is_listed_nowhere(peer, tmp_path):
     peer.write(path, rows(6), "upsert", COMPACT)
     agree(peer, path, rows(6))
     assert hudi_py.open_table(str(path)).partitions() == ("eu", "us")
+
+
+def test_a_partition_that_their_clean_removes_is_listed_nowhere(peer, tmp_path):
+    """Hudi 1.1 deletes its record by a delete block; the partition may come back, and we may compact in between."""
+    path = tmp_path / "t"
+    peer.write(path, rows(1), "upsert", CREATE | {"hoodie.write.table.version": peer.table_version})
+    drop = THEIRS | {"hoodie.datasource.write.partitions.to.delete": "us"}
+    peer.write(path, rows(2), "delete_partition", drop)
+    kept = [row for row in rows(3) if row["region"] == "eu"]
+    for _ in range(2):
+        peer.write(path, kept, "upsert", THEIRS)
+    once = {"hoodie.cleaner.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.cleaner.fileversions.retained": 1}
+    peer.clean(path, THEIRS | once)
+    for each in (hudi_py.open_table(str(path)), hudi_py.open_table(str(path), settings=FOLDERS)):
+        assert [name for name, files in each.listing.walk() if files] == ["eu"]
+    assert hudi_py.open_table(str(path)).partitions() == ("eu",)
+    agree(peer, path, kept)
+    storage = LocalStorage(str(path))
+    for ts in (4, 5):
+        upsert(storage, rows(ts), **{"hoodie.metadata.compact.max.delta.commits": 1})
+        assert hudi_py.open_table(str(path)).partitions() == ("eu", "us")
+        agree(peer, path, rows(ts))
+
+
+FOLDERS = {"hoodie.metadata.enable": "false"}
