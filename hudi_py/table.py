@@ -7,7 +7,7 @@ Each service is imported when it is first asked for, so that looking at a table 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hudi_py.config.archive import archive_config
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from hudi_py.services.recovery.service import RecoveryService
     from hudi_py.services.restore.service import RestoreService
     from hudi_py.services.rollback.service import RollbackService
-    from hudi_py.services.savepoint.service import SavepointService
+    from hudi_py.services.savepoint.service import SavepointService, SavepointWords
     from hudi_py.services.upkeep.service import UpkeepService
 
 T = TypeVar("T")
@@ -264,24 +264,13 @@ class Table(TableView):
 
         return CheckService(store=self._store, table=self.config, settings=self.settings).run()
 
-    def create_savepoint(
-        self,
-        requested_time: str | None = None,
-        *,
-        user: str = "",
-        comment: str = "",
-        name: str = "",
-        ttl: str | timedelta | None = None,
-    ) -> Instant:
+    def create_savepoint(self, requested_time: str | None = None, **words: Unpack[SavepointWords]) -> Instant:
         """
         Pin the files of a completed commit, the last one by default: no clean takes them, a restore can go back.
 
         Args:
             requested_time: Of the commit.
-            user, comment: Free text that is kept with it.
-            name: What `restore` and `delete_savepoint` may call it by; no other savepoint of the table has it.
-            ttl: Time to live, a span or text as ``"36h"``, ``"30d"``. Once it is over, the next clean of ours lets go
-                of the savepoint before it plans; a restore to it works until then. Apache Hudi does not know of it.
+            words: ``user``, ``comment``, ``name`` and ``ttl``; see `SavepointWords`.
 
         Raises:
             ConfigError: There is no such completed commit; or the name reads as a time, or the time to live is none.
@@ -289,7 +278,7 @@ class Table(TableView):
                 taken.
         """
         service = self.savepoint_service()
-        return self._changed(lambda: service.create(requested_time, user=user, comment=comment, name=name, ttl=ttl))
+        return self._changed(lambda: service.create(requested_time, **words))
 
     def delete_savepoint(self, savepoint: str, *, archive_commit: bool = False) -> bool:
         """

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 import attrs
 
@@ -46,6 +46,9 @@ from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 
 class Expired(NamedTuple):
     """
@@ -58,6 +61,22 @@ class Expired(NamedTuple):
 
     instant: Instant
     stays_because: str | None
+
+
+class SavepointWords(TypedDict, total=False):
+    """
+    What is kept with a savepoint, besides the files that it holds.
+
+    - ``user``, ``comment``: free text.
+    - ``name``: what restores and deletions may call it by; no other savepoint of the table has it.
+    - ``ttl``: time to live, a span or text as ``"36h"``, ``"30d"``; None for ever. Once it is over, the next clean of
+      ours lets go of the savepoint before it plans; a restore to it works until then. Apache Hudi does not know of it.
+    """
+
+    user: str
+    comment: str
+    name: str
+    ttl: str | timedelta | None
 
 
 @attrs.frozen(kw_only=True)
@@ -117,24 +136,13 @@ class SavepointService:
             expires_at_ms=expires_at_ms,
         )
 
-    def create(
-        self,
-        requested_time: str | None = None,
-        *,
-        user: str = "",
-        comment: str = "",
-        name: str = "",
-        ttl: str | timedelta | None = None,
-    ) -> Instant:
+    def create(self, requested_time: str | None = None, **words: Unpack[SavepointWords]) -> Instant:
         """
         Pin the files of a commit.
 
         Args:
             requested_time: Of a completed commit; None for the last one.
-            user, comment: Free text that is kept with it.
-            name: To call it by; no other savepoint of the table has it.
-            ttl: Time to live, a span or text as ``"36h"``, ``"30d"``: once it is over, the next clean of ours lets go
-                of the savepoint before it plans. None for ever.
+            words: What is kept with it; see `SavepointWords`.
 
         Returns:
             The completed savepoint; its requested time is that of the commit.
@@ -142,7 +150,7 @@ class SavepointService:
         Raises:
             As `plan`; ConflictError: Another process created it at the same moment.
         """
-        time, metadata = self.plan(requested_time, user=user, comment=comment, name=name, ttl=ttl)
+        time, metadata = self.plan(requested_time, **words)
         store = self.contents.store
         pending = store.load().find(time, Action.SAVEPOINT) or store.open_savepoint(time)
         done = store.complete(pending, codec.encode_savepoint(metadata, sync=os.urandom(16)))
