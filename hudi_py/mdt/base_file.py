@@ -1,19 +1,25 @@
 """
-Writing a base file of the `files` partition.
+Writing base files of the metadata table: what a file group holds, base file and logs merged.
 
 The name appears before the file is complete; nobody looks at it until the instant in its name is completed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from hudi_py.formats.avro_registry import schema_text
 from hudi_py.formats.hfile_writer import HFileWriter
+from hudi_py.formats.log_block import LogBlock
+from hudi_py.mdt.blocks import merge_blocks
+from hudi_py.mdt.read import Part, open_base
+from hudi_py.mdt.read_statistics import StatisticsPart, open_part
 from hudi_py.mdt.records import RECORD, Files, encode_files
-from hudi_py.mdt.table import FILES_GROUP, FILES_PARTITION, WRITE_TOKEN, MetadataTable
-from hudi_py.model.files import format_base_file
+from hudi_py.mdt.statistics import encode_statistics, widest_schema
+from hudi_py.mdt.table import FILES_GROUP, FILES_PARTITION, WRITE_TOKEN, MetadataTable, Slice
+from hudi_py.model.files import LogFile, format_base_file
 
 
 class Written(NamedTuple):
@@ -26,7 +32,7 @@ class Written(NamedTuple):
 
 def write_base_file(table: MetadataTable, instant_time: str, records: Iterable[tuple[str, Files]]) -> Written:
     """
-    Write (or write again) the base file of an instant.
+    Write (or write again) the base file of an instant in the `files` partition.
 
     Args:
         table: The metadata table.
@@ -34,19 +40,62 @@ def write_base_file(table: MetadataTable, instant_time: str, records: Iterable[t
         records: Key and files by the bytes of the key; deletions are left out, they have done their work.
     """
     name = format_base_file(FILES_GROUP, WRITE_TOKEN, instant_time, "hfile")
-    path = f"{FILES_PARTITION}/{name}"
+    schema = schema_text(RECORD, table.table_version)
+    return _write(table, FILES_PARTITION, name, _encoded(table, name, records), schema)
+
+
+def write_merged(
+    table: MetadataTable, planned: Slice, blocks: list[tuple[LogFile, LogBlock]], instant_time: str
+) -> Written:
+    """
+    Write (or write again) the base file that takes the place of a slice.
+
+    Args:
+        table: The metadata table.
+        planned: The slice, of a partition that `hudi_py.mdt.compaction` knows.
+        blocks: Those of its log files that count, see `visible_blocks`.
+        instant_time: Of the compaction.
+
+    Raises:
+        CorruptMetadata: A file of the slice is damaged.
+        UnsupportedTable: Two statistics do not go together.
+    """
+    with contextlib.ExitStack() as stack:
+        if planned.partition == FILES_PARTITION:
+            assert planned.base is not None
+            path = planned.path(planned.base.name)
+            base = open_base(stack.enter_context(table.storage.open_read(path)), table.source(path))
+            return write_base_file(table, instant_time, Part(base, merge_blocks(table, planned, blocks)).scan())
+        part = open_part(table, planned, blocks, stack)
+        name = format_base_file(planned.file_id, WRITE_TOKEN, instant_time, "hfile")
+        schema = widest_schema(part.schemas) if part.schemas else schema_text(RECORD, table.table_version)
+        return _write(table, planned.partition, name, _encoded_statistics(part, schema, name), schema)
+
+
+def _encoded(table: MetadataTable, name: str, records: Iterable[tuple[str, Files]]) -> Iterator[tuple[str, bytes]]:
+    for key, files in records:
+        kept = {file: info for file, info in files.items() if not info.is_deleted}
+        if kept:
+            yield key, encode_files(key, kept, table.table_version, file_name=name)
+
+
+def _encoded_statistics(part: StatisticsPart, schema: str, name: str) -> Iterator[tuple[str, bytes]]:
+    for key, record in part.scan():
+        yield key, encode_statistics(record, schema, file_name=name)
+
+
+def _write(
+    table: MetadataTable, partition: str, name: str, entries: Iterable[tuple[str, bytes]], schema: str
+) -> Written:
+    path = f"{partition}/{name}"
     first = last = b""
     count = 0
     with table.storage.open_write(path) as out:
         writer = HFileWriter(out)
-        for key, files in records:
-            kept = {file: info for file, info in files.items() if not info.is_deleted}
-            if not kept:
-                continue
+        for key, value in entries:
             last = key.encode()
             first = first if count else last
             count += 1
-            writer.append(last, encode_files(key, kept, table.table_version, file_name=name))
-        schema = schema_text(RECORD, table.table_version).encode()
-        writer.close(info={"schema": schema, "minRecordKey": first, "maxRecordKey": last})
+            writer.append(last, value)
+        writer.close(info={"schema": schema.encode(), "minRecordKey": first, "maxRecordKey": last})
     return Written(name, table.storage.size(path) or 0, count)

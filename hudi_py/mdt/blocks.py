@@ -21,7 +21,7 @@ from hudi_py.formats.delete_block import decode_delete_block
 from hudi_py.formats.hfile import HFile
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, iterate_log_blocks
 from hudi_py.mdt.records import Alone, Files, decode_files, merge_files
-from hudi_py.mdt.table import FILES_PARTITION, INIT_TIME, MetadataTable, Slice, is_committed
+from hudi_py.mdt.table import INIT_TIME, MetadataTable, Slice, is_committed
 from hudi_py.model.files import LogFile
 from hudi_py.model.instant import Action
 from hudi_py.timeline.timeline import Timeline
@@ -63,7 +63,7 @@ def visible_blocks(
 
     Raises:
         CorruptMetadata: A log file that counts is damaged.
-        UnsupportedTable: The slice holds a block of a kind that the `files` partition does not have.
+        UnsupportedTable: The slice holds a block of a kind that the metadata table does not have.
     """
     found: list[tuple[LogFile, LogBlock]] = []
     torn: list[tuple[LogFile, int]] = []
@@ -92,7 +92,8 @@ def merge_blocks(table: MetadataTable, file_slice: Slice, blocks: list[tuple[Log
     for log, block in blocks:
         source = table.source(file_slice.path(log.name))
         if block.block_type is BlockType.DELETE:
-            merged.update((key, Alone()) for key in _deleted_keys(block, source))
+            source = f"{source} (block at byte {block.offset})"
+            merged.update((key, Alone()) for key in deleted_keys(block, file_slice.partition, source))
             continue
         for key, files in decode_block(block, source):
             known = merged.get(key)
@@ -102,11 +103,15 @@ def merge_blocks(table: MetadataTable, file_slice: Slice, blocks: list[tuple[Log
     return merged
 
 
-def _deleted_keys(block: LogBlock, source: str) -> Iterator[str]:
-    """Apache Hudi 1.1 deletes the record of a partition that a clean has removed as a whole."""
-    for key, partition in decode_delete_block(block.content, f"{source} (block at byte {block.offset})"):
-        if partition not in (None, FILES_PARTITION):
-            raise CorruptMetadata(f"{source}: deletes {key!r} of the partition {partition!r}, which is another one")
+def deleted_keys(block: LogBlock, partition: str, source: str) -> Iterator[str]:
+    """
+    What a delete block takes from a partition of the metadata table.
+
+    Apache Hudi 1.1 deletes the record of a partition that a clean has removed as a whole.
+    """
+    for key, named in decode_delete_block(block.content, source):
+        if named not in (None, partition):
+            raise CorruptMetadata(f"{source}: deletes {key!r} of the partition {named!r}, which is another one")
         yield key
 
 
@@ -136,7 +141,7 @@ def _check_kind(block: LogBlock, source: str) -> None:
         )
     if block.block_type not in (BlockType.HFILE_DATA, BlockType.DELETE):
         raise UnsupportedTable(
-            f"{source}: byte {block.offset}: a block {block.block_type.name} is not known in the partition `files`; "
+            f"{source}: byte {block.offset}: a block {block.block_type.name} is not known in the metadata table; "
             "set hoodie.metadata.enable=false to list the storage instead"
         )
 

@@ -1,5 +1,5 @@
 """
-Compaction of the metadata table: the log files of the `files` partition become a new base file.
+Compaction of the metadata table: the log files of its file groups become new base files.
 
 Apache Hudi does it at its own writes; a table that only we write to or clean needs ours, or its logs grow without
 limit. It waits while any action of the data table is pending, since 0.15.0 and 1.0.2 refuse to roll back what is older
@@ -7,55 +7,69 @@ than the last compaction, and the table is not writable any more. 0.15.0 itself 
 last delta commit; 1.x compacts beside pending actions, and can no longer roll them back. For the same reason whoever
 begins a write compacts first and takes a later time.
 
+One plan takes in every file group that has log files, `column_stats` and `partition_stats` with `files`, as Apache
+Hudi's plans do. A plan for `files` alone would be accepted, and lose statistics later: readers of all three releases
+pass over the blocks of every instant that is neither on the active timeline of the metadata table nor on that of the
+data table (``getValidInstantTimestamps`` is a set of exactly those), and both archivals ask for the last compaction
+of the metadata table, not for what it took in. Partition statistics that are lost this way hide rows from 1.x. Where
+there are partitions of other kinds (indexes of records, Bloom filters) nothing is compacted for the same reason.
+
 What a crash leaves at each step, and what the next call makes of it:
 
 ===========================  ======================================================================================
 ``C.compaction.requested``   the plan; new log files go to the slice it opens; readers merge both slices; resumed
 ``C.compaction.inflight``    the same
-base file, torn or whole     invisible while C is pending; written again
-``C.commit``                 done; the old slice is garbage for the metadata table's clean
+base files, torn or whole    invisible while C is pending; written again
+``C.commit``                 done; the old slices are garbage for the metadata table's clean
 ===========================  ======================================================================================
 
 Source: format/timeline 2.2, format/data-files section 11; Hudi 0.15.0 to 1.1.1 ``HoodieBackedTableMetadataWriter``
-(``validateCompactionScheduling``, ``compactIfNecessary``, ``validateRollback``).
+(``validateCompactionScheduling``, ``compactIfNecessary``, ``validateRollback``), ``HoodieTableMetadataUtil``,
+``CompactionUtils.getOldestInstantToRetainForCompaction``.
 """
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterable
 from typing import Final
 
-from hudi_py.errors import CorruptMetadata, RefusedError
+from hudi_py.errors import CorruptMetadata, RefusedError, UnsupportedTable
 from hudi_py.formats.commit_codec import encode_commit
 from hudi_py.formats.records_codec import decode_compaction_plan, encode_compaction_plan
-from hudi_py.mdt.base_file import Written, write_base_file
-from hudi_py.mdt.blocks import Validity, merge_blocks, visible_blocks
-from hudi_py.mdt.read import Part, open_base
+from hudi_py.mdt.base_file import Written, write_merged
+from hudi_py.mdt.blocks import Validity, visible_blocks
+from hudi_py.mdt.read_statistics import open_part
 from hudi_py.mdt.records import payload_schema
-from hudi_py.mdt.table import FILES_GROUP, FILES_PARTITION, MetadataTable, Slice
+from hudi_py.mdt.statistics import COLUMN_STATS, PARTITION_STATS
+from hudi_py.mdt.table import FILES_GROUP, FILES_PARTITION, INIT_TIME, MetadataTable, Slice
 from hudi_py.mdt.update import withdraw
 from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata, CompactionOperation, CompactionPlan, RuntimeStats, WriteStat
+from hudi_py.runtime.log import log
 from hudi_py.timeline.timeline import Timeline
 
+_KNOWN: Final = frozenset({FILES_PARTITION, COLUMN_STATS, PARTITION_STATS})
 _COMPACTIONS: Final = (Action.COMPACTION, Action.LOG_COMPACTION)
 _SUFFIX: Final = "001"
 _BYTES_PER_MEGABYTE: Final = 1024 * 1024
+_NEW_BASE_MEGABYTES: Final = 120
+"""What Apache Hudi takes for the size of a base file where there was none: it stands in the plan, no more."""
 
 
 def compact(table: MetadataTable, data_timeline: Timeline, *, sync: bytes, delta_commits_max: int) -> Instant | None:
     """
-    Compact the `files` partition if it is due, or finish a compaction that was interrupted.
+    Compact the metadata table if it is due, or finish a compaction that was interrupted.
 
     Call it under the table's lock, before the next action takes its time. It does nothing while an action of the data
-    table is pending, and nothing when the metadata table has partitions that we do not maintain: then Apache Hudi is at
-    work on it.
+    table is pending, while a partition is being made, and where there is a partition of another kind than `is_known`.
 
     Args:
         table: The metadata table.
         data_timeline: Of the data table.
         sync: 16 random bytes, for the Avro files.
-        delta_commits_max: Log files from which on it is due.
+        delta_commits_max: Log files of the `files` partition from which on it is due.
 
     Returns:
         The completed instant, or None when nothing was done.
@@ -67,7 +81,8 @@ def compact(table: MetadataTable, data_timeline: Timeline, *, sync: bytes, delta
     if data_timeline.pending():
         return None
     timeline = table.store.load()
-    if table.partitions() != [FILES_PARTITION]:
+    partitions = table.partitions()
+    if not is_known(partitions):
         return None
     pending = timeline.pending(*_COMPACTIONS)
     if pending:
@@ -77,12 +92,21 @@ def compact(table: MetadataTable, data_timeline: Timeline, *, sync: bytes, delta
     (file_slice, *others) = table.slices(timeline)
     if others or file_slice.base is None or len(file_slice.logs) < delta_commits_max:
         return None
+    statistics = [each for name in partitions if name != FILES_PARTITION for each in table.slices(timeline, name)]
+    planned = [file_slice, *(each for each in statistics if each.logs)]
+    if not _are_mergeable(table, data_timeline, timeline, planned[1:]):
+        return None
     time = _time(table, timeline, data_timeline)
     if timeline.find(time) is not None:
         return None
-    plan = encode_compaction_plan(_plan(table, file_slice), sync, table_version=table.table_version)
+    plan = encode_compaction_plan(_plan(table, planned), sync, table_version=table.table_version)
     requested = table.store.request(Action.COMPACTION, time, plan)
     return _execute(table, data_timeline, timeline, requested, sync)
+
+
+def is_known(partitions: Iterable[str]) -> bool:
+    """Whether a metadata table of these partitions can be compacted: none is of a kind that we do not merge."""
+    return FILES_PARTITION in partitions and _KNOWN.issuperset(partitions)
 
 
 def is_due(timeline: Timeline, delta_commits_max: int) -> bool:
@@ -110,6 +134,8 @@ def _without_dead(table: MetadataTable, data_timeline: Timeline, timeline: Timel
     """
     for instant in timeline.pending(Action.DELTA_COMMIT):
         time = instant.requested_time
+        if time.startswith(INIT_TIME):  # Apache Hudi fills a partition
+            return False
         if data_timeline.find(time) is not None or time >= (data_timeline.last_time or ""):
             return False
         try:
@@ -126,28 +152,45 @@ def _time(table: MetadataTable, timeline: Timeline, data_timeline: Timeline) -> 
     return table.store.new_time(timeline, after=data_timeline.last_time)
 
 
-def _plan(table: MetadataTable, file_slice: Slice) -> CompactionPlan:
-    assert file_slice.base is not None
+def _are_mergeable(table: MetadataTable, data_timeline: Timeline, timeline: Timeline, slices: list[Slice]) -> bool:
+    """Whether statistics go together: a plan that cannot be carried out would stand in Apache Hudi's way."""
+    validity = Validity(timeline, data_timeline)
+    try:
+        for each in slices:
+            with contextlib.ExitStack() as stack:
+                open_part(table, each, visible_blocks(table, each, timeline, validity), stack).check_logged()
+    except UnsupportedTable as error:
+        log.info("metadata.compaction.left", reason=str(error))
+        return False
+    return True
+
+
+def _plan(table: MetadataTable, slices: list[Slice]) -> CompactionPlan:
+    is_first_layout = table.layout_version == 1
+    return CompactionPlan(
+        operations=tuple(_operation(table, each) for each in slices),
+        extra_metadata=None if is_first_layout else {},
+        missing_schedule_partitions=None if is_first_layout else (),
+    )
+
+
+def _operation(table: MetadataTable, file_slice: Slice) -> CompactionOperation:
+    base = file_slice.base
     size = sum(table.storage.size(file_slice.path(log.name)) or 0 for log in file_slice.logs)
-    operation = CompactionOperation(
-        base_instant_time=file_slice.base.instant_time,
+    written = size // _BYTES_PER_MEGABYTE if base is not None else _NEW_BASE_MEGABYTES
+    return CompactionOperation(
+        base_instant_time=file_slice.logs[0].instant_time if base is None else base.instant_time,
         file_id=file_slice.file_id,
         partition_path=file_slice.partition,
         delta_file_paths=tuple(log.name for log in file_slice.logs),
-        data_file_path=file_slice.base.name,
+        data_file_path=None if base is None else base.name,
         metrics={
             "TOTAL_LOG_FILES": float(len(file_slice.logs)),
-            "TOTAL_IO_MB": float(2 * size // _BYTES_PER_MEGABYTE),
+            "TOTAL_IO_MB": float(size // _BYTES_PER_MEGABYTE + written),
             "TOTAL_IO_READ_MB": float(size // _BYTES_PER_MEGABYTE),
             "TOTAL_LOG_FILES_SIZE": float(size),
-            "TOTAL_IO_WRITE_MB": float(size // _BYTES_PER_MEGABYTE),
+            "TOTAL_IO_WRITE_MB": float(written),
         },
-    )
-    is_first_layout = table.layout_version == 1
-    return CompactionPlan(
-        operations=(operation,),
-        extra_metadata=None if is_first_layout else {},
-        missing_schedule_partitions=None if is_first_layout else (),
     )
 
 
@@ -157,55 +200,57 @@ def _execute(
     """Carry out the stored plan; None when it is one that we do not execute."""
     source = table.source(table.store.path(instant))
     plan = decode_compaction_plan(table.store.read_plan(instant), source)
-    planned = _planned_slice(plan, source)
-    if planned is None or instant.action is not Action.COMPACTION:
+    planned = [_planned_slice(operation, source) for operation in plan.operations]
+    slices = [each for each in planned if each is not None]
+    if not slices or len(slices) < len(planned) or instant.action is not Action.COMPACTION:
         return None
     if instant.state is State.REQUESTED:
         instant = table.store.transition(instant, b"")
     validity = Validity(timeline, data_timeline)
-    blocks = visible_blocks(table, planned, timeline, validity)
-    base_path = planned.path(planned.base.name if planned.base is not None else "")
-    with table.storage.open_read(base_path) as stream:
-        part = Part(open_base(stream, table.source(base_path)), merge_blocks(table, planned, blocks))
-        written = write_base_file(table, instant.requested_time, part.scan())
-    metadata = _metadata(table, planned, written, len(blocks))
+    stats: dict[str, tuple[WriteStat, ...]] = {}
+    for each in slices:
+        blocks = visible_blocks(table, each, timeline, validity)
+        written = write_merged(table, each, blocks, instant.requested_time)
+        stat = _stat(table, each, written, len(blocks))
+        stats[each.partition] = (*stats.get(each.partition, ()), stat)
+    metadata = CommitMetadata(
+        partition_to_write_stats=stats,
+        compacted=True,
+        extra_metadata={"schema": payload_schema(table.table_version)},
+        operation_type="COMPACT",
+    )
     content = encode_commit(metadata, as_json=table.layout_version == 1, sync=sync)
     return table.store.complete(instant, content, after=data_timeline.last_time)
 
 
-def _planned_slice(plan: CompactionPlan, source: str) -> Slice | None:
-    if len(plan.operations) != 1:
-        return None
-    (operation,) = plan.operations
+def _planned_slice(operation: CompactionOperation, source: str) -> Slice | None:
+    partition, file_id = operation.partition_path, operation.file_id
     base = parse_base_file(operation.data_file_path or "")
-    if operation.partition_path != FILES_PARTITION or operation.file_id != FILES_GROUP or base is None:
+    if partition is None or partition not in _KNOWN or file_id is None or operation.base_instant_time is None:
+        return None
+    if partition == FILES_PARTITION and (file_id != FILES_GROUP or base is None):
         return None
     logs = [parse_log_file(name.rpartition("/")[2]) for name in operation.delta_file_paths]
     known = [log for log in logs if log is not None]
     if len(known) != len(logs):
         raise CorruptMetadata(f"{source}: the plan names log files that are none: {operation.delta_file_paths}")
-    return Slice(FILES_PARTITION, FILES_GROUP, base, tuple(sorted(known, key=lambda log: log.order)), base.instant_time)
+    return Slice(partition, file_id, base, tuple(sorted(known, key=lambda log: log.order)), operation.base_instant_time)
 
 
-def _metadata(table: MetadataTable, planned: Slice, written: Written, block_count: int) -> CommitMetadata:
-    assert planned.base is not None
-    stat = WriteStat(
-        file_id=FILES_GROUP,
+def _stat(table: MetadataTable, planned: Slice, written: Written, block_count: int) -> WriteStat:
+    base = planned.base
+    return WriteStat(
+        file_id=planned.file_id,
         path=planned.path(written.name),
-        prev_commit=planned.base.instant_time,
-        partition_path=FILES_PARTITION,
-        prev_base_file=None if table.layout_version == 1 else planned.base.name,
+        prev_commit="null" if base is None else base.instant_time,
+        partition_path=planned.partition,
+        prev_base_file=None if table.layout_version == 1 or base is None else base.name,
         num_writes=written.record_count,
-        num_update_writes=written.record_count,
+        num_update_writes=written.record_count if base is not None else 0,
+        num_inserts=0 if base is not None else written.record_count,
         total_write_bytes=written.size_bytes,
         file_size_in_bytes=written.size_bytes,
         total_log_files_compacted=len(planned.logs),
         total_log_blocks=block_count,
         runtime_stats=RuntimeStats(),
-    )
-    return CommitMetadata(
-        partition_to_write_stats={FILES_PARTITION: (stat,)},
-        compacted=True,
-        extra_metadata={"schema": payload_schema(table.table_version)},
-        operation_type="COMPACT",
     )

@@ -85,6 +85,10 @@ class RealHudi:
         given = _texts(options)
         return list(self._call("read", table=_path(table), as_of=as_of, metadata=metadata, meta=meta, options=given))
 
+    def find(self, table: str | Path, where: str, options: Mapping[str, object] | None = None) -> dict[str, Any]:
+        """``{"rows": [...], "files_read": N}`` of the snapshot, with data skipping."""
+        return dict(self._call("find", table=_path(table), where=where, options=_texts(options)))
+
     def clean(self, table: str | Path, options: Mapping[str, object] | None = None) -> dict[str, Any]:
         """``{"metadata": HoodieCleanMetadata or None, "deleted_files": [relative paths]}``."""
         return dict(self._call("clean", table=_path(table), options=_texts(options)))

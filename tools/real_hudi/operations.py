@@ -70,6 +70,15 @@ class Operations:
             reader = reader.option("hoodie.metadata.enable", str(metadata).lower())
         return canonical_rows((row.asDict(True) for row in reader.load(table).collect()), meta=meta)
 
+    def find(self, table: str, where: str, options: dict[str, str] | None = None) -> dict[str, Any]:
+        """Snapshot rows that meet an SQL condition, and how many files Spark opened for them: data skipping is on."""
+        given = {"hoodie.metadata.enable": "true", "hoodie.enable.data.skipping": "true", **(options or {})}
+        frame = self._hudi.spark.read.format("hudi").options(**given).load(table).where(where)
+        rows = canonical_rows((row.asDict(True) for row in frame.collect()), meta=False)
+        leaves = frame._jdf.queryExecution().executedPlan().collectLeaves()  # noqa: SLF001 - there is no other way
+        files = [leaves.apply(at).metrics().get("numFiles") for at in range(leaves.size())]
+        return {"rows": rows, "files_read": sum(each.get().value() for each in files if each.isDefined())}
+
     # ------------------------------------------------------------------ services
     def clean(self, table: str, options: dict[str, str] | None = None) -> dict[str, Any]:
         """Run a clean; pending ones are finished first. ``metadata`` is None when there was nothing to do."""

@@ -25,7 +25,7 @@ from hudi_py.config.archive import ArchiveConfig, archive_config
 from hudi_py.config.clean import CleanConfig, clean_config
 from hudi_py.config.keys import Settings
 from hudi_py.engine.inline import LocalEngine
-from hudi_py.mdt.compaction import is_due
+from hudi_py.mdt.compaction import is_due, is_known
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
 from hudi_py.model.instant import Action
@@ -69,8 +69,8 @@ class UpkeepService:
         Compact the metadata table where that is due, clean and archive it where a compaction made that worth while.
 
         Call it under the table's lock, after an action that was recorded there. While an action of the table is
-        pending somebody may be at work in the metadata table too, so it is left alone; one with partitions that we do
-        not maintain is left to Apache Hudi. Where nothing is due the metadata table's timeline is listed, no more.
+        pending somebody may be at work in the metadata table too, so it is left alone; one with partitions that
+        we do not merge is left to Apache Hudi. Where nothing is due the metadata table's timeline is listed, no more.
 
         Raises:
             CorruptMetadata, StorageError, ConflictError: As the services; the table itself is not touched.
@@ -81,7 +81,7 @@ class UpkeepService:
         table = MetadataTable(self.storage, self.clock)
         metadata = table.store.load()
         compacts = is_due(metadata, self.settings[keys.METADATA_COMPACT_DELTA_COMMITS_MAX])
-        if not (compacts or _cleans(metadata)) or table.partitions() != [FILES_PARTITION]:
+        if not (compacts or _cleans(metadata)) or not is_known(table.partitions()):
             return
         data_timeline = TimelineStore(self.storage, config, self.clock).load()
         if data_timeline.pending():
@@ -144,7 +144,7 @@ def upkeep_clean_config(settings: Settings) -> CleanConfig:
         commits_retained=max(_COMMITS_RETAINED_MIN, int(_MORE * given.commits_retained)),
         file_versions_retained=math.ceil(_MORE * given.file_versions_retained),
         hours_retained=math.ceil(_MORE * given.hours_retained),
-        incremental=False,  # there is one partition
+        incremental=False,  # there are few partitions
         breakers=False,  # most of what lies there is old log files, so most of it goes
         services_enabled=given.services_enabled,
     )

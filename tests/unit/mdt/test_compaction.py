@@ -204,13 +204,6 @@ def test_compaction_is_not_due_before_its_time():
     assert files == storage.files()
 
 
-def test_a_metadata_table_with_partitions_of_others_is_left_to_hudi():
-    """Column statistics are compacted with the rest, by whoever maintains them."""
-    storage = table_of("cow_partitioned-1.1.1")
-    assert MetadataTable(storage).partitions() == ["column_stats", "files", "partition_stats"]
-    assert compacted(storage) is None
-
-
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_metadata_table_is_made_whatever_interrupts_it(version):
     """The listing given is the listing read; before the last step the table has none."""

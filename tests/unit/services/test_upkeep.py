@@ -220,11 +220,11 @@ def _cleans_next(table):
 
 
 def test_a_metadata_table_with_partitions_of_others_is_left_alone():
-    """Apache Hudi is at work there."""
+    """A compaction without them would let the archival of instants go past their blocks."""
     table = TableBuilder(2).table(**SETTINGS)
     for number in range(12):
         round_of(table, number)
-    table.storage.replace(f"{METADATA_FOLDER}/column_stats/.hoodie_partition_metadata", b"partitionDepth=1\n")
+    table.storage.replace(f"{METADATA_FOLDER}/record_index/.hoodie_partition_metadata", b"partitionDepth=1\n")
     files = table.storage.files()
     table.upkeep_service().run()
     assert files == table.storage.files()
