@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from hudi_py.config import keys
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound
@@ -15,6 +16,9 @@ from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, la
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.listing import open_snapshot
+from hudi_py.mdt.read_statistics import StatisticsReader
+from hudi_py.mdt.statistics import COLUMN_STATS
+from hudi_py.mdt.table import MetadataTable
 from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.model.holes import NO_HOLES, Holes, holes_of
 from hudi_py.model.instant import Action, Instant, State
@@ -39,6 +43,8 @@ from hudi_py.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from hudi_py.reading.rows import Rows
 
 __all__ = ["TableView"]
 
@@ -144,6 +150,53 @@ class TableView:
             slices = latest_slices(context, partition) if as_of is None else slices_as_of(partition)
             found += base_files(slices, self.storage.root)
         return tuple(sorted(found, key=lambda each: (each[0], each[1].name)))
+
+    def rows(
+        self,
+        *,
+        where: Sequence[str] = (),
+        columns: Sequence[str] | None = None,
+        as_of: str | None = None,
+        savepoint: str | None = None,
+        with_meta: bool = False,
+    ) -> Rows:
+        """
+        The rows of a snapshot as Arrow batches, without Spark.
+
+        Args:
+            where: Conditions that all have to be met: ``COLUMN OP VALUE`` with one of ``= != < <= > >=``, or ``COLUMN
+                is null``, ``COLUMN is not null``. They mean what they mean to Spark SQL; statistics of the metadata
+                table and of the files decide which files are read, never which rows come back.
+            columns: Names of those wanted; None for all.
+            as_of: As `base_files`.
+            savepoint: As `base_files`.
+            with_meta: The ``_hoodie_*`` columns too.
+
+        Raises:
+            ConfigError: There is no such column or savepoint, or a condition makes no sense.
+            RefusedError, UnsupportedTable: As `base_files`.
+        """
+        from hudi_py.reading.rows import Rows
+        from hudi_py.reading.snapshot import row_schema
+
+        files = self.base_files(as_of, savepoint=savepoint)
+        text = self.schema_text(as_of or savepoint) or self.schema_text()  # before the first commit: the newest
+        schema = row_schema(self.storage, files, text)
+        return Rows(
+            self.storage, files, schema,
+            columns=columns, where=where, with_meta=with_meta, statistics=self.column_statistics,
+        )  # fmt: skip
+
+    def column_statistics(self) -> StatisticsReader | None:
+        """
+        What the metadata table knows of columns, to be used as a context manager; None where it has no column_stats.
+
+        Raises:
+            CorruptMetadata, StorageError: It is damaged.
+        """
+        if COLUMN_STATS not in self.config.metadata_partitions or self.settings[keys.METADATA_ENABLED] is False:
+            return None
+        return StatisticsReader(MetadataTable(self.storage), self.timeline)
 
     def _held(self, savepoint: str) -> tuple[FileSlice, ...]:
         instant = self.timeline.find(savepoint, Action.SAVEPOINT)

@@ -17,12 +17,18 @@ from hudi_py.inspection.options import Common, command, print_json
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hudi_py.reading.rows import Rows
+
+_WHERE: Final = """Only rows that meet it: COLUMN OP VALUE with = != < <= > >=, or COLUMN is null, COLUMN is not null.
+    Given more than once, all have to be met. Files that cannot hold such a row are not opened."""
+
 
 @click.command()
 @click.argument("table")
 @click.option("--as-of", help="As the table was at that time.")
 @click.option("--savepoint", help="What that savepoint holds, given by instant or name; no clean takes it.")
 @click.option("--columns", help="Only these, comma separated.")
+@click.option("--where", multiple=True, metavar="CONDITION", help=_WHERE)
 @click.option("--limit", type=click.IntRange(min=0), help="At most N rows.")
 @click.option("--meta", is_flag=True, help="The _hoodie_ columns too.")
 @click.option("-o", "output", type=click.Path(), help="Write the rows to a .parquet, .csv or .jsonl file.")
@@ -33,38 +39,47 @@ def read(
     as_of: str | None,
     savepoint: str | None,
     columns: str | None,
+    where: tuple[str, ...],
     limit: int | None,
     meta: bool,
     output: str | None,
 ) -> None:
     """Rows of a copy-on-write table, without Spark."""
-    from hudi_py.reading.snapshot import chosen_columns, plain_rows, read_batches, row_schema
+    from hudi_py.reading.snapshot import plain_rows
 
     if as_of is not None and savepoint is not None:
         raise ConfigError("--as-of and --savepoint exclude each other")
     opened = common.open(table)
     given = as_of if savepoint is None else savepoint
     time = None if given is None else opened.resolve_time(given)
-    files = opened.base_files(time) if savepoint is None else opened.base_files(savepoint=time)
-    text = opened.schema_text(time) or opened.schema_text()  # before the first commit there is only the newest
     wanted = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
-    schema = chosen_columns(row_schema(opened.storage, files, text), wanted, with_meta=meta)
-    batches = _limited(read_batches(opened.storage, files, schema), limit)
+    at = {"as_of": time} if savepoint is None else {"savepoint": time}
+    rows_read = opened.rows(where=where, columns=wanted, with_meta=meta, **at)
+    batches = _limited(iter(rows_read), limit)
     if output is not None:
-        count = _write(output, batches, schema)
+        count = _write(output, batches, rows_read.schema)
         if common.as_json:
-            print_json({"rows": count, "output": output})
+            print_json({"rows": count, "output": output} | _counts(rows_read, where))
         else:
-            print(f"{count} rows written to {output}")
+            print(f"{count} rows written to {output}{_of_files(rows_read, where)}")
         return
     rows = [row for batch in batches for row in plain_rows(batch)]
     if common.as_json:
-        print_json({"rows": len(rows), "data": rows})
+        print_json({"rows": len(rows), "data": rows} | _counts(rows_read, where))
         return
     if rows:
         names = list(dict.fromkeys(name for row in rows for name in row))
         render.table(opened.config.name, names, [[_text(row.get(name)) for name in names] for row in rows])
-    print(f"{len(rows)} rows")
+    print(f"{len(rows)} rows{_of_files(rows_read, where)}")
+
+
+def _counts(rows: Rows, where: tuple[str, ...]) -> dict[str, int]:
+    """Files opened for rows, and those that statistics ruled out; with conditions only."""
+    return {"files_read": rows.count.read, "files_skipped": rows.count.skipped} if where else {}
+
+
+def _of_files(rows: Rows, where: tuple[str, ...]) -> str:
+    return f", from {rows.count.read} of {rows.file_count} files" if where else ""
 
 
 def _text(value: Any) -> str:

@@ -12,6 +12,8 @@ from datetime import time as time_of_day
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
+import attrs
+
 from hudi_py.errors import ConfigError, CorruptMetadata, UnsupportedTable, WriteError
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.model.files import BaseFile, join_path
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
     from hudi_py.formats.arrow_types import Array
+    from hudi_py.reading.predicate import Bounds, Filter
     from hudi_py.storage.base import Storage
 
 _BATCH_ROWS: Final = 8192
@@ -87,8 +90,26 @@ def chosen_columns(schema: pa.Schema, columns: Sequence[str] | None, *, with_met
     return pa.schema([known[name] for name in wanted])
 
 
+@attrs.define
+class FileCount:
+    """
+    What became of the files that `read_batches` was given; those behind the last batch taken are in neither number.
+
+    Args:
+        read: Rows of so many were read.
+        skipped: The statistics of so many told that no row can meet the conditions.
+    """
+
+    read: int = 0
+    skipped: int = 0
+
+
 def read_batches(
-    storage: Storage, files: Sequence[tuple[str, BaseFile]], schema: pa.Schema
+    storage: Storage,
+    files: Sequence[tuple[str, BaseFile]],
+    schema: pa.Schema,
+    filters: Sequence[Filter] = (),
+    count: FileCount | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """
     Stream the rows of base files, whichever schema each was written with.
@@ -97,6 +118,8 @@ def read_batches(
         files: Partition path and base file.
         schema: Columns to return, see `chosen_columns`; null where a file has none of that name, and in the present
             type where a file is older.
+        filters: Conditions on columns of *schema*; of a file, the row groups that cannot meet them are not read.
+        count: Counts along.
 
     Raises:
         CorruptMetadata: A base file is no Parquet file, or its values do not fit the columns.
@@ -104,16 +127,49 @@ def read_batches(
     import pyarrow as pa
 
     from hudi_py.formats.conform import conform_batch
+    from hudi_py.reading.predicate import filtered
 
+    count = FileCount() if count is None else count
     for partition, base in files:
         path = join_path(partition, base.name)
         with _parquet(storage, path) as file:
+            groups = _candidates(file, filters)
+            if not groups and filters:
+                count.skipped += 1
+                continue
+            count.read += 1
             present = [name for name in schema.names if name in file.schema_arrow.names]
             try:
-                for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=present):
-                    yield conform_batch(batch, schema)
+                for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=present, row_groups=groups):
+                    yield filtered(conform_batch(batch, schema), filters)
             except (pa.ArrowException, OSError, WriteError) as error:
                 raise CorruptMetadata(f"{storage.root}/{path} cannot be read: {_one_line(error)}") from error
+
+
+def _candidates(file: pq.ParquetFile, filters: Sequence[Filter]) -> list[int]:
+    """The row groups whose statistics do not rule out that a row meets all of *filters*."""
+    groups = list(range(file.metadata.num_row_groups))
+    if not filters:
+        return groups
+    stored = file.schema_arrow
+    places = {file.schema.column(at).path: at for at in range(len(file.schema))}
+    return [
+        group
+        for group in groups
+        if all(each.may_match(_bounds(file, group, places.get(each.column), each, stored)) for each in filters)
+    ]
+
+
+def _bounds(file: pq.ParquetFile, group: int, place: int | None, condition: Filter, stored: pa.Schema) -> Bounds:
+    from hudi_py.reading.bounds import bounds_of_chunk
+    from hudi_py.reading.predicate import UNKNOWN, Bounds
+
+    if condition.column not in stored.names:
+        return Bounds(has_only_nulls=True)
+    if place is None:  # it is nested
+        return UNKNOWN
+    chunk = file.metadata.row_group(group).column(place)
+    return bounds_of_chunk(chunk, stored.field(condition.column).type, condition.arrow)
 
 
 @contextmanager

@@ -188,6 +188,40 @@ def test_the_timeline_does_not_depend_on_the_metadata_table(run, table, name):
     assert run("files", path, "--conf", "hoodie.metadata.enable=false").code == 0
 
 
+@pytest.mark.parametrize("name", ["cow_partitioned-0.15.0", "cow_partitioned-1.0.2", "cow_partitioned-1.1.1"])
+@pytest.mark.parametrize("statistics", ["whole", "damaged", "gone", "off"])
+def test_read_where_gives_the_rows_that_meet_it(run, table, caplog, name, statistics):
+    """With the statistics of real Hudi, without, and with what is left of them: the same rows, and why it was slow."""
+    path = table(name)
+    everything = run("read", path, "--json", "--meta").json["data"]
+    stored = sorted((path / ".hoodie" / "metadata").glob("column_stats/.col-stats-*.log.*"))
+    for each in stored if statistics == "damaged" else ():
+        each.write_bytes(each.read_bytes()[:-30])
+    if statistics == "gone":
+        shutil.rmtree(path / ".hoodie" / "metadata" / "column_stats", ignore_errors=True)
+    options = ("--conf", "hoodie.metadata.enable=false") if statistics == "off" else ()
+    skipped = 0
+    for where, check in {
+        "qty > 90": lambda row: row["qty"] > 90,
+        "ts <= 1005": lambda row: row["ts"] <= 1005,
+        "name = 'zzz'": lambda row: row["name"] == "zzz",
+        "region is null": lambda row: row["region"] is None,
+        "_hoodie_commit_time < 2024": lambda row: row["_hoodie_commit_time"] < "2024",
+    }.items():
+        result = run("read", path, "--json", "--meta", "--where", where, *options)
+        expected = [row for row in everything if check(row)]
+        assert (result.json["rows"], result.json["data"]) == (len(expected), expected)
+        skipped += result.json["files_skipped"]
+        if statistics == "damaged" and stored:
+            assert "column_stats" in caplog.text
+    assert skipped
+    assert run("read", path, "--where", "name = 'zzz'").out.startswith("0 rows, from 0 of ")
+    assert run("read", path, "--where", "qty is large").code == 2
+    assert run("read", path, "--where", "qty > 40", "--where", "qty <= 60", "--json").json["data"] == [
+        {key: value for key, value in row.items() if key[0] != "_"} for row in everything if 40 < row["qty"] <= 60
+    ]
+
+
 def test_read_chooses_columns_and_rows(run, table, tmp_path):
     """Columns, limit, meta columns, output files."""
     path = table("cow_nomdt-1.1.1")
