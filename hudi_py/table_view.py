@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import tzinfo
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hudi_py.config import keys
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import ConfigError, CorruptMetadata, NotFound
+from hudi_py.errors import ConfigError, CorruptMetadata, HudiError, NotFound
 from hudi_py.formats.instant_content import decode_content
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, latest_slices
 from hudi_py.fsview.listing import Listing
@@ -18,11 +18,12 @@ from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.listing import open_snapshot
 from hudi_py.mdt.read_statistics import StatisticsReader
 from hudi_py.mdt.statistics import COLUMN_STATS
-from hudi_py.mdt.table import MetadataTable
-from hudi_py.model.files import BaseFile, FileSlice
+from hudi_py.mdt.table import METADATA_FOLDER, MetadataTable
+from hudi_py.model.files import BaseFile, FileSlice, parse_base_file, parse_log_file
 from hudi_py.model.holes import NO_HOLES, Holes, holes_of
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import resolve_time
+from hudi_py.reading.overview import Amount, ColumnRange, FileTotals, Overview, overview_of, ranges_of
 from hudi_py.reading.select import (
     base_files,
     check_as_of,
@@ -32,6 +33,7 @@ from hudi_py.reading.select import (
     slices_of_names,
 )
 from hudi_py.runtime.clock import Clock
+from hudi_py.runtime.log import log
 from hudi_py.services.savepoint.plan import time_of_name
 from hudi_py.storage.base import Storage
 from hudi_py.storage.wrappers import ReadOnlyStorage
@@ -47,6 +49,9 @@ if TYPE_CHECKING:
     from hudi_py.reading.rows import Rows
 
 __all__ = ["TableView"]
+
+OVERVIEW_FILES_MAX = 2000
+"""Up to so many files the statistics of all columns are read in about a second."""
 
 _NO_ROW_SCHEMA = frozenset({"CLUSTER", "COMPACT", "LOG_COMPACT", "INDEX"})
 
@@ -197,6 +202,56 @@ class TableView:
         if COLUMN_STATS not in self.config.metadata_partitions or self.settings[keys.METADATA_ENABLED] is False:
             return None
         return StatisticsReader(MetadataTable(self.storage), self.timeline)
+
+    def overview(self, *, columns_files_max: int = OVERVIEW_FILES_MAX) -> Overview:
+        """
+        One page about the table; costs one listing.
+
+        Args:
+            columns_files_max: The ranges of columns are looked up where the snapshot has no more files than this.
+
+        Raises:
+            CorruptMetadata: The metadata table or an instant is damaged.
+        """
+        context = load_context(self.timeline, self._contents)
+
+        def partitions() -> Iterator[tuple[PartitionView, dict[str, int | None]]]:
+            for path, entries in self.listing.walk(details=True):
+                sizes = {entry.name: entry.size_bytes for entry in entries}
+                yield build_partition(context, path, sizes.items()), sizes
+
+        def ranges(files: FileTotals) -> tuple[ColumnRange, ...] | None:
+            if files.latest.files > columns_files_max or files.log_files:
+                return None
+            try:
+                reader = self.column_statistics()
+                if reader is None:
+                    return None
+                with reader:
+                    return ranges_of(reader.scan(), files.suffixes)
+            except HudiError as error:
+                log.warning("overview.statistics.unusable", partition=COLUMN_STATS, reason=str(error))
+                return None
+
+        return overview_of(
+            timeline=self.timeline,
+            context=context,
+            partitions=partitions(),
+            metadata_partitions=self._metadata_amounts(),
+            ranges=ranges,
+            now=self._store.clock.now(),
+            zone=self.zone,
+        )
+
+    def _metadata_amounts(self) -> dict[str, Amount]:
+        found = {}
+        for name in sorted({*self.config.metadata_partitions, *self.config.metadata_partitions_inflight}):
+            amount = Amount()
+            for entry in self.storage.list(f"{METADATA_FOLDER}/{name}", details=True):
+                if parse_base_file(entry.name) is not None or parse_log_file(entry.name) is not None:
+                    amount = amount.plus(entry.size_bytes)
+            found[name] = amount
+        return found
 
     def _held(self, savepoint: str) -> tuple[FileSlice, ...]:
         instant = self.timeline.find(savepoint, Action.SAVEPOINT)

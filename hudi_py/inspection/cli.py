@@ -167,6 +167,7 @@ from hudi_py.inspection import (  # noqa: E402
     clean_command,
     explain_command,
     history_commands,
+    overview_command,
     read_command,
     recover_command,
 )
@@ -174,6 +175,7 @@ from hudi_py.inspection import (  # noqa: E402
 main.add_command(check_command.check)
 main.add_command(clean_command.clean)
 main.add_command(explain_command.explain)
+main.add_command(overview_command.overview)
 main.add_command(read_command.read)
 main.add_command(recover_command.recover)
 main.add_command(history_commands.archive)

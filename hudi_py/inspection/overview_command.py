@@ -1,0 +1,140 @@
+"""``hudi-py overview``."""
+
+from __future__ import annotations
+
+import base64
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from hudi_py.inspection import render
+from hudi_py.inspection.options import Common, command, print_json
+
+if TYPE_CHECKING:
+    from hudi_py.reading.overview import Amount, ColumnRange, Overview
+    from hudi_py.table import Table
+
+_UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"))
+
+
+@click.command()
+@click.argument("table")
+@click.option("--columns/--no-columns", default=None, help="The range of each column, whatever the number of files.")
+@command
+def overview(common: Common, table: str, columns: bool | None) -> None:
+    """
+    One page about a table: what it is, its files, its instants, its metadata table.
+
+    The ranges of columns come from the metadata table's column statistics; by default where the snapshot has no more
+    than 2000 files, and where every one of them has statistics.
+    """
+    import sys
+
+    opened = common.open(table)
+    limits = {None: {}, True: {"columns_files_max": sys.maxsize}, False: {"columns_files_max": -1}}
+    found = opened.overview(**limits[columns])
+    if common.as_json:
+        print_json(overview_entry(opened, found))
+    else:
+        _print(opened, found)
+
+
+def overview_entry(opened: Table, found: Overview) -> dict[str, Any]:
+    """The page as JSON has it; bytes in Base64, ages in seconds."""
+    from hudi_py.inspection.report import instant_entry
+
+    config = opened.config
+    return {
+        "name": config.name,
+        "type": config.table_type.value,
+        "version": config.version,
+        "layout_version": config.layout_version,
+        "record_key_fields": list(config.record_key_fields),
+        "partition_fields": list(config.partition_fields),
+        "ordering_fields": list(config.ordering_fields),
+        "partitions": found.files.partitions,
+        "file_groups": found.files.file_groups,
+        "files": {
+            "latest": _amount(found.files.latest),
+            "older": _amount(found.files.older),
+            "uncommitted": _amount(found.files.uncommitted),
+        },
+        "instants": found.instants,
+        "last": {name: {**instant_entry(instant), "age_seconds": age} for name, (instant, age) in found.last.items()},
+        "pending": [instant_entry(each) for each in found.pending],
+        "savepoints": list(found.savepoints),
+        "metadata_table": {name: _amount(each) for name, each in found.metadata_partitions.items()},
+        "columns": None if found.columns is None else {each.column: _range(each) for each in found.columns},
+    }
+
+
+def _amount(amount: Amount) -> dict[str, int]:
+    return {"files": amount.files, "bytes": amount.bytes}
+
+
+def _range(each: ColumnRange) -> dict[str, Any]:
+    return {
+        "kind": each.kind,
+        "min": _plain(each.minimum, each.kind),
+        "max": _plain(each.maximum, each.kind),
+        "nulls": each.null_count,
+    }
+
+
+def _plain(value: Any, kind: str | None) -> Any:
+    from hudi_py.reading.overview import plain_bound
+
+    plain = plain_bound(value, kind)
+    if isinstance(plain, bytes):
+        return base64.b64encode(plain).decode("ascii")
+    return str(plain) if isinstance(plain, float) and not math.isfinite(plain) else plain
+
+
+def _print(opened: Table, found: Overview) -> None:
+    config, files = opened.config, found.files
+    lines = [
+        ("type", f"{config.table_type.value}, version {config.version}, timeline layout {config.layout_version}"),
+        ("record key", ", ".join(config.record_key_fields) or "-"),
+        ("partitioned by", ", ".join(config.partition_fields) or "-"),
+        ("ordered by", ", ".join(config.ordering_fields) or "-"),
+        ("partitions", str(files.partitions)),
+        ("file groups", str(files.file_groups)),
+        ("latest files", _size(files.latest)),
+        ("older files", _size(files.older)),
+        ("uncommitted files", _size(files.uncommitted)),
+    ]
+    for action, states in found.instants.items():
+        counts = ", ".join(f"{number} {state.lower()}" for state, number in states.items())
+        lines.append((f"{action} instants", counts))
+    for name, (instant, age) in found.last.items():
+        lines.append((f"last {name}", f"{instant.requested_time} ({instant.action.value}), {_age(age)} ago"))
+    lines += [("pending", str(each)) for each in found.pending]
+    lines += [("savepoint", each) for each in found.savepoints]
+    lines += [(f"metadata: {name}", _size(each)) for name, each in found.metadata_partitions.items()]
+    if not found.metadata_partitions:
+        lines.append(("metadata table", "none"))
+    render.table(f"{config.name} at {opened.storage.root}", ("", ""), lines)
+    if found.columns is not None:
+        rows = [
+            (each.column, each.kind or "-", _text(each.minimum, each.kind), _text(each.maximum, each.kind),
+             "?" if each.null_count is None else str(each.null_count))
+            for each in found.columns
+        ]  # fmt: skip
+        print()
+        render.table("columns of the latest snapshot", ("column", "kind", "min", "max", "nulls"), rows, right=(4,))
+
+
+def _size(amount: Amount) -> str:
+    return f"{amount.files}, {render.human_bytes(amount.bytes)}"
+
+
+def _text(value: Any, kind: str | None) -> str:
+    return "-" if value is None else str(_plain(value, kind))
+
+
+def _age(seconds: float) -> str:
+    for length, unit in _UNITS:
+        if seconds >= length:
+            return f"{seconds / length:.1f} {unit}"
+    return f"{seconds:.0f} s"
