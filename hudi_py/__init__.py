@@ -29,6 +29,8 @@ from hudi_py.errors import (
 if TYPE_CHECKING:
     from hudi_py.model.files import BaseFile, FileGroup, FileSlice, LogFile
     from hudi_py.model.instant import Action, Instant, State
+    from hudi_py.reading.overview import Overview
+    from hudi_py.reading.rows import Rows
     from hudi_py.services.check.findings import Finding, Severity
     from hudi_py.services.clean.execute import CleanResult
     from hudi_py.services.clean.plan import CleanPlan
@@ -52,8 +54,10 @@ _LAZY = {
     "Finding": "services.check.findings",
     "Instant": "model.instant",
     "LogFile": "model.files",
+    "Overview": "reading.overview",
     "RecoveryFinding": "services.recovery.finding",
     "RecoveryOutcome": "services.recovery.finding",
+    "Rows": "reading.rows",
     "Severity": "services.check.findings",
     "State": "model.instant",
     "Table": "table",
@@ -83,9 +87,11 @@ __all__ = [
     "LogFile",
     "NotFound",
     "OutcomeUnknown",
+    "Overview",
     "RecoveryFinding",
     "RecoveryOutcome",
     "RefusedError",
+    "Rows",
     "Severity",
     "State",
     "StorageError",

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
 from hudi_py.config.clean import CleanPolicy
+from hudi_py.config.keys import Settings
 from hudi_py.errors import CorruptMetadata
+from hudi_py.mdt.changes import Changes
+from hudi_py.mdt.read_statistics import StatisticsReader
 from hudi_py.mdt.table import METADATA_FOLDER, MetadataTable
+from hudi_py.mdt.update import write_delta_commit
 from hudi_py.model.files import format_base_file, join_path
 from hudi_py.model.instant import Action
 from hudi_py.model.records import WriteStat
+from hudi_py.runtime.clock import FixedClock
 from hudi_py.services.check.findings import Severity
 from hudi_py.services.upkeep.service import UpkeepService, upkeep_archive_config, upkeep_clean_config
 from hudi_py.storage.wrappers import RecordingStorage
@@ -19,6 +25,7 @@ from hudi_py.table import Table
 from hudi_py.testing import interruptions
 from hudi_py.timeline.archive import load_archived
 from hudi_py.write.transaction import begin_write
+from mdt_helpers import SYNC, begin, end, table_of, timeline_of
 from tables import TableBuilder
 
 COMMITS = 200
@@ -228,6 +235,35 @@ def test_a_metadata_table_with_partitions_of_others_is_left_alone():
     files = table.storage.files()
     table.upkeep_service().run()
     assert files == table.storage.files()
+
+
+@pytest.mark.parametrize("version", ["1.0.2", "1.1.1"])
+def test_cleans_alone_leave_statistics_small_and_unchanged(version):
+    """A table of real Hudi: log files of all partitions are compacted, then cleaned; no statistic is lost."""
+    storage, clock = table_of(f"cow_partitioned-{version}"), FixedClock(datetime(2098, 1, 1, tzinfo=timezone.utc))
+    wanted, files = statistics_of_columns(storage), []
+    for number in range(30):
+        clock.moment += timedelta(minutes=1)
+        time = f"2098010101{number:02}00000"
+        begin(storage, Action.CLEAN, time)
+        changes = Changes(deleted={"r0": [f"gone-0_0-0-0_{number}.parquet"]})
+        write_delta_commit(MetadataTable(storage, clock), timeline_of(storage), time, changes, sync=SYNC)
+        end(storage, Action.CLEAN, time)
+        settings = Settings({"hoodie.metadata.compact.max.delta.commits": 3})
+        UpkeepService(storage=storage, settings=settings, clock=clock).run()
+        metadata = MetadataTable(storage)
+        files.append({name: len(metadata.storage.list(name)) for name in metadata.partitions()})
+        assert wanted == statistics_of_columns(storage)
+    assert (files[-1]["column_stats"], files[-1]["partition_stats"]) == (3, 2)  # base files, and that of the partition
+    assert files[0]["column_stats"] > 2 * files[-1]["column_stats"]
+
+
+def statistics_of_columns(storage):
+    found = []
+    for partition in ("column_stats", "partition_stats"):
+        with StatisticsReader(MetadataTable(storage), timeline_of(storage), partition=partition) as reader:
+            found.append(dict(reader.scan()))
+    return found
 
 
 def test_the_settings_are_those_that_hudi_derives():
