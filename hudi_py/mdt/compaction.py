@@ -11,8 +11,9 @@ One plan takes in every file group that has log files, `column_stats` and `parti
 Hudi's plans do. A plan for `files` alone would be accepted, and lose statistics later: readers of all three releases
 pass over the blocks of every instant that is neither on the active timeline of the metadata table nor on that of the
 data table (``getValidInstantTimestamps`` is a set of exactly those), and both archivals ask for the last compaction
-of the metadata table, not for what it took in. Partition statistics that are lost this way hide rows from 1.x. Where
-there are partitions of other kinds (indexes of records, Bloom filters) nothing is compacted for the same reason.
+of the metadata table, not for what it took in. Seen with 1.1.1, a few commits after such a plan of ours: conditions on
+columns found none of the rows of a partition whose statistics had been in an archived instant. Where there are
+partitions of other kinds (indexes of records, Bloom filters) nothing is compacted for the same reason.
 
 What a crash leaves at each step, and what the next call makes of it:
 

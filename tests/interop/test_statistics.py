@@ -239,3 +239,21 @@ def test_cleans_alone_keep_a_metadata_table_with_statistics_small(peer, tmp_path
         peer.clean(path, WRITE | {"hoodie.cleaner.commits.retained": 1})
         expected |= dict.fromkeys(names, ts)
         agree(peer, path, expected)
+
+
+def test_statistics_outlive_the_instants_that_wrote_them(peer, tmp_path):
+    """
+    Hudi archives what is older than our compaction, and would pass over its blocks had we not taken them in.
+
+    A plan for `files` alone lets 1.1.1 lose the rows of the partition that is not written to any more.
+    """
+    path = tmp_path / "t"
+    archival = {"hoodie.keep.min.commits": 2, "hoodie.keep.max.commits": 3, "hoodie.cleaner.commits.retained": 1}
+    settings = WRITE | archival | {"hoodie.clean.automatic": True, "hoodie.archive.automatic": True}
+    for ts, names in enumerate(("abcdef", "bdf", "ace"), 1):
+        peer.write(path, rows(ts, names), "upsert", settings | {"hoodie.write.table.version": peer.table_version})
+    assert compacted(LocalStorage(str(path))).is_completed
+    for ts in range(4, 8):
+        peer.write(path, rows(ts, "ace"), "upsert", settings)
+        assert ["b", "d", "f"] == sorted(row["id"] for row in peer.find(path, "i >= 200 and i < 300")["rows"])
+    assert peer.timeline(path, archived=True)["archived"]
