@@ -27,7 +27,7 @@ def overview(common: Common, table: str, columns: bool | None) -> None:
     One page about a table: what it is, its files, its instants, its metadata table.
 
     The ranges of columns come from the metadata table's column statistics; by default where the snapshot has no more
-    than 2000 files, and where every one of them has statistics.
+    than 1000 files, and where every one of them has statistics.
     """
     import sys
 
