@@ -93,14 +93,13 @@ def compact(table: MetadataTable, data_timeline: Timeline, *, sync: bytes, delta
     (file_slice, *others) = table.slices(timeline)
     if others or file_slice.base is None or len(file_slice.logs) < delta_commits_max:
         return None
-    statistics = [each for name in partitions if name != FILES_PARTITION for each in table.slices(timeline, name)]
-    planned = [file_slice, *(each for each in statistics if each.logs)]
-    if not _are_mergeable(table, data_timeline, timeline, planned[1:]):
+    statistics = _mergeable(table, data_timeline, timeline, partitions)
+    if statistics is None:
         return None
     time = _time(table, timeline, data_timeline)
     if timeline.find(time) is not None:
         return None
-    plan = encode_compaction_plan(_plan(table, planned), sync, table_version=table.table_version)
+    plan = encode_compaction_plan(_plan(table, [file_slice, *statistics]), sync, table_version=table.table_version)
     requested = table.store.request(Action.COMPACTION, time, plan)
     return _execute(table, data_timeline, timeline, requested, sync)
 
@@ -153,17 +152,30 @@ def _time(table: MetadataTable, timeline: Timeline, data_timeline: Timeline) -> 
     return table.store.new_time(timeline, after=data_timeline.last_time)
 
 
-def _are_mergeable(table: MetadataTable, data_timeline: Timeline, timeline: Timeline, slices: list[Slice]) -> bool:
-    """Whether statistics go together: a plan that cannot be carried out would stand in Apache Hudi's way."""
+def _mergeable(
+    table: MetadataTable, data_timeline: Timeline, timeline: Timeline, partitions: list[str]
+) -> list[Slice] | None:
+    """
+    The slices of statistics to take in, those left out that have nothing but deletions.
+
+    Returns:
+        None where some do not go together: a plan that cannot be carried out would stand in Apache Hudi's way.
+    """
     validity = Validity(timeline, data_timeline)
+    names = [name for name in partitions if name != FILES_PARTITION]
+    logged = [each for name in names for each in table.slices(timeline, name) if each.logs]
+    found = []
     try:
-        for each in slices:
+        for each in logged:
             with contextlib.ExitStack() as stack:
-                open_part(table, each, visible_blocks(table, each, timeline, validity), stack).check_logged()
+                part = open_part(table, each, visible_blocks(table, each, timeline, validity), stack)
+                part.check_logged()
+                if any(True for _ in part.scan()):
+                    found.append(each)
     except UnsupportedTable as error:
         log.info("metadata.compaction.left", reason=str(error))
-        return False
-    return True
+        return None
+    return found
 
 
 def _plan(table: MetadataTable, slices: list[Slice]) -> CompactionPlan:

@@ -258,6 +258,19 @@ def test_a_second_compaction_takes_in_what_came_since(version):
     assert not any(set(names) & listing(storage)[path].keys() for path, names in gone.items())
 
 
+def test_a_group_without_records_is_left_as_it_is():
+    """There is nothing to put into a base file: a group that no column has fallen into yet."""
+    storage = table_of("cow_partitioned-1.1.1")
+    data = [path for path in storage.files() if "/column_stats/.col-stats-0001-0_2" in path]
+    storage.delete_many(data)
+    wanted, kept = everything(storage), {p: c for p, c in storage.files().items() if "/.col-stats-0001-0_" in p}
+    assert compacted(storage).is_completed
+    assert wanted == everything(storage)
+    assert kept == {p: c for p, c in storage.files().items() if "/.col-stats-0001-0_" in p}
+    assert not [path for path in storage.files() if "/col-stats-0001-0_" in path]
+    assert [path for path in storage.files() if "/col-stats-0000-0_" in path]
+
+
 def test_partitions_of_other_kinds_keep_all_from_being_compacted():
     """A block of theirs may be passed over once a compaction let its instant be archived."""
     storage = table_of("cow_partitioned-1.1.1")
