@@ -24,7 +24,7 @@ from uuid import uuid4
 from hudi_py.errors import AlreadyExists, NotFound, OutcomeUnknown, StorageError
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
-from hudi_py.storage.base import Entry, Storage
+from hudi_py.storage.base import Storage
 
 NAME: Final = "lock"
 _CLAIMS: Final = ".aux/hudi_py/lock"
@@ -104,11 +104,14 @@ class FileLock:
         if not self._is_older_than_allowed(seen.modified_ms):
             return False
         digest = hashlib.sha256(b"%d %s" % (seen.modified_ms or 0, seen.content)).hexdigest()[:32]
-        claims = [each for each in self._claims() if each.name.startswith(digest)]
-        if not all(self._is_older_than_allowed(each.modified_ms) for each in claims):
+        claims = self._storage.list(self._claim("").rstrip("/"), details=True)
+        stale = {each.name for each in claims if self._is_older_than_allowed(each.modified_ms)}
+        ours = {each.name for each in claims if each.name.startswith(digest)}
+        if not ours <= stale:
             return False
+        claim = f"{digest}-{len(ours)}"
         try:
-            self._storage.create_new(self._claim(f"{digest}-{len(claims)}"), b"")
+            self._storage.create_new(self._claim(claim), b"")
         except AlreadyExists:
             return False
         is_acquired = False
@@ -116,8 +119,8 @@ class FileLock:
             log.warning("lock.taken_over", path=f"{self._storage.root}/{self._path}", holder=_told(seen.content))
             self._storage.delete(self._path)
             is_acquired = self._create()
-        for number in range(len(claims) + 1):
-            self._storage.delete(self._claim(f"{digest}-{number}"))
+        for name in {*stale, claim}:
+            self._storage.delete(self._claim(name))
         return is_acquired
 
     def _look(self) -> _Seen | None:
@@ -131,9 +134,6 @@ class FileLock:
 
     def _is_older_than_allowed(self, modified_ms: int | None) -> bool:
         return bool(self._expire_ms) and modified_ms is not None and self._now_ms() - modified_ms > self._expire_ms
-
-    def _claims(self) -> list[Entry]:
-        return self._storage.list(self._claim("").rstrip("/"), details=True)
 
     def _claim(self, name: str) -> str:
         return f"{self._folder}/{_CLAIMS}/{name}" if self._folder else f"{_CLAIMS}/{name}"

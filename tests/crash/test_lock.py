@@ -1,0 +1,99 @@
+"""The table's lock: raced for by real processes, and held by one that dies at any storage call."""
+
+import os
+from datetime import timedelta
+
+import pytest
+
+from crash.test_lazy_write import World
+from crash.test_races import race
+from hudi_py.config.keys import Settings
+from hudi_py.errors import ConflictError
+from hudi_py.testing import interruptions
+from hudi_py.txn.table_lock import TableLock
+
+FILE = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
+LOCK = ".hoodie/lock"
+PROCESSES, TURNS = 4, 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("left_behind", [False, True], ids=["free", "expired"])
+def test_processes_that_race_for_the_lock_take_turns(tmp_path, left_behind):
+    """F.1: never two holders, neither of a free lock nor of one that everybody may take over."""
+    (tmp_path / "counter").write_text("0")
+    if left_behind:
+        lock = tmp_path / LOCK
+        lock.parent.mkdir()
+        lock.write_text("left behind")
+        os.utime(lock, (0, 0))
+    met = race(*(("turns", tmp_path, seed, TURNS) for seed in range(PROCESSES)))
+    assert [int(each) for each in met] == [0] * PROCESSES
+    assert int((tmp_path / "counter").read_text()) == PROCESSES * TURNS
+    assert not (tmp_path / LOCK).exists()
+
+
+def lock_of(storage, clock, *, expire):
+    settings = {
+        "hoodie.write.lock.provider": FILE,
+        "hoodie.write.lock.filesystem.expire": expire,
+        "hoodie.write.lock.client.num_retries": 0,
+    }
+    return TableLock(storage, Settings(settings), clock)
+
+
+def work(storage, clock, *, expire=1):
+    """What a service does under the lock: look, and complete."""
+    lock = lock_of(storage, clock, expire=expire)
+    with lock.held("work"):
+        content = storage.read("done") if storage.size("done") else b""
+        lock.check()
+        storage.replace("done", content + b"x")
+
+
+@pytest.mark.parametrize("left_behind", [False, True], ids=["free", "expired"])
+def test_a_holder_that_dies_anywhere_is_succeeded_once_its_lock_is_expired(record_property, left_behind):
+    """F.1: until then others are refused or the lock is free; afterwards it is as if nothing had happened."""
+    world = World()
+    if left_behind:
+        world.storage.create_new(LOCK, b"left behind")
+        world.clock.move(timedelta(minutes=5))
+    count = 0
+    for case in interruptions(world.storage.copy):
+        count += case.run(lambda faulty: work(faulty, world.clock))
+        is_free = case.storage.size(LOCK) is None
+        done = case.storage.size("done") or 0
+        if not left_behind:
+            try:
+                work(case.storage, world.clock)
+                assert is_free, case
+            except ConflictError as error:
+                assert not is_free, case
+                assert LOCK in str(error)
+                assert "hudi_py work" in str(error), case
+        world.clock.move(timedelta(minutes=2))
+        work(case.storage, world.clock)
+        work(case.storage, world.clock)
+        assert len(case.storage.read("done")) == done + 2 + (not left_behind and is_free), case
+        left = set(case.storage.files()) - {"done"}
+        assert all(path.startswith(".hoodie/.aux/hudi_py/lock/") for path in left), case
+    assert count > 10
+    record_property("interruptions", count)
+
+
+def test_without_an_age_a_dead_holder_is_told_and_never_overruled(record_property):
+    """F.1: the message names the file, who left it and the way out; the lock stays until a person removes it."""
+    world = World()
+    count = 0
+    for case in interruptions(world.storage.copy):
+        count += case.run(lambda faulty: work(faulty, world.clock, expire=0))
+        world.clock.move(timedelta(days=100))
+        if case.storage.size(LOCK) is not None:
+            with pytest.raises(ConflictError) as refused:
+                work(case.storage, world.clock, expire=0)
+            for told in (LOCK, "8640000 s old", "hudi_py work", "try again", "hudi-py recover"):
+                assert told in str(refused.value), case
+            case.storage.delete(LOCK)
+        work(case.storage, world.clock, expire=0)
+        assert set(case.storage.files()) == {"done"}, case
+    record_property("interruptions", count)
