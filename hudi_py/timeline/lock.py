@@ -6,8 +6,12 @@ The providers are in `hudi_py.txn`. It travels with the `TimelineStore`, so that
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Final, Protocol
+
+from hudi_py.errors import ConflictError
+from hudi_py.runtime.log import log
 
 
 class Lock(Protocol):
@@ -49,3 +53,17 @@ class _NoLock:
 
 
 NO_LOCK: Final[Lock] = _NoLock()
+
+
+@contextmanager
+def held_if_free(lock: Lock, purpose: str) -> Iterator[bool]:
+    """Hold the lock for what can as well be done another time; False where another writer goes on holding it."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(lock.held(purpose))
+        except ConflictError as error:
+            log.warning("lock.not_obtained", left_out=purpose, why=str(error))
+            is_held = False
+        else:
+            is_held = True
+        yield is_held

@@ -123,7 +123,7 @@ class TableLock:
         waited_s = (config.attempts_max - 1) * config.pause_ms // 1000
         raise ConflictError(
             f"{self._provider.holder()}; {purpose} waited {waited_s} s for it: try again. If no writer is at work any "
-            f"more, hudi-py recover {self._storage.root} tells how to release it"
+            f"more, hudi-py recover --dry-run {self._storage.root} tells how to release it"
         )
 
 

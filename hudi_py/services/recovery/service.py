@@ -11,7 +11,7 @@ import attrs
 
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import HudiError
+from hudi_py.errors import ConflictError, HudiError
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.runtime.log import log
 from hudi_py.services.recovery.execute import RecoveryExecutor
@@ -57,7 +57,12 @@ class RecoveryService:
 
         Returns:
             Every finding with what became of it, in the order in which they were dealt with.
+
+        Raises:
+            ConflictError: Another writer holds the table's lock, and something is to be put right; nothing was done.
+            StorageError: The storage refused or is away.
         """
+        self._wait_for_lock()
         outcomes: list[RecoveryOutcome] = []
         settled: set[tuple[Problem, Step, str, tuple[str, ...]]] = set()
         findings: tuple[RecoveryFinding, ...] = ()
@@ -80,11 +85,21 @@ class RecoveryService:
                     return _final([*outcomes, *rest], findings)
         return _final(outcomes, findings)
 
+    def _wait_for_lock(self) -> None:
+        """Until whoever is at work is done; a lock that nobody releases any more is a finding itself."""
+        try:
+            with self.contents.store.lock.held("recover"):
+                return
+        except ConflictError:
+            if any(each.is_settled_by_us for each in self._afresh().plan()):
+                raise
+
     def _afresh(self) -> RecoveryService:
         """The table as the last round left it: nothing read before is believed."""
         store = self.contents.store
         config = read_table_config(store.storage)
-        return attrs.evolve(self, contents=Contents(TimelineStore(store.storage, config, store.clock)), table=config)
+        afresh = TimelineStore(store.storage, config, store.clock, lock=store.lock)
+        return attrs.evolve(self, contents=Contents(afresh), table=config)
 
     @property
     def executor(self) -> RecoveryExecutor:
