@@ -1,14 +1,18 @@
 """The table's lock: raced for by real processes, and held by one that dies at any storage call."""
 
 import os
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from crash.states import data_files, real_table
 from crash.test_lazy_write import World
 from crash.test_races import race
 from hudi_py.config.keys import Settings
 from hudi_py.errors import ConflictError
+from hudi_py.runtime.clock import FixedClock
+from hudi_py.storage.memory import MemoryStorage
+from hudi_py.table import Table
 from hudi_py.testing import interruptions
 from hudi_py.txn.table_lock import TableLock
 
@@ -96,4 +100,61 @@ def test_without_an_age_a_dead_holder_is_told_and_never_overruled(record_propert
             case.storage.delete(LOCK)
         work(case.storage, world.clock, expire=0)
         assert set(case.storage.files()) == {"done"}, case
+    record_property("interruptions", count)
+
+
+LOCKED = {
+    "hoodie.write.lock.provider": FILE,
+    "hoodie.write.lock.filesystem.expire": 1,
+    "hoodie.write.lock.client.num_retries": 0,
+}
+SERVICES = {
+    "clean": ("cow_nomdt", lambda table: table.clean(commits_retained=1)),
+    "rollback": ("cow_failed_write", lambda table: table.rollback_failed_writes()),
+    "archive": ("cow_cleaned", lambda table: table.archive(keep_min_commits=1, keep_max_commits=2)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("release", ["0.15.0", "1.1.1"])
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_service_that_dies_with_the_lock_is_finished_by_the_next(record_property, service, release):
+    """F.1: while the lock may be alive others change nothing; once it is expired they end where no crash had been."""
+    name, run = SERVICES[service]
+    original = real_table(f"{name}-{release}")
+    moment = FixedClock(datetime(2040, 1, 1, tzinfo=timezone.utc))
+
+    def fresh():
+        moment.moment = datetime(2040, 1, 1, tzinfo=timezone.utc)
+        storage = MemoryStorage(original.root, clock_ms=lambda: int(moment.moment.timestamp() * 1000))
+        for path, data in original.files().items():
+            storage.replace(path, data)
+        return storage
+
+    def opened(storage):
+        moment.move(timedelta(seconds=1))
+        return Table(storage, settings=LOCKED, clock=moment)
+
+    undisturbed = fresh()
+    run(opened(undisturbed))
+    count = refused = 0
+    for case in interruptions(fresh):
+        count += case.run(lambda faulty: run(opened(faulty)))
+        if case.storage.size(LOCK) is not None:
+            before = case.storage.files()
+            try:
+                run(opened(case.storage))
+            except ConflictError:
+                refused += 1
+            assert case.storage.files() == before, case
+        moment.move(timedelta(minutes=2))
+        run(opened(case.storage))
+        run(opened(case.storage))
+        table = opened(case.storage)
+        assert data_files(case.storage) == data_files(undisturbed), case
+        assert table.timeline.pending() == opened(undisturbed).timeline.pending(), case
+        left = opened(undisturbed).timeline.commits.completed()  # archival stops early where less is too much
+        assert left == table.timeline.commits.completed()[-len(left) :], case
+        assert case.storage.size(LOCK) is None, case
+    assert refused
     record_property("interruptions", count)
