@@ -142,7 +142,11 @@ class FileLock:
         return int(self._clock.now().timestamp() * 1000)
 
     def _described(self, purpose: str) -> bytes:
-        """As Hudi's ``LockInfo`` prints itself; the name makes it unlike any other holder's."""
+        """
+        As Hudi's ``LockInfo`` prints itself; the name makes it unlike any other holder's.
+
+        Hudi means to write that too, and leaves its own file empty; what others wrote it tells in its log.
+        """
         moment = self._clock.now().astimezone()
         created = f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d}"
         name = f"hudi_py {purpose} {uuid4()}"

@@ -135,6 +135,14 @@ class RealHudi:
         """Archive the timeline."""
         self._call("archive", table=_path(table), options=_texts(options))
 
+    def lock(self, table: str | Path, options: Mapping[str, object] | None = None) -> bool:
+        """Take the lock that is a file in the table; False when another holds it. Ask `unlock` in any case."""
+        return bool(self._call("lock", table=_path(table), options=_texts(options) or {}))
+
+    def unlock(self, table: str | Path) -> None:
+        """Give it back, whoever's it is, as Hudi does."""
+        self._call("unlock", table=_path(table))
+
     @property
     def is_running(self) -> bool:
         """Whether the process has been started."""
