@@ -18,6 +18,7 @@ class LockKind(enum.Enum):
     """Lock providers of Apache Hudi that are served; values are their classes."""
 
     FILE = _PACKAGE + "FileSystemBasedLockProvider"
+    LEASE = _PACKAGE + "StorageBasedLockProvider"
     IN_PROCESS = _PACKAGE + "InProcessLockProvider"
 
 
@@ -33,6 +34,8 @@ class LockConfig:
         wait_ms: How long one try of a provider that can wait takes.
         expire_ms: Age from which on the file of `LockKind.FILE` counts as left behind; 0 for never.
         folder: Where that file is; empty for the table's ``.hoodie``.
+        validity_ms: How long a lock of `LockKind.LEASE` lasts when it is not renewed.
+        renew_ms: How often it is renewed.
         atomic_schemes: Schemes of storage that the user says to create files atomically.
     """
 
@@ -42,6 +45,8 @@ class LockConfig:
     wait_ms: int
     expire_ms: int
     folder: str
+    validity_ms: int
+    renew_ms: int
     atomic_schemes: frozenset[str]
 
 
@@ -50,8 +55,14 @@ def lock_config(settings: Settings) -> LockConfig:
     The lock that the settings ask for.
 
     Raises:
-        ConfigError: Its provider is not served.
+        ConfigError: Its provider is not served, or it would expire before it is renewed.
     """
+    validity_s, renew_s = settings[keys.LOCK_VALIDITY_S], settings[keys.LOCK_RENEW_S]
+    if validity_s < 10 * renew_s:
+        raise ConfigError(
+            f"{keys.LOCK_VALIDITY_S.name}={validity_s} has to be ten times {keys.LOCK_RENEW_S.name}={renew_s} or more, "
+            "so that a slow storage does not lose the lock; nothing was changed"
+        )
     schemes: tuple[str, ...] = settings[keys.ATOMIC_CREATION_SCHEMES]
     return LockConfig(
         kind=_kind(settings[keys.LOCK_PROVIDER]),
@@ -60,6 +71,8 @@ def lock_config(settings: Settings) -> LockConfig:
         wait_ms=settings[keys.LOCK_WAIT_MS],
         expire_ms=settings[keys.LOCK_FILE_EXPIRE_MINUTES] * 60_000,
         folder=settings[keys.LOCK_FILE_FOLDER],
+        validity_ms=validity_s * 1000,
+        renew_ms=renew_s * 1000,
         atomic_schemes=frozenset(schemes),
     )
 

@@ -22,9 +22,11 @@ from hudi_py.storage.base import Storage
 from hudi_py.storage.factory import open_storage
 from hudi_py.timeline.lock import NO_LOCK, Lock
 from hudi_py.txn.file_lock import FileLock
+from hudi_py.txn.lease_lock import LeaseLock
 from hudi_py.txn.providers import InProcessLock, LockProvider
 
 _META_FOLDER = ".hoodie"
+_POLL_MS = 1000
 
 
 def table_lock(storage: Storage, settings: Settings, clock: Clock) -> Lock:
@@ -87,12 +89,19 @@ class TableLock:
         config = self._config
         if config.kind is LockKind.IN_PROCESS:
             return InProcessLock(self._storage.root, config.wait_ms)
+        if config.kind is LockKind.LEASE:
+            if not self._storage.capabilities.conditional_replace:
+                raise ConfigError(
+                    f"{self._storage.root}: {keys.LOCK_PROVIDER.name}={config.kind.value} needs conditional writes, "
+                    "which hudi_py has on S3; nothing was changed. Let all writers use another lock provider"
+                )
+            return LeaseLock(self._storage, config, self._clock)
         storage, folder = _place(self._storage, config)
         return FileLock(storage, folder, config.expire_ms, self._clock)
 
     def _enter(self, purpose: str) -> None:
         config = self._config
-        patience_s = max(config.wait_ms, (config.attempts_max - 1) * config.pause_ms) / 1000
+        patience_s = max(config.wait_ms, sum(_pauses_ms(config))) / 1000
         if not self._mutex.acquire(timeout=min(patience_s, threading.TIMEOUT_MAX)):
             raise ConflictError(f"{self._storage.root}: another thread holds the table's lock; try again")
         try:
@@ -113,18 +122,29 @@ class TableLock:
 
     def _acquire(self, purpose: str) -> None:
         config = self._config
-        for attempt in range(config.attempts_max):
-            if attempt:
-                self._sleep(config.pause_ms / 1000)
+        if self._provider.try_acquire(purpose):
+            return
+        log.warning("lock.waiting", purpose=purpose, holder=self._provider.holder())
+        waited_ms = 0
+        for pause_ms in _pauses_ms(config):
+            self._sleep(pause_ms / 1000)
+            waited_ms += pause_ms
             if self._provider.try_acquire(purpose):
                 return
-            if not attempt:
-                log.warning("lock.waiting", purpose=purpose, holder=self._provider.holder())
-        waited_s = (config.attempts_max - 1) * config.pause_ms // 1000
         raise ConflictError(
-            f"{self._provider.holder()}; {purpose} waited {waited_s} s for it: try again. If no writer is at work any "
-            f"more, hudi-py recover --dry-run {self._storage.root} tells how to release it"
+            f"{self._provider.holder()}; {purpose} waited {waited_ms // 1000} s for it: try again. If no writer "
+            f"is at work any more, hudi-py recover --dry-run {self._storage.root} tells how to release it"
         )
+
+
+def _pauses_ms(config: LockConfig) -> Iterator[int]:
+    """How long to wait before each try but the first: that of a lease asks every second, and again after a while."""
+    polls = config.wait_ms // _POLL_MS if config.kind is LockKind.LEASE else 0
+    for attempt in range(config.attempts_max):
+        if attempt:
+            yield config.pause_ms
+        for _ in range(polls):
+            yield _POLL_MS
 
 
 def _place(storage: Storage, config: LockConfig) -> tuple[Storage, str]:

@@ -64,7 +64,7 @@ def turns(table, seed, count):
         "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider",
         "hoodie.write.lock.filesystem.expire": 1,
         "hoodie.write.lock.client.num_retries": 1_000_000,
-        "hoodie.write.lock.client.wait_time_ms_between_retry": 0,
+        "hoodie.write.lock.client.wait_time_ms_between_retry": 1,
     }
     storage = SlowStorage(LocalStorage(table), 0, sleep=lambda _: _dawdle(chance))
     lock = TableLock(storage, Settings(settings), SystemClock())

@@ -18,8 +18,9 @@ from hudi_py.testing import interruptions
 from hudi_py.txn.table_lock import TableLock
 
 FILE = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
+LEASE = "org.apache.hudi.client.transaction.lock.StorageBasedLockProvider"
 LOCK = ".hoodie/lock"
-PROCESSES, TURNS = 4, 40
+PROCESSES, TURNS = 4, 20
 
 
 @pytest.mark.slow
@@ -83,6 +84,36 @@ def test_a_holder_that_dies_anywhere_is_succeeded_once_its_lock_is_expired(recor
         left = set(case.storage.files()) - {"done"}
         assert all(path.startswith(".hoodie/.aux/hudi_py/lock/") for path in left), case
     assert count > 10
+    record_property("interruptions", count)
+
+
+def test_a_lease_whose_holder_dies_anywhere_runs_out(record_property):
+    """F.1: until it has, others are refused or it is free; afterwards it is as if nothing had happened."""
+    world = World()
+    lease = {"hoodie.write.lock.provider": LEASE, "hoodie.write.lock.wait_time_ms": 0}
+
+    def work(storage):
+        lock = TableLock(storage, Settings(lease | {"hoodie.write.lock.client.num_retries": 0}), world.clock)
+        with lock.held("work"):
+            content = storage.read("done") if storage.size("done") else b""
+            lock.check()
+            storage.replace("done", content + b"x")
+
+    count = 0
+    for case in interruptions(world.storage.copy):
+        count += case.run(work)
+        done = case.storage.size("done") or 0
+        is_free = True
+        try:
+            work(case.storage)
+        except ConflictError as error:
+            is_free = False
+            assert ".locks/table_lock.json" in str(error)
+        world.clock.move(timedelta(minutes=6))
+        work(case.storage)
+        work(case.storage)
+        assert len(case.storage.read("done")) == done + 2 + is_free, case
+        assert set(case.storage.files()) == {"done", ".hoodie/.locks/table_lock.json"}, case
     record_property("interruptions", count)
 
 

@@ -8,16 +8,15 @@ renews it; released, it stays. Source: format/table-services F.1.
 
 from __future__ import annotations
 
-import json
-from typing import Any, Final
+from typing import Final
 
 from hudi_py.config import keys
 from hudi_py.config.keys import Settings
 from hudi_py.errors import NotFound
 from hudi_py.services.recovery.facts import Lock
 from hudi_py.storage.base import Storage
+from hudi_py.txn.lease_lock import TABLE_LOCK, parse_lease
 
-TABLE_LOCK: Final = ".hoodie/.locks/table_lock.json"
 CLOCKS_MS_MAX: Final = 60_000
 """How far the clocks of two machines may be apart; Hudi itself allows for half a second."""
 _VALIDITY_MS_MAX: Final = 86_400_000
@@ -73,17 +72,17 @@ def _table_lock(storage: Storage, now_ms: int) -> Lock | None:
         data = storage.read(TABLE_LOCK)
     except NotFound:
         return None
-    content = _parsed(data)
-    if content is None:
+    lease = parse_lease(data)
+    if lease is None:
         return Lock(
             TABLE_LOCK,
             ("it does not parse, so nobody can tell whether it is valid, and writers wait for it",),
             way_out="if no writer is at work, delete it",
         )
-    if content["expired"]:
+    if lease.is_released:
         return None
-    left_ms = content["validUntil"] - now_ms
-    owner = f"its owner is {content.get('owner')}"
+    left_ms = lease.valid_until_ms - now_ms
+    owner = f"its owner is {lease.owner}"
     if left_ms < -CLOCKS_MS_MAX:
         over = f"it was valid until {_seconds(-left_ms)} ago, and a living owner renews it long before that"
         return Lock(TABLE_LOCK, (owner, over), is_expired=True)
@@ -95,17 +94,6 @@ def _table_lock(storage: Storage, now_ms: int) -> Lock | None:
         )
     valid = f"it is valid for {_seconds(left_ms)} more" if left_ms > 0 else f"it expired {_seconds(-left_ms)} ago"
     return Lock(TABLE_LOCK, (owner, f"{valid}; an owner that died lets it expire, and the next writer takes it over"))
-
-
-def _parsed(data: bytes) -> dict[str, Any] | None:
-    try:
-        content = json.loads(data)
-    except ValueError:
-        return None
-    if not isinstance(content, dict) or not isinstance(content.get("expired"), bool):
-        return None
-    until = content.get("validUntil")
-    return content if isinstance(until, int) and not isinstance(until, bool) else None
 
 
 def _seconds(ms: int) -> str:

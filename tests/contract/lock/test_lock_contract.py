@@ -9,13 +9,14 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from hudi_py.config.keys import Settings
-from hudi_py.errors import ConfigError, ConflictError
+from hudi_py.errors import ConfigError, ConflictError, CorruptMetadata
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.wrappers import RecordingStorage
 from hudi_py.txn.table_lock import TableLock, table_lock
 
 PACKAGE = "org.apache.hudi.client.transaction.lock."
 FILE, IN_PROCESS = PACKAGE + "FileSystemBasedLockProvider", PACKAGE + "InProcessLockProvider"
+LEASE = PACKAGE + "StorageBasedLockProvider"
 S3_IS_ATOMIC = {"hoodie.fs.atomic_creation.support": "s3"}
 AT_ONCE = {"hoodie.write.lock.client.num_retries": 0, "hoodie.write.lock.wait_time_ms": 0}
 LOCK = ".hoodie/lock"
@@ -23,9 +24,13 @@ PROVIDERS = [
     pytest.param(FILE, "memory", id="file-memory"),
     pytest.param(FILE, "local", id="file-local"),
     pytest.param(FILE, "s3", id="file-s3", marks=pytest.mark.s3),
+    pytest.param(LEASE, "memory", id="lease-memory"),
+    pytest.param(LEASE, "s3", id="lease-s3", marks=pytest.mark.s3),
     pytest.param(IN_PROCESS, "memory", id="in process"),
 ]
 FILE_ONLY = [each for each in PROVIDERS if each.values[0] == FILE]
+LEASE_ONLY = [each for each in PROVIDERS if each.values[0] == LEASE]
+LEASED = ".hoodie/.locks/table_lock.json"
 
 
 @pytest.fixture
@@ -57,9 +62,8 @@ def test_one_holder_at_a_time(make_lock, provider, backend):
     with first.held("archive"):
         with pytest.raises(ConflictError, match="try again") as refused, second.held("clean"):
             pytest.fail("two holders")
-        if provider == FILE:
-            assert LOCK in str(refused.value)
-            assert "hudi_py archive" in str(refused.value)
+        for told in {FILE: (LOCK, "hudi_py archive"), LEASE: (LEASED, "owner")}.get(provider, ()):
+            assert told in str(refused.value)
     with second.held("clean"), pytest.raises(ConflictError), first.held("archive"):
         pytest.fail("two holders")
 
@@ -128,6 +132,123 @@ def test_threads_with_one_opened_table_are_two_writers(make_lock, provider, back
         thread.start()
         thread.join()
     assert outcome == ["refused"]
+
+
+@pytest.mark.parametrize("provider", [FILE, LEASE, IN_PROCESS])
+def test_threads_that_race_take_turns(make_lock, provider):
+    """Never two holders; each gets its turns."""
+    inside, most, count = 0, 0, 0
+    start = threading.Barrier(4)
+    patient = {
+        "hoodie.write.lock.client.num_retries": 1_000_000,
+        "hoodie.write.lock.client.wait_time_ms_between_retry": 0,
+        "hoodie.write.lock.wait_time_ms": 999,
+    }
+    locks = [make_lock(provider, "memory", sleep=lambda _: None, **patient) for _ in range(4)]
+
+    def work(lock):
+        nonlocal inside, most, count
+        start.wait()
+        for _ in range(25):
+            with lock.held("turn"):
+                inside += 1
+                most, before = max(most, inside), count
+                lock.check()
+                count = before + 1
+                inside -= 1
+
+    threads = [threading.Thread(target=work, args=(lock,)) for lock in locks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (most, count) == (1, 100)
+
+
+@pytest.mark.parametrize(("provider", "backend"), LEASE_ONLY)
+def test_a_lease_says_until_when_and_stays_when_it_is_released(make_lock, clock, provider, backend):
+    """F.1: ``validUntil`` five minutes ahead; released it is the same with ``expired`` set."""
+    lock = make_lock(provider, backend)
+    with lock.held("clean"):
+        held = json.loads(lock.storage.read(LEASED))
+        assert held["expired"] is False
+        assert held["validUntil"] == int(clock.now().timestamp() * 1000) + 300_000
+    assert json.loads(lock.storage.read(LEASED)) == held | {"expired": True}
+
+
+@pytest.mark.parametrize(("provider", "backend"), LEASE_ONLY)
+def test_a_lease_that_is_not_renewed_is_taken_over(make_lock, clock, provider, backend):
+    """F.1: half a second after its time, and its holder finds out before its commit point and releases nothing."""
+    first, second = make_lock(provider, backend), make_lock(provider, backend)
+    with first.held("slow"):
+        clock.move(timedelta(seconds=300, milliseconds=400))
+        with pytest.raises(ConflictError, match="taken over or removed"):
+            first.check()  # its time is over: somebody may have it
+        with pytest.raises(ConflictError), second.held("early"):
+            pytest.fail("taken over too early")
+        clock.move(timedelta(milliseconds=200))
+        taken = second.held("late")
+        taken.__enter__()
+    second.check()
+    taken.__exit__(None, None, None)
+    assert json.loads(first.storage.read(LEASED))["expired"]
+
+
+@pytest.mark.parametrize(("provider", "backend"), LEASE_ONLY)
+def test_a_renewed_lease_lasts_longer(make_lock, clock, provider, backend):
+    """F.1: by the validity, counted from the renewal; nobody else gets it meanwhile."""
+    first, second = make_lock(provider, backend), make_lock(provider, backend)
+    with first.held("long"):
+        for _ in range(3):
+            clock.move(timedelta(seconds=200))
+            assert first._provider.renew()
+            first.check()
+            with pytest.raises(ConflictError), second.held("other"):
+                pytest.fail("two holders")
+    with second.held("other"):
+        assert not first._provider.renew()
+        second.check()
+
+
+@pytest.mark.parametrize(("provider", "backend"), LEASE_ONLY)
+def test_a_lease_of_hudi_is_understood(make_lock, clock, provider, backend):
+    """F.1: what it has besides is passed over; what does not parse is nobody's to take."""
+    lock, now_ms = make_lock(provider, backend), int(clock.now().timestamp() * 1000)
+    theirs = {"expired": False, "validUntil": now_ms + 1000, "owner": "theirs", "reason": "later release"}
+    lock.storage.replace(LEASED, json.dumps(theirs).encode())
+    with pytest.raises(ConflictError, match="owner theirs"), lock.held("clean"):
+        pytest.fail("two holders")
+    lock.storage.replace(LEASED, json.dumps(theirs | {"expired": True}).encode())
+    with lock.held("clean"):
+        pass
+    lock.storage.replace(LEASED, b'{"expired": null}')
+    with pytest.raises(CorruptMetadata, match="delete it"), lock.held("clean"):
+        pytest.fail("taken")
+
+
+def test_a_lease_needs_conditional_writes(make_lock):
+    """F.1: a local disk has none, in Hudi neither."""
+    lock = make_lock(LEASE, "local")
+    with pytest.raises(ConfigError, match="conditional writes"), lock.held("clean"):
+        pytest.fail("held")
+    assert lock.storage.list("") == []
+
+
+def test_a_lease_is_renewed_often_enough(make_lock):
+    """F.1: validity is at least ten times the interval, under its old name too."""
+    lock = make_lock(LEASE, "memory", **{"hoodie.write.lock.storage.heartbeat.poll.secs": 31})
+    with pytest.raises(ConfigError, match=r"validity\.timeout\.secs=300"), lock.held("clean"):
+        pytest.fail("held")
+
+
+def test_a_lease_is_asked_for_every_second(make_lock):
+    """F.1: within one try as long as ``wait_time_ms`` says, and again after the client's pause."""
+    pauses, first = [], make_lock(LEASE, "memory")
+    waits = {"hoodie.write.lock.wait_time_ms": 2000, "hoodie.write.lock.client.num_retries": 1}
+    second = make_lock(LEASE, "memory", sleep=pauses.append, **waits)
+    with first.held("work"), pytest.raises(ConflictError, match="waited 9 s"), second.held("other"):
+        pytest.fail("two holders")
+    assert pauses == [1, 1, 5, 1, 1]
 
 
 @pytest.mark.parametrize(("provider", "backend"), FILE_ONLY)
