@@ -10,6 +10,7 @@ from real_hudi import RealHudiError
 
 import hudi_py
 from hudi_py.errors import ConflictError
+from hudi_py.txn.lease_lock import Lease, format_lease, parse_lease
 
 pytestmark = pytest.mark.oracle
 
@@ -119,3 +120,15 @@ def test_services_of_ours_and_writes_of_theirs_take_turns(peer, tmp_path, metada
     assert model.rows() == peer.read(table)
     assert not [each for each in hudi_py.open_table(str(table)).check() if each.severity.name != "INFO"]
     assert not Path(table, ".hoodie", "lock").exists()
+
+
+@pytest.mark.parametrize("is_released", [False, True])
+def test_a_lease_is_the_same_for_both(peer, is_released):
+    """F.1: byte for byte what real Hudi writes, and it reads ours."""
+    if peer.version == "0.15.0":
+        pytest.skip("0.15.0 has no such provider")
+    lease = Lease(is_released, 1_790_000_000_123, "0a1b2c3d-0000-4000-8000-00000000beef")
+    ours = format_lease(lease)
+    assert ours.decode() == peer.format_lease(lease.is_released, lease.valid_until_ms, lease.owner)
+    assert peer.parse_lease(ours.decode()) == [lease.is_released, lease.valid_until_ms, lease.owner]
+    assert parse_lease(ours) == lease

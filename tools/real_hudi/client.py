@@ -143,6 +143,14 @@ class RealHudi:
         """Give it back, whoever's it is, as Hudi does."""
         self._call("unlock", table=_path(table))
 
+    def format_lease(self, expired: bool, valid_until: int, owner: str) -> str:
+        """What Hudi's lock by conditional writes holds; since 1.0.2."""
+        return str(self._call("format_lease", expired=expired, valid_until=valid_until, owner=owner))
+
+    def parse_lease(self, text: str) -> list[Any]:
+        """What Hudi reads there: expired, valid until, owner."""
+        return list(self._call("parse_lease", text=text))
+
     @property
     def is_running(self) -> bool:
         """Whether the process has been started."""

@@ -151,6 +151,19 @@ class Operations:
         """Give back what `lock` took."""
         self._locks.pop(table).unlock()
 
+    def format_lease(self, expired: bool, valid_until: int, owner: str) -> str:
+        """What ``StorageBasedLockProvider`` writes."""
+        models = self._hudi.jvm.org.apache.hudi.client.transaction.lock.models
+        content = models.StorageLockFile.toByteArray(models.StorageLockData(expired, valid_until, owner))
+        return bytes(content).decode()
+
+    def parse_lease(self, text: str) -> list[Any]:
+        """What it reads: whether it is expired, until when it is valid, and whose it is."""
+        jvm = self._hudi.jvm
+        stream = jvm.java.io.ByteArrayInputStream(bytearray(text.encode()))
+        found = jvm.org.apache.hudi.client.transaction.lock.models.StorageLockFile.createFromStream(stream, "version")
+        return [found.isExpired(), found.getValidUntilMs(), found.getOwner()]
+
     def _with_client(self, table: str, options: dict[str, str] | None, run: Callable[[Any], Any]) -> Any:
         settings = client_settings(table, options or {}, is_v1=self._hudi.is_v1)
         client = self._hudi.write_client(self._hudi.write_config(settings))
