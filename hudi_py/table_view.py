@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import ConfigError, CorruptMetadata, NotFound
+from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError
 from hudi_py.formats.instant_content import decode_content
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, latest_slices
+from hudi_py.fsview.gone import gone_at
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.listing import open_snapshot
@@ -32,6 +33,7 @@ from hudi_py.services.savepoint.plan import time_of_name
 from hudi_py.storage.base import Storage
 from hudi_py.storage.wrappers import ReadOnlyStorage
 from hudi_py.timeline.archive import load_archived
+from hudi_py.timeline.cleaned import deleted_since
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.store import TimelineStore
@@ -145,7 +147,17 @@ class TableView:
             partition = build_partition(context, path, ((e.name, e.size_bytes) for e in entries))
             slices = latest_slices(context, partition) if as_of is None else slices_as_of(partition)
             found += base_files(slices, self.storage.root)
+        if as_of is not None:
+            self._check_nothing_is_gone(context, as_of, found)
         return tuple(sorted(found, key=lambda each: (each[0], each[1].name)))
+
+    def _check_nothing_is_gone(self, context: ViewContext, as_of: str, found: list[tuple[str, BaseFile]]) -> None:
+        gone = gone_at(context, as_of, found, deleted_since(self._contents, self.timeline, as_of))
+        if gone is not None:
+            raise RefusedError(
+                f"the table cannot be read as of {as_of}: a clean deleted {gone}, which held rows at that time; read a "
+                "later instant, or the latest snapshot"
+            )
 
     def _held(self, savepoint: str) -> tuple[FileSlice, ...]:
         instant = self.timeline.find(savepoint, Action.SAVEPOINT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
+from operator import attrgetter
 from typing import Final
 
 import attrs
@@ -21,6 +22,7 @@ from hudi_py.storage.base import Entry
 from hudi_py.timeline.timeline import Timeline
 
 _COMMITS: Final = frozenset((Action.COMMIT, Action.DELTA_COMMIT))
+_NAME_AND_SIZE = attrgetter("name", "size_bytes")
 
 
 @attrs.frozen(kw_only=True)
@@ -149,7 +151,7 @@ class Situation:
         """Judge one partition by the files in it."""
         return judge_partition(
             self.context,
-            build_partition(self.context, partition_path, ((entry.name, entry.size_bytes) for entry in entries)),
+            build_partition(self.context, partition_path, map(_NAME_AND_SIZE, entries)),
             config,
             self.protection,
             earliest=None if self.earliest is None else self.earliest.requested_time,
