@@ -7,11 +7,14 @@ import pytest
 from crash.states import data_files, open_real, real_table
 from crash.test_write import CHANGES, NEW, OLD, create_table, open_table, upsert
 from hudi_py.errors import ConfigError, ConflictError
+from hudi_py.mdt.table import MetadataTable
 from hudi_py.model.instant import Action, State
 from hudi_py.services.archive.plan import Bound
 from hudi_py.storage.base import MUTATING_VERBS
 from hudi_py.storage.wrappers import DelegatingStorage, RecordingStorage
+from hudi_py.table import Table
 from tables import TableBuilder, at, rows_of
+from unit.services.test_upkeep import write
 
 FILE = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
 LOCK = ".hoodie/lock"
@@ -195,7 +198,7 @@ def test_a_writer_that_turns_out_to_live_is_not_rolled_back(layout, returns):
 
     storage = Meanwhile(builder.storage, "rollback of", act)
     lazy = {"hoodie.clean.failed.writes.policy": "LAZY"}
-    table = type(builder.table())(storage, settings={**LOCKED, **lazy}, clock=builder.clock)
+    table = Table(storage, settings={**LOCKED, **lazy}, clock=builder.clock)
     table.clean(commits_retained=5)
     assert started
     assert not table.timeline.of((Action.ROLLBACK,)).instants
@@ -229,7 +232,7 @@ def test_what_others_do_between_plan_and_lock_is_planned_for(layout):
             builder.savepoint(at(2), {"eu": [held]})
 
     storage = Meanwhile(builder.storage, "hudi_py clean ", act)
-    table = type(builder.table())(storage, settings=LOCKED, clock=builder.clock)
+    table = Table(storage, settings=LOCKED, clock=builder.clock)
     (result,) = table.clean(commits_retained=1)
     assert len(asked) == 2
     assert f"eu/{held}" in builder.storage.files()
@@ -291,3 +294,21 @@ def test_recover_takes_over_an_expired_lock():
     table.recover()
     assert storage.size(LOCK) is None
     assert not table.timeline.writes.pending()
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_the_metadata_table_is_looked_after_under_the_lock(layout):
+    """F.1: its compaction too, which no action of the table is part of."""
+    builder = TableBuilder(layout)
+    storage = WatchedStorage(builder.storage)
+    small = {"hoodie.metadata.enable": True, "hoodie.metadata.compact.max.delta.commits": 3}
+    table = Table(storage, settings={**LOCKED, **small})
+    for _ in range(7):
+        write(table)
+    before = MetadataTable(storage.inner).store.load().completed(Action.COMMIT)
+    for _ in range(5):
+        builder.commit(table.contents.store.new_time(), {"eu": ["failed"]}, state=State.INFLIGHT)
+        assert table.rollback_failed_writes()
+        table.clean(commits_retained=1)
+    assert before != MetadataTable(storage.inner).store.load().completed(Action.COMMIT)
+    assert [each for each in storage.changes if must_be_held(*each[:2]) and not each[2]] == []
