@@ -80,7 +80,12 @@ def open_table(
 
 
 class Table(TableView):
-    """A table and its services: what `TableView` shows, and what changes it."""
+    """
+    A table and its services: what `TableView` shows, and what changes it.
+
+    With ``hoodie.write.lock.provider`` set, whatever changes the table takes the table's lock where Apache Hudi does,
+    and raises `ConflictError` where another writer does not give it back in time; try again then.
+    """
 
     def _changed(self, action: Callable[[], T], *, recorded: bool = False) -> T:
         """
