@@ -3,8 +3,8 @@ The lock of Hudi's ``FileSystemBasedLockProvider``: a file ``lock`` that exists 
 
 It appears complete and never over another one. With an age set (``hoodie.write.lock.filesystem.expire``) an older one
 counts as left behind and is taken over: of several of our processes one does, by a claim that it creates for just this
-file. What a crash leaves: the lock, which others wait for until it is expired, or is removed by hand; or a claim, which
-stops counting at the same age.
+file. What a crash leaves: the lock, which others wait for until it is expired, is removed by hand, or by recovery, which can
+tell that the process is gone; or a claim, which stops counting at the same age.
 
 Hudi is less careful: it removes the file when it gives up or closes, whoever's it is, and on a local disk it tests
 before it creates. So holders ask `FileLock.is_ours` before their commit points.
@@ -25,6 +25,7 @@ from hudi_py.errors import AlreadyExists, NotFound, OutcomeUnknown, StorageError
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage
+from hudi_py.txn.process import is_gone, this_process
 
 NAME: Final = "lock"
 _CLAIMS: Final = ".aux/hudi_py/lock"
@@ -150,12 +151,21 @@ class FileLock:
         moment = self._clock.now().astimezone()
         created = f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d}"
         name = f"hudi_py {purpose} {uuid4()}"
-        process = f"hudi_py on {socket.gethostname()} (process:{os.getpid()})"
+        who = [this_process(), f"hudi_py on {socket.gethostname()} (process:{os.getpid()})"]
+        stack = ", ".join(json.dumps(line) for line in who if line)
         text = (
             f'{{\n  "lockCreateTime" : {json.dumps(created)},\n  "lockThreadName" : {json.dumps(name)},\n'
-            f'  "lockStacksInfo" : [ {json.dumps(process)} ]\n}}'
+            f'  "lockStacksInfo" : [ {stack} ]\n}}'
         )
         return text.encode()
+
+
+def is_left_behind(content: bytes) -> bool:
+    """Whether the process that wrote a lock of ours is proven to have ended; of Hudi's nobody can tell."""
+    try:
+        return is_gone(str(json.loads(content)["lockStacksInfo"][0]))
+    except (ValueError, KeyError, IndexError, TypeError):
+        return False
 
 
 def _told(content: bytes) -> str:

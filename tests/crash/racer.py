@@ -3,7 +3,7 @@ One process of a race: ``racer.py WHAT TABLE [arguments]``. Waits for a line on 
 at once.
 
 mint: prints times from a clock that jumps; clean, rollback: run the service and say how it ended; turns: counts in a
-file, under the table's lock.
+file, under the table's lock; hold: keeps that lock.
 """
 
 import json
@@ -85,6 +85,15 @@ def turns(table, seed, count):
     say(str(met))
 
 
+def hold(table):
+    """Take the lock, say so, and never give it back."""
+    settings = {"hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"}
+    lock = TableLock(LocalStorage(table), Settings(settings), SystemClock())
+    with lock.held("hold"):
+        say("held")
+        sys.stdin.readline()
+
+
 def _dawdle(chance):
     for _ in range(chance.randint(0, 20_000)):
         pass
@@ -93,6 +102,8 @@ def _dawdle(chance):
 if __name__ == "__main__":
     if sys.argv[1] == "mint":
         mint(*sys.argv[2:])
+    elif sys.argv[1] == "hold":
+        hold(*sys.argv[2:])
     elif sys.argv[1] == "turns":
         turns(*sys.argv[2:])
     else:

@@ -2,19 +2,24 @@
 
 import contextlib
 import os
+import subprocess
+import sys
 from datetime import datetime, timedelta, timezone
 
 import pytest
 
 from crash.states import data_files, real_table
 from crash.test_lazy_write import World
-from crash.test_races import race
+from crash.test_races import RACER, ROOT, race
+from fixtures import unpack
 from hudi_py.config.keys import Settings
 from hudi_py.errors import ConflictError
 from hudi_py.runtime.clock import FixedClock
+from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
 from hudi_py.testing import interruptions
+from hudi_py.txn.process import this_process
 from hudi_py.txn.table_lock import TableLock
 
 FILE = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
@@ -37,6 +42,36 @@ def test_processes_that_race_for_the_lock_take_turns(tmp_path, left_behind):
     assert [int(each) for each in met] == [0] * PROCESSES
     assert int((tmp_path / "counter").read_text()) == PROCESSES * TURNS
     assert not (tmp_path / LOCK).exists()
+
+
+@pytest.mark.skipif(not this_process(), reason="this system does not tell which processes are gone")
+@pytest.mark.parametrize("is_killed", [False, True], ids=["lives", "killed"])
+def test_the_lock_of_a_killed_process_is_released_by_recover_and_that_of_a_living_one_is_not(tmp_path, is_killed):
+    """No age is set, so others go on being refused; recovery removes it on the proof that its process is gone."""
+    path = unpack("cow_failed_write-1.1.1", tmp_path)
+    command = [sys.executable, str(RACER), "hold", str(path)]
+    holder = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    with holder:
+        assert holder.stdout.readline() == "held\n"
+        if is_killed:
+            holder.kill()
+            holder.wait()
+        settings = {"hoodie.write.lock.provider": FILE, "hoodie.write.lock.client.num_retries": 0}
+        table = Table(LocalStorage(path), settings=settings)
+        with pytest.raises(ConflictError, match="hudi_py hold"):
+            table.create_savepoint()
+        if is_killed:
+            (first, *_) = table.recover()
+            assert (first.finding.paths, first.done) == ((LOCK,), True)
+            assert not (path / LOCK).exists()
+            assert not table.timeline.writes.pending()
+        else:
+            with pytest.raises(ConflictError):
+                table.recover()
+            assert (path / LOCK).exists()
+            holder.kill()
 
 
 def lock_of(storage, clock, *, expire):

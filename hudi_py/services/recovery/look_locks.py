@@ -2,8 +2,8 @@
 Looking at the locks that lie inside a table: who may still hold them, and from when on they are free for everyone.
 
 Two of Hudi's providers keep a file there. That of `FileSystemBasedLockProvider` is held as long as it exists, unless
-an age is set from which on it is not. That of `StorageBasedLockProvider` says until when it is valid, and its owner
-renews it; released, it stays. Source: format/table-services F.1.
+an age is set from which on it is not, or it is ours and the process that made it is gone. That of
+`StorageBasedLockProvider` says until when it is valid, and its owner renews it; released, it stays. Source: format/table-services F.1.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from hudi_py.config.keys import Settings
 from hudi_py.errors import NotFound
 from hudi_py.services.recovery.facts import Lock
 from hudi_py.storage.base import Storage
+from hudi_py.txn.file_lock import is_left_behind
 from hudi_py.txn.lease_lock import TABLE_LOCK, parse_lease
 
 CLOCKS_MS_MAX: Final = 60_000
@@ -43,9 +44,12 @@ def _file_lock(storage: Storage, settings: Settings, now_ms: int) -> Lock | None
             return Lock(
                 path, (f"it is {_seconds(age_ms)} old and expires after {_seconds(expiry_ms)}",), is_expired=True
             )
+        content = _content(storage, path)
+        if is_left_behind(content):
+            return Lock(path, ("the process that held it is gone", _told(content)), is_expired=True)
         return Lock(
             path,
-            (f"it is {_seconds(age_ms)} old", _told(storage, path)),
+            (f"it is {_seconds(age_ms)} old", _told(content)),
             way_out="if no writer is at work, delete it, or set hoodie.write.lock.filesystem.expire (minutes)",
         )
     return None
@@ -58,12 +62,15 @@ def _lock_folder(storage: Storage, settings: Settings) -> str | None:
     return given.removeprefix(storage.root + "/") if given.startswith(storage.root + "/") else None
 
 
-def _told(storage: Storage, path: str) -> str:
+def _content(storage: Storage, path: str) -> bytes:
     try:
-        text = storage.read(path).decode(errors="replace")
+        return storage.read(path)
     except NotFound:
-        text = ""
-    shown = " ".join(text.split())[:_SHOWN_MAX]
+        return b""
+
+
+def _told(content: bytes) -> str:
+    shown = " ".join(content.decode(errors="replace").split())[:_SHOWN_MAX]
     return f"it says of its owner: {shown}" if shown else "the file does not say who holds it"
 
 

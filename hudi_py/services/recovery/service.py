@@ -17,7 +17,8 @@ from hudi_py.runtime.log import log
 from hudi_py.services.recovery.execute import RecoveryExecutor
 from hudi_py.services.recovery.finding import Problem, RecoveryFinding, RecoveryOutcome, Step
 from hudi_py.services.recovery.look import look
-from hudi_py.services.recovery.plan import plan_recovery
+from hudi_py.services.recovery.look_locks import look_at_locks
+from hudi_py.services.recovery.plan import lock_findings, plan_recovery
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.store import TimelineStore
@@ -62,8 +63,8 @@ class RecoveryService:
             ConflictError: Another writer holds the table's lock, and something is to be put right; nothing was done.
             StorageError: The storage refused or is away.
         """
+        outcomes = self._remove_dead_locks()
         self._wait_for_lock()
-        outcomes: list[RecoveryOutcome] = []
         settled: set[tuple[Problem, Step, str, tuple[str, ...]]] = set()
         findings: tuple[RecoveryFinding, ...] = ()
         for _ in range(_ROUNDS_MAX):
@@ -84,6 +85,15 @@ class RecoveryService:
                     rest = (RecoveryOutcome(finding=each, done=False, error=why) for each in work[done + 1 :])
                     return _final([*outcomes, *rest], findings)
         return _final(outcomes, findings)
+
+    def _remove_dead_locks(self) -> list[RecoveryOutcome]:
+        """Those that are nobody's any more, before everything else waits for them."""
+        store = self.contents.store
+        if not store.lock.is_used:
+            return []
+        now_ms = int(store.clock.now().timestamp() * 1000)
+        found = lock_findings(look_at_locks(store.storage, self.settings, now_ms=now_ms))
+        return [_take(self.executor, each) for each in found if each.is_settled_by_us]
 
     def _wait_for_lock(self) -> None:
         """Until whoever is at work is done; a lock that nobody releases any more is a finding itself."""
