@@ -3,8 +3,8 @@ The lock of Hudi's ``FileSystemBasedLockProvider``: a file ``lock`` that exists 
 
 It appears complete and never over another one. With an age set (``hoodie.write.lock.filesystem.expire``) an older one
 counts as left behind and is taken over: of several of our processes one does, by a claim that it creates for just this
-file. What a crash leaves: the lock, which others wait for until it is expired, is removed by hand, or by recovery, which can
-tell that the process is gone; or a claim, which stops counting at the same age.
+file. What a crash leaves: the lock, which others wait for until it is expired, or is removed by hand or by recovery,
+which can tell that the process is gone; or a claim, which stops counting at the same age.
 
 Hudi is less careful: it removes the file when it gives up or closes, whoever's it is, and on a local disk it tests
 before it creates. So holders ask `FileLock.is_ours` before their commit points.

@@ -3,7 +3,9 @@ Looking at the locks that lie inside a table: who may still hold them, and from 
 
 Two of Hudi's providers keep a file there. That of `FileSystemBasedLockProvider` is held as long as it exists, unless
 an age is set from which on it is not, or it is ours and the process that made it is gone. That of
-`StorageBasedLockProvider` says until when it is valid, and its owner renews it; released, it stays. Source: format/table-services F.1.
+`StorageBasedLockProvider` says until when it is valid, and its owner renews it; released, it stays.
+
+Source: format/table-services F.1.
 """
 
 from __future__ import annotations
