@@ -13,10 +13,12 @@ from hudi_py.services.archive.plan import Bound
 from hudi_py.storage.base import MUTATING_VERBS
 from hudi_py.storage.wrappers import DelegatingStorage, RecordingStorage
 from hudi_py.table import Table
+from hudi_py.txn.lease_lock import TABLE_LOCK, parse_lease
 from tables import TableBuilder, at, rows_of
 from unit.services.test_upkeep import write
 
 FILE = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
+LEASE = "org.apache.hudi.client.transaction.lock.StorageBasedLockProvider"
 LOCK = ".hoodie/lock"
 OTHERS = b"another writer's"
 LOCKED = {"hoodie.write.lock.provider": FILE, "hoodie.write.lock.client.num_retries": 0}
@@ -82,7 +84,7 @@ def table_for(service, release):
 
 
 def opened(name, storage, **settings):
-    return open_real(name, storage, **LOCKED, **settings)
+    return open_real(name, storage, **(LOCKED | settings))
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -312,3 +314,26 @@ def test_the_metadata_table_is_looked_after_under_the_lock(layout):
         table.clean(commits_retained=1)
     assert before != MetadataTable(storage.inner).store.load().completed(Action.COMMIT)
     assert [each for each in storage.changes if must_be_held(*each[:2]) and not each[2]] == []
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_lease_is_as_good_as_a_file(service):
+    """F.1: services know one lock; a valid lease of another keeps them out, and theirs is released in the end."""
+    name, storage = table_for(service, "1.1.1")
+    lease = {"hoodie.write.lock.provider": LEASE, "hoodie.write.lock.wait_time_ms": 0}
+    table = opened(name, storage, **lease)
+    until = int(table.contents.store.clock.now().timestamp() * 1000) + 60_000
+    theirs = b'{"expired":false,"validUntil":%d,"owner":"theirs"}' % until
+    storage.create_new(TABLE_LOCK, theirs)
+    before = storage.files()
+    if service == "archive":
+        assert SERVICES[service](table).bound is Bound.LOCK
+    else:
+        with pytest.raises(ConflictError, match="owner theirs"):
+            SERVICES[service](table)
+    assert storage.files() == before
+    storage.replace(TABLE_LOCK, theirs.replace(b"false", b"true"))
+    SERVICES[service](table)
+    released = parse_lease(storage.read(TABLE_LOCK))
+    assert released.is_released
+    assert released.owner != "theirs"
