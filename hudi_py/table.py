@@ -23,6 +23,7 @@ from hudi_py.runtime.log import log
 from hudi_py.services.clean.watch import Reporter
 from hudi_py.services.recovery.finding import RecoveryOutcome
 from hudi_py.table_view import TableView
+from hudi_py.timeline.lock import held_if_free
 from hudi_py.timeline.properties_file import finish_rewrite
 
 if TYPE_CHECKING:
@@ -79,7 +80,12 @@ def open_table(
 
 
 class Table(TableView):
-    """A table and its services: what `TableView` shows, and what changes it."""
+    """
+    A table and its services: what `TableView` shows, and what changes it.
+
+    With ``hoodie.write.lock.provider`` set, whatever changes the table takes the table's lock where Apache Hudi does,
+    and raises `ConflictError` where another writer does not give it back in time; try again then.
+    """
 
     def _changed(self, action: Callable[[], T], *, recorded: bool = False) -> T:
         """
@@ -101,7 +107,8 @@ class Table(TableView):
         """`_changed` for what no writer may be at work beside, so a rewrite of the properties can be finished first."""
 
         def run() -> T:
-            finish_rewrite(self.storage)
+            with self._store.lock.held("properties"):
+                finish_rewrite(self.storage)
             return action()
 
         return self._changed(run, recorded=True)
@@ -109,7 +116,7 @@ class Table(TableView):
     def _keep_metadata_table_small(self) -> None:
         """That it cannot be takes nothing from what was done."""
         try:
-            self.upkeep_service().run()
+            self.run_upkeep()
         except HudiError as error:
             log.warning("metadata_table.upkeep.failed", reason=str(error))
 
@@ -351,10 +358,12 @@ class Table(TableView):
         Raises:
             ConfigError, CorruptMetadata, ConflictError: See `ArchiveService`; nothing was deleted.
         """
+        from hudi_py.services.archive.plan import Bound
 
         def run() -> ArchiveResult:
             done = self.archive_service(**settings).run()
-            self.upkeep_service().run()
+            if done.bound is not Bound.LOCK:
+                self.run_upkeep()
             return done
 
         return self._changed(run)
@@ -368,6 +377,17 @@ class Table(TableView):
         return ArchiveService(
             contents=self._contents, table=self.config, config=archive_config(merged), cleaning=clean_config(merged)
         )
+
+    def run_upkeep(self) -> None:
+        """
+        Keep the metadata table small, under the table's lock; where another writer has that, some other time.
+
+        Raises:
+            As `UpkeepService.run`.
+        """
+        with held_if_free(self._store.lock, "upkeep of the metadata table") as is_held:
+            if is_held:
+                self.upkeep_service().run()
 
     def upkeep_service(self) -> UpkeepService:
         """The metadata table's own compaction, clean and archival."""

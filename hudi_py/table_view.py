@@ -33,7 +33,7 @@ from hudi_py.reading.select import (
     slices_as_of,
     slices_of_names,
 )
-from hudi_py.runtime.clock import Clock
+from hudi_py.runtime.clock import Clock, SystemClock
 from hudi_py.runtime.log import log
 from hudi_py.services.savepoint.plan import time_of_name
 from hudi_py.storage.base import Storage
@@ -44,6 +44,7 @@ from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.table_lock import table_lock
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -74,7 +75,8 @@ class TableView:
         self.storage = storage
         self.config: TableConfig = read_table_config(storage)
         self.settings = Settings(settings)
-        self._store = TimelineStore(storage, self.config, clock)
+        clock = clock or SystemClock()
+        self._store = TimelineStore(storage, self.config, clock, lock=table_lock(storage, self.settings, clock))
         self._contents = Contents(self._store)
 
     def __repr__(self) -> str:

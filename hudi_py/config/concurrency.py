@@ -20,7 +20,7 @@ def failed_writes_policy(settings: Settings) -> str:
 
 def require_single_writer(settings: Settings) -> None:
     """
-    Refuse to write beside other writers: without a lock one could silently overwrite what another just committed.
+    Refuse to write beside other writers: even under a lock one could silently overwrite what another just committed.
 
     Raises:
         ConfigError: The concurrency mode is one for several writers.
@@ -28,7 +28,7 @@ def require_single_writer(settings: Settings) -> None:
     mode = settings[keys.CONCURRENCY_MODE]
     if mode != SINGLE_WRITER:
         raise ConfigError(
-            f"{keys.CONCURRENCY_MODE.name}={mode}: hudi_py takes no lock for writes yet, so two writers could "
-            f"overwrite each other's rows; run one writer at a time, with {SINGLE_WRITER} or without the setting "
-            "(cleaning and reading go on with it)"
+            f"{keys.CONCURRENCY_MODE.name}={mode}: hudi_py does not notice yet when two writes change the same rows, "
+            f"so one could undo the other; run one writer at a time, with {SINGLE_WRITER} or without the setting "
+            "(reading and everything that writes no rows go on with it)"
         )

@@ -217,6 +217,16 @@ CONCURRENCY_MODE: Final = Key(
 )
 HEARTBEAT_INTERVAL_MS: Final = Key("hoodie.client.heartbeat.interval_in_ms", _whole(1000), 60_000)
 HEARTBEAT_TOLERABLE_MISSES: Final = Key("hoodie.client.heartbeat.tolerable.misses", _whole(1), 2)
+LOCK_PROVIDER: Final = Key("hoodie.write.lock.provider", _text, "")
+"""Empty: no lock is taken (rule F-2)."""
+LOCK_WAIT_MS: Final = Key("hoodie.write.lock.wait_time_ms", _whole(0), 60_000)
+LOCK_CLIENT_RETRIES: Final = Key("hoodie.write.lock.client.num_retries", _whole(0), 50)
+LOCK_CLIENT_RETRY_WAIT_MS: Final = Key("hoodie.write.lock.client.wait_time_ms_between_retry", _whole(0), 5000)
+LOCK_VALIDITY_S: Final = Key("hoodie.write.lock.storage.validity.timeout.secs", _whole(10), 300)
+LOCK_RENEW_S: Final = Key(
+    "hoodie.write.lock.storage.renew.interval.secs", _whole(1), 30, ("hoodie.write.lock.storage.heartbeat.poll.secs",)
+)
+ATOMIC_CREATION_SCHEMES: Final[Key[tuple[str, ...]]] = Key("hoodie.fs.atomic_creation.support", _names, _NONE)
 LOCK_FILE_FOLDER: Final = Key("hoodie.write.lock.filesystem.path", _text, "")
 LOCK_FILE_EXPIRE_MINUTES: Final = Key("hoodie.write.lock.filesystem.expire", _whole(0), 0)
 

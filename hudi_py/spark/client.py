@@ -263,7 +263,7 @@ class WriteClient:
         """What the clean has made free to go leaves the active timeline (rule G-4); the metadata table the same."""
         if self._settings[keys.ARCHIVE_AUTOMATIC]:
             table.archive_service().run()
-            table.upkeep_service().run()
+            table.run_upkeep()
 
     def _schema(self, table: Table, incoming: pa.Schema, operation: str, text: str | None) -> ResolvedSchema:
         if operation == "DELETE" and text is not None:

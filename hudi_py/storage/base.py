@@ -18,6 +18,9 @@ verb                promise
                     among racing writers; durable when it returns
 ``replace``         readers see the old or the new content, never a mixture; durable when it returns
 ``open_write``      streaming; the name may appear before it is complete (data files: guarded by markers)
+``read_version``    content and version, of one moment; equal versions have equal content, or `NotFound`
+``swap``            replaces only that version, or creates only where there is nothing; one winner among racing
+                    writers; durable when it returns (``capabilities.conditional_replace``, else refused)
 ``delete``          idempotent: False when there was nothing
 ``delete_many``     the same for many paths, in bulk where the backend can
 ``delete_folder``   recursive and idempotent
@@ -25,7 +28,8 @@ verb                promise
 
 Missing parent folders are created by the verbs that write. A path that names a folder is not an object: `read` raises
 `NotFound`, `size` is None. Backends raise `StorageError` for the outside world's faults, with ``retryable`` set where
-the same call may succeed later, and `OutcomeUnknown` when `create_new` or `replace` was sent and cannot be confirmed.
+the same call may succeed later, and `OutcomeUnknown` when `create_new`, `replace` or `swap` was sent and cannot be
+confirmed.
 """
 
 from __future__ import annotations
@@ -36,8 +40,8 @@ from typing import BinaryIO, NamedTuple, Protocol, TypeAlias
 
 from hudi_py.errors import ConfigError
 
-READING_VERBS = frozenset({"list", "list_temporary", "read", "size", "open_read"})
-MUTATING_VERBS = frozenset({"create_new", "replace", "open_write", "delete", "delete_many", "delete_folder"})
+READING_VERBS = frozenset({"list", "list_temporary", "read", "read_version", "size", "open_read"})
+MUTATING_VERBS = frozenset({"create_new", "replace", "swap", "open_write", "delete", "delete_many", "delete_folder"})
 
 
 class Entry(NamedTuple):
@@ -63,6 +67,7 @@ class Capabilities(NamedTuple):
     atomic_create: bool  # create_new has one winner among racing processes; otherwise it is refused
     atomic_replace: bool  # replace never shows a gap
     has_folders: bool  # empty folders exist and have to be removed
+    conditional_replace: bool = False  # swap is there
     reports_missing: bool = True  # delete_many can tell False (was not there) from True; otherwise True = gone now
 
 
@@ -98,6 +103,21 @@ class Storage(Protocol):
     def replace(self, path: str, data: bytes) -> None:
         """Create or replace atomically and durably. Raises `OutcomeUnknown` when that cannot be known."""
 
+    def read_version(self, path: str) -> Versioned:
+        """Whole content, and what tells it from every other content of that name. Raises `NotFound`."""
+
+    def swap(self, path: str, data: bytes, version: str | None) -> str | None:
+        """
+        Replace the object if it still is of that version; None stands for no object at all.
+
+        Returns:
+            The new version; None where it was of another, and then nothing was changed.
+
+        Raises:
+            ConfigError: The backend cannot.
+            OutcomeUnknown: Whether it was replaced cannot be known.
+        """
+
     def open_write(self, path: str) -> BinaryIO:
         """
         Stream a data file, replacing what is there; it is complete and durable once closed.
@@ -118,6 +138,13 @@ class Storage(Protocol):
 
     def delete_folder(self, folder: str) -> None:
         """Delete a folder with everything below it; nothing happens when it is absent. Links are not followed."""
+
+
+class Versioned(NamedTuple):
+    """What an object held at one moment, and its version then."""
+
+    content: bytes
+    version: str
 
 
 class StorageFailure(NamedTuple):

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 import attrs
 
-from hudi_py.storage.base import Capabilities, Entry, Listing, Storage, StorageFailure, check_path
+from hudi_py.storage.base import Capabilities, Entry, Listing, Storage, StorageFailure, Versioned, check_path
 
 
 @attrs.frozen
@@ -51,6 +51,12 @@ class FolderStorage:
 
     def replace(self, path: str, data: bytes) -> None:
         self.outer.replace(self._path(path), data)
+
+    def read_version(self, path: str) -> Versioned:
+        return self.outer.read_version(self._path(path))
+
+    def swap(self, path: str, data: bytes, version: str | None) -> str | None:
+        return self.outer.swap(self._path(path), data, version)
 
     def open_write(self, path: str) -> BinaryIO:
         return self.outer.open_write(self._path(path))

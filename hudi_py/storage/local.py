@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import io
 import os
 import shutil
@@ -27,6 +28,7 @@ from hudi_py.storage.base import (
     Entry,
     Listing,
     StorageFailure,
+    Versioned,
     check_below_root,
     check_path,
     is_hidden,
@@ -148,6 +150,16 @@ class LocalStorage:
         except OSError as error:
             raise self._failure("replace", path, error) from error
         self._synchronise(full)
+
+    def read_version(self, path: str) -> Versioned:
+        content = self.read(path)
+        return Versioned(content, hashlib.sha256(content).hexdigest())
+
+    def swap(self, path: str, data: bytes, version: str | None) -> str | None:
+        check_below_root(path)
+        raise ConfigError(
+            f"{self._prefix}{path}: a local disk cannot replace a file conditionally; nothing was changed"
+        )
 
     def open_write(self, path: str) -> BinaryIO:
         full = self._prefix + check_below_root(path)

@@ -7,6 +7,7 @@ on a local disk, so that a crash leaves what a crash would leave there.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import threading
 import time
@@ -22,6 +23,7 @@ from hudi_py.storage.base import (
     Entry,
     Listing,
     StorageFailure,
+    Versioned,
     check_below_root,
     check_path,
     is_hidden,
@@ -95,7 +97,7 @@ class MemoryStorage:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(atomic_create=True, atomic_replace=True, has_folders=False)
+        return Capabilities(atomic_create=True, atomic_replace=True, has_folders=False, conditional_replace=True)
 
     @property
     def root(self) -> str:
@@ -152,6 +154,19 @@ class MemoryStorage:
         with self._lock:
             self._objects[path] = (bytes(data), self._clock_ms())
 
+    def read_version(self, path: str) -> Versioned:
+        content = self.read(path)
+        return Versioned(content, _version(content))
+
+    def swap(self, path: str, data: bytes, version: str | None) -> str | None:
+        check_below_root(path)
+        with self._lock:
+            found = self._objects.get(path)
+            if version != (None if found is None else _version(found[0])):
+                return None
+            self.replace(path, data)
+        return _version(data)
+
     def open_write(self, path: str) -> BinaryIO:
         self.replace(path, b"")
         return cast("BinaryIO", _DataFile(self, path))
@@ -192,6 +207,11 @@ class _DataFile(io.BytesIO):
     ) -> None:
         self._is_torn = kind is not None
         self.close()
+
+
+def _version(content: bytes) -> str:
+    """As an object store makes it of content."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def _attach(identity: str, root: str, objects: dict[str, tuple[bytes, int]]) -> MemoryStorage:

@@ -23,6 +23,7 @@ from hudi_py.storage.base import (
     Capabilities,
     Listing,
     StorageFailure,
+    Versioned,
     check_below_root,
     check_path,
     is_hidden,
@@ -86,7 +87,7 @@ class RemoteStorage:
             )
         self._scheme, self._url, self._options = scheme.lower(), url.rstrip("/"), dict(options or {})
         self._retry = retry or Retry()
-        self._is_create_proven = False
+        self._is_create_proven = self._is_swap_proven = False
         self._pace = Pace(REQUESTS_MAX if self._scheme in S3_SCHEMES else 1)
 
     def __repr__(self) -> str:
@@ -144,6 +145,15 @@ class RemoteStorage:
     def replace(self, path: str, data: bytes) -> None:
         check_below_root(path)
         self._call("replace", path, lambda backend: backend.put(path, data), is_write=True)
+
+    def read_version(self, path: str) -> Versioned:
+        check_below_root(path)
+        return self._call("read", path, lambda backend: backend.get_version(path))
+
+    def swap(self, path: str, data: bytes, version: str | None) -> str | None:
+        check_below_root(path)
+        self._prove_swap()
+        return self._swap(path, data, version)
 
     def open_write(self, path: str) -> BinaryIO:
         check_below_root(path)
@@ -246,6 +256,57 @@ class RemoteStorage:
             raise StorageError(
                 f"create_new {self._url}: this server ignores If-None-Match and would let two writers overwrite each "
                 "other; nothing was written, upgrade the server or keep the table elsewhere"
+            )
+
+    def _swap(self, path: str, data: bytes, version: str | None) -> str | None:
+        """What was written tells whose it is, so whoever swaps writes what nobody else does."""
+        is_doubtful = False
+        fault, cause = Fault(Meaning.NOT_DONE, "not tried"), Exception()
+        for attempt in range(self._retry.attempts_max):
+            if attempt:
+                self._retry.wait(attempt - 1)
+            try:
+                return self._backend().put_if(path, data, version)
+            except HudiError:
+                raise
+            except Exception as error:
+                fault, cause = self._classified(error), error
+            is_doubtful |= fault.meaning is Meaning.UNKNOWN
+            if not fault.is_retryable:
+                break
+        is_refused = fault.meaning in (Meaning.TAKEN, Meaning.MISSING)
+        if not is_refused and not is_doubtful:
+            raise self._failure("swap", path, fault) from cause
+        try:
+            found = self.read_version(path)
+        except NotFound:
+            found = Versioned(b"", "")
+        if found.version and found.content == data:  # also after a plain refusal: a layer below may have repeated it
+            return found.version
+        if is_refused:
+            return None
+        raise self._unknown("swap", path, "the answer was lost") from cause
+
+    def _prove_swap(self) -> None:
+        """
+        As `_prove_create`, for If-Match.
+
+        Raises:
+            StorageError: The server does not honour it.
+        """
+        if self._is_swap_proven or self._call("swap", "", lambda backend: backend.is_create_documented):
+            return
+        path = f"{_PROBE_FOLDER}/swap-{uuid4()}"
+        first = self._swap(path, b"1", None)
+        try:
+            is_kept = self._swap(path, b"2", None) is None
+            self._is_swap_proven = is_kept and self._swap(path, b"3", f'"{"0" * 32}"') is None
+        finally:
+            self._call("delete", path, lambda backend: backend.delete(path))
+        if first is None or not self._is_swap_proven:
+            raise StorageError(
+                f"swap {self._url}: this server ignores If-Match and would let two writers overwrite each other; "
+                "nothing was written, upgrade the server or keep the table elsewhere"
             )
 
     def _call(

@@ -8,13 +8,16 @@ The raw verbs of remote stores: one request each, no retries, exceptions as the 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import posixpath
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
-from hudi_py.errors import StorageError
-from hudi_py.storage.base import Capabilities, Entry, Listing, StorageFailure
+from fsspec.asyn import sync
+
+from hudi_py.errors import ConfigError, StorageError
+from hudi_py.storage.base import Capabilities, Entry, Listing, StorageFailure, Versioned
 from hudi_py.storage.remote_faults import as_failure, classify, classify_code
 
 KEYS_PER_DELETE = 250  # S3 allows 1000; smaller requests throttle less and lose less when one fails
@@ -42,6 +45,8 @@ class Backend(Protocol):
     def size(self, path: str) -> int | None: ...
     def put(self, path: str, data: bytes) -> None: ...
     def put_new(self, path: str, data: bytes, creator: str) -> None: ...
+    def get_version(self, path: str) -> Versioned: ...
+    def put_if(self, path: str, data: bytes, version: str | None) -> str: ...
     def creator(self, path: str) -> str | None: ...
     def open_write(self, path: str) -> Any: ...
     def delete(self, path: str) -> bool: ...
@@ -60,7 +65,9 @@ class S3Backend:
         prefix: Key of the root, without slashes around it; may be empty.
     """
 
-    capabilities = Capabilities(atomic_create=True, atomic_replace=True, has_folders=False, reports_missing=False)
+    capabilities = Capabilities(
+        atomic_create=True, atomic_replace=True, has_folders=False, conditional_replace=True, reports_missing=False
+    )
 
     def __init__(self, fs: Any, bucket: str, prefix: str) -> None:
         self._fs, self._bucket, self._prefix = fs, bucket, prefix
@@ -98,6 +105,21 @@ class S3Backend:
 
     def put_new(self, path: str, data: bytes, creator: str) -> None:
         self._call("put_object", Key=self._key(path), Body=data, IfNoneMatch="*", Metadata={_CREATOR: creator})
+
+    def get_version(self, path: str) -> Versioned:
+        """Content and ETag from one answer."""
+
+        async def get() -> Versioned:
+            answer = await self._fs._call_s3("get_object", Bucket=self._bucket, Key=self._key(path))
+            return Versioned(await answer["Body"].read(), str(answer["ETag"]))
+
+        found: Versioned = sync(self._fs.loop, get)
+        return found
+
+    def put_if(self, path: str, data: bytes, version: str | None) -> str:
+        """The new ETag; another version is answered with 412, its absence with 404."""
+        condition = {"IfNoneMatch": "*"} if version is None else {"IfMatch": version}
+        return str(self._call("put_object", Key=self._key(path), Body=data, **condition)["ETag"])
 
     def creator(self, path: str) -> str | None:
         """Who created the object: None when it is absent, empty text when it does not say."""
@@ -196,6 +218,13 @@ class FsspecBackend:
 
     def creator(self, path: str) -> str | None:
         return None if self.size(path) is None else ""
+
+    def get_version(self, path: str) -> Versioned:
+        content = self.get(path)
+        return Versioned(content, hashlib.sha256(content).hexdigest())
+
+    def put_if(self, path: str, data: bytes, version: str | None) -> str:
+        raise ConfigError(f"{path}: {self._name} storage is not known to replace conditionally; nothing was changed")
 
     def open_write(self, path: str) -> Any:
         return self._fs.open(self._in_folder(path), "wb")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, BinaryIO, TypeVar
 
 from hudi_py.errors import RefusedError
-from hudi_py.storage.base import MUTATING_VERBS, Capabilities, Listing, Storage, StorageFailure
+from hudi_py.storage.base import MUTATING_VERBS, Capabilities, Listing, Storage, StorageFailure, Versioned
 
 T = TypeVar("T")
 Paths = tuple[str, ...]
@@ -72,6 +72,12 @@ class DelegatingStorage:
 
     def replace(self, path: str, data: bytes) -> None:
         self._around("replace", (path,), lambda: self.inner.replace(path, data))
+
+    def read_version(self, path: str) -> Versioned:
+        return self._around("read_version", (path,), lambda: self.inner.read_version(path))
+
+    def swap(self, path: str, data: bytes, version: str | None) -> str | None:
+        return self._around("swap", (path,), lambda: self.inner.swap(path, data, version))
 
     def open_write(self, path: str) -> BinaryIO:
         return self._around("open_write", (path,), lambda: self.inner.open_write(path))

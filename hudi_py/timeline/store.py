@@ -15,6 +15,7 @@ from hudi_py.model.instant_time import next_instant_time
 from hudi_py.runtime.clock import Clock, SystemClock, zone_of
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.layout import layout_of
+from hudi_py.timeline.lock import NO_LOCK, Lock
 from hudi_py.timeline.timeline import Timeline, build_timeline
 
 _TIMES_FOLDER = ".hoodie/.aux/hudi_py/times"
@@ -22,10 +23,13 @@ _ATTEMPTS_MAX = 1000
 
 
 class TimelineStore:
-    """The active timeline of one table on its storage."""
+    """The active timeline of one table on its storage, and the lock that guards its changes."""
 
-    def __init__(self, storage: Storage, config: TableConfig, clock: Clock | None = None) -> None:
+    def __init__(
+        self, storage: Storage, config: TableConfig, clock: Clock | None = None, *, lock: Lock = NO_LOCK
+    ) -> None:
         self.storage = storage
+        self.lock = lock
         self.config = config
         self.clock = clock or SystemClock()
         self.zone = zone_of(config.timezone)
@@ -104,8 +108,9 @@ class TimelineStore:
             after: In layout 2 the completion time is larger than this as well as than every time on the timeline.
 
         Raises:
-            As `transition`; ConflictError also when another writer has completed it.
+            As `transition`; ConflictError also when another writer has completed it, or has our lock now.
         """
+        self.lock.check()
         completion_time = None
         if self.layout.has_completion_times:
             timeline = self.load()

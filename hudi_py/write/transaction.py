@@ -82,7 +82,8 @@ class WriteTransaction:
         fence that keeps out tasks that are still writing although nobody waits for them.
 
         Raises:
-            ConflictError: Another process rolled this write back, or completed it, or may have: our heart stood still.
+            ConflictError: Another process rolled this write back, or completed it, or may have: our heart stood still;
+                or it holds the table's lock.
         """
         self._check_heart()
         store = self.contents.store
@@ -95,13 +96,14 @@ class WriteTransaction:
             operation_type=operation,
         )
         put_up_fence(store.storage, self.instant_time)
-        self._remove_leftovers({stat.path for each in by_partition.values() for stat in each})
-        content = encode_commit(metadata, as_json=self.table.layout_version == 1, sync=os.urandom(16))
-        after = self.metadata_table.record_commit(store.load(), self.instant, metadata)
-        self._check_heart()
-        self.instant = store.complete(self.instant, content, after=after)
-        delete_markers(store.storage, self.instant_time)
-        self._end_heart()
+        with store.lock.held(f"commit {self.instant_time}"):
+            self._remove_leftovers({stat.path for each in by_partition.values() for stat in each})
+            content = encode_commit(metadata, as_json=self.table.layout_version == 1, sync=os.urandom(16))
+            after = self.metadata_table.record_commit(store.load(), self.instant, metadata)
+            self._check_heart()
+            self.instant = store.complete(self.instant, content, after=after)
+            delete_markers(store.storage, self.instant_time)
+            self._end_heart()
         log.info("commit.completed", instant=self.instant_time, files_written=sum(map(len, by_partition.values())))
         return metadata
 
@@ -142,7 +144,8 @@ def begin_write(
     """
     Start a commit: recover the properties, roll back failed writes, then requested and inflight (rules G-1, G-2).
 
-    Failed writes are rolled back before the new time is taken, as Hudi 1.1 does. With the failed-writes policy LAZY
+    Failed writes are rolled back before the new time is taken, as Hudi 1.1 does, and all but that happens under the
+    table's lock. With the failed-writes policy LAZY
     the write has a heartbeat instead, from before its requested instant until after its completed one (rule B-5).
 
     Raises:
@@ -152,28 +155,31 @@ def begin_write(
     """
     require_single_writer(settings)
     store = contents.store
-    recover_properties(store.storage)
-    timeline = store.load()
-    restores = timeline.pending(Action.RESTORE)
-    if restores:
-        raise RefusedError(f"{restores[0]} is pending: finish the restore first, no commit can start before")
-    metadata_table.prepare(writes_data=True)
+    with store.lock.held("write"):
+        recover_properties(store.storage)
+        timeline = store.load()
+        restores = timeline.pending(Action.RESTORE)
+        if restores:
+            raise RefusedError(f"{restores[0]} is pending: finish the restore first, no commit can start before")
+        metadata_table.prepare(writes_data=True)
     failed = FailedWrites(contents=contents, table=table, settings=settings, metadata_table=metadata_table)
     rolled_back = failed.before_write()
-    if rolled_back:
-        metadata_table.prepare(writes_data=True)  # what a pending write stood in the way of
-        timeline = store.load()
-    time = store.new_time(after=metadata_table.compact(timeline))
-    heart = None
-    if failed_writes_policy(settings) == "LAZY":
-        heart = Heart(store.storage, store.clock, Rhythm.of(settings))
-        heart.start(time)
-    try:
-        instant = _begun(contents, table, time)
-    except BaseException:
-        if heart is not None:
-            heart.stop()
-        raise
+    with store.lock.held("write"):
+        if rolled_back:
+            metadata_table.prepare(writes_data=True)  # what a pending write stood in the way of
+        if rolled_back or store.lock.is_used:
+            timeline = store.load()
+        time = store.new_time(after=metadata_table.compact(timeline))
+        heart = None
+        if failed_writes_policy(settings) == "LAZY":
+            heart = Heart(store.storage, store.clock, Rhythm.of(settings))
+            heart.start(time)
+        try:
+            instant = _begun(contents, table, time)
+        except BaseException:
+            if heart is not None:
+                heart.stop()
+            raise
     return WriteTransaction(
         contents=contents,
         table=table,

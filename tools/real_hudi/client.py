@@ -139,6 +139,22 @@ class RealHudi:
         """Archive the timeline."""
         self._call("archive", table=_path(table), options=_texts(options))
 
+    def lock(self, table: str | Path, options: Mapping[str, object] | None = None) -> bool:
+        """Take the lock that is a file in the table; False when another holds it. Ask `unlock` in any case."""
+        return bool(self._call("lock", table=_path(table), options=_texts(options) or {}))
+
+    def unlock(self, table: str | Path) -> None:
+        """Give it back, whoever's it is, as Hudi does."""
+        self._call("unlock", table=_path(table))
+
+    def format_lease(self, expired: bool, valid_until: int, owner: str) -> str:
+        """What Hudi's lock by conditional writes holds; since 1.0.2."""
+        return str(self._call("format_lease", expired=expired, valid_until=valid_until, owner=owner))
+
+    def parse_lease(self, text: str) -> list[Any]:
+        """What Hudi reads there: expired, valid until, owner."""
+        return list(self._call("parse_lease", text=text))
+
     @property
     def is_running(self) -> bool:
         """Whether the process has been started."""

@@ -31,6 +31,7 @@ class Operations:
     def __init__(self, hudi: HudiJvm, clock: ShiftedClock | None) -> None:
         self._hudi = hudi
         self._clock = clock
+        self._locks: dict[str, Any] = {}
 
     # ------------------------------------------------------------------ rows
     def write(
@@ -142,6 +143,35 @@ class Operations:
     def archive(self, table: str, options: dict[str, str]) -> None:
         """Archive the timeline; *options* bring the bounds."""
         self._with_client(table, options, lambda client: client.archive())
+
+    def lock(self, table: str, options: dict[str, str]) -> bool:
+        """Take the lock of ``FileSystemBasedLockProvider`` as its class does; False when another holds it."""
+        jvm = self._hudi.jvm
+        properties = jvm.org.apache.hudi.common.config.TypedProperties()
+        defaults = {"hoodie.base.path": table, "hoodie.write.lock.filesystem.expire": "0"}
+        for key, value in (defaults | options).items():
+            properties.setProperty(key, value)
+        configuration = jvm.org.apache.hudi.common.config.LockConfiguration(properties)
+        kind = jvm.org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider
+        lock = self._locks.setdefault(table, kind(configuration, self._hudi.engine.getStorageConf()))
+        return bool(lock.tryLock(1, jvm.java.util.concurrent.TimeUnit.MILLISECONDS))
+
+    def unlock(self, table: str) -> None:
+        """Give back what `lock` took."""
+        self._locks.pop(table).unlock()
+
+    def format_lease(self, expired: bool, valid_until: int, owner: str) -> str:
+        """What ``StorageBasedLockProvider`` writes."""
+        models = self._hudi.jvm.org.apache.hudi.client.transaction.lock.models
+        content = models.StorageLockFile.toByteArray(models.StorageLockData(expired, valid_until, owner))
+        return bytes(content).decode()
+
+    def parse_lease(self, text: str) -> list[Any]:
+        """What it reads: whether it is expired, until when it is valid, and whose it is."""
+        jvm = self._hudi.jvm
+        stream = jvm.java.io.ByteArrayInputStream(bytearray(text.encode()))
+        found = jvm.org.apache.hudi.client.transaction.lock.models.StorageLockFile.createFromStream(stream, "version")
+        return [found.isExpired(), found.getValidUntilMs(), found.getOwner()]
 
     def _with_client(self, table: str, options: dict[str, str] | None, run: Callable[[Any], Any]) -> Any:
         settings = client_settings(table, options or {}, is_v1=self._hudi.is_v1)

@@ -34,6 +34,7 @@ class Bound(enum.Enum):
     METADATA_TABLE = "the metadata table has not compacted it yet"
     RESTORE = "a restore is under way"
     DAMAGED = "it does not decode"
+    LOCK = "another writer holds the table's lock"
     DATA_TIMELINE = "the table whose metadata this is has later instants only on its active timeline"
 
     __hash__ = object.__hash__

@@ -47,6 +47,7 @@ from hudi_py.services.clean.plan import SAVEPOINTED_TIMES
 from hudi_py.services.clean.policy import earliest_to_retain
 from hudi_py.storage.base import StorageFailure
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.lock import held_if_free
 from hudi_py.timeline.markers import delete_markers, instants_with_markers
 from hudi_py.timeline.timeline import Timeline
 
@@ -81,8 +82,8 @@ class ArchiveService:
         cleaning: The table's cleaning settings: what a clean still needs stays active.
         data_timeline: Where the table is a metadata table, that of its data table.
 
-    A run wants the table's lock from beginning to end (rule D-18). There are no lock providers yet, so it is for the
-    caller to see to it that one process at a time archives a table.
+    A run holds the table's lock from beginning to end (rule D-18). For a table without one it is for the caller to see
+    to it that one process at a time archives it.
     """
 
     contents: Contents
@@ -113,13 +114,23 @@ class ArchiveService:
         """
         Archive what is due.
 
+        In layout 2 a run that does not get the table's lock is left out, as in Hudi: a later one does the same.
+
         Raises:
             CorruptMetadata: As `plan`, or the archive itself is damaged; then no instant was deleted.
-            ConflictError: Another process archives this table.
+            ConflictError: Another process archives this table; or, in layout 1, holds the table's lock.
             StorageError: A file refuses to go; it stays, and the next run tries again.
         """
         if not self.config.services_enabled:
             return ArchiveResult()
+        lock = self.contents.store.lock
+        if self.table.layout_version == 1:
+            with lock.held("archive"):
+                return self._run()
+        with held_if_free(lock, "archive") as is_held:
+            return self._run() if is_held else ArchiveResult(bound=Bound.LOCK)
+
+    def _run(self) -> ArchiveResult:
         logs = LogMerge(self.contents.store.storage, self.table.history_folder)
         if self.table.layout_version == 1:
             logs.recover()
@@ -152,6 +163,10 @@ class ArchiveService:
                 changed.
             CorruptMetadata, ConflictError, StorageError: As `run`.
         """
+        with self.contents.store.lock.held("archive"):
+            self._archive_savepointed(requested_time)
+
+    def _archive_savepointed(self, requested_time: str) -> None:
         timeline = self.contents.store.load()
         found = [i for i in timeline.commits.completed() if i.requested_time == requested_time]
         if not found:
@@ -279,6 +294,7 @@ class ArchiveService:
     def _delete(self, groups: tuple[Group, ...]) -> None:
         """Earlier states first, then the completed files one by one, in order: never a hole (rule D-16)."""
         store = self.contents.store
+        store.lock.check()
         pending = [store.path(each) for group in groups for each in group.files if each.is_pending]
         for path, outcome in store.storage.delete_many(pending).items():
             if isinstance(outcome, StorageFailure):

@@ -27,6 +27,7 @@ from hudi_py.timeline.markers import instants_with_markers
 from hudi_py.timeline.properties_file import BACKUP_FILE, properties_problem
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.file_lock import NAME as LOCK_NAME
 
 STALE_AFTER: Final = timedelta(hours=1)
 """From then on a pending action is reported as stale; its process may still be at work, so nothing is concluded."""
@@ -213,6 +214,7 @@ def _unknown_names(store: TimelineStore) -> tuple[str, ...]:
             if store.layout.parse(name) is None
             and not name.endswith(".crc")
             and not name.startswith("hoodie.properties")
+            and name != LOCK_NAME
         )
     )
 

@@ -216,15 +216,16 @@ def _start(contents: Contents, instant: Instant) -> Instant:
 def _complete(
     contents: Contents, metadata_table: MetadataTableKeeper, instant: Instant, result: CleanResult
 ) -> CleanResult:
-    """Record the clean in the metadata table, then publish it (rule A-67)."""
+    """Record the clean in the metadata table, then publish it, under the table's lock (rule A-67, F.1)."""
     try:
-        timeline = contents.store.load()
-        done = timeline.find(instant.requested_time, instant.action)
-        if done is not None and done.is_completed:
-            raise ConflictError(f"{instant} was completed by another cleaner")
-        after = metadata_table.record_clean(timeline, instant, result.metadata)
-        content = codec.encode_clean_metadata(result.metadata, sync=os.urandom(16))
-        contents.store.complete(instant, content, after=after)
+        with contents.store.lock.held(f"clean {instant.requested_time}"):
+            timeline = contents.store.load()
+            done = timeline.find(instant.requested_time, instant.action)
+            if done is not None and done.is_completed:
+                raise ConflictError(f"{instant} was completed by another cleaner")
+            after = metadata_table.record_clean(timeline, instant, result.metadata)
+            content = codec.encode_clean_metadata(result.metadata, sync=os.urandom(16))
+            contents.store.complete(instant, content, after=after)
     except ConflictError:  # two cleaners worked on one plan: the first record stands (rule A-73)
         done = contents.store.load().find(instant.requested_time, instant.action)
         if done is None or not done.is_completed:

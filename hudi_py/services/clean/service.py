@@ -43,7 +43,7 @@ from hudi_py.services.clean.retention import (
     keeps_of,
     questionable,
 )
-from hudi_py.services.clean.situation import Situation
+from hudi_py.services.clean.situation import Situation, is_outdated
 from hudi_py.services.clean.stored_plan import to_record
 from hudi_py.services.clean.undone import refuse_under_undoing
 from hudi_py.services.clean.verification import check, compare
@@ -256,7 +256,8 @@ class CleanService:
         """
         Plan and store the plan, unless there is nothing to do or a clean is pending already (rule A-8).
 
-        The instant's time is taken once there is something to store, as Hudi 1.1 does (rule A-14).
+        The instant's time is taken once there is something to store, as Hudi 1.1 does (rule A-14). Where the table has
+        a lock, planning goes without it and storing with it (F.1); what others did meanwhile is planned for anew.
 
         Raises:
             CorruptMetadata: An instant that the decision needs does not decode.
@@ -269,7 +270,9 @@ class CleanService:
         return self._schedule(deadline or self._deadline())
 
     def _schedule(self, deadline: Deadline) -> Instant | None:
-        timeline = repair_cleans(self.contents.store)
+        store = self.contents.store
+        with store.lock.held("clean"):
+            timeline = repair_cleans(store)
         if timeline.pending(Action.CLEAN) and not self.config.allow_multiple:
             return None
         seen = self.situation()
@@ -291,14 +294,18 @@ class CleanService:
                 f"{'; '.join(plan.breakers)}. Look at hudi-py clean --dry-run; if it is meant, clean with "
                 "hoodie_py.clean.breakers=false (--no-breakers)"
             )
-        storage = self.contents.store.storage
-        remember_unseen(storage, seen.unseen, seen.unseen | plan.unseen)
-        self.metadata_table.prepare(writes_data=False)
-        record = to_record(plan, self.contents.store.storage.root)
-        time = self.contents.store.new_time(timeline)
-        content = codec.encode_cleaner_plan(record, sync=os.urandom(16))
-        requested = self.contents.store.request(Action.CLEAN, time, content)
-        remember_unseen(storage, seen.unseen | plan.unseen, self._unseen_after(seen, plan))
+        with store.lock.held("clean"):
+            if store.lock.is_used:
+                timeline = store.load()
+                if is_outdated(seen.timeline, timeline):
+                    return self._schedule(deadline)  # nobody who takes the lock can interfere again
+            remember_unseen(store.storage, seen.unseen, seen.unseen | plan.unseen)
+            self.metadata_table.prepare(writes_data=False)
+            record = to_record(plan, store.storage.root)
+            time = store.new_time(timeline)
+            content = codec.encode_cleaner_plan(record, sync=os.urandom(16))
+            requested = store.request(Action.CLEAN, time, content)
+        remember_unseen(store.storage, seen.unseen | plan.unseen, self._unseen_after(seen, plan))
         if self.reporter.wants_sizes and plan.size_bytes is not None:
             self.reporter.sizes(time, plan.files.sizes_by_partition())
         return requested
@@ -326,9 +333,10 @@ class CleanService:
             StorageError: The storage fails, or no file can be deleted; the clean stays pending.
         """
         deadline = deadline or self._deadline()
-        pending = repair_cleans(self.contents.store).pending(Action.CLEAN)
-        if pending:
-            self.metadata_table.prepare(writes_data=False)
+        with self.contents.store.lock.held("clean"):
+            pending = repair_cleans(self.contents.store).pending(Action.CLEAN)
+            if pending:
+                self.metadata_table.prepare(writes_data=False)
         results: list[CleanResult] = []
         for instant in pending:
             if results and deadline.is_over:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from operator import attrgetter
+from typing import Final
 
 import attrs
 
@@ -12,7 +13,7 @@ from hudi_py.config.clean import CleanConfig
 from hudi_py.fsview.build import ViewContext, build_partition
 from hudi_py.fsview.listing import Listing
 from hudi_py.model.holes import Holes
-from hudi_py.model.instant import Instant, State
+from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import format_instant_time, parse_instant_time
 from hudi_py.services.clean.leftovers import Leftovers
 from hudi_py.services.clean.plan import COUNTED_VERSIONS, CleanPlan, LastClean, Scope, Trigger, Unseen
@@ -20,6 +21,7 @@ from hudi_py.services.clean.policy import Keeps, PartitionJudgement, Protection,
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.timeline import Timeline
 
+_COMMITS: Final = frozenset((Action.COMMIT, Action.DELTA_COMMIT))
 _NAME_AND_SIZE = attrgetter("name", "size_bytes")
 
 
@@ -156,3 +158,19 @@ class Situation:
             commit_count=len(self.table_commits),
             keeps=self.keeps,
         )
+
+
+def is_outdated(seen: Timeline, now: Timeline) -> bool:
+    """
+    Whether the timeline has changed since it was *seen* in a way that a plan made from it may be wrong.
+
+    Commits that began or completed meanwhile do no harm (K-24); everything else may, and commits that are gone.
+    """
+    gone = {each.requested_time for each in seen if each.action in _COMMITS}.difference(
+        each.requested_time for each in now
+    )
+    return bool(gone) or _others(seen) != _others(now)
+
+
+def _others(timeline: Timeline) -> set[tuple[str, Action, State]]:
+    return {(each.requested_time, each.action, each.state) for each in timeline if each.action not in _COMMITS}

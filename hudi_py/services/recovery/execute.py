@@ -8,6 +8,7 @@ finished from its stored plan, and what is deleted was garbage before.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import attrs
 
@@ -22,6 +23,7 @@ from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.service import CleanService
+from hudi_py.services.recovery.failed_writes import FailedWrites
 from hudi_py.services.recovery.finding import Problem, RecoveryFinding, Step
 from hudi_py.services.recovery.look_locks import look_at_locks
 from hudi_py.services.restore.service import RestoreService
@@ -33,6 +35,10 @@ from hudi_py.timeline.heartbeat import Rhythm, delete_heartbeat, heartbeat_ages
 from hudi_py.timeline.properties_file import recover_properties
 from hudi_py.timeline.store import TimelineStore
 
+_UNDER_LOCK = frozenset(
+    (Step.RESTORE_PROPERTIES, Step.MEND_PLAN, Step.QUARANTINE, Step.REWRITE_METAFILE, Step.DROP_METADATA_TABLE)
+)
+"""Steps that change what others look at, and delete no data; the services take the lock themselves."""
 _QUARANTINE = ".hoodie/.aux/hudi_py/quarantine"
 
 
@@ -72,7 +78,9 @@ class RecoveryExecutor:
             Step.REMOVE_FILES: self._remove_files,
             Step.DROP_METADATA_TABLE: lambda _: self._drop_metadata_table(),
         }
-        actions[finding.step](finding)
+        lock = self._store.lock
+        with lock.held("recover") if finding.step in _UNDER_LOCK else nullcontext():
+            actions[finding.step](finding)
         log.info("recovery.step", step=finding.step.name, problem=finding.problem.name, instant=finding.time)
 
     @property
@@ -102,10 +110,11 @@ class RecoveryExecutor:
 
     def _redo(self, finding: RecoveryFinding) -> None:
         instant = _instant(finding)
-        for each in self._store.files_of(instant):
-            if each.is_completed:
-                self._keep_copy(each)
-        self._store.reopen(instant)
+        with self._store.lock.held("recover"):
+            for each in self._store.files_of(instant):
+                if each.is_completed:
+                    self._keep_copy(each)
+            self._store.reopen(instant)
         if instant.action is Action.CLEAN:
             self._finish_clean(finding)
         else:
@@ -143,9 +152,14 @@ class RecoveryExecutor:
         age = heartbeat_ages(storage, self._store.clock).get(finding.time)
         if age is not None and not Rhythm.of(self.settings).is_expired(age):
             raise ConflictError(f"{finding.instant} is at work again: its heartbeat is {age // 1000} s old")
-        self._rollbacks.run(only=frozenset({finding.time}))
+        self._rollbacks.run(only=frozenset({finding.time}), is_dead=self._is_dead)
         if all(each.requested_time != finding.time for each in self._store.load()):
             delete_heartbeat(storage, finding.time)
+
+    def _is_dead(self, requested_time: str) -> bool:
+        return FailedWrites(
+            contents=self.contents, table=self.table, settings=self.settings, metadata_table=self.metadata_table
+        ).is_dead(requested_time)
 
     def _finish_clean(self, finding: RecoveryFinding) -> None:
         CleanService(
@@ -168,8 +182,8 @@ class RecoveryExecutor:
         if finding.problem is Problem.LOCK:
             now_ms = int(self._store.clock.now().timestamp() * 1000)
             locks = {each.path: each for each in look_at_locks(storage, self.settings, now_ms=now_ms)}
-            if not all(path in locks and locks[path].is_expired for path in finding.paths):
-                raise ConflictError(f"{finding.paths[0]} was released or taken over by another process meanwhile")
+            if not all(locks[path].is_expired for path in finding.paths if path in locks):
+                raise ConflictError(f"{finding.paths[0]} was taken over by another process meanwhile")
         for path in finding.paths:
             if path.endswith("/"):
                 storage.delete_folder(path.rstrip("/"))

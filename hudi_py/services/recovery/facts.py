@@ -53,7 +53,8 @@ class Lock(NamedTuple):
     Args:
         path: Of its file.
         evidence: What was seen, sentences.
-        is_expired: Whether it is free for everyone by Hudi's own rule, and long enough for clocks that differ.
+        is_expired: Whether it is free for everyone by Hudi's own rule, and long enough for clocks that differ; or its
+            holder is proven to be gone.
         way_out: For people, None where it is well as it is.
     """
 

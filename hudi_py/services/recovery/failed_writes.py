@@ -74,6 +74,11 @@ class FailedWrites:
             log.warning("failed_writes.left", why=str(error))
             return []
 
+    def is_dead(self, requested_time: str) -> bool:
+        """Whether the heartbeat of a write is expired or gone at this moment."""
+        store = self.contents.store
+        return Rhythm.of(self.settings).is_expired(heartbeat_ages(store.storage, store.clock).get(requested_time))
+
     def _alive_and_pending(self) -> tuple[frozenset[str], frozenset[str]]:
         store = self.contents.store
         rhythm = Rhythm.of(self.settings)
@@ -85,9 +90,13 @@ class FailedWrites:
         return frozenset(time for time in pending if time in ages and not rhythm.is_expired(ages[time])), pending
 
     def _roll_back(self, chosen: frozenset[str]) -> list[RollbackMetadata]:
-        """The timeline is loaded again behind the look at the heartbeats: what has completed since stays (K-14)."""
+        """
+        The timeline is loaded again behind the look at the heartbeats: what has completed since stays (K-14).
+
+        Where the table has a lock, both once more under it, so that nobody can complete behind the last look.
+        """
         service = RollbackService(contents=self.contents, table=self.table, metadata_table=self.metadata_table)
-        done = service.run(only=chosen)
+        done = service.run(only=chosen, is_dead=self.is_dead)
         for time in (time for each in done for time in each.commits_rollback):
             delete_heartbeat(self.contents.store.storage, time)
         return done

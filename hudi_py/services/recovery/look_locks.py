@@ -2,22 +2,24 @@
 Looking at the locks that lie inside a table: who may still hold them, and from when on they are free for everyone.
 
 Two of Hudi's providers keep a file there. That of `FileSystemBasedLockProvider` is held as long as it exists, unless
-an age is set from which on it is not. That of `StorageBasedLockProvider` says until when it is valid, and its owner
-renews it; released, it stays. Source: format/table-services F.1.
+an age is set from which on it is not, or it is ours and the process that made it is gone. That of
+`StorageBasedLockProvider` says until when it is valid, and its owner renews it; released, it stays.
+
+Source: format/table-services F.1.
 """
 
 from __future__ import annotations
 
-import json
-from typing import Any, Final
+from typing import Final
 
 from hudi_py.config import keys
 from hudi_py.config.keys import Settings
 from hudi_py.errors import NotFound
 from hudi_py.services.recovery.facts import Lock
 from hudi_py.storage.base import Storage
+from hudi_py.txn.file_lock import is_left_behind
+from hudi_py.txn.lease_lock import TABLE_LOCK, parse_lease
 
-TABLE_LOCK: Final = ".hoodie/.locks/table_lock.json"
 CLOCKS_MS_MAX: Final = 60_000
 """How far the clocks of two machines may be apart; Hudi itself allows for half a second."""
 _VALIDITY_MS_MAX: Final = 86_400_000
@@ -44,9 +46,12 @@ def _file_lock(storage: Storage, settings: Settings, now_ms: int) -> Lock | None
             return Lock(
                 path, (f"it is {_seconds(age_ms)} old and expires after {_seconds(expiry_ms)}",), is_expired=True
             )
+        content = _content(storage, path)
+        if is_left_behind(content):
+            return Lock(path, ("the process that held it is gone", _told(content)), is_expired=True)
         return Lock(
             path,
-            (f"it is {_seconds(age_ms)} old", _told(storage, path)),
+            (f"it is {_seconds(age_ms)} old", _told(content)),
             way_out="if no writer is at work, delete it, or set hoodie.write.lock.filesystem.expire (minutes)",
         )
     return None
@@ -59,12 +64,15 @@ def _lock_folder(storage: Storage, settings: Settings) -> str | None:
     return given.removeprefix(storage.root + "/") if given.startswith(storage.root + "/") else None
 
 
-def _told(storage: Storage, path: str) -> str:
+def _content(storage: Storage, path: str) -> bytes:
     try:
-        text = storage.read(path).decode(errors="replace")
+        return storage.read(path)
     except NotFound:
-        text = ""
-    shown = " ".join(text.split())[:_SHOWN_MAX]
+        return b""
+
+
+def _told(content: bytes) -> str:
+    shown = " ".join(content.decode(errors="replace").split())[:_SHOWN_MAX]
     return f"it says of its owner: {shown}" if shown else "the file does not say who holds it"
 
 
@@ -73,17 +81,17 @@ def _table_lock(storage: Storage, now_ms: int) -> Lock | None:
         data = storage.read(TABLE_LOCK)
     except NotFound:
         return None
-    content = _parsed(data)
-    if content is None:
+    lease = parse_lease(data)
+    if lease is None:
         return Lock(
             TABLE_LOCK,
             ("it does not parse, so nobody can tell whether it is valid, and writers wait for it",),
             way_out="if no writer is at work, delete it",
         )
-    if content["expired"]:
+    if lease.is_released:
         return None
-    left_ms = content["validUntil"] - now_ms
-    owner = f"its owner is {content.get('owner')}"
+    left_ms = lease.valid_until_ms - now_ms
+    owner = f"its owner is {lease.owner}"
     if left_ms < -CLOCKS_MS_MAX:
         over = f"it was valid until {_seconds(-left_ms)} ago, and a living owner renews it long before that"
         return Lock(TABLE_LOCK, (owner, over), is_expired=True)
@@ -95,17 +103,6 @@ def _table_lock(storage: Storage, now_ms: int) -> Lock | None:
         )
     valid = f"it is valid for {_seconds(left_ms)} more" if left_ms > 0 else f"it expired {_seconds(-left_ms)} ago"
     return Lock(TABLE_LOCK, (owner, f"{valid}; an owner that died lets it expire, and the next writer takes it over"))
-
-
-def _parsed(data: bytes) -> dict[str, Any] | None:
-    try:
-        content = json.loads(data)
-    except ValueError:
-        return None
-    if not isinstance(content, dict) or not isinstance(content.get("expired"), bool):
-        return None
-    until = content.get("validUntil")
-    return content if isinstance(until, int) and not isinstance(until, bool) else None
 
 
 def _seconds(ms: int) -> str:

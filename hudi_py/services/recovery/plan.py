@@ -306,7 +306,7 @@ def _left_behind(facts: Facts) -> Iterator[RecoveryFinding]:
 
 
 def lock_findings(locks: Iterable[Lock]) -> Iterator[RecoveryFinding]:
-    """A lock goes only when it is free for everyone by Hudi's own rule."""
+    """A lock goes only when it is free for everyone by Hudi's own rule, or its holder is gone."""
     for lock in locks:
         step = Step.LEAVE if lock.way_out is None else Step.DECIDE
         yield RecoveryFinding(

@@ -11,13 +11,14 @@ import attrs
 
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import HudiError
+from hudi_py.errors import ConflictError, HudiError
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.runtime.log import log
 from hudi_py.services.recovery.execute import RecoveryExecutor
 from hudi_py.services.recovery.finding import Problem, RecoveryFinding, RecoveryOutcome, Step
 from hudi_py.services.recovery.look import look
-from hudi_py.services.recovery.plan import plan_recovery
+from hudi_py.services.recovery.look_locks import look_at_locks
+from hudi_py.services.recovery.plan import lock_findings, plan_recovery
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.store import TimelineStore
@@ -57,8 +58,13 @@ class RecoveryService:
 
         Returns:
             Every finding with what became of it, in the order in which they were dealt with.
+
+        Raises:
+            ConflictError: Another writer holds the table's lock, and something is to be put right; nothing was done.
+            StorageError: The storage refused or is away.
         """
-        outcomes: list[RecoveryOutcome] = []
+        outcomes = self._remove_dead_locks()
+        self._wait_for_lock()
         settled: set[tuple[Problem, Step, str, tuple[str, ...]]] = set()
         findings: tuple[RecoveryFinding, ...] = ()
         for _ in range(_ROUNDS_MAX):
@@ -80,11 +86,30 @@ class RecoveryService:
                     return _final([*outcomes, *rest], findings)
         return _final(outcomes, findings)
 
+    def _remove_dead_locks(self) -> list[RecoveryOutcome]:
+        """Those that are nobody's any more, before everything else waits for them."""
+        store = self.contents.store
+        if not store.lock.is_used:
+            return []
+        now_ms = int(store.clock.now().timestamp() * 1000)
+        found = lock_findings(look_at_locks(store.storage, self.settings, now_ms=now_ms))
+        return [_take(self.executor, each) for each in found if each.is_settled_by_us]
+
+    def _wait_for_lock(self) -> None:
+        """Until whoever is at work is done; a lock that nobody releases any more is a finding itself."""
+        try:
+            with self.contents.store.lock.held("recover"):
+                return
+        except ConflictError:
+            if any(each.is_settled_by_us for each in self._afresh().plan()):
+                raise
+
     def _afresh(self) -> RecoveryService:
         """The table as the last round left it: nothing read before is believed."""
         store = self.contents.store
         config = read_table_config(store.storage)
-        return attrs.evolve(self, contents=Contents(TimelineStore(store.storage, config, store.clock)), table=config)
+        afresh = TimelineStore(store.storage, config, store.clock, lock=store.lock)
+        return attrs.evolve(self, contents=Contents(afresh), table=config)
 
     @property
     def executor(self) -> RecoveryExecutor:

@@ -7,6 +7,8 @@ What a crash leaves, step by step, and what the next call makes of it:
 2. some writes undone, one under way: its rollback is carried out again from its own plan, the others are gone;
 3. the restore completed, its rollbacks still there: the next call removes them, and so does archival.
 
+Where the table has a lock, plans are made and stored under it, and so is the end (F.1); files are deleted without it.
+
 Source: format/table-services B-27 to B-33, J.8; Hudi ``BaseRestoreActionExecutor``.
 """
 
@@ -23,7 +25,7 @@ from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Action, Instant, State
-from hudi_py.model.records import InstantInfo, RestoreMetadata, RestorePlan, RollbackMetadata
+from hudi_py.model.records import InstantInfo, RestoreMetadata, RestorePlan, RollbackMetadata, RollbackPlan
 from hudi_py.runtime.log import log
 from hudi_py.services.restore.plan import check_files_are_there, check_nothing_is_archived_after, restore_targets
 from hudi_py.services.rollback.execute import RollbackExecutor
@@ -77,24 +79,28 @@ class RestoreService:
             As `plan`; ConflictError: Another writer committed meanwhile; StorageError: a file refuses to go, then the
             restore stays pending and the next call goes on.
         """
+        with self.contents.store.lock.held(f"restore to {savepoint_time}"):
+            begun = self._begin(savepoint_time)
+        return begun if isinstance(begun, RestoreMetadata) else self._execute(*begun, savepoint_time)
+
+    def _begin(self, savepoint_time: str) -> tuple[Instant, RestorePlan] | RestoreMetadata:
+        """The restore that is to be carried out now, or what the last one did where nothing is to be done."""
         store = self.contents.store
         timeline = store.load()
         instant = self._pending(timeline, savepoint_time)
-        if instant is None:
-            plan = self._new_plan(timeline, savepoint_time)
-            last = self._last_restore(timeline, savepoint_time)
-            if last is not None and not plan.instants_to_rollback:
-                self._remove_rollbacks(savepoint_time)
-                return codec.decode_restore_metadata(store.read(last), store.path(last))
-            prepare_metadata_table(
-                self.metadata_table,
-                (timeline.find(each.requested_time, Action(each.action)) for each in plan.instants_to_rollback),
-            )
-            content = codec.encode_restore_plan(plan, os.urandom(16))
-            instant = store.request(Action.RESTORE, store.new_time(), content)
-        else:
-            plan = self._stored_plan(instant)
-        return self._execute(instant, plan, savepoint_time)
+        if instant is not None:
+            return instant, self._stored_plan(instant)
+        plan = self._new_plan(timeline, savepoint_time)
+        last = self._last_restore(timeline, savepoint_time)
+        if last is not None and not plan.instants_to_rollback:
+            self._remove_rollbacks(savepoint_time)
+            return codec.decode_restore_metadata(store.read(last), store.path(last))
+        prepare_metadata_table(
+            self.metadata_table,
+            (timeline.find(each.requested_time, Action(each.action)) for each in plan.instants_to_rollback),
+        )
+        content = codec.encode_restore_plan(plan, os.urandom(16))
+        return store.request(Action.RESTORE, store.new_time(), content), plan
 
     def _execute(self, instant: Instant, plan: RestorePlan, savepoint_time: str) -> RestoreMetadata:
         store = self.contents.store
@@ -114,31 +120,39 @@ class RestoreService:
             rollbacks=rollbacks,
             restore_instant_info=plan.instants_to_rollback,
         )
-        timeline = store.load()
-        vanishing = {*metadata.instants_to_rollback, *(i.requested_time for i in _rollbacks(timeline, savepoint_time))}
-        after = self.metadata_table.record_restore(timeline, instant, vanishing)
-        store.complete(instant, codec.encode_restore_metadata(metadata, os.urandom(16)), after=after)
-        self._remove_rollbacks(savepoint_time)
+        with store.lock.held(f"restore {instant.requested_time}"):
+            timeline = store.load()
+            rollbacks_after = (i.requested_time for i in _rollbacks(timeline, savepoint_time))
+            vanishing = {*metadata.instants_to_rollback, *rollbacks_after}
+            after = self.metadata_table.record_restore(timeline, instant, vanishing)
+            store.complete(instant, codec.encode_restore_metadata(metadata, os.urandom(16)), after=after)
+            self._remove_rollbacks(savepoint_time)
         log.info("restore.completed", instant=instant.requested_time, savepoint=savepoint_time, undone=len(rollbacks))
         return metadata
 
     def _undo(self, target: InstantInfo) -> RollbackMetadata | None:
         """Roll one write back without publishing it (rule B-30); None when it is gone and nobody knows how."""
+        with self.contents.store.lock.held(f"rollback of {target.requested_time}"):
+            begun = self._begin_rollback(target)
+        if begun is None:
+            return None
+        executor = RollbackExecutor(contents=self.contents, metadata_table=self.metadata_table)
+        return executor.execute(*begun, publish=False)
+
+    def _begin_rollback(self, target: InstantInfo) -> tuple[Instant, RollbackPlan, InstantInfo] | None:
         store = self.contents.store
         timeline = store.load()
-        executor = RollbackExecutor(contents=self.contents, metadata_table=self.metadata_table)
         for rollback in reversed(timeline.pending(Action.ROLLBACK)):
             plan = stored_plan(self.contents, rollback)
             undone = None if plan is None else plan.instant_to_rollback
             if plan is not None and undone is not None and undone.requested_time == target.requested_time:
-                return executor.execute(rollback, plan, undone, publish=False)
+                return rollback, plan, undone
         found = timeline.find(target.requested_time, Action(target.action))
         if found is None:
             return None
         plan = rollback_plan(target, self._left_by(found), store.storage.root)
         content = codec.encode_rollback_plan(plan, os.urandom(16))
-        rollback = store.request(Action.ROLLBACK, store.new_time(), content)
-        return executor.execute(rollback, plan, target, publish=False)
+        return store.request(Action.ROLLBACK, store.new_time(), content), plan, target
 
     def _left_by(self, target: Instant) -> Written:
         """Of a completed write what it recorded, of a pending one what carries its time (rule B-13)."""

@@ -95,17 +95,18 @@ class RollbackExecutor:
         )
         if is_done:
             return metadata
-        after = None
-        if publish:
-            foreign = {} if store.config.layout_version == 2 else _log_names(paths)
-            after = self.metadata_table.record_rollback(
-                store.load(), target.requested_time, instant, metadata, deleted_of_others=foreign
-            )
-        else:
-            self.metadata_table.forget(target.requested_time)
-        self._remove_target(found, keeps_plan=keeps_plan)
-        if publish:
-            self._complete(instant, metadata, after)
+        with store.lock.held(f"rollback {instant.requested_time}"):
+            after = None
+            if publish:
+                foreign = {} if store.config.layout_version == 2 else _log_names(paths)
+                after = self.metadata_table.record_rollback(
+                    store.load(), target.requested_time, instant, metadata, deleted_of_others=foreign
+                )
+            else:
+                self.metadata_table.forget(target.requested_time)
+            self._remove_target(found, keeps_plan=keeps_plan)
+            if publish:
+                self._complete(instant, metadata, after)
         delete_markers(store.storage, target.requested_time)
         if publish:  # otherwise the plan may be carried out again, and they tell which blocks are written
             delete_markers(store.storage, instant.requested_time)
@@ -132,6 +133,7 @@ class RollbackExecutor:
         if found is None:
             return
         store = self.contents.store
+        store.lock.check()
         for each in sorted(store.files_of(found), key=lambda i: i.state, reverse=True):
             if each.is_pending and not (keeps_plan and each.state is State.REQUESTED):
                 store.remove(each)
@@ -140,7 +142,11 @@ class RollbackExecutor:
         store = self.contents.store
         try:
             store.complete(instant, codec.encode_rollback_metadata(metadata, os.urandom(16)), after=after)
-        except ConflictError:  # another process finished the same plan: its record stands
+        except ConflictError:
+            done = store.load().find(instant.requested_time, Action.ROLLBACK)
+            if done is not None and done.is_pending:
+                raise
+            # another process finished the same plan: its record stands
             log.warning("rollback.superseded", instant=instant.requested_time)
 
     def _delete(self, paths: dict[str, list[str]], failed_time: str) -> dict[str, tuple[str, ...]]:

@@ -3,7 +3,7 @@ Rolling back writes: failed ones by themselves, and any one that is named.
 
 In layout 2 every log file belongs to one delta commit and is deleted with it; in layout 1 log files stay and get a
 rollback block. What a crash leaves is told in `execute`; the next call of either entry finishes it from the stored
-plan.
+plan. Where the table has a lock, plans are made and stored under it, and what they name is deleted without it (F.1).
 
 Source: format/table-services B.2 to B.4; Hudi ``BaseRollbackActionExecutor``, ``BaseHoodieTableServiceClient``.
 """
@@ -11,7 +11,8 @@ Source: format/table-services B.2 to B.4; Hudi ``BaseRollbackActionExecutor``, `
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from typing import NamedTuple
 
 import attrs
 
@@ -36,6 +37,14 @@ from hudi_py.timeline.timeline import Timeline
 _WRITE_ACTIONS = frozenset(action.value for action in (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT))
 
 
+class _Begun(NamedTuple):
+    """A pending rollback, its stored plan, and what that undoes."""
+
+    instant: Instant
+    plan: RollbackPlan
+    target: InstantInfo
+
+
 @attrs.frozen(kw_only=True)
 class RollbackService:
     """
@@ -51,13 +60,17 @@ class RollbackService:
     table: TableConfig
     metadata_table: MetadataTableKeeper
 
-    def run(self, *, only: Collection[str] | None = None) -> list[RollbackMetadata]:
+    def run(
+        self, *, only: Collection[str] | None = None, is_dead: Callable[[str], bool] | None = None
+    ) -> list[RollbackMetadata]:
         """
         Finish pending rollbacks and roll back every failed write, newest first.
 
         Args:
             only: Requested times that may be rolled back; None for all. The timeline is loaded after the caller has
                 chosen, so a write that has completed meanwhile stays (rule B-3).
+            is_dead: Where the table has a lock, asked under it for the requested time of each write, before the
+                timeline is loaded once more and the rollback is planned.
 
         Raises:
             CorruptMetadata: A marker names what is no file of its write; nothing was deleted.
@@ -72,18 +85,24 @@ class RollbackService:
             failed = tuple(each for each in failed if each.requested_time in only)
         if not pending and not failed:
             return []
-        self.metadata_table.prepare(writes_data=False)
+        lock = self.contents.store.lock
+        with lock.held("rollback"):
+            self.metadata_table.prepare(writes_data=False)
         results = []
         done: set[str] = set()
         for instant in reversed(pending):
-            plan = stored_plan(self.contents, instant)
-            if plan is None or plan.instant_to_rollback is None or not self._is_ours(timeline, plan):
+            with lock.held("rollback"):
+                stored = self._stored(timeline, instant)
+            if stored is not None:
+                done.add(stored.target.requested_time)
+                results.append(self._execute(stored))
+        for write in failed:
+            if write.requested_time in done:
                 continue
-            if self._is_withdrawn(timeline, instant, plan.instant_to_rollback):
-                continue
-            done.add(plan.instant_to_rollback.requested_time)
-            results.append(self._executor.execute(instant, plan, plan.instant_to_rollback))
-        results += [self._roll_back(instant) for instant in failed if instant.requested_time not in done]
+            with lock.held(f"rollback of {write.requested_time}"):
+                begun = self._begin(write, is_dead)
+            if begun is not None:
+                results.append(self._execute(begun))
         return results
 
     def plan(self, requested_time: str) -> RollbackPlan:
@@ -109,6 +128,11 @@ class RollbackService:
             As `plan`; ConflictError: Another process rolls it back; StorageError: a file refuses to go, then the
             rollback stays inflight and is finished by the next call.
         """
+        with self.contents.store.lock.held(f"rollback of {requested_time}"):
+            begun = self._begin_named(requested_time)
+        return self._execute(begun)
+
+    def _begin_named(self, requested_time: str) -> _Begun:
         timeline = self.contents.store.load()
         self._sweep_markers(timeline)
         for instant in reversed(timeline.pending(Action.ROLLBACK)):
@@ -120,15 +144,15 @@ class RollbackService:
                 if found is not None and found.is_completed and instant.state is State.REQUESTED:
                     self._checked_plan(timeline, found)  # nothing was done yet, and things may have changed
                 prepare_metadata_table(self.metadata_table, (found,))
-                return self._executor.execute(instant, stored, stored.instant_to_rollback)
+                return _Begun(instant, stored, stored.instant_to_rollback)
         target = planning.named_write(timeline, requested_time)
         plan = self._checked_plan(timeline, target)
         prepare_metadata_table(self.metadata_table, (target,))
-        return self._start(plan, planning.target_info(target))
+        return self._request(plan, planning.target_info(target))
 
-    @property
-    def _executor(self) -> RollbackExecutor:
-        return RollbackExecutor(contents=self.contents, metadata_table=self.metadata_table)
+    def _execute(self, begun: _Begun) -> RollbackMetadata:
+        """Without the lock, which the executor takes for its end (rule B-22)."""
+        return RollbackExecutor(contents=self.contents, metadata_table=self.metadata_table).execute(*begun)
 
     def _checked_plan(self, timeline: Timeline, target: Instant) -> RollbackPlan:
         planning.check_named(
@@ -214,13 +238,34 @@ class RollbackService:
         self.contents.store.remove(instant)
         return True
 
-    def _roll_back(self, failed: Instant) -> RollbackMetadata:
+    def _stored(self, timeline: Timeline, instant: Instant) -> _Begun | None:
+        """A pending rollback that is to be finished now."""
+        plan = stored_plan(self.contents, instant)
+        if plan is None or plan.instant_to_rollback is None or not self._is_ours(timeline, plan):
+            return None
+        if self._is_withdrawn(timeline, instant, plan.instant_to_rollback):
+            return None
+        return _Begun(instant, plan, plan.instant_to_rollback)
+
+    def _begin(self, failed: Instant, is_dead: Callable[[str], bool] | None) -> _Begun | None:
+        """
+        Plan and request; None where the write has turned out to be alive, completed or gone.
+
+        A writer removes its heartbeat after it has completed, so that is looked at first (K-14).
+        """
+        store = self.contents.store
+        if store.lock.is_used:
+            lives = is_dead is not None and not is_dead(failed.requested_time)
+            now = [each for each in store.files_of(failed) if each.state >= failed.state]
+            if lives or not now or any(each.is_completed for each in now):
+                log.warning("rollback.spared", instant=failed.requested_time)
+                return None
+            failed = max(now, key=lambda each: each.state)
         target = planning.target_info(failed)
         written = self._leftovers.of_pending(failed)
-        return self._start(planning.rollback_plan(target, written, self.contents.store.storage.root), target)
+        return self._request(planning.rollback_plan(target, written, store.storage.root), target)
 
-    def _start(self, plan: RollbackPlan, target: InstantInfo) -> RollbackMetadata:
+    def _request(self, plan: RollbackPlan, target: InstantInfo) -> _Begun:
         store = self.contents.store
         content = codec.encode_rollback_plan(plan, os.urandom(16))
-        instant = store.request(Action.ROLLBACK, store.new_time(), content)
-        return self._executor.execute(instant, plan, target)
+        return _Begun(store.request(Action.ROLLBACK, store.new_time(), content), plan, target)

@@ -151,12 +151,13 @@ class SavepointService:
             The completed savepoint; its requested time is that of the commit.
 
         Raises:
-            As `plan`; ConflictError: Another process created it at the same moment.
+            As `plan`; ConflictError: Another process created it at the same moment, or holds the table's lock.
         """
-        time, metadata = self.plan(requested_time, **words)
         store = self.contents.store
-        pending = store.load().find(time, Action.SAVEPOINT) or store.open_savepoint(time)
-        done = store.complete(pending, codec.encode_savepoint(metadata, sync=os.urandom(16)))
+        with store.lock.held("savepoint"):  # from the look on: a clean that is stored meanwhile could take the files
+            time, metadata = self.plan(requested_time, **words)
+            pending = store.load().find(time, Action.SAVEPOINT) or store.open_savepoint(time)
+            done = store.complete(pending, codec.encode_savepoint(metadata, sync=os.urandom(16)))
         log.info("savepoint.created", instant=time, files_held=sum(map(len, metadata.files.values())))
         return done
 
@@ -171,6 +172,10 @@ class SavepointService:
             RefusedError: Archival has gone beyond it, and without it the commits behind it would look uncommitted.
             CorruptMetadata: The archive is damaged, so that cannot be told.
         """
+        with self.contents.store.lock.held(f"deletion of savepoint {requested_time}"):
+            return self._delete(requested_time)
+
+    def _delete(self, requested_time: str) -> bool:
         store = self.contents.store
         timeline = store.load()
         if timeline.find(requested_time, Action.SAVEPOINT) is None:

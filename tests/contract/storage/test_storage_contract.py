@@ -32,7 +32,7 @@ def names(storage: Storage, folder: str = "") -> set[str]:
 
 def invoke(storage: Storage, verb: str, path: str) -> object:
     """Call *verb* with *path* wherever it takes one."""
-    values = {"path": path, "folder": path, "paths": [path], "data": b"data"}
+    values = {"path": path, "folder": path, "paths": [path], "data": b"data", "version": None}
     parameters = inspect.signature(getattr(Storage, verb)).parameters
     arguments = [values[name] for name, one in parameters.items() if name != "self" and one.default is one.empty]
     return getattr(storage, verb)(*arguments)
@@ -331,6 +331,66 @@ def test_reader_never_sees_part_of_a_creation_or_replacement(storage):
     writer.join()
     assert all(content in contents for content in seen)
     assert storage.read("f") == contents[-1]
+
+
+# ---------------------------------------------------------------------- conditional replacement
+
+
+@pytest.fixture
+def swapping(storage):
+    """A storage that can, or the proof that it says so and does nothing."""
+    if storage.capabilities.conditional_replace:
+        return storage
+    with pytest.raises(ConfigError, match="nothing was changed"):
+        storage.swap("a", b"1", None)
+    assert names(storage) == set()
+    pytest.skip("cannot, and says so")
+
+
+def test_swap_replaces_the_version_that_is_there_and_no_other(swapping):
+    """Of any other nothing is changed, nor is anything created in the place of an object that is gone."""
+    first = swapping.swap("f/a", b"1", None)
+    assert first is not None
+    assert swapping.read_version("f/a") == (b"1", first)
+    assert swapping.swap("f/a", b"2", None) is None
+    second = swapping.swap("f/a", b"2", first)
+    assert second not in (None, first)
+    assert swapping.swap("f/a", b"3", first) is None
+    assert swapping.read_version("f/a") == (b"2", second)
+    swapping.delete("f/a")
+    assert swapping.swap("f/a", b"3", second) is None
+    assert swapping.size("f/a") is None
+    with pytest.raises(NotFound):
+        swapping.read_version("f/a")
+
+
+def test_swap_sees_what_the_other_verbs_write(swapping):
+    """Whoever created or replaced it, by whichever verb."""
+    swapping.create_new("a", b"1")
+    version = swapping.read_version("a").version
+    swapping.replace("a", b"2")
+    assert swapping.swap("a", b"3", version) is None
+    assert swapping.swap("a", b"3", swapping.read_version("a").version) is not None
+    assert swapping.read("a") == b"3"
+
+
+def test_swap_has_one_winner_among_many(swapping):
+    """Racing threads count up; no step is lost."""
+    if swapping.root.startswith("s3"):
+        pytest.skip("the S3 server of the tests looks and writes in two steps")
+    swapping.create_new("n", b"0 -")
+
+    def count(name: int) -> None:
+        for _ in range(5):
+            while True:
+                content, version = swapping.read_version("n")
+                number = int(content.split()[0]) + 1
+                if swapping.swap("n", b"%d %d" % (number, name), version) is not None:
+                    break
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(count, range(4)))
+    assert int(swapping.read("n").split()[0]) == 20
 
 
 # ---------------------------------------------------------------------- objects themselves

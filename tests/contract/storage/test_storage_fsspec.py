@@ -31,6 +31,15 @@ def test_creation_is_refused_without_proof(storage):
     assert [entry.name for entry in storage.list("")] == ["other"]
 
 
+def test_conditional_replacement_is_refused_without_proof(storage):
+    """The lock that needs it has to be refused as well."""
+    storage.replace("a", b"x")
+    assert not storage.capabilities.conditional_replace
+    with pytest.raises(ConfigError, match="nothing was changed"):
+        storage.swap("a", b"y", storage.read_version("a").version)
+    assert storage.read("a") == b"x"
+
+
 def test_the_other_verbs_work(storage):
     """Writing, reading, listing with details, deleting: as the protocol says."""
     storage.replace("p=1/a", b"123")

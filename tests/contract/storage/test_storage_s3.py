@@ -215,6 +215,54 @@ def test_conditional_create_is_tried_once(storage, interfere):
     assert {entry.name for entry in storage.list("")} == {"a", "b", "c"}
 
 
+@pytest.mark.parametrize("version_is_known", [False, True])
+def test_swap_whose_answer_was_lost_is_recognised_as_ours(storage, interfere, version_is_known):
+    """The object was written, the answer lost, the repetition refused: that is success."""
+    version = storage.swap("a", b"before", None) if version_is_known else None
+    storage.swap("trial", b"", None)
+    interfere.counts.clear()
+    interfere.rule = lambda method, number: (
+        ("after", TimeoutError("no answer")) if method == "put_object" and number == 0 else None
+    )
+    assert storage.swap("a", b"ours", version) == storage.read_version("a").version
+    assert storage.read("a") == b"ours"
+
+
+def test_lost_answer_of_a_lost_swap_is_still_lost(storage, interfere):
+    """The rival's content is not ours."""
+    version = storage.swap("a", b"before", None)
+    storage.replace("a", b"rival")
+    interfere.counts.clear()
+    interfere.rule = lambda method, number: (
+        TimeoutError("no answer") if method == "put_object" and number == 0 else None
+    )
+    assert storage.swap("a", b"ours", version) is None
+    assert storage.read("a") == b"rival"
+
+
+def test_swap_that_cannot_be_resolved_is_unknown(storage, interfere):
+    """Neither there nor surely refused: the request may still be on its way."""
+    version = storage.swap("a", b"before", None)
+    interfere.rule = lambda method, number: TimeoutError() if method == "put_object" else None
+    with pytest.raises(OutcomeUnknown, match="may or may not"):
+        storage.swap("a", b"ours", version)
+
+
+def test_server_that_ignores_the_version_is_refused(storage, monkeypatch):
+    """Some know If-None-Match and not If-Match."""
+    honest = S3Backend.put_if
+
+    def careless(self: S3Backend, path: str, data: bytes, version: str | None) -> str:
+        if version is None:
+            return honest(self, path, data, None)
+        return str(self._call("put_object", Key=self._key(path), Body=data)["ETag"])
+
+    monkeypatch.setattr(S3Backend, "put_if", careless)
+    with pytest.raises(StorageError, match="ignores If-Match"):
+        storage.swap("a", b"x", None)
+    assert storage.list("") == []
+
+
 # ---------------------------------------------------------------------- trouble
 
 

@@ -1,0 +1,178 @@
+"""
+The lock of Hudi's ``FileSystemBasedLockProvider``: a file ``lock`` that exists as long as it is held.
+
+It appears complete and never over another one. With an age set (``hoodie.write.lock.filesystem.expire``) an older one
+counts as left behind and is taken over: of several of our processes one does, by a claim that it creates for just this
+file. What a crash leaves: the lock, which others wait for until it is expired, or is removed by hand or by recovery,
+which can tell that the process is gone; or a claim, which stops counting at the same age.
+
+Hudi is less careful: it removes the file when it gives up or closes, whoever's it is, and on a local disk it tests
+before it creates. So holders ask `FileLock.is_ours` before their commit points.
+
+Source: format/table-services F.1; Hudi 0.15.0 to 1.1.1 ``FileSystemBasedLockProvider``, ``LockInfo``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import socket
+from typing import Final, NamedTuple
+from uuid import uuid4
+
+from hudi_py.errors import AlreadyExists, NotFound, OutcomeUnknown, StorageError
+from hudi_py.runtime.clock import Clock
+from hudi_py.runtime.log import log
+from hudi_py.storage.base import Storage
+from hudi_py.txn.process import is_gone, this_process
+
+NAME: Final = "lock"
+_CLAIMS: Final = ".aux/hudi_py/lock"
+_SHOWN_MAX: Final = 200
+
+
+class _Seen(NamedTuple):
+    """The lock as it was found."""
+
+    content: bytes
+    modified_ms: int | None
+
+
+class FileLock:
+    """
+    Args:
+        storage: Holds the file.
+        folder: Where in it; ``""`` for its root.
+        expire_ms: Age from which on the file counts as left behind; 0 for never.
+        clock: Tells that age.
+    """
+
+    def __init__(self, storage: Storage, folder: str, expire_ms: int, clock: Clock) -> None:
+        self._storage, self._clock, self._expire_ms = storage, clock, expire_ms
+        self._folder = folder
+        self._path = f"{folder}/{NAME}" if folder else NAME
+        self._content = b""
+
+    def try_acquire(self, purpose: str) -> bool:
+        """See `LockProvider`."""
+        self._content = self._described(purpose)
+        return self._create() or self._take_over()
+
+    def release(self) -> None:
+        """See `LockProvider`."""
+        if self.is_ours():
+            self._storage.delete(self._path)
+        else:
+            log.warning("lock.lost", path=f"{self._storage.root}/{self._path}")
+
+    def is_ours(self) -> bool:
+        """See `LockProvider`."""
+        try:
+            return self._storage.read(self._path) == self._content
+        except NotFound:
+            return False
+
+    def holder(self) -> str:
+        """See `LockProvider`."""
+        where = f"{self._storage.root}/{self._path}"
+        seen = self._look()
+        if seen is None:
+            return f"{where} was held until just now"
+        age = "" if seen.modified_ms is None else f", {max(0, self._now_ms() - seen.modified_ms) // 1000} s old,"
+        return f"{where}{age} is another writer's lock ({_told(seen.content)})"
+
+    def _create(self) -> bool:
+        try:
+            self._storage.create_new(self._path, self._content)
+        except AlreadyExists:
+            return self.is_ours()  # the answer to a creation that was repeated below
+        except (StorageError, OutcomeUnknown):
+            if not self.is_ours():
+                raise
+        return True
+
+    def _take_over(self) -> bool:
+        """
+        Replace an expired lock.
+
+        The claim is made before the last look, and goes after the new lock is there: so whoever has the claim and
+        still sees the old lock is the only one of us to remove it.
+        """
+        seen = self._look()
+        if seen is None:
+            return self._create()
+        if not self._is_older_than_allowed(seen.modified_ms):
+            return False
+        digest = hashlib.sha256(b"%d %s" % (seen.modified_ms or 0, seen.content)).hexdigest()[:32]
+        claims = self._storage.list(self._claim("").rstrip("/"), details=True)
+        stale = {each.name for each in claims if self._is_older_than_allowed(each.modified_ms)}
+        ours = {each.name for each in claims if each.name.startswith(digest)}
+        if not ours <= stale:
+            return False
+        claim = f"{digest}-{len(ours)}"
+        try:
+            self._storage.create_new(self._claim(claim), b"")
+        except AlreadyExists:
+            return False
+        is_acquired = False
+        if self._look() == seen:
+            log.warning("lock.taken_over", path=f"{self._storage.root}/{self._path}", holder=_told(seen.content))
+            self._storage.delete(self._path)
+            is_acquired = self._create()
+        for name in {*stale, claim}:
+            self._storage.delete(self._claim(name))
+        return is_acquired
+
+    def _look(self) -> _Seen | None:
+        entry = next((e for e in self._storage.list(self._folder, details=True) if e.name == NAME), None)
+        if entry is None:
+            return None
+        try:
+            return _Seen(self._storage.read(self._path), entry.modified_ms)
+        except NotFound:
+            return None
+
+    def _is_older_than_allowed(self, modified_ms: int | None) -> bool:
+        return bool(self._expire_ms) and modified_ms is not None and self._now_ms() - modified_ms > self._expire_ms
+
+    def _claim(self, name: str) -> str:
+        return f"{self._folder}/{_CLAIMS}/{name}" if self._folder else f"{_CLAIMS}/{name}"
+
+    def _now_ms(self) -> int:
+        return int(self._clock.now().timestamp() * 1000)
+
+    def _described(self, purpose: str) -> bytes:
+        """
+        As Hudi's ``LockInfo`` prints itself; the name makes it unlike any other holder's.
+
+        Hudi means to write that too, and leaves its own file empty; what others wrote it tells in its log.
+        """
+        moment = self._clock.now().astimezone()
+        created = f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d}"
+        name = f"hudi_py {purpose} {uuid4()}"
+        who = [this_process(), f"hudi_py on {socket.gethostname()} (process:{os.getpid()})"]
+        stack = ", ".join(json.dumps(line) for line in who if line)
+        text = (
+            f'{{\n  "lockCreateTime" : {json.dumps(created)},\n  "lockThreadName" : {json.dumps(name)},\n'
+            f'  "lockStacksInfo" : [ {stack} ]\n}}'
+        )
+        return text.encode()
+
+
+def is_left_behind(content: bytes) -> bool:
+    """Whether the process that wrote a lock of ours is proven to have ended; of Hudi's nobody can tell."""
+    try:
+        return is_gone(str(json.loads(content)["lockStacksInfo"][0]))
+    except (ValueError, KeyError, IndexError, TypeError):
+        return False
+
+
+def _told(content: bytes) -> str:
+    """What the file says of its owner, in a line."""
+    try:
+        found = json.loads(content)
+        told = f"since {found['lockCreateTime']} by {found['lockThreadName']}, {found['lockStacksInfo'][-1]}"
+    except (ValueError, KeyError, IndexError, TypeError):
+        told = " ".join(content.decode(errors="replace").split())
+    return told[:_SHOWN_MAX] or "it does not say whose"

@@ -1,0 +1,191 @@
+"""
+The lock of Hudi's ``StorageBasedLockProvider``: a file that says until when it is valid, and is renewed until then.
+
+Every step is a conditional replacement, so of several who find it free one gets it. It stays when it is released, and
+says so. What a crash leaves: the file, which counts until its time is over and then is anybody's.
+
+Source: format/table-services F.1; Hudi 1.0.2 and 1.1.1 ``StorageBasedLockProvider``, ``StorageLockFile``.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Final
+from uuid import uuid4
+
+import attrs
+
+from hudi_py.config.lock import LockConfig
+from hudi_py.errors import CorruptMetadata, NotFound, OutcomeUnknown, StorageError
+from hudi_py.runtime.clock import Clock
+from hudi_py.runtime.log import log
+from hudi_py.storage.base import Storage, Versioned
+
+TABLE_LOCK: Final = ".hoodie/.locks/table_lock.json"
+CLOCKS_MS_MAX: Final = 500
+"""How far the clocks of two machines may be apart, by Hudi's measure."""
+
+
+@attrs.frozen
+class Lease:
+    """
+    Content of the file.
+
+    Args:
+        is_released: Free for anybody.
+        valid_until_ms: Epoch milliseconds from which on it is, too.
+        owner: Of the one who wrote it.
+    """
+
+    is_released: bool
+    valid_until_ms: int
+    owner: str | None
+
+
+def parse_lease(data: bytes) -> Lease | None:
+    """The content, or None where it is none; what it has besides is passed over."""
+    try:
+        found = json.loads(data)
+    except ValueError:
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("expired"), bool):
+        return None
+    until, owner = found.get("validUntil"), found.get("owner")
+    if not isinstance(until, int) or isinstance(until, bool):
+        return None
+    return Lease(found["expired"], until, owner if owner is None else str(owner))
+
+
+def format_lease(lease: Lease) -> bytes:
+    """As Hudi writes it."""
+    content = {"expired": lease.is_released, "validUntil": lease.valid_until_ms, "owner": lease.owner}
+    return json.dumps(content, separators=(",", ":")).encode()
+
+
+class LeaseLock:
+    """
+    Args:
+        storage: Of the table.
+        config: How long it is valid, and how often it is renewed.
+        clock: Tells whether its time is over.
+    """
+
+    def __init__(self, storage: Storage, config: LockConfig, clock: Clock) -> None:
+        self._storage, self._clock = storage, clock
+        self._validity_ms, self._renew_ms = config.validity_ms, config.renew_ms
+        self._guard = threading.Lock()  # the renewal writes too
+        self._held: Versioned | None = None
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def try_acquire(self, purpose: str) -> bool:
+        """See `LockProvider`."""
+        seen = self._look()
+        lease = None if seen is None else self._parsed(seen.content)
+        if lease is not None and not (lease.is_released or self._now_ms() > lease.valid_until_ms + CLOCKS_MS_MAX):
+            return False
+        if lease is not None and not lease.is_released:
+            log.warning("lock.taken_over", path=f"{self._storage.root}/{TABLE_LOCK}", holder=lease.owner)
+        mine = Lease(False, self._now_ms() + self._validity_ms, str(uuid4()))
+        if not self._write(mine, None if seen is None else seen.version):
+            return False
+        self._stopped.clear()
+        self._thread = threading.Thread(target=self._go_on, name=f"lock for {purpose}", daemon=True)
+        self._thread.start()
+        return True
+
+    def release(self) -> None:
+        """See `LockProvider`."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join()
+        held, lease = self._held, self._lease()
+        if held is None or lease is None or not self._write(attrs.evolve(lease, is_released=True), held.version):
+            log.warning("lock.lost", path=f"{self._storage.root}/{TABLE_LOCK}")
+        self._held = None
+
+    def is_ours(self) -> bool:
+        """See `LockProvider`."""
+        with self._guard:
+            lease = self._lease()
+            if self._held is None or lease is None or self._now_ms() >= lease.valid_until_ms:
+                return False
+            seen = self._look()
+            return seen is not None and self._is_mine(seen, lease)
+
+    def holder(self) -> str:
+        """See `LockProvider`."""
+        where = f"{self._storage.root}/{TABLE_LOCK}"
+        seen = self._look()
+        lease = None if seen is None else parse_lease(seen.content)
+        if lease is None or lease.is_released:
+            return f"{where} was held until just now"
+        left_s = (lease.valid_until_ms - self._now_ms()) // 1000
+        return f"{where} is another writer's lock (owner {lease.owner}), valid for {max(0, left_s)} s more"
+
+    def renew(self) -> bool:
+        """Make it valid for longer; False where it is not ours any more."""
+        with self._guard:
+            held, lease = self._held, self._lease()
+            if held is None or lease is None:
+                return False
+            try:
+                is_ours = self._write(
+                    attrs.evolve(lease, valid_until_ms=self._now_ms() + self._validity_ms), held.version
+                )
+            except (StorageError, OutcomeUnknown) as error:  # there is time for more tries
+                log.warning("lock.not_renewed", why=str(error))
+                return True
+            if not is_ours:
+                self._held = None
+            return is_ours
+
+    def _write(self, lease: Lease, version: str | None) -> bool:
+        content = format_lease(lease)
+        try:
+            written = self._storage.swap(TABLE_LOCK, content, version)
+        except (StorageError, OutcomeUnknown):
+            seen = self._look()
+            if seen is None or seen.content != content:
+                raise
+            written = seen.version
+        if written is None and self._held is not None:  # an earlier write of ours may have arrived late
+            seen = self._look()
+            if seen is not None and self._is_mine(seen, lease):
+                written = self._storage.swap(TABLE_LOCK, content, seen.version)
+        if written is None:
+            return False
+        self._held = Versioned(content, written)
+        return True
+
+    @staticmethod
+    def _is_mine(seen: Versioned, lease: Lease) -> bool:
+        found = parse_lease(seen.content)
+        return found is not None and found.owner == lease.owner and not found.is_released
+
+    def _look(self) -> Versioned | None:
+        try:
+            return self._storage.read_version(TABLE_LOCK)
+        except NotFound:
+            return None
+
+    def _lease(self) -> Lease | None:
+        return None if self._held is None else parse_lease(self._held.content)
+
+    def _parsed(self, content: bytes) -> Lease:
+        lease = parse_lease(content)
+        if lease is None:
+            raise CorruptMetadata(
+                f"{self._storage.root}/{TABLE_LOCK} does not parse, so nobody can tell who holds the table's lock; if "
+                "no writer is at work, delete it. Nothing was changed"
+            )
+        return lease
+
+    def _go_on(self) -> None:
+        while not self._stopped.wait(self._renew_ms / 1000):
+            if not self.renew():
+                return
+
+    def _now_ms(self) -> int:
+        return int(self._clock.now().timestamp() * 1000)

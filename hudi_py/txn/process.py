@@ -1,0 +1,49 @@
+"""
+Telling a process that is gone from one that may live, for locks that say who holds them. Linux only.
+
+A process is named by the boot of its machine, its namespace of process numbers, its number in there and the moment of
+its start; of the first two equal to ours, the kernel knows whether the other two still are together. Everything else
+proves nothing, and whoever is not proven to be gone may be alive.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+_MARK: Final = "process"
+
+
+def this_process() -> str:
+    """Name of this process; empty where that cannot be told."""
+    place, started = _place(), _started(os.getpid())
+    return f"{_MARK} {place} {os.getpid()} {started}" if place and started else ""
+
+
+def is_gone(name: str) -> bool:
+    """Whether the process of that name is proven to have ended."""
+    mark, _, rest = name.partition(" ")
+    parts = rest.split()
+    if mark != _MARK or len(parts) != 3 or not parts[1].isdigit():
+        return False
+    place, pid, started = parts
+    are_processes_seen = _started(os.getpid()) != ""
+    return place == _place() != "" and are_processes_seen and _started(int(pid)) != started
+
+
+def _place() -> str:
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            boot = file.read().strip()
+        return f"{boot}/{os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return ""
+
+
+def _started(pid: int) -> str:
+    """In ticks since the boot; empty for a number that no process has."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""

@@ -1,0 +1,169 @@
+"""
+The lock of a table: waits for a provider's lock as the settings say, and holds it once however often it is asked for.
+
+Source: format/table-services F-2, F.1; Hudi ``LockManager``, ``TransactionManager``.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+
+from hudi_py.config import keys
+from hudi_py.config.keys import Settings
+from hudi_py.config.lock import LockConfig, LockKind, lock_config
+from hudi_py.errors import ConfigError, ConflictError, HudiError
+from hudi_py.runtime.clock import Clock
+from hudi_py.runtime.log import log
+from hudi_py.storage.base import Storage
+from hudi_py.storage.factory import open_storage
+from hudi_py.timeline.lock import NO_LOCK, Lock
+from hudi_py.txn.file_lock import FileLock
+from hudi_py.txn.lease_lock import LeaseLock
+from hudi_py.txn.providers import InProcessLock, LockProvider
+
+_META_FOLDER = ".hoodie"
+_POLL_MS = 1000
+
+
+def table_lock(storage: Storage, settings: Settings, clock: Clock) -> Lock:
+    """
+    The lock that the settings ask for; without a provider there is none, and the storage is never asked (rule F-2).
+
+    The provider is looked at when the lock is first held, so that a table with one that is not served can be read.
+    """
+    return TableLock(storage, settings, clock) if settings[keys.LOCK_PROVIDER] else NO_LOCK
+
+
+class TableLock:
+    """
+    See `Lock`.
+
+    Args:
+        storage: Of the table.
+        settings: Which provider, and how long to wait.
+        clock: Tells how old a lock is.
+        sleep: Waits for that many seconds.
+    """
+
+    is_used = True
+
+    def __init__(
+        self, storage: Storage, settings: Settings, clock: Clock, *, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._storage, self._settings, self._clock, self._sleep = storage, settings, clock, sleep
+        self._mutex = threading.RLock()  # two threads with one opened table are two writers
+        self._depth = 0
+
+    @contextmanager
+    def held(self, purpose: str) -> Iterator[None]:
+        """See `Lock`."""
+        self._enter(purpose)
+        try:
+            yield
+        except BaseException:
+            try:
+                self._leave()
+            except HudiError as error:
+                log.warning("lock.not_released", why=str(error))
+            raise
+        self._leave()
+
+    def check(self) -> None:
+        """See `Lock`."""
+        if self._depth and not self._provider.is_ours():
+            raise ConflictError(
+                f"{self._storage.root}: the table's lock was taken over or removed while it was held, so another "
+                "writer may be at work; nothing was completed, try again"
+            )
+
+    @cached_property
+    def _config(self) -> LockConfig:
+        return lock_config(self._settings)
+
+    @cached_property
+    def _provider(self) -> LockProvider:
+        config = self._config
+        if config.kind is LockKind.IN_PROCESS:
+            return InProcessLock(self._storage.root, config.wait_ms)
+        if config.kind is LockKind.LEASE:
+            if not self._storage.capabilities.conditional_replace:
+                raise ConfigError(
+                    f"{self._storage.root}: {keys.LOCK_PROVIDER.name}={config.kind.value} needs conditional writes, "
+                    "which hudi_py has on S3; nothing was changed. Let all writers use another lock provider"
+                )
+            return LeaseLock(self._storage, config, self._clock)
+        storage, folder = _place(self._storage, config)
+        return FileLock(storage, folder, config.expire_ms, self._clock)
+
+    def _enter(self, purpose: str) -> None:
+        config = self._config
+        patience_s = max(config.wait_ms, sum(_pauses_ms(config))) / 1000
+        if not self._mutex.acquire(timeout=min(patience_s, threading.TIMEOUT_MAX)):
+            raise ConflictError(f"{self._storage.root}: another thread holds the table's lock; try again")
+        try:
+            if self._depth == 0:
+                self._acquire(purpose)
+            self._depth += 1
+        except BaseException:
+            self._mutex.release()
+            raise
+
+    def _leave(self) -> None:
+        self._depth -= 1
+        try:
+            if self._depth == 0:
+                self._provider.release()
+        finally:
+            self._mutex.release()
+
+    def _acquire(self, purpose: str) -> None:
+        config = self._config
+        if self._provider.try_acquire(purpose):
+            return
+        log.warning("lock.waiting", purpose=purpose, holder=self._provider.holder())
+        waited_ms = 0
+        for pause_ms in _pauses_ms(config):
+            self._sleep(pause_ms / 1000)
+            waited_ms += pause_ms
+            if self._provider.try_acquire(purpose):
+                return
+        raise ConflictError(
+            f"{self._provider.holder()}; {purpose} waited {waited_ms // 1000} s for it: try again. If no writer "
+            f"is at work any more, hudi-py recover --dry-run {self._storage.root} tells how to release it"
+        )
+
+
+def _pauses_ms(config: LockConfig) -> Iterator[int]:
+    """How long to wait before each try but the first: that of a lease asks every second, and again after a while."""
+    polls = config.wait_ms // _POLL_MS if config.kind is LockKind.LEASE else 0
+    for attempt in range(config.attempts_max):
+        if attempt:
+            yield config.pause_ms
+        for _ in range(polls):
+            yield _POLL_MS
+
+
+def _place(storage: Storage, config: LockConfig) -> tuple[Storage, str]:
+    """
+    Storage and folder of the lock's file.
+
+    Raises:
+        ConfigError: Files are not created atomically there, or not as Hudi does.
+    """
+    given = config.folder.rstrip("/") or f"{storage.root}/{_META_FOLDER}"
+    if given == storage.root or given.startswith(storage.root + "/"):
+        folder = given[len(storage.root) + 1 :]
+    else:
+        storage, folder = open_storage(given), ""
+    scheme, separator, _ = storage.root.partition("://")
+    is_listed = not separator or scheme == "memory" or scheme in config.atomic_schemes
+    if not (is_listed and storage.capabilities.atomic_create):
+        raise ConfigError(
+            f"{storage.root}: {keys.LOCK_PROVIDER.name}={config.kind.value} needs a storage on which Apache Hudi "
+            "creates files atomically, as a local disk; nothing was changed. Let all writers use another lock provider"
+        )
+    return storage, folder
