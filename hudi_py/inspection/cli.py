@@ -8,14 +8,14 @@ import click
 
 from hudi_py.errors import ConfigError
 from hudi_py.inspection import render
-from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.options import Common, Program, command, print_json
 
 if TYPE_CHECKING:
     from hudi_py.model.instant import Instant
     from hudi_py.table import Table
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="hudi_py", prog_name="hudi-py")
 def main() -> None:
     """Look at Apache Hudi tables and look after them. TABLE is a local path or a URL (s3://...)."""

@@ -109,6 +109,29 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     return wrapper
 
 
+class Program(click.Group):
+    """A group of commands that tells wrong usage in one line, as it does other errors."""
+
+    def main(self, *arguments: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Run the command that the arguments name; leaves with its exit code unless told not to."""
+        if not standalone_mode:
+            return super().main(*arguments, standalone_mode=False, **extra)
+        try:
+            code = super().main(*arguments, standalone_mode=False, **extra)
+        except click.UsageError as error:
+            text = error.format_message()
+            if "\n" in text:  # no command was named: the text is the help
+                error.show()
+            else:
+                names = error.ctx.command_path.removeprefix(error.ctx.find_root().command_path) if error.ctx else ""
+                print(f"hudi-py: {text.removesuffix('.')}; see hudi-py{names} --help", file=sys.stderr)
+            raise SystemExit(error.exit_code) from None
+        except click.Abort:
+            print("hudi-py: stopped", file=sys.stderr)
+            raise SystemExit(1) from None
+        raise SystemExit(code if isinstance(code, int) else 0)
+
+
 def fail(error: HudiError) -> NoReturn:
     """Print the error in one or two lines and leave with its exit code."""
     print(f"hudi-py: {type(error).__name__}: {error}", file=sys.stderr)

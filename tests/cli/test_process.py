@@ -49,6 +49,29 @@ def test_errors_are_clear_and_exit_codes_those_of_the_contract(table, tmp_path):
     assert_clear(hudi_py("timeline", path), 5, "version 10", "upgrade")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["clean"], ["Missing argument 'TABLE'", "hudi-py clean --help"]),
+        (["savepoint", "create"], ["TABLE", "hudi-py savepoint create --help"]),
+        (["clean", "t", "--commits-retained", "0"], ["0 is not in the range"]),
+        (["clean", "t", "--commits-retained"], ["requires an argument"]),
+        (["timeline", "t", "--nope"], ["--nope"]),
+        (["timeline", "t", "u"], ["u"]),
+        (["nope"], ["nope"]),
+    ],
+)
+def test_wrong_usage_is_one_line_too(run, arguments, words):
+    """Exit code 2, what is wrong, and where the help is; asked for nothing, the program shows its help."""
+    result = run(*arguments)
+    assert (result.code, result.out) == (2, "")
+    (line,) = result.err.splitlines()
+    assert line.startswith("hudi-py: ")
+    for word in words:
+        assert word in line
+    assert "Commands:" in run().err + run().out
+
+
 def test_another_writer_is_exit_code_4_and_the_unexpected_one_line(run, table, monkeypatch):
     """Nothing that happens inside is shown as a traceback."""
     path = table("cow_nomdt-1.1.1")
