@@ -31,7 +31,7 @@ from hudi_py.runtime.clock import Clock
 from hudi_py.services.savepoint.plan import time_of_name
 from hudi_py.storage.base import Storage
 from hudi_py.storage.wrappers import ReadOnlyStorage
-from hudi_py.timeline.archive import load_archived
+from hudi_py.timeline.archive import load_archived, load_archived_contents
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.store import TimelineStore
@@ -220,6 +220,18 @@ class TableView:
             CorruptMetadata: A file of the archive is damaged.
         """
         return load_archived(self.storage, self.config)
+
+    def archived_contents(self, requested_time: str | None = None) -> dict[Instant, Any]:
+        """
+        What archived instants hold, as `decoded` gives it for active ones; None for one archived without content.
+
+        Args:
+            requested_time: Only the instants of that time; default: all.
+
+        Raises:
+            CorruptMetadata: A file of the archive is damaged.
+        """
+        return load_archived_contents(self.storage, self.config, requested_time)
 
     @property
     def zone(self) -> tzinfo:

@@ -40,6 +40,21 @@ def test_timeline_gives_hudis_instants(run, table, version):
 
 
 @EVERY
+def test_archived_instants_are_told_like_active_ones(run, table, version):
+    """``timeline --archived --contents`` decodes them too, and ``instant`` finds them."""
+    path = table(f"cow_archived-{version}")
+    document = run("timeline", path, "--json", "--archived", "--contents").json
+    done = [each for each in document["archived"] if each["state"] == "COMPLETED"]
+    assert {"commit", "clean"} <= {each["action"] for each in done}
+    for each in done:
+        assert run("instant", path, each["requested_time"], "--json").json == each
+        parts = each["content"]["partitionMetadata" if each["action"] == "clean" else "partitionToWriteStats"]
+        assert parts
+    assert run("instant", path, done[0]["requested_time"]).code == 0
+    assert run("instant", path, "20000101000000000", "--json").code == 2
+
+
+@EVERY
 def test_timeline_selects_by_action_state_and_number(run, table, version):
     """The options narrow what is listed, and work together."""
     path = table(f"cow_mixed-{version}")
