@@ -112,14 +112,13 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 class Program(click.Group):
     """A group of commands that tells wrong usage in one line, as it does other errors."""
 
-    def main(
-        self, args: Any = None, prog_name: Any = None, *more: Any, standalone_mode: bool = True, **extra: Any
-    ) -> Any:
-        """Run the command that *args* name; leaves with its exit code unless told not to."""
+    def main(self, *arguments: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Run the command that the arguments name; leaves with its exit code unless told not to."""
+        run: Callable[..., Any] = super().main
         if not standalone_mode:
-            return super().main(args, prog_name, *more, standalone_mode=False, **extra)
+            return run(*arguments, standalone_mode=False, **extra)
         try:
-            code = super().main(args, prog_name, *more, standalone_mode=False, **extra)
+            code = run(*arguments, standalone_mode=False, **extra)
         except click.UsageError as error:
             text = error.format_message()
             if "\n" in text:  # no command was named: the text is the help
