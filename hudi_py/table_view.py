@@ -170,13 +170,18 @@ class TableView:
                 return text
         return self.config.properties.get("hoodie.table.create.schema") or None
 
-    def as_of(self, requested_time: str) -> Self:
+    def as_of(self, time: str) -> Self:
         """
         The same table with its files as they were at that time.
 
+        Args:
+            time: As for `resolve_time`.
+
         Raises:
+            ConfigError: It is no time.
             RefusedError: As `base_files`.
         """
+        requested_time = self.resolve_time(time)
         check_as_of(
             self.timeline,
             requested_time,

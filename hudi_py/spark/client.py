@@ -5,6 +5,7 @@ The write client: rows of a DataFrame into a table, every commit followed by the
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
 from typing import Any
 
 import attrs
@@ -77,7 +78,7 @@ class WriteClient:
     def __init__(
         self,
         spark: SparkSession,
-        location: str,
+        location: str | PathLike[str],
         settings: Mapping[str, Any] | None = None,
         *,
         storage_options: Mapping[str, str] | None = None,

@@ -9,8 +9,10 @@ import pytest
 
 import fixtures
 from hudi_py.config.keys import ALL_KEYS
+from hudi_py.errors import ConfigError
 from hudi_py.inspection.cli import main
 from hudi_py.services.check.findings import RULES
+from hudi_py.table import open_table
 
 VERSIONS = ("0.15.0", "1.0.2", "1.1.1")
 EVERY = pytest.mark.parametrize("version", VERSIONS)
@@ -120,6 +122,10 @@ def test_files_as_of_shows_the_past(run, table, version):
         run("files", path, "--json", "--as-of", "1ms").json["partitions"]
         == (run("files", path, "--json").json["partitions"])
     )
+    opened = open_table(path)
+    assert opened.as_of(iso).file_slices("r0") == opened.as_of(times[0]).file_slices("r0")
+    with pytest.raises(ConfigError, match="not a time"):
+        opened.as_of("yesterday")
 
 
 def rows_hash(rows):
