@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound
+from hudi_py.formats.column_history import HISTORY_FOLDER, newest_history, renamed_columns
 from hudi_py.formats.instant_content import decode_content
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, latest_slices
 from hudi_py.fsview.listing import Listing
@@ -22,6 +23,7 @@ from hudi_py.model.instant_time import resolve_time
 from hudi_py.reading.select import (
     base_files,
     check_as_of,
+    check_columns_keep_names,
     check_rows_are_whole,
     context_as_of,
     slices_as_of,
@@ -128,9 +130,11 @@ class TableView:
         Raises:
             ConfigError: There is no such savepoint.
             RefusedError: The table has no single answer for that time (any more).
-            UnsupportedTable: There are log files to merge, or base files hold a part of the columns only.
+            UnsupportedTable: There are log files to merge, base files hold a part of the columns only, or columns have
+                other names in older files.
         """
         check_rows_are_whole(self.config.properties, self.storage.root)
+        self._check_column_names(as_of if savepoint is None else savepoint)
         if savepoint is not None:
             held = base_files(self._held(savepoint), self.storage.root)
             return tuple(sorted(held, key=lambda each: (each[0], each[1].name)))
@@ -161,14 +165,35 @@ class TableView:
         Returns:
             None for a table without such a commit that was not created with a schema either.
         """
+        told = self._schemas(as_of).get("schema")
+        return told or self.config.properties.get("hoodie.table.create.schema") or None
+
+    def column_schema_text(self, as_of: str | None = None) -> str | None:
+        """
+        JSON of the columns with their ids, from the same commit as `schema_text`; None without schema on read.
+
+        Args:
+            as_of: Instant time; None for the newest.
+        """
+        return self._schemas(as_of).get("latest_schema") or None
+
+    def _schemas(self, as_of: str | None) -> Mapping[str, str | None]:
         for instant in reversed(self.timeline.commits.completed()):
             if as_of is not None and instant.requested_time > as_of:
                 continue
             metadata = self._contents.commit(instant)
-            text = metadata.extra_metadata.get("schema")
-            if text and metadata.operation_type not in _NO_ROW_SCHEMA:
-                return text
-        return self.config.properties.get("hoodie.table.create.schema") or None
+            if metadata.extra_metadata.get("schema") and metadata.operation_type not in _NO_ROW_SCHEMA:
+                return metadata.extra_metadata
+        return {}
+
+    def _check_column_names(self, as_of: str | None) -> None:
+        latest = self.column_schema_text(as_of)
+        if latest is None:
+            return
+        history = newest_history(entry.name for entry in self.storage.list(HISTORY_FOLDER))
+        path = f"{HISTORY_FOLDER}/{history}"
+        held = None if history is None else self.storage.read(path)
+        check_columns_keep_names(renamed_columns(latest, held, f"{self.storage.root}/{path}"), self.storage.root)
 
     def as_of(self, time: str) -> Self:
         """

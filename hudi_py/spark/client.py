@@ -202,6 +202,11 @@ class WriteClient:
         generator = self._key_generator(table)
         rules = merge_rules_of(table.config.properties)
         text = table.schema_text()
+        if table.column_schema_text() is not None:
+            raise UnsupportedTable(
+                f"{self._storage.root} evolves by schema on read, and hudi_py does not keep the ids of its columns: "
+                "those that were renamed would lose their values; write it with Apache Hudi"
+            )
         needed = self._needed(operation, generator, rules)
         rows = shaped_rows(rows, text, needed, keys_only=operation == "DELETE")
         schema = self._schema(table, arrow_schema(rows), operation, text)
