@@ -1,14 +1,13 @@
 """Columns that changed their names by schema on read: a table that Hudi 0.15.0 evolved, and what counts as moved."""
 
 import json
-import tarfile
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures import FOLDER
+from fixtures import unpack_more
 from hudi_py.errors import CorruptMetadata, UnsupportedTable
 from hudi_py.formats.column_history import newest_history, renamed_columns
 from hudi_py.storage.local import LocalStorage
@@ -18,9 +17,7 @@ from hudi_py.table import Table
 @pytest.fixture
 def evolved(tmp_path: Path) -> Path:
     """Two inserts, then: ``name`` renamed to ``title``, ``old`` dropped and added again, ``qty`` widened, an insert."""
-    with tarfile.open(FOLDER / "evolved" / "schema_on_read-0.15.0.tar.gz") as archive:
-        archive.extractall(tmp_path, filter="data")
-    return tmp_path / "sor_rename"
+    return unpack_more("schema_on_read-0.15.0", tmp_path)
 
 
 def test_moved_columns_are_refused_and_what_was_before_is_read(evolved):
