@@ -13,6 +13,7 @@ Few kinds, because a kind tells the caller what to *do*; what happened, where an
     ├── OutcomeUnknown         the write may or may not have landed          → reload, look for your instant
     ├── CorruptMetadata        bytes on storage do not parse                 → repair; nothing was deleted
     ├── WriteError             rows could not be written                     → fix the rows; nothing is visible
+    ├── ServiceFailed          committed, but the clean after it failed      → do not write the rows again
     └── StorageError           storage refused or is away                    → check access, retry
         ├── NotFound           no such object
         └── AlreadyExists      create-if-absent found the name taken
@@ -31,6 +32,7 @@ __all__ = [
     "NotFound",
     "OutcomeUnknown",
     "RefusedError",
+    "ServiceFailed",
     "StorageError",
     "TableNotFound",
     "TimelineStateError",
@@ -87,6 +89,25 @@ class CorruptMetadata(HudiError):
 
 class WriteError(HudiError):
     """Rows could not be written; nothing of them is visible."""
+
+
+class ServiceFailed(HudiError):
+    """
+    The rows are committed and visible; the clean or the archival that follows a commit failed.
+
+    Writing the rows again would have them twice. The next commit, or a clean, goes on with what was left.
+
+    Args:
+        message: What, where, why.
+        instant: Requested time of the commit.
+    """
+
+    def __init__(self, message: str, instant: str = "") -> None:
+        super().__init__(message, instant)
+        self.instant = instant
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class StorageError(HudiError):

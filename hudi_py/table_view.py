@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import ConfigError, CorruptMetadata, NotFound
+from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError
 from hudi_py.formats.column_history import HISTORY_FOLDER, newest_history, renamed_columns
 from hudi_py.formats.instant_content import decode_content
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, latest_slices
+from hudi_py.fsview.gone import gone_at
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.listing import open_snapshot
@@ -34,6 +35,7 @@ from hudi_py.services.savepoint.plan import time_of_name
 from hudi_py.storage.base import Storage
 from hudi_py.storage.wrappers import ReadOnlyStorage
 from hudi_py.timeline.archive import load_archived, load_archived_contents
+from hudi_py.timeline.cleaned import deleted_since
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.store import TimelineStore
@@ -124,7 +126,7 @@ class TableView:
         Partition path and base file of everything that holds rows of a snapshot.
 
         Args:
-            as_of: Instant time; None for the latest snapshot.
+            as_of: As for `resolve_time`; None for the latest snapshot.
             savepoint: Requested time of a savepoint: what it holds, whatever cleans and archivals have passed it.
 
         Raises:
@@ -133,6 +135,7 @@ class TableView:
             UnsupportedTable: There are log files to merge, base files hold a part of the columns only, or columns have
                 other names in older files.
         """
+        as_of = None if as_of is None else self.resolve_time(as_of)
         check_rows_are_whole(self.config.properties, self.storage.root)
         self._check_column_names(as_of if savepoint is None else savepoint)
         if savepoint is not None:
@@ -147,7 +150,17 @@ class TableView:
             partition = build_partition(context, path, ((e.name, e.size_bytes) for e in entries))
             slices = latest_slices(context, partition) if as_of is None else slices_as_of(partition)
             found += base_files(slices, self.storage.root)
+        if as_of is not None:
+            self._check_nothing_is_gone(context, as_of, found)
         return tuple(sorted(found, key=lambda each: (each[0], each[1].name)))
+
+    def _check_nothing_is_gone(self, context: ViewContext, as_of: str, found: list[tuple[str, BaseFile]]) -> None:
+        gone = gone_at(context, as_of, found, deleted_since(self._contents, self.timeline, as_of))
+        if gone is not None:
+            raise RefusedError(
+                f"the table cannot be read as of {as_of}: a clean deleted {gone}, which held rows at that time; read a "
+                "later instant, or the latest snapshot"
+            )
 
     def _held(self, savepoint: str) -> tuple[FileSlice, ...]:
         instant = self.timeline.find(savepoint, Action.SAVEPOINT)

@@ -224,14 +224,14 @@ def decode_cleaner_plan(data: bytes, source: str) -> records.CleanerPlan:
 
 def encode_cleaner_plan(plan: records.CleanerPlan, sync: bytes) -> bytes:
     """Encode ``T.clean.requested``, in the version that *plan* has."""
-    files = plan.files_to_delete.items()
     is_named = plan.version == 1
+    named = plan.files_to_delete.items() if is_named else ()  # a look at the files of a large plan costs
     earliest = plan.earliest_instant_to_retain
     value = {
         "earliestInstantToRetain": earliest and _ACTION_INSTANT.encode(earliest),
         "lastCompletedCommitTimestamp": plan.last_completed_commit_timestamp,
         "policy": plan.policy,
-        "filesToBeDeletedPerPartition": {p: [info.path for info in infos] for p, infos in files if is_named},
+        "filesToBeDeletedPerPartition": {p: [info.path for info in infos] for p, infos in named},
         "version": plan.version,
         "filePathsToBeDeletedPerPartition": {},
         "partitionsToBeDeleted": list(plan.partitions_to_delete),

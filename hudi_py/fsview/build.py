@@ -7,6 +7,7 @@ Source: format/table-services Z-1 to Z-6, format/data-files 1 and 9.1; Hudi ``Ho
 
 from __future__ import annotations
 
+import functools
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -143,12 +144,13 @@ def _partition(
     groups: list[FileGroup] = []
     replaced: list[FileGroup] = []
     uncommitted: list[FileSlice] = []
+    is_committed = functools.cache(context.is_committed)  # groups of a partition share most of their instants
     for file_id in sorted(collected):
         key = (partition_path, file_id)
-        slices = _slices(context, key, collected[file_id])
-        committed = tuple(s for s in slices if context.is_committed(s.base_instant_time))
-        uncommitted += [s for s in slices if not context.is_committed(s.base_instant_time)]
-        group = FileGroup(partition_path, file_id, committed)
+        committed: list[FileSlice] = []
+        for file_slice in _slices(context, key, collected[file_id]):
+            (committed if is_committed(file_slice.base_instant_time) else uncommitted).append(file_slice)
+        group = FileGroup(partition_path, file_id, tuple(committed))
         (replaced if key in context.replaced else groups).append(group)
     return PartitionView(
         partition_path=partition_path,

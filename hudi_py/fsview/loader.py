@@ -5,7 +5,8 @@ from __future__ import annotations
 from hudi_py.config.table import TableType
 from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.fsview.build import GroupKey, PendingOperation, ViewContext
-from hudi_py.model.instant import Action
+from hudi_py.model.instant import Action, Instant
+from hudi_py.model.records import CompactionPlan
 from hudi_py.runtime.log import log
 from hudi_py.timeline.archive import load_archived, load_archived_commits
 from hudi_py.timeline.contents import Contents
@@ -98,7 +99,7 @@ def _replaced(timeline: Timeline, contents: Contents) -> dict[GroupKey, str]:
 def _pending_compactions(timeline: Timeline, contents: Contents) -> dict[GroupKey, PendingOperation]:
     pending: dict[GroupKey, PendingOperation] = {}
     for instant in timeline.pending(Action.COMPACTION, Action.LOG_COMPACTION):
-        for operation in contents.compaction_plan(instant).operations:
+        for operation in _compaction_plan(contents, instant).operations:
             names = (*filter(None, (operation.data_file_path,)), *operation.delta_file_paths)
             pending[operation.partition_path or "", operation.file_id or ""] = PendingOperation(
                 instant.requested_time,
@@ -107,6 +108,16 @@ def _pending_compactions(timeline: Timeline, contents: Contents) -> dict[GroupKe
                 tuple(name.rpartition("/")[2] for name in names),
             )
     return pending
+
+
+def _compaction_plan(contents: Contents, instant: Instant) -> CompactionPlan:
+    try:
+        return contents.compaction_plan(instant)
+    except CorruptMetadata as error:
+        raise CorruptMetadata(
+            f"{error}. Which files that {instant.action} needs cannot be told, so nothing is judged; hudi-py recover "
+            "tells whether it can go"
+        ) from error
 
 
 def _pending_clustering(timeline: Timeline, contents: Contents) -> dict[GroupKey, str]:
@@ -118,6 +129,8 @@ def _pending_clustering(timeline: Timeline, contents: Contents) -> dict[GroupKey
             requested = contents.requested_replace(instant)
         except NotFound:
             continue
+        except CorruptMetadata as error:
+            raise CorruptMetadata(f"{error}; hudi-py recover tells whether that {instant.action} can go") from error
         if requested.clustering_plan is not None:
             pending.update(dict.fromkeys(requested.clustering_plan.file_groups, instant.requested_time))
     return pending

@@ -15,7 +15,9 @@ PARTITION_METAFILE: Final = ".hoodie_partition_metadata"
 METADATA_FOLDER: Final = ".hoodie"
 
 _TIME_DIGITS_MIN: Final = 14  # what no release ever wrote is somebody else's file: app_2024_01.csv, .app_2024.log.1
-_BASE_EXTENSIONS: Final = frozenset({"parquet", "orc", "hfile"})
+_match_base_file: Final = re.compile(
+    rf"([^._][^_]*)_([^_]*)_([0-9]{{{_TIME_DIGITS_MIN},}})\.(parquet|orc|hfile)"
+).fullmatch
 _LOG_FILE: Final = re.compile(rf"\.(.+?)_([0-9]{{{_TIME_DIGITS_MIN},}})\.(log|archive)\.(\d+)(?:_([^.]+?))?(\.cdc)?")
 
 
@@ -80,6 +82,11 @@ class FileSlice:
         return base + tuple(log.name for log in reversed(self.log_files))
 
     @property
+    def file_count(self) -> int:
+        """Base file and logs."""
+        return len(self.log_files) + (self.base_file is not None)
+
+    @property
     def is_empty(self) -> bool:
         """Whether the slice has no file at all (opened by a pending compaction)."""
         return self.base_file is None and not self.log_files
@@ -100,15 +107,11 @@ def parse_base_file(name: str, size_bytes: int | None = None) -> BaseFile | None
 
     Hudi takes any time, and so cleans away old versions of what is not its own.
     """
-    parts = name.split("_")  # quicker than an expression, and this runs for every file of a table
-    if len(parts) != 3 or not parts[0] or parts[0][0] == ".":
+    match = _match_base_file(name)
+    if match is None:
         return None
-    instant_time, _, extension = parts[2].partition(".")
-    if len(instant_time) < _TIME_DIGITS_MIN or extension not in _BASE_EXTENSIONS:
-        return None
-    if not (instant_time.isdecimal() and instant_time.isascii()):
-        return None
-    return BaseFile(name, parts[0], parts[1], instant_time, extension, size_bytes)
+    file_id, write_token, instant_time, extension = match.groups()
+    return BaseFile(name, file_id, write_token, instant_time, extension, size_bytes)
 
 
 def format_base_file(file_id: str, write_token: str, instant_time: str, extension: str = "parquet") -> str:

@@ -18,12 +18,13 @@ from hudi_py.config.key_generators import key_generator_asked_for
 from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties, table_folders
 from hudi_py.config.table import TableType
-from hudi_py.errors import ConfigError, TableNotFound, UnsupportedTable
+from hudi_py.errors import ConfigError, ConflictError, HudiError, ServiceFailed, TableNotFound, UnsupportedTable
 from hudi_py.formats.bloom import BloomKind, BloomSizing
 from hudi_py.formats.record_schema import parse_record_schema
 from hudi_py.formats.schema_evolution import ResolvedSchema, resolve_schema
 from hudi_py.model.records import CommitMetadata
 from hudi_py.runtime.clock import Clock, SystemClock
+from hudi_py.runtime.log import log
 from hudi_py.services.clean.execute import CleanResult
 from hudi_py.services.clean.watch import OnProgress
 from hudi_py.spark.engine import SparkEngine
@@ -118,6 +119,7 @@ class WriteClient:
             RefusedError: See `MetadataTableKeeper`.
             ConflictError: Another writer is at work.
             StorageError: The storage refused; nothing is visible, and the next write cleans up.
+            ServiceFailed: The rows are committed, but the clean or the archival after the commit failed.
         """
         return self._write(rows, "UPSERT")
 
@@ -190,6 +192,8 @@ class WriteClient:
 
     def _write(self, rows: DataFrame, operation: str) -> WriteResult:
         require_single_writer(self._settings)  # before a new table is made
+        if not hasattr(rows, "mapInArrow"):  # Spark Connect has a class of its own
+            raise ConfigError(f"rows are given as a Spark DataFrame, not as {type(rows).__name__}: see createDataFrame")
         if self._table is None:
             try:
                 self._table = self._open()
@@ -219,9 +223,11 @@ class WriteClient:
                 return WriteResult(instant=None, metadata=CommitMetadata())
             stats = [write_stat(each, with_prev_base_file=table.config.version >= 8) for each in results]
             metadata = transaction.commit(stats, operation=operation, extra_metadata={"schema": schema.text})
-        cleans = tuple(self._clean_after_commit(table))
-        self._archive_after_clean(table)
-        return WriteResult(instant=transaction.instant_time, metadata=metadata, cleans=cleans)
+        return WriteResult(
+            instant=transaction.instant_time,
+            metadata=metadata,
+            cleans=self._serve_after(transaction.instant_time, table),
+        )
 
     def _check_new(self, rows: DataFrame, operation: str) -> None:
         """Everything about the first rows of a table that can be refused without touching storage."""
@@ -236,6 +242,22 @@ class WriteClient:
         fields = (*generator.record_key_fields, *generator.partition_fields)
         ordered = operation == "UPSERT" or (operation == "INSERT" and self._settings[keys.COMBINE_BEFORE_INSERT])
         return (*fields, *rules.batch_fields) if ordered else fields
+
+    def _serve_after(self, commit: str, table: Table) -> tuple[CleanResult, ...]:
+        """Clean and archive; who is told that this failed must not take the commit for failed, and write it again."""
+        try:
+            cleans = tuple(self._clean_after_commit(table))
+            self._archive_after_clean(table)
+        except ConflictError as error:  # somebody else is doing the same
+            log.info("write.services.superseded", instant=commit, why=str(error))
+            return ()
+        except HudiError as error:
+            raise ServiceFailed(
+                f"commit {commit} is completed and its rows are visible, so do not write them again; what follows a "
+                f"commit failed: {error}",
+                commit,
+            ) from error
+        return cleans
 
     def _clean_after_commit(self, table: Table) -> list[CleanResult]:
         """Few files go quicker from the driver's threads than through a Spark job."""

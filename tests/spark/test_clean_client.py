@@ -7,7 +7,7 @@ import pytest
 from pyspark import cloudpickle
 
 import hudi_py
-from hudi_py.errors import ConfigError, StorageError
+from hudi_py.errors import ConfigError, ServiceFailed, StorageError
 from hudi_py.services.clean.service import CleanService
 from hudi_py.spark.engine import SparkEngine
 from spark.trips import PARTITIONED, trip
@@ -39,9 +39,10 @@ def test_a5_a74_the_clean_follows_the_commit_and_cannot_undo_it(trips, monkeypat
         raise StorageError("the storage is away")
 
     monkeypatch.setattr(CleanService, "run", fail)
-    with pytest.raises(StorageError, match="the storage is away"):
+    with pytest.raises(ServiceFailed, match=r"do not write them again.*the storage is away") as raised:
         automatic.upsert(table.frame([trip(1, 9)]))
     assert [row[2] for row in table.stored()] == [9]
+    assert raised.value.instant == hudi_py.open_table(table.path).timeline.completed("commit")[-1].requested_time
 
 
 def test_several_writers_are_refused_before_a_table_is_made(tmp_path):
@@ -51,6 +52,14 @@ def test_several_writers_are_refused_before_a_table_is_made(tmp_path):
     for write in (client.upsert, client.insert, client.bulk_insert, client.delete):
         with pytest.raises(ConfigError, match="one writer at a time"):
             write(None)
+    assert not (tmp_path / "t").exists()
+
+
+def test_rows_that_are_no_data_frame_are_refused_before_a_table_is_made(tmp_path):
+    """Rather than with what Python says of an attribute that a list lacks."""
+    client = hudi_py.WriteClient(None, str(tmp_path / "t"), PARTITIONED)
+    with pytest.raises(ConfigError, match="rows are given as a Spark DataFrame, not as list"):
+        client.upsert([trip(1, 1)])
     assert not (tmp_path / "t").exists()
 
 

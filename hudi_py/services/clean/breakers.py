@@ -52,7 +52,7 @@ class Census:
         kept = condemned = 0
         for verdict in judged.verdicts:
             file_slice = verdict.file_slice
-            count = len(file_slice.log_files) + (file_slice.base_file is not None)
+            count = file_slice.file_count
             file_id = file_slice.file_id
             if verdict.keep:
                 kept += count

@@ -131,7 +131,7 @@ def _released(judged: PartitionJudgement, replaced: Mapping[tuple[str, str], str
 def _fits(verdicts: Iterable[Verdict], budget: Budget) -> bool:
     files, size, partitions = 0, 0, set()
     for verdict in verdicts:
-        files += len(verdict.file_slice.file_names)
+        files += verdict.file_slice.file_count
         size += size_of(verdict.file_slice)
         partitions.add(verdict.file_slice.partition_path)
     return budget.allows(files, len(partitions), size)
@@ -141,14 +141,14 @@ def _greedy(verdicts: Sequence[Verdict], budget: Budget, *, by_versions: bool) -
     """As many slices as fit, in order; at least one, so that every clean gets on."""
     must = [v for v in verdicts if by_versions and v.reason is Reason.REPLACED]
     chosen = list(must)
-    files = sum(len(v.file_slice.file_names) for v in chosen)
+    files = sum(v.file_slice.file_count for v in chosen)
     size = sum(size_of(v.file_slice) for v in chosen)
     partitions = {v.file_slice.partition_path for v in chosen}
     for verdict in verdicts:
         if by_versions and verdict.reason is Reason.REPLACED:
             continue
         more = partitions | {verdict.file_slice.partition_path}
-        names, weight = len(verdict.file_slice.file_names), size_of(verdict.file_slice)
+        names, weight = verdict.file_slice.file_count, size_of(verdict.file_slice)
         if chosen and not budget.allows(files + names, len(more), size + weight):
             continue
         chosen.append(verdict)

@@ -37,6 +37,7 @@ class LastClean:
         savepoints: Times of the savepoints it spared files for.
         holes: What it left before its window.
         counted_versions: It kept slices by their number although it had an earliest instant to retain.
+        whole_from: Requested time of the commit from which on it left every snapshot whole, ``""`` for all of them.
     """
 
     requested_time: str
@@ -45,6 +46,7 @@ class LastClean:
     savepoints: frozenset[str]
     holes: Holes = NO_HOLES
     counted_versions: bool = False
+    whole_from: str = ""
 
 
 @attrs.frozen

@@ -96,6 +96,9 @@ class PlannedFiles(Mapping[str, "tuple[PlannedFile, ...]"]):
             for name, reason, size in zip(names, _unfolded(reasons, count), _unfolded(sizes, count), strict=True)
         )
 
+    def __contains__(self, partition_path: object) -> bool:
+        return partition_path in self._partitions  # that of Mapping would make all objects of the partition
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._partitions)
 

@@ -11,7 +11,6 @@ from hudi_py.errors import ConfigError
 from hudi_py.model.instant import Instant
 from hudi_py.model.instant_time import format_instant_time
 from hudi_py.services.clean.ladder import climb
-from hudi_py.services.clean.plan import LastClean
 from hudi_py.services.clean.policy import Keeps, Window
 from hudi_py.timeline.timeline import Timeline
 
@@ -25,33 +24,6 @@ def keeps_of(kept: Sequence[Window], whole: Iterable[str], config: CleanConfig) 
         snapshots=climb(whole, config),
         versions=config.versions,
     )
-
-
-def untouched_since(timeline: Timeline, last_clean: LastClean | None) -> str | None:
-    """Where the last clean's window begins, if the active timeline reaches back to there; None when it does not."""
-    since = _window_of(last_clean)
-    return None if not since or timeline.commits.is_before_start(since) else since
-
-
-def whole_times(timeline: Timeline, last_clean: LastClean | None, archived: Iterable[Instant]) -> tuple[str, ...]:
-    """
-    Requested times of the commits whose snapshots are whole: those in the last clean's window, and those it left.
-
-    Args:
-        archived: Archived completed commits.
-    """
-    active = [i.requested_time for i in timeline.commits.completed()]
-    since = _window_of(last_clean)
-    times = {time for time in (*active, *(i.requested_time for i in archived)) if time >= since}
-    if last_clean is not None:  # a commit that was rolled back since is no snapshot any more
-        there = set(active)
-        left = last_clean.holes.snapshots
-        times.update(time for time in left if time in there or timeline.commits.is_before_start(time))
-    return tuple(sorted(times))
-
-
-def _window_of(last_clean: LastClean | None) -> str:
-    return "" if last_clean is None else last_clean.holes.window or last_clean.earliest_to_retain.strip()
 
 
 def check_cut_off(config: CleanConfig, now: datetime, zone: tzinfo) -> None:

@@ -22,7 +22,6 @@ from hudi_py.fsview.listing import FolderListing, is_partition
 from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.listing import open_snapshot
-from hudi_py.model.holes import holes_of
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import time_before
 from hudi_py.runtime.clock import Deadline
@@ -33,17 +32,16 @@ from hudi_py.services.clean.budget import Budget, cut_to_budget
 from hudi_py.services.clean.execute import CleanResult, execute_clean
 from hudi_py.services.clean.leftovers import LEFTOVERS, remember_leftovers
 from hudi_py.services.clean.look import UNSEEN, Look, remember_unseen
+from hudi_py.services.clean.past import last_clean, whole_times
 from hudi_py.services.clean.plan import CleanPlan, LastClean, Scope, Unseen
 from hudi_py.services.clean.policy import PartitionJudgement, Protection, earliest_of, windows
 from hudi_py.services.clean.progress import PROGRESS, progress_of, remember, start_of_scope
-from hudi_py.services.clean.repair import is_empty, repair_cleans
+from hudi_py.services.clean.repair import repair_cleans
 from hudi_py.services.clean.retention import (
     check_cut_off,
     check_forgotten,
     keeps_of,
     questionable,
-    untouched_since,
-    whole_times,
 )
 from hudi_py.services.clean.situation import Situation
 from hudi_py.services.clean.stored_plan import to_record
@@ -53,7 +51,7 @@ from hudi_py.services.clean.verify import Disagreement
 from hudi_py.services.clean.watch import Reporter
 from hudi_py.services.savepoint.service import Expired, SavepointService
 from hudi_py.storage.base import Entry
-from hudi_py.timeline.archive import load_archived, load_archived_partitions
+from hudi_py.timeline.archive import load_archived_partitions
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -153,14 +151,14 @@ class CleanService:
         timeline, listing = open_snapshot(self.contents.store, self.table, self.metadata_table.settings)
         expired = self._savepoints.expired(timeline) if without_expired else ()
         timeline = timeline.without_savepoints({e.instant.requested_time for e in expired if e.stays_because is None})
-        last_clean = self._last_clean(timeline)
+        last = self._last_clean(timeline)
         context = load_context(timeline, self.contents, for_planning=True, with_clustering=False)
         protection, savepoints = self._protection(timeline, context)
         now, zone = self.now or self.contents.store.clock.now(), self.contents.store.zone
         check_cut_off(self.config, now, zone)
         kept = windows(timeline, self.config, now=now, zone=zone)
         earliest = earliest_of(kept)
-        whole = self._whole_times(timeline, last_clean)
+        whole = whole_times(self.contents, self.table, timeline) if self.config.has_ladder else ()
         unseen = UNSEEN.load(self.contents.store.storage)
         check_forgotten(self.config, earliest, whole, savepoints)
         whole = tuple(time for time in whole if time not in self.config.forget)
@@ -175,44 +173,29 @@ class CleanService:
             keeps=keeps_of(kept, whole, self.config),
             whole_times=whole,
             warnings=(*questionable(self.config, kept, timeline), *map(_told, expired)),
-            last_clean=last_clean,
-            scope=planning.with_unseen(self._scope(timeline, earliest, last_clean, savepoints), unseen, earliest),
+            last_clean=last,
+            scope=planning.with_unseen(self._scope(timeline, earliest, last, savepoints), unseen, earliest),
             leftovers=LEFTOVERS.load(self.contents.store.storage),
             unseen=unseen,
-            trigger=planning.trigger(timeline, last_clean, self.config),
+            trigger=planning.trigger(timeline, last, self.config),
             table_commits=timeline.table_commits(self.table.table_type).completed(),
         )
-
-    def _whole_times(self, timeline: Timeline, last_clean: LastClean | None) -> tuple[str, ...]:
-        """Commits whose snapshots no clean has touched; the archive is asked only where the timeline cannot tell."""
-        if not self.config.has_ladder:
-            return ()
-        archived: tuple[Instant, ...] = ()
-        if untouched_since(timeline, last_clean) is None:
-            try:
-                archived = load_archived(self.contents.store.storage, self.table).commits.completed()
-            except (CorruptMetadata, NotFound) as error:
-                raise CorruptMetadata(
-                    f"{error}. It tells which snapshots the calendar ladder keeps, so nothing was planned and nothing "
-                    "was deleted; clean without keep_daily, keep_weekly and keep_monthly, or repair the archive"
-                ) from error
-        return whole_times(timeline, last_clean, archived)
 
     def _scope(
         self,
         timeline: Timeline,
         earliest: Instant | None,
-        last_clean: LastClean | None,
+        last: LastClean | None,
         savepoints: frozenset[str],
     ) -> Scope:
         """Active timeline, else archived timeline, else everything."""
         table_type = self.table.table_type
         progress = PROGRESS.load(self.contents.store.storage)
-        start = start_of_scope(last_clean, progress, timeline)
+        start = start_of_scope(last, progress, timeline)
         found = planning.scope(
             timeline, table_type, self.config, earliest=earliest, last_clean=start, savepoints=savepoints
         )
-        if start is not last_clean:
+        if start is not last:
             return attrs.evolve(found, reason=f"{found.reason} (a clean that found nothing got there)")
         if not found.archived_since or earliest is None:
             return found
@@ -368,16 +351,9 @@ class CleanService:
         return [attrs.evolve(each, expired_savepoints=expired) for each in results[:1]] + results[1:]
 
     def _last_clean(self, timeline: Timeline) -> LastClean | None:
-        """
-        What the newest completed clean recorded; an empty one counts as none (rule A-10).
-
-        A damaged one hides what was cleaned already, which only incremental planning has to know.
-        """
-        completed = timeline.completed(Action.CLEAN)
-        if not completed or is_empty(self.contents.store, completed[-1]):
-            return None
+        """A damaged one hides what was cleaned already, which only incremental planning has to know."""
         try:
-            metadata = self.contents.clean(completed[-1])
+            return last_clean(self.contents, timeline)
         except CorruptMetadata as error:
             if not self.config.incremental:
                 return None
@@ -385,15 +361,6 @@ class CleanService:
                 f"{error}. It tells what was cleaned last; with hoodie.clean.incremental.enabled=false (--full) every "
                 "partition is looked at instead. Nothing was deleted"
             ) from error
-        times = metadata.extra_metadata.get(planning.SAVEPOINTED_TIMES, "")
-        return LastClean(
-            requested_time=completed[-1].requested_time,
-            earliest_to_retain=metadata.earliest_commit_to_retain,
-            last_completed_commit=metadata.last_completed_commit_timestamp,
-            savepoints=frozenset(time.strip() for time in times.split(",") if time.strip()),
-            holes=holes_of(metadata.extra_metadata),
-            counted_versions=planning.COUNTED_VERSIONS in metadata.extra_metadata,
-        )
 
     def _protection(self, timeline: Timeline, context: ViewContext) -> tuple[Protection, frozenset[str]]:
         files: dict[str, set[str]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
+from operator import attrgetter
 
 import attrs
 
@@ -18,6 +19,8 @@ from hudi_py.services.clean.plan import COUNTED_VERSIONS, CleanPlan, LastClean, 
 from hudi_py.services.clean.policy import Keeps, PartitionJudgement, Protection, Snapshot, judge_partition
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.timeline import Timeline
+
+_NAME_AND_SIZE = attrgetter("name", "size_bytes")
 
 
 @attrs.frozen(kw_only=True)
@@ -146,7 +149,7 @@ class Situation:
         """Judge one partition by the files in it."""
         return judge_partition(
             self.context,
-            build_partition(self.context, partition_path, ((entry.name, entry.size_bytes) for entry in entries)),
+            build_partition(self.context, partition_path, map(_NAME_AND_SIZE, entries)),
             config,
             self.protection,
             earliest=None if self.earliest is None else self.earliest.requested_time,

@@ -78,6 +78,7 @@ class Facts:
         heartbeats: Requested time to age in milliseconds.
         expiry_ms: From which age on a heartbeat is dead.
         markers: Times of all marker folders.
+        carried: Times of compactions without a readable plan that the name of a file carries.
         undone: Writes that completed rollbacks and restores took back, by time.
         archived: Completed writes of the archived timeline; None when it was not needed or cannot be read.
         strangers: Files of times that are on no timeline, by time.
@@ -99,6 +100,7 @@ class Facts:
     heartbeats: Mapping[str, int] = attrs.field(factory=dict)
     expiry_ms: int = 120_000
     markers: tuple[str, ...] = ()
+    carried: frozenset[str] = frozenset()
     undone: Mapping[str, Undone] = attrs.field(factory=dict)
     archived: frozenset[str] | None = None
     strangers: Mapping[str, FilesOfNoInstant] = attrs.field(factory=dict)

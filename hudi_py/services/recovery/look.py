@@ -74,6 +74,7 @@ def look(contents: Contents, table: TableConfig, settings: Settings) -> Facts:
         heartbeats=ages,
         expiry_ms=rhythm.expiry_ms,
         markers=markers,
+        carried=_carried(store.storage, _unplanned(timeline, health)),
         undone=undone,
         archived=archived,
         strangers=strangers,
@@ -206,6 +207,22 @@ def _strangers(
         for time, paths in found.items()
         if time not in known
     }
+
+
+def _unplanned(timeline: Timeline, health: Mapping[FileKey, Health]) -> frozenset[str]:
+    """Times of compactions that were only requested and whose plan does not decode."""
+    requested = (each for each in timeline.pending(Action.COMPACTION) if each.state is State.REQUESTED)
+    damaged = (Health.EMPTY, Health.DAMAGED)
+    return frozenset(i.requested_time for i in requested if health.get(_key(i, State.REQUESTED)) in damaged)
+
+
+def _carried(storage: Storage, times: frozenset[str]) -> frozenset[str]:
+    """Those of *times* that the name of a base or log file carries."""
+    found: set[str] = set()
+    for _, entries in walk_partitions(storage, threads=listing_threads(storage)) if times else ():
+        parsed = (parse_base_file(entry.name) or parse_log_file(entry.name) for entry in entries)
+        found.update(each.instant_time for each in parsed if each is not None)
+    return times & found
 
 
 def _temporary(storage: Storage, *, now_ms: int) -> Iterator[Aged]:

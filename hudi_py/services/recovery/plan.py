@@ -143,6 +143,10 @@ def _pending_write(facts: Facts, instant: Instant) -> RecoveryFinding:
 def _pending_service(facts: Facts, instant: Instant) -> RecoveryFinding:
     needs_plan = instant.action is not Action.INDEXING
     if needs_plan and facts.health_of(instant, State.REQUESTED) in (Health.EMPTY, Health.DAMAGED, Health.ABSENT):
+        if instant.state is State.REQUESTED and instant.requested_time not in facts.carried:
+            return _unreadable(
+                facts, instant, "it was only requested, and no file carries its time; it is planned anew"
+            )
         return RecoveryFinding(
             problem=Problem.DAMAGED_INSTANT,
             step=Step.DECIDE,

@@ -13,7 +13,8 @@ from typing import Final
 from hudi_py.config.table import TableType
 from hudi_py.errors import ConfigError, RefusedError
 from hudi_py.fsview.build import PartitionView, ViewContext
-from hudi_py.model.files import FileGroup, FileSlice, join_path
+from hudi_py.fsview.gone import gone_at
+from hudi_py.model.files import FileGroup, FileSlice, join_path, parse_base_file
 from hudi_py.model.holes import Holes
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import EPOCH, parse_duration, resolve_time
@@ -175,6 +176,27 @@ def check_pending_cleans(held: Mapping[str, tuple[str, ...]], planned: Mapping[s
                     f"the pending clean {time} deletes {join_path(partition, gone[0])}, which the savepoint needs; "
                     "finish that clean first (hudi-py clean), then savepoint a later commit"
                 )
+
+
+def check_nothing_is_gone(
+    context: ViewContext, time: str, held: Mapping[str, tuple[str, ...]], deleted: Mapping[str, Iterable[str]]
+) -> None:
+    """
+    Refuse to pin a part of a commit's files: a restore to it would lose the rows of the others. Hudi does not ask.
+
+    Args:
+        context: The planners' view.
+        time: Of the savepoint.
+        held: Partition path to names the savepoint would pin.
+        deleted: Partition path to names that later cleans deleted.
+    """
+    bases = ((path, base) for path, names in held.items() for name in names if (base := parse_base_file(name)))
+    gone = gone_at(context, time, bases, deleted)
+    if gone is not None:
+        raise RefusedError(
+            f"{time} cannot be savepointed: a clean deleted {gone}, which held rows at that time; savepoint a later "
+            "commit"
+        )
 
 
 def _live_groups(context: ViewContext, partition: PartitionView, requested_time: str) -> list[FileGroup]:

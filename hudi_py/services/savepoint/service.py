@@ -36,6 +36,7 @@ from hudi_py.services.savepoint.plan import (
     check_bound,
     check_name,
     check_no_hole,
+    check_nothing_is_gone,
     check_pending_cleans,
     expiry_ms,
     held_files,
@@ -43,6 +44,7 @@ from hudi_py.services.savepoint.plan import (
     time_of_name,
 )
 from hudi_py.timeline.archive import load_archived
+from hudi_py.timeline.cleaned import deleted_since
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -127,6 +129,7 @@ class SavepointService:
         context = load_context(timeline, self.contents, for_planning=True, with_clustering=False)
         held = held_files(context, _partitions(context, listing), time)
         check_pending_cleans(held, self._pending_cleans(timeline))
+        check_nothing_is_gone(context, time, held, deleted_since(self.contents, timeline, time))
         return time, SavepointMetadata(
             savepointed_by=user,
             savepointed_at_ms=int(now.timestamp() * 1000),

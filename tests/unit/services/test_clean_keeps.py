@@ -12,7 +12,7 @@ from hudi_py.config.keys import Settings
 from hudi_py.errors import ConfigError, CorruptMetadata, RefusedError
 from hudi_py.model.instant import State
 from hudi_py.model.instant_time import parse_instant_time
-from hudi_py.services.clean import service
+from hudi_py.services.clean import past
 from hudi_py.services.clean.ladder import climb
 from hudi_py.services.clean.policy import Reason
 from tables import TableBuilder, at, data_files
@@ -210,7 +210,7 @@ def test_archived_snapshots_stay_on_the_ladder(monkeypatch):
     def torn(*_):
         raise CorruptMetadata("torn")
 
-    monkeypatch.setattr(service, "load_archived", torn)
+    monkeypatch.setattr(past, "load_archived", torn)
     with pytest.raises(CorruptMetadata, match=r"calendar ladder.*nothing was deleted"):
         builder.table().plan_clean(**asked)
     monkeypatch.undo()

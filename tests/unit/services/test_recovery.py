@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from hudi_py.errors import CorruptMetadata
 from hudi_py.formats import records_codec as codec
 from hudi_py.model.instant import Action, State
 from hudi_py.model.records import InstantInfo, RestorePlan, RollbackMetadata, RollbackPlan, RollbackRequest
@@ -445,3 +446,27 @@ def test_storage_without_times_counts_hearts_as_alive():
         storage.replace(path, data)
     (outcome,) = Table(storage, settings=LAZY, clock=builder.clock).recover()
     assert outcome.finding.problem is Problem.LIVE_WRITE
+
+
+@pytest.mark.parametrize("damage", [b"", b"torn"])
+@pytest.mark.parametrize(
+    ("layout", "action"),
+    [(1, "compaction"), (2, "compaction"), (1, "logcompaction"), (2, "logcompaction"), (2, "clustering")],
+)
+def test_a_service_without_a_readable_plan_goes_where_nothing_rests_on_it(layout, action, damage):
+    """It stops every look at the files of the table; the error names the way out, which lets everything go on."""
+    builder = healthy(layout)
+    builder.instant(at(4), action, State.REQUESTED, damage)
+    with pytest.raises(CorruptMetadata, match=rf"{at(4)}.*hudi-py recover tells whether"):
+        builder.table().file_slices("eu")
+    assert recovered(builder) == [(Problem.DAMAGED_INSTANT, Step.QUARANTINE, True)]
+    assert [each.base_instant_time for each in builder.table().file_slices("eu")] == [at(3)]
+    assert [data for path, data in builder.storage.files().items() if path.startswith(QUARANTINE)] == [damage]
+
+
+def test_a_compaction_that_log_files_rest_on_stays_though_its_plan_is_gone():
+    """In layout 1 they carry its time; without it they would be files of no instant, and their rows lost."""
+    builder = healthy(1)
+    builder.instant(at(4), "compaction", State.REQUESTED, b"")
+    builder.log_files(at(5), [("eu", "a", at(4))])
+    assert recovered(builder) == [(Problem.DAMAGED_INSTANT, Step.DECIDE, False)]

@@ -1,0 +1,99 @@
+"""Which earlier times can be answered after cleans of every kind: exactly those whose files are all there."""
+
+from datetime import timedelta, timezone
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from hudi_py.errors import RefusedError
+from hudi_py.model.files import join_path
+from hudi_py.model.instant import Action, State
+from hudi_py.model.instant_time import parse_instant_time
+from hudi_py.services.clean.past import whole_times
+from tables import TableBuilder, at, data_files
+
+CLEANS = (
+    {"file_versions_retained": 1},
+    {"file_versions_retained": 2},
+    {"commits_retained": 1},
+    {"commits_retained": 4},
+)
+steps = st.lists(
+    st.one_of(
+        st.sets(st.tuples(st.sampled_from(("r0", "r1")), st.sampled_from("fgh")), min_size=1, max_size=3),
+        st.sampled_from(CLEANS),
+    ),
+    min_size=2,
+    max_size=14,
+)
+
+
+def play(layout, history):
+    """A table with that history, and for each commit the files that a reader at its time needs."""
+    builder, newest, needed = TableBuilder(layout), {}, {}
+    for number, step in enumerate(history):
+        time = at(number)
+        builder.clock.moment = parse_instant_time(time, timezone.utc) + timedelta(minutes=1)
+        if isinstance(step, dict):
+            builder.table(clean_incremental_enabled=False).clean(**step)
+            continue
+        groups = {}
+        for partition, group in sorted(step):
+            groups.setdefault(partition, []).append(group)
+            newest[partition, group] = join_path(partition, builder.base_name(group, time))
+        builder.commit(time, groups)
+        needed[time] = set(newest.values())
+    return builder, needed
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@settings(max_examples=60)
+@given(history=steps)
+def test_a_time_is_answered_wholly_or_not_at_all(layout, history):
+    """Apache Hudi reads fewer rows after a clean by file versions, or after one that retains more than the last."""
+    builder, needed = play(layout, history)
+    left = set(data_files(builder.storage))
+    table = builder.table()
+    for time, files in needed.items():
+        try:
+            found = {join_path(path, base.name) for path, base in table.base_files(time)}
+        except RefusedError:
+            is_bounded = time < table.earliest_retained()
+            event("refused by the last clean's bound" if is_bounded else "refused by name")
+            assert is_bounded or not files <= left
+        else:
+            assert found == files
+        if not files <= left:
+            with pytest.raises(RefusedError, match=r"cannot be savepointed"):
+                table.create_savepoint(time)
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@settings(max_examples=60)
+@given(history=steps)
+def test_a_ladder_keeps_no_snapshot_that_has_lost_a_file(layout, history):
+    """And none that is whole by every clean's own words is left out."""
+    builder, needed = play(layout, history)
+    left = set(data_files(builder.storage))
+    table = builder.table()
+    whole = whole_times(table.contents, table.config, table.timeline)
+    assert [time for time in whole if not needed[time] <= left] == []
+    bounds = [table.contents.clean(clean) for clean in table.timeline.completed(Action.CLEAN)]
+    last = max((each.earliest_commit_to_retain or each.last_completed_commit_timestamp for each in bounds), default="")
+    assert {time for time in needed if time >= last} <= set(whole)
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_a_clean_that_has_begun_counts_as_done(layout):
+    """Its files may be gone already, or go while they are read."""
+    builder, needed = play(layout, [{("r0", "f")}, {("r0", "f")}, {("r0", "f")}])
+    table = builder.table(clean_policy="KEEP_LATEST_FILE_VERSIONS", clean_fileversions_retained=1)
+    [first, second, third] = needed
+    requested = table.clean_service(table.clean_config()).schedule()
+    assert builder.table().base_files(first)  # nothing has begun
+    builder.instant(requested.requested_time, "clean", State.INFLIGHT)
+    for time in (first, second):
+        with pytest.raises(RefusedError, match=rf"cannot be read as of {time}: a clean deleted r0/f_"):
+            builder.table().base_files(time)
+    assert builder.table().base_files(third)
