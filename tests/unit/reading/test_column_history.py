@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -36,10 +37,11 @@ def test_moved_columns_are_refused_and_what_was_before_is_read(evolved):
 def test_a_table_with_schema_on_read_is_not_written(evolved):
     """A merge by name would put nulls in the place of renamed values for good, and the ids of the columns would go."""
     client = pytest.importorskip("hudi_py.spark.client").WriteClient(None, evolved)
+    rows = mock.Mock(spec=pytest.importorskip("pyspark.sql").DataFrame)
     before = {path: path.read_bytes() for path in evolved.rglob("*") if path.is_file()}
     for write in (client.upsert, client.insert, client.bulk_insert, client.delete):
         with pytest.raises(UnsupportedTable, match="evolves by schema on read"):
-            write(None)
+            write(rows)
     assert before == {path: path.read_bytes() for path in evolved.rglob("*") if path.is_file()}
 
 
