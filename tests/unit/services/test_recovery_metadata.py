@@ -98,3 +98,6 @@ def test_partitions_inside_of_others_are_known_to_the_metadata_table(name):
     for path in inner:
         explained = Table(storage).explain(path).files
         assert {each.path.rpartition("/")[0] for each in explained} == {path}
+    verified = Table(storage, settings={"hoodie_py.clean.verify": "true"}).plan_clean(file_versions_retained=1)
+    assert set(verified.files) <= set(inner)
+    assert verified.files
