@@ -38,6 +38,8 @@ def open_storage(location: str | os.PathLike[str], options: Mapping[str, str] | 
         ConfigError: Unknown scheme, a package that is not installed, or a location that is neither path nor URL.
     """
     location = os.fspath(location)
+    if not location.strip():
+        raise ConfigError("the location of the table is empty; give a path or a URL")
     match = _SCHEME.match(location)
     if match is None:
         return LocalStorage(location)

@@ -53,7 +53,8 @@ def test_file_urls_are_taken_quoted_and_plain(tmp_path, name):
         ("simplecache::s3://b/t", "chained"),
         ("file://host/share", "no absolute local path"),
         ("sftp://me:hunter22@host/t", "holds a password"),
-        ("", "not a local folder"),
+        ("", "is empty"),
+        (" ", "is empty"),
     ],
 )
 def test_bad_locations_are_explained(location, message):
