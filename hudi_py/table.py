@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hudi_py.config.archive import archive_config
@@ -50,7 +51,7 @@ __all__ = ["Table", "open_table"]
 
 
 def open_table(
-    location: str,
+    location: str | PathLike[str],
     *,
     storage_options: Mapping[str, str] | None = None,
     settings: Mapping[str, Any] | None = None,

@@ -11,6 +11,7 @@ from hudi_py.config import keys
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError, CorruptMetadata, HudiError, NotFound, RefusedError
+from hudi_py.formats.column_history import HISTORY_FOLDER, newest_history, renamed_columns
 from hudi_py.formats.instant_content import decode_content
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, latest_slices
 from hudi_py.fsview.gone import gone_at
@@ -28,6 +29,7 @@ from hudi_py.reading.overview import Amount, ColumnRange, FileTotals, Overview, 
 from hudi_py.reading.select import (
     base_files,
     check_as_of,
+    check_columns_keep_names,
     check_rows_are_whole,
     context_as_of,
     slices_as_of,
@@ -38,7 +40,7 @@ from hudi_py.runtime.log import log
 from hudi_py.services.savepoint.plan import time_of_name
 from hudi_py.storage.base import Storage
 from hudi_py.storage.wrappers import ReadOnlyStorage
-from hudi_py.timeline.archive import load_archived
+from hudi_py.timeline.archive import load_archived, load_archived_contents
 from hudi_py.timeline.cleaned import deleted_since
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.properties_file import read_table_config
@@ -137,15 +139,18 @@ class TableView:
         Partition path and base file of everything that holds rows of a snapshot.
 
         Args:
-            as_of: Instant time; None for the latest snapshot.
+            as_of: As for `resolve_time`; None for the latest snapshot.
             savepoint: Requested time of a savepoint: what it holds, whatever cleans and archivals have passed it.
 
         Raises:
             ConfigError: There is no such savepoint.
             RefusedError: The table has no single answer for that time (any more).
-            UnsupportedTable: There are log files to merge, or base files hold a part of the columns only.
+            UnsupportedTable: There are log files to merge, base files hold a part of the columns only, or columns have
+                other names in older files.
         """
+        as_of = None if as_of is None else self.resolve_time(as_of)
         check_rows_are_whole(self.config.properties, self.storage.root)
+        self._check_column_names(as_of if savepoint is None else savepoint)
         if savepoint is not None:
             held = base_files(self._held(savepoint), self.storage.root)
             return tuple(sorted(held, key=lambda each: (each[0], each[1].name)))
@@ -283,22 +288,48 @@ class TableView:
         Returns:
             None for a table without such a commit that was not created with a schema either.
         """
+        told = self._schemas(as_of).get("schema")
+        return told or self.config.properties.get("hoodie.table.create.schema") or None
+
+    def column_schema_text(self, as_of: str | None = None) -> str | None:
+        """
+        JSON of the columns with their ids, from the same commit as `schema_text`; None without schema on read.
+
+        Args:
+            as_of: Instant time; None for the newest.
+        """
+        return self._schemas(as_of).get("latest_schema") or None
+
+    def _schemas(self, as_of: str | None) -> Mapping[str, str | None]:
         for instant in reversed(self.timeline.commits.completed()):
             if as_of is not None and instant.requested_time > as_of:
                 continue
             metadata = self._contents.commit(instant)
-            text = metadata.extra_metadata.get("schema")
-            if text and metadata.operation_type not in _NO_ROW_SCHEMA:
-                return text
-        return self.config.properties.get("hoodie.table.create.schema") or None
+            if metadata.extra_metadata.get("schema") and metadata.operation_type not in _NO_ROW_SCHEMA:
+                return metadata.extra_metadata
+        return {}
 
-    def as_of(self, requested_time: str) -> Self:
+    def _check_column_names(self, as_of: str | None) -> None:
+        latest = self.column_schema_text(as_of)
+        if latest is None:
+            return
+        history = newest_history(entry.name for entry in self.storage.list(HISTORY_FOLDER))
+        path = f"{HISTORY_FOLDER}/{history}"
+        held = None if history is None else self.storage.read(path)
+        check_columns_keep_names(renamed_columns(latest, held, f"{self.storage.root}/{path}"), self.storage.root)
+
+    def as_of(self, time: str) -> Self:
         """
         The same table with its files as they were at that time.
 
+        Args:
+            time: As for `resolve_time`.
+
         Raises:
+            ConfigError: It is no time.
             RefusedError: As `base_files`.
         """
+        requested_time = self.resolve_time(time)
         check_as_of(
             self.timeline,
             requested_time,
@@ -342,6 +373,18 @@ class TableView:
             CorruptMetadata: A file of the archive is damaged.
         """
         return load_archived(self.storage, self.config)
+
+    def archived_contents(self, requested_time: str | None = None) -> dict[Instant, Any]:
+        """
+        What archived instants hold, as `decoded` gives it for active ones; None for one archived without content.
+
+        Args:
+            requested_time: Only the instants of that time; default: all.
+
+        Raises:
+            CorruptMetadata: A file of the archive is damaged.
+        """
+        return load_archived_contents(self.storage, self.config, requested_time)
 
     @property
     def zone(self) -> tzinfo:

@@ -29,6 +29,13 @@ def expected(name: str) -> dict[str, Any]:
     return json.loads((FOLDER / f"{name}.expected.json").read_text(encoding="utf-8"))
 
 
+def unpack_more(name: str, folder: Path) -> Path:
+    """Unpack one of the tables without expected answers, ``more/`` in the README; returns its base path."""
+    with tarfile.open(FOLDER / "more" / f"{name}.tar.gz") as archive:
+        archive.extractall(folder, filter="data")
+    return folder / name.rpartition("-")[0]
+
+
 @functools.cache
 def metadata_files(name: str) -> dict[str, bytes]:
     """Path in the table → content of every file below ``.hoodie``, without unpacking anything; ``.crc`` left out."""

@@ -7,7 +7,7 @@ A folder is a partition when it holds a partition metafile; below one nothing is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Protocol
 
@@ -64,17 +64,40 @@ def listing_threads(storage: Storage) -> int:
     return _REMOTE_THREADS if "://" in storage.root else 1
 
 
-def walk_partitions(storage: Storage, *, details: bool = False, threads: int = 1) -> Iterator[tuple[str, list[Entry]]]:
+def walk_partitions(
+    storage: Storage, *, details: bool = False, threads: int = 1, named: Iterable[str] = ()
+) -> Iterator[tuple[str, list[Entry]]]:
     """
     Yield every partition with the files directly in it; each folder is listed once.
 
     Args:
         details: Ask for sizes too.
         threads: Folders listed at once; more than 1 pays off where a listing is a round trip.
+        named: Partitions that the metadata table or the commits know, for `walk_within`; consumed at the end.
     """
+    walked = set()
     for folder, entries, is_partition in walk_folders(storage, details=details, threads=threads):
         if is_partition:
+            walked.add(folder)
             yield folder, entries
+    yield from walk_within(storage, named, walked, details=details)
+
+
+def walk_within(
+    storage: Storage, named: Iterable[str], walked: Collection[str], *, details: bool = False
+) -> Iterator[tuple[str, list[Entry]]]:
+    """
+    Yield those of the *named* partitions that lie inside of *walked* ones, with the files directly in them.
+
+    Values of different depths (``2024`` and ``2024/01``) put one partition into another. A walk ends at the outer one,
+    as Hudi's does; the inner one is known to the metadata table and to the commits alone.
+    """
+    for path in sorted(frozenset(named).difference(walked)):
+        parts = path.split("/")
+        if any("/".join(parts[:depth]) in walked for depth in range(1, len(parts))):
+            entries = storage.list(path, details=details)
+            if is_partition(entries):
+                yield path, [entry for entry in entries if not entry.is_folder]
 
 
 def walk_folders(

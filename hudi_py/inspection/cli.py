@@ -8,14 +8,14 @@ import click
 
 from hudi_py.errors import ConfigError
 from hudi_py.inspection import render
-from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.options import Common, Program, command, print_json
 
 if TYPE_CHECKING:
     from hudi_py.model.instant import Instant
     from hudi_py.table import Table
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="hudi_py", prog_name="hudi-py")
 def main() -> None:
     """Look at Apache Hudi tables and look after them. TABLE is a local path or a URL (s3://...)."""
@@ -53,11 +53,16 @@ def timeline(
         if contents:
             for entry, instant in zip(entries, instants, strict=True):
                 entry["content"] = _content(opened, instant)
+        archived_entries = [instant_entry(each) for each in old]
+        if contents and old:
+            held = opened.archived_contents()
+            for entry, instant in zip(archived_entries, old, strict=True):
+                entry["content"] = held.get(instant)
         print_json(
             {
                 "layout_version": opened.config.layout_version,
                 "instants": entries,
-                "archived": [instant_entry(each) for each in old],
+                "archived": archived_entries,
             }
         )
         return
@@ -109,13 +114,17 @@ def instant(common: Common, table: str, instant: str, state: str | None) -> None
 
     opened = common.open(table)
     time = opened.resolve_time(instant)
-    found = [i for i in _selected(opened.timeline.all_states, None, state) if i.requested_time == time]
+    found = {i: None for i in _selected(opened.timeline.all_states, None, state) if i.requested_time == time}
+    is_archived = not found
+    if is_archived:
+        held = opened.archived_contents(time)
+        found = {i: held[i] for i in _selected(tuple(held), None, state)}
     if not found:
         raise ConfigError(
             f"{table} has no instant {time}" + (f" in state {state}" if state else "") + "; see hudi-py timeline"
         )
     chosen = max(found, key=lambda i: (i.state, i.action.value != "savepoint"))
-    document = {**instant_entry(chosen), "content": opened.decoded(chosen)}
+    document = {**instant_entry(chosen), "content": found[chosen] if is_archived else opened.decoded(chosen)}
     if common.as_json:
         print_json(document)
         return

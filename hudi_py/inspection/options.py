@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import functools
+import io
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -107,6 +110,44 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             fail_unexpectedly(error)
 
     return wrapper
+
+
+def _escape_what_the_output_cannot_show() -> None:
+    """Partition values may hold anything, and not every terminal is UTF-8: JSON's escapes keep a document one."""
+    codecs.register_error("hudi_py.escapes", _escaped)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="hudi_py.escapes")
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
+
+
+class Program(click.Group):
+    """A group of commands that tells wrong usage in one line, as it does other errors."""
+
+    def main(self, *arguments: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Run the command that the arguments name; leaves with its exit code unless told not to."""
+        run: Callable[..., Any] = super().main
+        _escape_what_the_output_cannot_show()
+        if not standalone_mode:
+            return run(*arguments, standalone_mode=False, **extra)
+        try:
+            code = run(*arguments, standalone_mode=False, **extra)
+        except click.UsageError as error:
+            text = error.format_message()
+            if "\n" in text:  # no command was named: the text is the help
+                error.show()
+            else:
+                names = error.ctx.command_path.removeprefix(error.ctx.find_root().command_path) if error.ctx else ""
+                print(f"hudi-py: {text.removesuffix('.')}; see hudi-py{names} --help", file=sys.stderr)
+            raise SystemExit(error.exit_code) from None
+        except click.Abort:
+            print("hudi-py: stopped", file=sys.stderr)
+            raise SystemExit(1) from None
+        raise SystemExit(code if isinstance(code, int) else 0)
 
 
 def fail(error: HudiError) -> NoReturn:

@@ -88,20 +88,19 @@ def next_instant_time(now: datetime, last: str | None) -> str:
     A clock that stands still or went back does not matter: the time then goes on a millisecond after *last*.
 
     Raises:
-        CorruptMetadata: There is no larger one: *last* lies at the end of the calendar, or was never a date.
+        CorruptMetadata: *last* lies at the end of the calendar, or behind *now* and was never a date: whatever follows
+            it would make all later times as meaningless.
     """
     candidate = format_instant_time(now)
     if last is None or candidate > last:
         return candidate
     try:
         after = format_instant_time(parse_instant_time(last, timezone.utc) + timedelta(milliseconds=1))
-    except ValueError:  # no date (times of metadata-table services): only the digits count
-        after = str(int(last[:17].ljust(17, "0")) + 1).zfill(17)
-    except OverflowError:
+    except (ValueError, OverflowError):
         after = ""
     if after <= last:
         raise CorruptMetadata(
-            f"the timeline has an instant of the time {last}, and no time is larger; nothing was written. Remove that "
+            f"the timeline has an instant of the time {last}, and no date is larger; nothing was written. Remove that "
             "instant's files if nobody knows it"
         )
     return after

@@ -7,7 +7,7 @@ format/timeline 7 (time travel).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
@@ -97,6 +97,24 @@ def check_rows_are_whole(properties: Mapping[str, str], source: str) -> None:
         raise UnsupportedTable(
             f"{source}: the table was bootstrapped from {properties['hoodie.bootstrap.base.path']}, where the columns "
             "of its rows may still be; hudi_py does not join them, read the table with Apache Hudi"
+        )
+
+
+def check_columns_keep_names(moved: Sequence[str], source: str) -> None:
+    """
+    Refuse what reading by name would show wrong: nulls for renamed columns, values of a dropped one.
+
+    Args:
+        moved: See `renamed_columns`.
+        source: Named in the error.
+
+    Raises:
+        UnsupportedTable: There is one.
+    """
+    if moved:
+        raise UnsupportedTable(
+            f"{source}: older files have other columns under the names of today ({', '.join(moved[:3])}), and hudi_py "
+            "reads by name; read the table with Apache Hudi and hoodie.schema.on.read.enable=true"
         )
 
 

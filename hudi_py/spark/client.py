@@ -5,6 +5,7 @@ The write client: rows of a DataFrame into a table, every commit followed by the
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
 from typing import Any
 
 import attrs
@@ -78,7 +79,7 @@ class WriteClient:
     def __init__(
         self,
         spark: SparkSession,
-        location: str,
+        location: str | PathLike[str],
         settings: Mapping[str, Any] | None = None,
         *,
         storage_options: Mapping[str, str] | None = None,
@@ -205,6 +206,11 @@ class WriteClient:
         generator = self._key_generator(table)
         rules = merge_rules_of(table.config.properties)
         text = table.schema_text()
+        if table.column_schema_text() is not None:
+            raise UnsupportedTable(
+                f"{self._storage.root} evolves by schema on read, and hudi_py does not keep the ids of its columns: "
+                "those that were renamed would lose their values; write it with Apache Hudi"
+            )
         needed = self._needed(operation, generator, rules)
         rows = shaped_rows(rows, text, needed, keys_only=operation == "DELETE")
         schema = self._schema(table, arrow_schema(rows), operation, text)

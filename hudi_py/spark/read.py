@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -39,7 +40,7 @@ _GLOB: Final = re.compile(r"[\\*?{}\[\]]")  # Spark takes a path for a pattern
 
 def read(
     spark: SparkSession,
-    location: str,
+    location: str | PathLike[str],
     *,
     as_of: str | None = None,
     savepoint: str | None = None,

@@ -26,7 +26,7 @@ _PACKAGE_BY_SCHEME = {
 }
 
 
-def open_storage(location: str, options: Mapping[str, str] | None = None) -> Storage:
+def open_storage(location: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> Storage:
     """
     Open the storage of a table. Nothing in it is read or written yet.
 
@@ -37,6 +37,9 @@ def open_storage(location: str, options: Mapping[str, str] | None = None) -> Sto
     Raises:
         ConfigError: Unknown scheme, a package that is not installed, or a location that is neither path nor URL.
     """
+    location = os.fspath(location)
+    if not location.strip():
+        raise ConfigError("the location of the table is empty; give a path or a URL")
     match = _SCHEME.match(location)
     if match is None:
         return LocalStorage(location)

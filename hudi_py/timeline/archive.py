@@ -7,7 +7,7 @@ Source: format/timeline 5.2 and 5.3; Hudi ``ArchivedTimelineV1``, ``ArchivedTime
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import attrs
 
@@ -15,9 +15,11 @@ from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.formats.archive_log import ArchivedEntry, archive_file_number, decode_archive_log, latest_entries
 from hudi_py.formats.commit_codec import decode_commit
+from hudi_py.formats.instant_content import decode_content
 from hudi_py.formats.lsm_history import (
     VERSION_FILE,
     HistoryFile,
+    HistoryRow,
     decode_manifest,
     decode_version,
     manifest_name,
@@ -45,6 +47,33 @@ def load_archived(storage: Storage, config: TableConfig) -> Timeline:
         _from_logs(storage, folder, names) if config.layout_version == 1 else _from_history(storage, folder, names)
     )
     return Timeline(tuple(sorted(instants, key=_order)))
+
+
+def load_archived_contents(storage: Storage, config: TableConfig, time: str | None = None) -> dict[Instant, Any]:
+    """
+    What archived instants hold, as plain data under the names on disk; None for one that was archived without content.
+
+    Args:
+        time: Only the instants that were requested then; default: all.
+
+    Raises:
+        CorruptMetadata: A file of the archive is damaged.
+    """
+    folder = config.history_folder
+    names = [entry.name for entry in storage.list(folder) if not entry.is_folder]
+    if config.layout_version == 1:
+        files = _archive_files(storage, folder, names)
+        wanted = (tuple(e for e in file if time in (None, e.requested_time)) for file in files)
+        return {
+            Instant(e.requested_time, _action(e.action, folder), State[e.state]): e.payload
+            for e in latest_entries(wanted)
+        }
+    found: dict[tuple[str, str], tuple[Instant, Any]] = {}
+    for source, row in _history_rows(storage, folder, names, with_contents=True, time=time):
+        instant = Instant(row.requested_time, _action(row.action, source), State.COMPLETED, row.completion_time)
+        value = decode_content(row.metadata, f"{source}: {row.requested_time}").value if row.metadata else None
+        found.setdefault((row.requested_time, row.action), (instant, value))
+    return dict(found.values())
 
 
 def load_archived_commits(storage: Storage, config: TableConfig, after: str, before: str) -> frozenset[str]:
@@ -103,14 +132,26 @@ def _without_payloads(entries: tuple[ArchivedEntry, ...]) -> tuple[ArchivedEntry
 
 def _from_history(storage: Storage, folder: str, names: list[str]) -> list[Instant]:
     rows: dict[tuple[str, str], Instant] = {}
+    for source, row in _history_rows(storage, folder, names):
+        key = (row.requested_time, row.action)
+        action = _action(row.action, source)
+        rows.setdefault(key, Instant(row.requested_time, action, State.COMPLETED, row.completion_time))
+    return list(rows.values())
+
+
+def _history_rows(
+    storage: Storage, folder: str, names: list[str], *, with_contents: bool = False, time: str | None = None
+) -> Iterator[tuple[str, HistoryRow]]:
+    """Each row with the file it stands in; only the rows of one requested time, where given."""
     for file in newest_snapshot(storage, folder, names).files:
+        first, last = file.time_range
+        if time is not None and not first <= time <= last:
+            continue
         source = f"{storage.root}/{folder}/{file.name}"
         with storage.open_read(f"{folder}/{file.name}") as stream:
-            for row in read_history(stream, source):
-                key = (row.requested_time, row.action)
-                action = _action(row.action, source)
-                rows.setdefault(key, Instant(row.requested_time, action, State.COMPLETED, row.completion_time))
-    return list(rows.values())
+            for row in read_history(stream, source, with_contents=with_contents):
+                if time in (None, row.requested_time):
+                    yield source, row
 
 
 class HistorySnapshot(NamedTuple):

@@ -9,8 +9,10 @@ import pytest
 
 import fixtures
 from hudi_py.config.keys import ALL_KEYS
+from hudi_py.errors import ConfigError
 from hudi_py.inspection.cli import main
 from hudi_py.services.check.findings import RULES
+from hudi_py.table import open_table
 
 VERSIONS = ("0.15.0", "1.0.2", "1.1.1")
 EVERY = pytest.mark.parametrize("version", VERSIONS)
@@ -37,6 +39,21 @@ def test_timeline_gives_hudis_instants(run, table, version):
     with_archive = run("timeline", path, "--json", "--archived").json
     key = lambda each: (each["requested_time"], each["action"], each["state"])
     assert sorted(with_archive["archived"], key=key) == sorted(theirs["archived"], key=key)
+
+
+@EVERY
+def test_archived_instants_are_told_like_active_ones(run, table, version):
+    """``timeline --archived --contents`` decodes them too, and ``instant`` finds them."""
+    path = table(f"cow_archived-{version}")
+    document = run("timeline", path, "--json", "--archived", "--contents").json
+    done = [each for each in document["archived"] if each["state"] == "COMPLETED"]
+    assert {"commit", "clean"} <= {each["action"] for each in done}
+    for each in done:
+        assert run("instant", path, each["requested_time"], "--json").json == each
+        parts = each["content"]["partitionMetadata" if each["action"] == "clean" else "partitionToWriteStats"]
+        assert parts
+    assert run("instant", path, done[0]["requested_time"]).code == 0
+    assert run("instant", path, "20000101000000000", "--json").code == 2
 
 
 @EVERY
@@ -105,6 +122,10 @@ def test_files_as_of_shows_the_past(run, table, version):
         run("files", path, "--json", "--as-of", "1ms").json["partitions"]
         == (run("files", path, "--json").json["partitions"])
     )
+    opened = open_table(path)
+    assert opened.as_of(iso).file_slices("r0") == opened.as_of(times[0]).file_slices("r0")
+    with pytest.raises(ConfigError, match="not a time"):
+        opened.as_of("yesterday")
 
 
 def rows_hash(rows):

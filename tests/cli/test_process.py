@@ -1,6 +1,7 @@
 """The command as a process: what it imports, prints, refuses, and leaves when the world is against it."""
 
 import contextlib
+import json
 import os
 import shutil
 import subprocess
@@ -20,7 +21,9 @@ def hudi_py(*arguments, prefix=(), cwd=None, stdout=subprocess.PIPE, **environme
     """Run ``python -m hudi_py`` as users do; returns the finished process."""
     command = [*prefix, sys.executable, "-m", "hudi_py", *map(str, arguments)]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "TZ": "UTC", "PYTHONDONTWRITEBYTECODE": "1", **environment}
-    return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, env=env, cwd=cwd, timeout=60)
+    encoding = environment.get("PYTHONIOENCODING", "utf-8")
+    pipes = {"stdout": stdout, "stderr": subprocess.PIPE}
+    return subprocess.run(command, **pipes, encoding=encoding, env=env, cwd=cwd, timeout=60)
 
 
 def assert_clear(process, code, *words):
@@ -47,6 +50,45 @@ def test_errors_are_clear_and_exit_codes_those_of_the_contract(table, tmp_path):
     properties = path / ".hoodie/hoodie.properties"
     properties.write_text(properties.read_text().replace("table.version=9", "table.version=10"))
     assert_clear(hudi_py("timeline", path), 5, "version 10", "upgrade")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["clean"], ["Missing argument 'TABLE'", "hudi-py clean --help"]),
+        (["savepoint", "create"], ["TABLE", "hudi-py savepoint create --help"]),
+        (["clean", "t", "--commits-retained", "0"], ["0 is not in the range"]),
+        (["clean", "t", "--commits-retained"], ["requires an argument"]),
+        (["timeline", "t", "--nope"], ["--nope"]),
+        (["timeline", "t", "u"], ["u"]),
+        (["nope"], ["nope"]),
+    ],
+)
+def test_wrong_usage_is_one_line_too(run, arguments, words):
+    """Exit code 2, what is wrong, and where the help is; asked for nothing, the program shows its help."""
+    result = run(*arguments)
+    assert (result.code, result.out) == (2, "")
+    (line,) = result.err.splitlines()
+    assert line.startswith("hudi-py: ")
+    for word in words:
+        assert word in line
+    assert "Commands:" in run().err + run().out
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_any_partition_value_can_be_shown_on_any_terminal(table, encoding):
+    """What an encoding lacks is escaped, so that JSON stays one document; a file name that is no text too."""
+    path = table("cow_nomdt-1.1.1")
+    partition = "日本é𝄞"
+    shutil.copytree(path / "r0", path / partition)
+    (path / "r1" / os.fsdecode(b"not \xff text.parquet")).write_bytes(b"PAR1")
+    process = hudi_py("files", path, "--json", PYTHONIOENCODING=encoding)
+    assert process.returncode == 0, process.stderr
+    assert partition in json.loads(process.stdout)["partitions"]
+    for command in (["files"], ["explain", "r1"], ["explain", "r1", "--json"], ["check", "--json"]):
+        process = hudi_py(command[0], path, *command[1:], PYTHONIOENCODING=encoding)
+        assert process.returncode in {0, 3}, process.stderr
+        assert process.stdout
 
 
 def test_another_writer_is_exit_code_4_and_the_unexpected_one_line(run, table, monkeypatch):

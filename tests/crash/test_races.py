@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import fixtures
 from hudi_py.errors import CorruptMetadata
 from hudi_py.model.instant import Action
-from hudi_py.model.instant_time import next_instant_time
+from hudi_py.model.instant_time import format_instant_time, next_instant_time, parse_instant_time
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
@@ -96,13 +96,18 @@ def test_times_grow_through_the_hour_that_comes_twice(monkeypatch, zone):
 
 @given(st.datetimes(), st.from_regex(r"[0-9]{14,20}", fullmatch=True))
 def test_next_time_is_larger_or_an_error(now, last):
-    """Whatever digits stand on the timeline; an error says so where no larger time exists."""
+    """Whatever digits stand on the timeline, it is a date; an error says so where no larger one exists."""
+    now = now.replace(tzinfo=timezone.utc)
     try:
-        following = next_instant_time(now.replace(tzinfo=timezone.utc), last)
+        following = next_instant_time(now, last)
     except CorruptMetadata as error:
         assert last in str(error)
-        assert last > "9999"
+        assert last > format_instant_time(now)
+        if last < "9999":
+            with pytest.raises(ValueError):
+                parse_instant_time(last, timezone.utc)
         return
+    assert parse_instant_time(following, timezone.utc)
     assert following > last
     assert len(following) == 17
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,3 +64,31 @@ def test_archival_moves_instants_and_loses_none(name: str, tmp_path: Path) -> No
         (e["requested_time"], e["action"]) for e in [*archived, *active]
     }
     assert slices == {p: table.file_slices(p) for p in table.partitions()}
+
+
+@pytest.mark.parametrize("name", [n for n in fixture_names() if n.startswith(("cow_many", "cow_archived"))])
+def test_contents_stay_readable_when_archived(name: str, tmp_path: Path) -> None:
+    """What Hudi archived and what we do (format/timeline 5.2, 5.3); layout 1 keeps the fields of its Avro record."""
+    table = Table(LocalStorage(unpack(name, tmp_path)))
+    by_hudi = table.archived_contents()
+    assert list(table.archived_timeline()) == sorted(by_hudi, key=lambda i: (i.requested_time, i.action.value, i.state))
+    held = {instant: table.decoded(instant) for instant in table.timeline if instant.is_completed}
+    moved = table.archive(keep_min_commits=1, keep_max_commits=2).instants
+    after = table.archived_contents()
+    assert by_hudi.items() <= after.items()
+    for instant in held.keys() & after.keys():
+        assert table.archived_contents(instant.requested_time)[instant] == after[instant]
+        ours, theirs = (written_files(content) for content in (after[instant], held[instant]))
+        assert ours == theirs
+        assert instant.action.value == "clean" or all(instant.requested_time in path for path in ours)
+        if not name.endswith("0.15.0"):
+            assert after[instant] == held[instant]
+    assert {(i.requested_time, i.action) for i in held.keys() & after.keys()} >= {
+        (i.requested_time, i.action) for i in moved if i.action.value == "commit"
+    }
+
+
+def written_files(content: dict[str, Any]) -> set[str]:
+    """Paths that a commit wrote, or a clean removed."""
+    written = {stat["path"] for stats in content.get("partitionToWriteStats", {}).values() for stat in stats}
+    return written | {p for each in content.get("partitionMetadata", {}).values() for p in each["deletePathPatterns"]}

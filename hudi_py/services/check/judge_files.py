@@ -26,6 +26,7 @@ from hudi_py.services.check.findings import Finding, finding
 from hudi_py.timeline.timeline import COMMITS
 
 _UNKNOWN_SIZE: Final = 0
+_TAKEN_BACK_SIZE: Final = 1  # how Hudi lists log files of a delta commit that it rolled back on layout 1
 
 
 class Named(NamedTuple):
@@ -223,6 +224,9 @@ def _unlisted(
             continue  # the name does not tell whether a pending delta commit wrote it
         path = join_path(partition, name)
         if name in listed:
+            is_taken_back = listed[name] == _TAKEN_BACK_SIZE and layout_version == 1 and isinstance(parsed, LogFile)
+            if is_taken_back and name not in expected.named.get(partition, {}):
+                continue
             if size is not None and size != listed[name]:
                 yield finding("mdt-size-differs", path, f"{listed[name]} bytes there, {size} in the folder")
         elif not (

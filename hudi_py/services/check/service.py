@@ -12,7 +12,7 @@ from hudi_py.config.keys import METADATA_ENABLED, Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound, UnsupportedTable
 from hudi_py.formats.properties import parse_properties
-from hudi_py.fsview.listing import listing_threads, walk_folders
+from hudi_py.fsview.listing import listing_threads, walk_folders, walk_within
 from hudi_py.mdt.read import MetadataReader
 from hudi_py.mdt.table import METADATA_FOLDER, MetadataTable
 from hudi_py.model.files import PARTITION_METAFILE, join_path
@@ -131,6 +131,11 @@ class CheckService:
                 yield finding("partition-metafile-damaged", join_path(folder, PARTITION_METAFILE))
             seen.add(folder)
             there = None if reader is None else reader.files(folder)
+            yield from judge_partition(expected, folder, files, there, layout_version=facts.layout_version)
+        for folder, inner in list(walk_within(storage, expected.partitions | listed, seen, details=True)):
+            seen.add(folder)
+            there = None if reader is None else reader.files(folder)
+            files = {entry.name: entry.size_bytes for entry in inner}
             yield from judge_partition(expected, folder, files, there, layout_version=facts.layout_version)
         for folder in sorted((expected.partitions | listed) - seen):
             there = None if reader is None else reader.files(folder)

@@ -73,7 +73,7 @@ def _difference(contents: Contents, table: TableConfig, settings: Settings, fact
         return OutOfStep()  # a damaged instant is a finding of its own
     told = {path: {entry.name for entry in entries} for path, entries in listing.walk()}
     unlisted, ghosts = None, []
-    for path, entries in walk_partitions(storage):
+    for path, entries in walk_partitions(storage, named=told):
         names, known = {entry.name for entry in entries}, told.pop(path, set())
         ghosts += [(path, name) for name in sorted(known - names)]
         there = build_partition(context, path, ((entry.name, None) for entry in entries))

@@ -288,6 +288,22 @@ def test_what_rollback_and_restore_took_back_is_not_missed(version, table, tmp_p
 
 
 # --- the metadata table -------------------------------------------------------------------------------------------
+def test_log_files_that_hudi_took_back_have_no_length(tmp_path):
+    """Layout 1: its metadata table lists them with one byte; what a delta commit wrote is held against its length."""
+    path = fixtures.unpack_more("multi_failed-0.15.0", tmp_path)
+    logs = {
+        entry.name: entry.size_bytes
+        for _, entries in opened(path).listing.walk(details=True)
+        for entry in entries
+        if ".log." in entry.name
+    }
+    assert 1 in logs.values()
+    assert codes(path) <= MARKED_PENDING
+    committed = next(file for file in path.rglob(".*.log.1_*") if file.suffix != ".crc")
+    shortened(committed)
+    assert "mdt-size-differs" in codes(path)
+
+
 @EVERY
 def test_a_metadata_table_that_is_not_there(version, tmp_path):
     """The property without the folder; the folder without the property."""

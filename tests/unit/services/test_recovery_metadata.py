@@ -78,3 +78,26 @@ def test_metadata_table_is_not_judged_while_a_writer_goes_on(name):
     cleans = len(Table(storage).timeline.completed("clean"))
     assert Table(Moving(storage)).recover(dry_run=True) == ()
     assert len(Table(storage).timeline.completed("clean")) > cleans
+
+
+@pytest.mark.parametrize("name", ["cow_mixed-0.15.0", "cow_mixed-1.1.1"])
+def test_partitions_inside_of_others_are_known_to_the_metadata_table(name):
+    """Format/data-files 2: a walk ends at the outer one, as Hudi's does; what is inside is neither lost nor a ghost."""
+    storage = fixture_in_memory(name)
+    inner = Table(storage).partitions()
+    wrong = {each.code for each in Table(storage).check()}
+    problems = [each.finding.problem for each in Table(storage).recover(dry_run=True)]
+    for path in inner:
+        metafile = storage.read(f"{path}/.hoodie_partition_metadata").replace(b"Depth=2", b"Depth=1")
+        outer = f"{path.partition('/')[0]}/.hoodie_partition_metadata"
+        if outer not in storage.files():
+            storage.create_new(outer, metafile)
+    assert Table(storage).partitions() == inner
+    assert {each.code for each in Table(storage).check()} == wrong
+    assert [each.finding.problem for each in Table(storage).recover(dry_run=True)] == problems
+    for path in inner:
+        explained = Table(storage).explain(path).files
+        assert {each.path.rpartition("/")[0] for each in explained} == {path}
+    verified = Table(storage, settings={"hoodie_py.clean.verify": "true"}).plan_clean(file_versions_retained=1)
+    assert set(verified.files) <= set(inner)
+    assert verified.files

@@ -38,6 +38,7 @@ def test_file_urls_are_taken_quoted_and_plain(tmp_path, name):
     folder = tmp_path / name
     folder.mkdir()
     assert str(folder) == open_storage(folder.as_uri()).root == open_storage(f"file://{folder}").root
+    assert str(folder) == open_storage(folder).root
     (tmp_path / unquote(name)).mkdir(exist_ok=True)
     assert str(folder) == open_storage(f"file://{folder}").root
 
@@ -52,7 +53,8 @@ def test_file_urls_are_taken_quoted_and_plain(tmp_path, name):
         ("simplecache::s3://b/t", "chained"),
         ("file://host/share", "no absolute local path"),
         ("sftp://me:hunter22@host/t", "holds a password"),
-        ("", "not a local folder"),
+        ("", "is empty"),
+        (" ", "is empty"),
     ],
 )
 def test_bad_locations_are_explained(location, message):

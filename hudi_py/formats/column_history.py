@@ -1,0 +1,75 @@
+"""
+Columns with ids, as Hudi's schema on read keeps them: in commits (``latest_schema``) and in ``.hoodie/.schema``.
+
+Source: format/timeline 6 (``.schema/``); Hudi ``InternalSchema``, ``SerDeHelper``. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from hudi_py.errors import CorruptMetadata
+
+HISTORY_FOLDER: Final = ".hoodie/.schema"
+_HISTORY_FILE: Final = re.compile(r"(\d+)(?:_\d+)?\.schemacommit")
+
+
+def newest_history(names: Iterable[str]) -> str | None:
+    """Which of the *names* in the folder is the newest whole history; each completed file holds all versions."""
+    found = [(match[1], name) for name in names if (match := _HISTORY_FILE.fullmatch(name))]
+    return max(found)[1] if found else None
+
+
+def renamed_columns(latest: str, history: bytes | None, source: str) -> tuple[str, ...]:
+    """
+    Columns that reading by name would take for others: renamed, or new under the name of one that was dropped.
+
+    Args:
+        latest: JSON of the schema in force.
+        history: JSON of the versions there have been; None when there is no such file.
+        source: Of the history, for messages.
+
+    Returns:
+        Sentences for people; empty when every column has kept its name.
+
+    Raises:
+        CorruptMetadata: The JSON is not that of such schemas.
+    """
+    try:
+        in_force = json.loads(latest)
+        versions = json.loads(history)["schemas"] if history else []
+        until = int(in_force["version_id"])
+        known = [dict(_columns(in_force))]
+        known += [dict(_columns(each)) for each in versions if int(each["version_id"]) <= until]
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptMetadata(f"{source}: not a history of schemas: {error!r}") from error
+    names = {number: name for columns in known for number, name in columns.items()} | known[0]
+    moved = {
+        f"{names[number]} was {name}"
+        for columns in known
+        for number, name in columns.items()
+        if names[number] != name and number in known[0]
+    }
+    numbers = {name: number for number, name in known[0].items()}
+    anew = {
+        f"{name} is another column than before"
+        for columns in known
+        for number, name in columns.items()
+        if numbers.get(name, number) != number
+    }
+    return tuple(sorted(moved | anew))
+
+
+def _columns(node: Any, path: str = "") -> Iterator[tuple[int, str]]:
+    """Id and dotted name of every field below; list elements and map values have no names of their own."""
+    if not isinstance(node, dict):
+        return
+    for field in node.get("fields") or ():
+        name = f"{path}{field['name']}"
+        yield int(field["id"]), name
+        yield from _columns(field["type"], f"{name}.")
+    for part in ("element", "key", "value"):
+        yield from _columns(node.get(part), f"{path}{part}.")
