@@ -15,8 +15,20 @@ if TYPE_CHECKING:
     from hudi_py.table import Table
 
 
+def _print_version(context: click.Context, _parameter: click.Parameter, is_asked: bool) -> None:
+    if not is_asked or context.resilient_parsing:
+        return
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        print(f"hudi-py, version {version('hudi_py')}")
+    except PackageNotFoundError:
+        print("hudi-py, from a checkout that is not installed")
+    context.exit()
+
+
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="hudi_py", prog_name="hudi-py")
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show it.")
 def main() -> None:
     """Look at Apache Hudi tables and look after them. TABLE is a local path or a URL (s3://...)."""
 

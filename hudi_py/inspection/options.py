@@ -112,6 +112,13 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     return wrapper
 
 
+def _replace_closed_streams() -> None:
+    """Python has None for a stream that was closed before it started (``>&-``); what is printed there is lost."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - for as long as the process lives
+
+
 def _escape_what_the_output_cannot_show() -> None:
     """Partition values may hold anything, and not every terminal is UTF-8: JSON's escapes keep a document one."""
     codecs.register_error("hudi_py.escapes", _escaped)
@@ -131,6 +138,7 @@ class Program(click.Group):
     def main(self, *arguments: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run the command that the arguments name; leaves with its exit code unless told not to."""
         run: Callable[..., Any] = super().main
+        _replace_closed_streams()
         _escape_what_the_output_cannot_show()
         if not standalone_mode:
             return run(*arguments, standalone_mode=False, **extra)

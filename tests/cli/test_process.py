@@ -52,6 +52,19 @@ def test_errors_are_clear_and_exit_codes_those_of_the_contract(table, tmp_path):
     assert_clear(hudi_py("timeline", path), 5, "version 10", "upgrade")
 
 
+def test_streams_closed_before_the_start_change_no_exit_code(table):
+    """``>&-`` in a script: Python has None in their place."""
+    for redirection, code in ((">&-", 0), (">&- 2>&-", 0)):
+        script = ["sh", "-c", f'exec "$@" {redirection}', "sh"]
+        assert hudi_py("timeline", table("cow_cleaned-1.1.1"), prefix=script).returncode == code
+    assert hudi_py("timeline", "/none", prefix=["sh", "-c", 'exec "$@" 2>&-', "sh"]).returncode == 5
+
+
+def test_version_is_told_installed_or_not(tmp_path):
+    """From a checkout too, where no package says it."""
+    assert hudi_py("--version", cwd=tmp_path).stdout.startswith("hudi-py, ")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
