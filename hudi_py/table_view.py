@@ -310,13 +310,13 @@ class TableView:
         return {}
 
     def _check_column_names(self, as_of: str | None) -> None:
-        latest = self.column_schema_text(as_of)
-        if latest is None:
-            return
         history = newest_history(entry.name for entry in self.storage.list(HISTORY_FOLDER))
+        latest = None if history is None else self.column_schema_text(as_of)
+        if latest is None:  # a schema alone has no names before
+            return
         path = f"{HISTORY_FOLDER}/{history}"
-        held = None if history is None else self.storage.read(path)
-        check_columns_keep_names(renamed_columns(latest, held, f"{self.storage.root}/{path}"), self.storage.root)
+        moved = renamed_columns(latest, self.storage.read(path), f"{self.storage.root}/{path}")
+        check_columns_keep_names(moved, self.storage.root)
 
     def as_of(self, time: str) -> Self:
         """

@@ -23,13 +23,13 @@ def newest_history(names: Iterable[str]) -> str | None:
     return max(found)[1] if found else None
 
 
-def renamed_columns(latest: str, history: bytes | None, source: str) -> tuple[str, ...]:
+def renamed_columns(latest: str, history: bytes, source: str) -> tuple[str, ...]:
     """
     Columns that reading by name would take for others: renamed, or new under the name of one that was dropped.
 
     Args:
         latest: JSON of the schema in force.
-        history: JSON of the versions there have been; None when there is no such file.
+        history: JSON of the versions there have been; empty when none was recorded yet.
         source: Of the history, for messages.
 
     Returns:
