@@ -1,5 +1,6 @@
 """
-What all tests share: a Spark session, an S3 server, and a hypothesis that does not judge how fast a busy machine is.
+What all tests share: a Spark session, an S3 server, the number of interruptions tried, and a hypothesis that does not
+judge how fast a busy machine is.
 
 The S3 server is a moto server process on a free port of this machine; or one of your own at the URL that
 ``HUDI_PY_TEST_S3`` gives, with the keys in ``AWS_ACCESS_KEY_ID`` and ``AWS_SECRET_ACCESS_KEY``.
@@ -18,6 +19,20 @@ from hypothesis import HealthCheck, settings
 
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+
+interruptions: list[int] = []
+"""Of the crash tests; here, because a run on several processes loads no other conftest where it sums up."""
+
+
+def pytest_runtest_logreport(report):
+    if report.when == "call":
+        interruptions.extend(count for name, count in report.user_properties if name == "interruptions")
+
+
+def pytest_terminal_summary(terminalreporter):
+    if interruptions:
+        terminalreporter.write_line(f"crash tests: {sum(interruptions)} interruptions tried")
 
 
 @pytest.fixture(scope="session")
