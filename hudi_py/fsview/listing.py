@@ -45,9 +45,9 @@ class FolderListing:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
 
-    def walk(self, *, details: bool = False) -> Iterator[tuple[str, list[Entry]]]:
-        """See `Listing`."""
-        return walk_partitions(self._storage, details=details, threads=listing_threads(self._storage))
+    def walk(self, *, details: bool = False, named: Iterable[str] = ()) -> Iterator[tuple[str, list[Entry]]]:
+        """See `Listing`; *named* as for `walk_partitions`."""
+        return walk_partitions(self._storage, details=details, threads=listing_threads(self._storage), named=named)
 
     def partition(self, path: str, *, details: bool = False) -> list[Entry]:
         """See `Listing`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta, timezone, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from typing import Any, Final
 
 import attrs
@@ -17,10 +17,9 @@ from hudi_py.fsview.build import PartitionView, ViewContext, latest_slices
 from hudi_py.mdt.statistics import ColumnStatistics, key_suffix, suffix_of
 from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
-from hudi_py.model.instant_time import parse_instant_time
+from hudi_py.model.instant_time import EPOCH, parse_instant_time
 from hudi_py.timeline.timeline import Timeline
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _FLOATS: Final = ("float", "double")
 
 
@@ -220,7 +219,7 @@ def plain_bound(value: Any, kind: str | None) -> Any:
     """A bound as text, number, truth value or bytes; times as ISO 8601."""
     if kind in ("timestamp-micros", "local-timestamp-micros") and isinstance(value, int):
         try:
-            moment = _EPOCH + timedelta(microseconds=value)
+            moment = EPOCH + timedelta(microseconds=value)
         except OverflowError:
             return str(value)
         return moment.replace(tzinfo=None).isoformat() if kind.startswith("local") else moment.isoformat()

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from hudi_py.errors import ConfigError
 from hudi_py.formats.arrow_types import Array, compute
+from hudi_py.model.instant_time import EPOCH
 
 _IS_NULL: Final = "is null"
 _IS_NOT_NULL: Final = "is not null"
@@ -32,7 +33,6 @@ _SHAPE: Final = re.compile(
     r"(?:(?P<nulls>is\s+(?:not\s+)?null)\s*|(?P<operator>!=|<=|>=|=|<|>)\s*(?P<value>.*?)\s*)",
     re.IGNORECASE | re.DOTALL,
 )
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _LONG_MAX: Final = 2**63 - 1
 _DECIMAL_DIGITS_MAX: Final = 76
@@ -228,7 +228,7 @@ def _micros(moment: datetime, arrow: Any) -> int:
 def micros_of(moment: datetime) -> int:
     """Microseconds since 1970; a time without zone counts as UTC."""
     aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)
-    return (aware - _EPOCH) // _MICROSECOND
+    return (aware - EPOCH) // _MICROSECOND
 
 
 def _wide_decimal(arrow: Any, value: Decimal) -> pa.DataType:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 import attrs
@@ -120,6 +120,13 @@ class CheckService:
         storage = self.store.storage
         listed = frozenset(reader.partitions()) if reader is not None else frozenset()
         seen = set()
+
+        def judged(folder: str, files: Mapping[str, int | None]) -> list[Finding]:
+            there = None if reader is None else reader.files(folder)
+            found = judge_partition(expected, folder, files, there, layout_version=facts.layout_version)
+            is_empty = folder in listed and folder not in seen and not there
+            return [finding("mdt-partition-empty", folder), *found] if is_empty else found
+
         for folder, entries, is_partition in walk_folders(storage, details=True, threads=listing_threads(storage)):
             files = {entry.name: entry.size_bytes for entry in entries}
             if not is_partition:
@@ -130,18 +137,13 @@ class CheckService:
             elif PARTITION_METAFILE in files and not self._tells_depth(folder):
                 yield finding("partition-metafile-damaged", join_path(folder, PARTITION_METAFILE))
             seen.add(folder)
-            there = None if reader is None else reader.files(folder)
-            yield from judge_partition(expected, folder, files, there, layout_version=facts.layout_version)
-        for folder, inner in list(walk_within(storage, expected.partitions | listed, seen, details=True)):
+            yield from judged(folder, files)
+        known = expected.partitions | listed
+        for folder, inner in list(walk_within(storage, known, seen, details=True)):
             seen.add(folder)
-            there = None if reader is None else reader.files(folder)
-            files = {entry.name: entry.size_bytes for entry in inner}
-            yield from judge_partition(expected, folder, files, there, layout_version=facts.layout_version)
-        for folder in sorted((expected.partitions | listed) - seen):
-            there = None if reader is None else reader.files(folder)
-            if folder in listed and not there:
-                yield finding("mdt-partition-empty", folder)
-            yield from judge_partition(expected, folder, {}, there, layout_version=facts.layout_version)
+            yield from judged(folder, {entry.name: entry.size_bytes for entry in inner})
+        for folder in sorted(known - seen):
+            yield from judged(folder, {})
 
     def _tells_depth(self, folder: str) -> bool:
         path = join_path(folder, PARTITION_METAFILE)

@@ -13,7 +13,7 @@ from functools import cached_property
 import attrs
 
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound
-from hudi_py.fsview.listing import FolderListing, listing_threads, walk_partitions
+from hudi_py.fsview.listing import FolderListing
 from hudi_py.fsview.loader import load_context
 from hudi_py.model.files import (
     PARTITION_METAFILE,
@@ -134,15 +134,17 @@ class _Explainer:
         """Partitions with the files asked for."""
         name = self._relative(target)
         found = False
-        storage, listing = self._store.storage, self.situation.listing
+        listing = self.situation.listing
         named = () if listing.is_fresh else (path for path, _ in listing.walk())
-        for path, entries in walk_partitions(storage, details=True, threads=listing_threads(storage), named=named):
+        for path, entries in self._folders.walk(details=True, named=named):
             wanted = entries if path == name else [entry for entry in entries if _is_named(entry.name, path, name)]
             if wanted or path == name:
                 found = True
                 yield path, wanted
         if not found:
-            raise ConfigError(f"{storage.root} has no file, file group or partition {name!r}; see hudi-py files")
+            raise ConfigError(
+                f"{self._store.storage.root} has no file, file group or partition {name!r}; see hudi-py files"
+            )
 
     def _relative(self, target: str) -> str:
         root = self._store.storage.root

@@ -7,7 +7,7 @@ from datetime import timedelta, tzinfo
 from hudi_py.config.clean import CleanConfig, CleanPolicy
 from hudi_py.config.table import TableConfig, TableType
 from hudi_py.errors import RefusedError
-from hudi_py.fsview.listing import FolderListing, Listing, listing_threads, walk_partitions
+from hudi_py.fsview.listing import FolderListing, Listing
 from hudi_py.model.files import PARTITION_METAFILE, join_path
 from hudi_py.model.instant import Action
 from hudi_py.model.instant_time import time_before
@@ -113,10 +113,9 @@ def compare(
     span = config.age_retained or timedelta(hours=min(config.hours_retained, 24 * 366 * 9999))  # all the calendar has
     limit = time_before(seen.now, span, zone)
     roots = load_roots(contents, table, config, seen.timeline, limit, _more(config, seen, zone))
-    storage = contents.store.storage
-    folders = FolderListing(storage)
+    folders = FolderListing(contents.store.storage)
     walked = (
-        walk_partitions(storage, threads=listing_threads(storage), named=plan.files)
+        folders.walk(named=plan.files)
         if partitions is None
         else ((path, folders.partition(path)) for path in partitions)
     )
