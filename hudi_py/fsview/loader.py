@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from hudi_py.config.table import TableType
 from hudi_py.errors import CorruptMetadata, NotFound
+from hudi_py.formats.records_codec import decode_restore_plan
 from hudi_py.fsview.build import GroupKey, PendingOperation, ViewContext
+from hudi_py.fsview.fate import NO_PROMISE, FileKey, Pending, Promise, Protection, TableFacts
 from hudi_py.model.instant import Action, Instant
-from hudi_py.model.records import CompactionPlan
+from hudi_py.model.records import ClusteringPlan, CompactionPlan
 from hudi_py.runtime.log import log
 from hudi_py.timeline.archive import load_archived, load_archived_commits
 from hudi_py.timeline.contents import Contents
@@ -46,6 +50,78 @@ def load_context(
         pending_compactions=_pending_compactions(timeline, contents),
         pending_clustering=_pending_clustering(timeline, contents) if with_clustering else {},
     )
+
+
+def load_facts(timeline: Timeline, contents: Contents, *, promise: Promise = NO_PROMISE) -> TableFacts:
+    """
+    Collect what decides the fate of every file of a table at this moment; no folder is listed.
+
+    Args:
+        timeline: The active timeline, just loaded.
+        contents: Of its instants.
+        promise: Which times stay readable.
+
+    Raises:
+        CorruptMetadata: A savepoint, a replacecommit or a pending plan does not decode: nothing can be judged.
+    """
+    context = load_context(timeline, contents, for_planning=True)
+    savepoints = load_savepoints(timeline, contents)
+    return TableFacts(
+        context=context,
+        protection=protection_of(context, savepoints),
+        savepoints=savepoints,
+        clustered_files=_clustered_files(timeline, contents),
+        undoing=load_undoing(timeline, contents),
+        promise=promise,
+    )
+
+
+def load_savepoints(timeline: Timeline, contents: Contents) -> dict[str, dict[str, frozenset[str]]]:
+    """Requested time of each completed savepoint to the files that it holds: partition path to names."""
+    return {
+        instant.requested_time: {path: frozenset(names) for path, names in contents.savepoint(instant).files.items()}
+        for instant in timeline.completed(Action.SAVEPOINT)
+    }
+
+
+def protection_of(context: ViewContext, savepoints: Mapping[str, Mapping[str, frozenset[str]]]) -> Protection:
+    """What no policy may delete."""
+    files: dict[str, frozenset[str]] = {}
+    for held in savepoints.values():
+        for partition, names in held.items():
+            files[partition] = files.get(partition, frozenset()) | names
+    pending = context.pending_compactions
+    return Protection(
+        savepointed_files=files,
+        pending=pending,
+        pending_files=frozenset((key[0], name) for key, operation in pending.items() for name in operation.file_names),
+    )
+
+
+def load_undoing(timeline: Timeline, contents: Contents) -> dict[str, Pending]:
+    """
+    Requested times of the writes that still count as completed although a pending rollback or restore takes them back.
+
+    The rollback of a failed write is not among them: its files count for nothing. A plan that does not decode was never
+    begun, and cannot be (rule B-7).
+    """
+    undoing: dict[str, Pending] = {}
+    for instant in timeline.pending(Action.ROLLBACK, Action.RESTORE):
+        try:
+            times = _undone_by(contents, instant)
+        except (CorruptMetadata, NotFound):
+            continue
+        undone = (each for time in times for each in timeline.writes.completed() if each.requested_time == time)
+        undoing.update((each.requested_time, Pending(instant.action, instant.requested_time)) for each in undone)
+    return undoing
+
+
+def _undone_by(contents: Contents, instant: Instant) -> tuple[str, ...]:
+    if instant.action is Action.RESTORE:
+        plan = decode_restore_plan(contents.store.read_plan(instant), contents.store.path(instant))
+        return tuple(each.requested_time for each in plan.instants_to_rollback)
+    target = contents.rollback_plan(instant).instant_to_rollback
+    return () if target is None else (target.requested_time,)
 
 
 def _archived_behind_savepoints(timeline: Timeline, contents: Contents) -> frozenset[str]:
@@ -121,7 +197,22 @@ def _compaction_plan(contents: Contents, instant: Instant) -> CompactionPlan:
 
 
 def _pending_clustering(timeline: Timeline, contents: Contents) -> dict[GroupKey, str]:
-    pending: dict[GroupKey, str] = {}
+    return {group: time for time, plan in _clustering_plans(timeline, contents) for group in sorted(plan.file_groups)}
+
+
+def _clustered_files(timeline: Timeline, contents: Contents) -> dict[FileKey, str]:
+    """Partition path and name of every file that a pending clustering reads, to its requested time."""
+    return {
+        (each.partition_path or "", path.rpartition("/")[2]): time
+        for time, plan in _clustering_plans(timeline, contents)
+        for group in plan.input_groups
+        for each in group.slices
+        for path in filter(None, (each.data_file_path, *(each.delta_file_paths or ())))
+    }
+
+
+def _clustering_plans(timeline: Timeline, contents: Contents) -> Iterator[tuple[str, ClusteringPlan]]:
+    """Requested time and plan of each pending clustering, ascending."""
     for instant in timeline.pending(Action.CLUSTERING, Action.REPLACE_COMMIT):
         if instant.action is Action.REPLACE_COMMIT and contents.is_request_empty(instant):
             continue  # no clustering has an empty request; one that is gone is being rolled back
@@ -132,5 +223,4 @@ def _pending_clustering(timeline: Timeline, contents: Contents) -> dict[GroupKey
         except CorruptMetadata as error:
             raise CorruptMetadata(f"{error}; hudi-py recover tells whether that {instant.action} can go") from error
         if requested.clustering_plan is not None:
-            pending.update(dict.fromkeys(requested.clustering_plan.file_groups, instant.requested_time))
-    return pending
+            yield instant.requested_time, requested.clustering_plan

@@ -54,6 +54,7 @@ PURE_MODULES = {
     "breakers",
     "contradictions",
     "explain",
+    "fate",
     "facts",
     "findings",
     "judge_files",

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import attrs
 
 from hudi_py.config.clean import CleanConfig, CleanPolicy
-from hudi_py.fsview.build import PartitionView, PendingOperation, ViewContext
+from hudi_py.fsview.build import PartitionView, ViewContext
+from hudi_py.fsview.fate import Protection
 from hudi_py.model.files import PARTITION_METAFILE, FileGroup, FileSlice
 from hudi_py.model.instant import Instant
 from hudi_py.model.instant_time import time_before
@@ -55,40 +56,6 @@ class Verdict(NamedTuple):
     keep: bool
     reason: Reason
     also: tuple[Reason, ...] = ()
-
-
-@attrs.frozen(kw_only=True)
-class Protection:
-    """
-    What no policy may delete.
-
-    Args:
-        savepointed_files: Partition path to names of files held by savepoints (rule A-39).
-        pending: Pending compactions by file group (rule A-40).
-        pending_files: Relative paths that a pending compaction plan reads (K-15: never planned, even on a mismatch).
-    """
-
-    savepointed_files: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
-    pending: Mapping[tuple[str, str], PendingOperation] = attrs.field(factory=dict)
-    pending_files: frozenset[tuple[str, str]] = frozenset()
-
-    def concerns(self, partition_path: str) -> bool:
-        """Whether anything in the partition is protected at all; most partitions have nothing to ask about."""
-        return bool(self.pending) or partition_path in self.savepointed_files
-
-    def is_savepointed(self, file_slice: FileSlice) -> bool:
-        """Rule A-39: one savepointed file protects its whole slice."""
-        names = self.savepointed_files.get(file_slice.partition_path)
-        return names is not None and not names.isdisjoint(file_slice.file_names)
-
-    def is_pending(self, file_slice: FileSlice) -> bool:
-        """Rule A-40, and K-15."""
-        operation = self.pending.get((file_slice.partition_path, file_slice.file_id))
-        if operation is not None and file_slice.base_instant_time >= operation.base_instant_time:
-            return True
-        return bool(self.pending_files) and any(
-            (file_slice.partition_path, name) in self.pending_files for name in file_slice.file_names
-        )
 
 
 class Window(NamedTuple):

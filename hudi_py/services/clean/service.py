@@ -17,9 +17,8 @@ from hudi_py.config.table import TableConfig
 from hudi_py.engine.base import Engine
 from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
 from hudi_py.formats import records_codec as codec
-from hudi_py.fsview.build import ViewContext
 from hudi_py.fsview.listing import FolderListing, is_partition
-from hudi_py.fsview.loader import load_context
+from hudi_py.fsview.loader import load_context, load_savepoints, protection_of
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.listing import open_snapshot
 from hudi_py.model.instant import Action, Instant
@@ -34,7 +33,7 @@ from hudi_py.services.clean.leftovers import LEFTOVERS, remember_leftovers
 from hudi_py.services.clean.look import UNSEEN, Look, remember_unseen
 from hudi_py.services.clean.past import last_clean, whole_times
 from hudi_py.services.clean.plan import CleanPlan, LastClean, Scope, Unseen
-from hudi_py.services.clean.policy import PartitionJudgement, Protection, earliest_of, windows
+from hudi_py.services.clean.policy import PartitionJudgement, earliest_of, windows
 from hudi_py.services.clean.progress import PROGRESS, progress_of, remember, start_of_scope
 from hudi_py.services.clean.repair import repair_cleans
 from hudi_py.services.clean.retention import (
@@ -153,7 +152,8 @@ class CleanService:
         timeline = timeline.without_savepoints({e.instant.requested_time for e in expired if e.stays_because is None})
         last = self._last_clean(timeline)
         context = load_context(timeline, self.contents, for_planning=True, with_clustering=False)
-        protection, savepoints = self._protection(timeline, context)
+        held = load_savepoints(timeline, self.contents)
+        savepoints = frozenset(held)
         now, zone = self.now or self.contents.store.clock.now(), self.contents.store.zone
         check_cut_off(self.config, now, zone)
         kept = windows(timeline, self.config, now=now, zone=zone)
@@ -166,7 +166,7 @@ class CleanService:
             timeline=timeline,
             listing=listing,
             context=context,
-            protection=protection,
+            protection=protection_of(context, held),
             savepoints=savepoints,
             now=now,
             earliest=earliest,
@@ -369,22 +369,6 @@ class CleanService:
                 f"{error}. It tells what was cleaned last; with hoodie.clean.incremental.enabled=false (--full) every "
                 "partition is looked at instead. Nothing was deleted"
             ) from error
-
-    def _protection(self, timeline: Timeline, context: ViewContext) -> tuple[Protection, frozenset[str]]:
-        files: dict[str, set[str]] = {}
-        savepoints = timeline.completed(Action.SAVEPOINT)
-        for instant in savepoints:
-            for partition, names in self.contents.savepoint(instant).files.items():
-                files.setdefault(partition, set()).update(names)
-        pending = context.pending_compactions
-        protection = Protection(
-            savepointed_files={partition: frozenset(names) for partition, names in files.items()},
-            pending=pending,
-            pending_files=frozenset(
-                (key[0], name) for key, operation in pending.items() for name in operation.file_names
-            ),
-        )
-        return protection, frozenset(i.requested_time for i in savepoints)
 
     def _confirmed(self, seen: Situation, judged: PartitionJudgement) -> PartitionJudgement:
         """Only what the folder itself shows tells that nothing else is in a partition (rules A-50, A-52)."""

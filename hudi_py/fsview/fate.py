@@ -1,0 +1,398 @@
+"""
+What a file of a table is at this moment, who needs it, and by which rule. Pure.
+
+Every service that deletes, spares or accounts for data files asks here, so that they all give one answer. The judgement
+knows the table as it is, never a plan: what was right when it was planned may have been undone since.
+
+=============  ====================================================================================================
+needed by      rule
+=============  ====================================================================================================
+`Latest`       its slice is the newest of a live file group, or the one below it that holds the base file
+`Snapshot`     its slice is what the table as of a promised time shows (`Promise`)
+`Savepoint`    a savepoint names it, or another file of its slice (rule A-39)
+`Pending`      a pending compaction, log compaction or clustering reads it (rules A-40, K-15); or a pending rollback or
+               restore takes back what superseded it
+=============  ====================================================================================================
+
+Where we are stricter than Apache Hudi: its cleaner spares nothing for a pending clustering, and nothing for a pending
+rollback or restore.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, NamedTuple, TypeAlias
+
+import attrs
+
+from hudi_py.fsview.build import GroupKey, PartitionView, PendingOperation, ViewContext, build_partition
+from hudi_py.model.files import FileGroup, FileSlice, parse_base_file, parse_log_file
+from hudi_py.model.instant import Action
+
+FileKey: TypeAlias = tuple[str, str]
+"""(partition path, file name)"""
+
+
+class Rule(enum.Enum):
+    """Why nobody needs a file; values are what people read."""
+
+    SUPERSEDED = "a newer slice of its file group took its place"
+    REPLACED = "its file group was replaced"
+
+    __hash__ = object.__hash__
+
+
+class Latest(NamedTuple):
+    """The newest rows are in it."""
+
+    def __str__(self) -> str:
+        return "it holds the newest rows of its file group"
+
+
+class Snapshot(NamedTuple):
+    """The table as of *time* shows it, and that time was promised to stay readable."""
+
+    time: str
+
+    def __str__(self) -> str:
+        return f"the table as of {self.time} shows it"
+
+
+class Savepoint(NamedTuple):
+    """The savepoint of *time* holds it."""
+
+    time: str
+
+    def __str__(self) -> str:
+        return f"savepoint {self.time} holds it"
+
+
+class Pending(NamedTuple):
+    """The pending *action* of *time* reads it, or takes back what superseded it."""
+
+    action: Action
+    time: str
+
+    def __str__(self) -> str:
+        return f"the pending {self.action.value} {self.time} needs it"
+
+
+Need: TypeAlias = Latest | Snapshot | Savepoint | Pending
+
+
+@attrs.frozen
+class Needed:
+    """
+    It must stay.
+
+    Args:
+        by: Every need, the strongest first; never empty.
+    """
+
+    by: tuple[Need, ...]
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.by))
+
+
+@attrs.frozen
+class Removable:
+    """It belongs to a committed slice that nobody needs."""
+
+    rule: Rule
+
+    def __str__(self) -> str:
+        return self.rule.value
+
+
+@attrs.frozen
+class Failed:
+    """It was written by an instant that is neither completed nor archived: rollback's business, no clean's."""
+
+    write: str
+
+    def __str__(self) -> str:
+        return f"{self.write}, which wrote it, is not completed"
+
+
+@attrs.frozen
+class Unknown:
+    """It is no data file, or none of the files that were judged."""
+
+    def __str__(self) -> str:
+        return "nothing is known of it"
+
+
+Fate: TypeAlias = Needed | Removable | Failed | Unknown
+
+_UNKNOWN: Final = Unknown()
+_LATEST: Final = Latest()
+
+
+@attrs.frozen(kw_only=True)
+class Protection:
+    """
+    What no policy may delete.
+
+    Args:
+        savepointed_files: Partition path to names of files held by savepoints (rule A-39).
+        pending: Pending compactions by file group (rule A-40).
+        pending_files: Relative paths that a pending compaction plan reads (K-15: never planned, even on a mismatch).
+    """
+
+    savepointed_files: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
+    pending: Mapping[GroupKey, PendingOperation] = attrs.field(factory=dict)
+    pending_files: frozenset[FileKey] = frozenset()
+
+    def concerns(self, partition_path: str) -> bool:
+        """Whether anything in the partition is protected at all; most partitions have nothing to ask about."""
+        return bool(self.pending) or partition_path in self.savepointed_files
+
+    def is_savepointed(self, file_slice: FileSlice) -> bool:
+        """Rule A-39: one savepointed file protects its whole slice."""
+        names = self.savepointed_files.get(file_slice.partition_path)
+        return names is not None and not names.isdisjoint(file_slice.file_names)
+
+    def is_pending(self, file_slice: FileSlice) -> bool:
+        """Rule A-40, and K-15."""
+        operation = self.pending.get((file_slice.partition_path, file_slice.file_id))
+        if operation is not None and file_slice.base_instant_time >= operation.base_instant_time:
+            return True
+        return bool(self.pending_files) and any(
+            (file_slice.partition_path, name) in self.pending_files for name in file_slice.file_names
+        )
+
+
+@attrs.frozen(kw_only=True)
+class Promise:
+    """
+    Times at which the table stays readable.
+
+    Args:
+        earliest: Instant time from which on every snapshot is; None for the newest one only.
+        times: Single ones before that, ascending.
+    """
+
+    earliest: str | None = None
+    times: tuple[str, ...] = ()
+
+    def within(self, begins: str, ends: str | None) -> str | None:
+        """A promised time that sees what begins at one time and is superseded at the other, if it ever is."""
+        if self.earliest is not None and (ends is None or ends > self.earliest):
+            return max(begins, self.earliest)
+        return next((time for time in self.times if begins <= time and (ends is None or time < ends)), None)
+
+
+NO_PROMISE: Final = Promise()
+
+
+@attrs.frozen(kw_only=True)
+class TableFacts:
+    """
+    A table at one moment, files apart; `hudi_py.fsview.loader.load_facts` reads them.
+
+    Args:
+        context: The planners' view (``for_planning=True``).
+        protection: Files that savepoints hold and pending compactions need.
+        savepoints: Requested time of each savepoint to the files it holds, by partition.
+        clustered_files: Files that a pending clustering reads, to its requested time.
+        undoing: Requested time of every write that still counts as completed although a pending rollback or restore
+            takes it back, to that rollback or restore.
+        promise: What was promised to stay readable.
+    """
+
+    context: ViewContext
+    protection: Protection = Protection()
+    savepoints: Mapping[str, Mapping[str, frozenset[str]]] = attrs.field(factory=dict)
+    clustered_files: Mapping[FileKey, str] = attrs.field(factory=dict)
+    undoing: Mapping[str, Pending] = attrs.field(factory=dict)
+    promise: Promise = NO_PROMISE
+
+    def with_promise(self, promise: Promise) -> TableFacts:
+        """The same table, with other times that stay readable."""
+        return attrs.evolve(self, promise=promise)
+
+    def holds_any(self, partition_path: str, names: Collection[str]) -> bool:
+        """Whether a savepoint or a pending service names one of these files of a partition."""
+        held = self.protection.savepointed_files.get(partition_path)
+        if held is not None and not held.isdisjoint(names):
+            return True
+        reads = self._reads.get(partition_path)
+        return reads is not None and not reads.isdisjoint(names)
+
+    @property
+    def _reads(self) -> Mapping[str, set[str]]:
+        reads: dict[str, set[str]] = {}
+        for partition, name in (*self.protection.pending_files, *self.clustered_files):
+            reads.setdefault(partition, set()).add(name)
+        return reads
+
+
+@attrs.frozen(kw_only=True)
+class PartitionFates:
+    """
+    The fates of all files of one partition; see `judge_partition_files`.
+
+    Args:
+        partition_path: Relative path.
+        facts: Of the table.
+        slices: Fate of each slice by file id and base instant.
+        logs: Name of each log file to its slice.
+    """
+
+    partition_path: str
+    facts: TableFacts = attrs.field(repr=False)
+    slices: Mapping[tuple[str, str], Fate]
+    logs: Mapping[str, tuple[str, str]]
+
+    def of(self, name: str) -> Fate:
+        """What becomes of one file; a base file of a retried task shares the fate of its slice."""
+        base = parse_base_file(name)
+        key = self.logs.get(name) if base is None else (base.file_id, base.instant_time)
+        fate = _UNKNOWN if key is None else self.slices.get(key, _UNKNOWN)
+        if isinstance(fate, Needed):
+            return fate
+        is_replaced = isinstance(fate, Removable) and fate.rule is Rule.REPLACED
+        by = tuple(_named(self.facts, self.partition_path, name, is_replaced=is_replaced))
+        return Needed(by) if by else fate
+
+
+def judge_partition_files(facts: TableFacts, partition_path: str, names: Iterable[str]) -> PartitionFates:
+    """
+    Judge every file of one partition.
+
+    Args:
+        facts: Of the table.
+        partition_path: Relative path.
+        names: Every file that is in the partition's folder now.
+    """
+    files = [(name, None) for name in names]
+    view = build_partition(facts.context, partition_path, files)
+    needs = _needs(facts, view)
+    if facts.undoing:
+        for key in _shown_without(facts, partition_path, files):
+            by = needs.setdefault(key, ())
+            if _LATEST not in by:
+                needs[key] = (*by, max(facts.undoing.values(), key=lambda pending: pending.time))
+    slices: dict[tuple[str, str], Fate] = {}
+    logs: dict[str, tuple[str, str]] = {}
+    for groups, rule in ((view.groups, Rule.SUPERSEDED), (view.replaced_groups, Rule.REPLACED)):
+        removable = Removable(rule)
+        for group in groups:
+            for each in group.slices:
+                key = (each.file_id, each.base_instant_time)
+                slices[key] = Needed(needs[key]) if key in needs else removable
+                logs.update((log.name, key) for log in each.log_files)
+    for each in view.uncommitted:
+        key = (each.file_id, each.base_instant_time)
+        slices[key] = Failed(each.base_instant_time)
+        logs.update((log.name, key) for log in each.log_files)
+    return PartitionFates(partition_path=partition_path, facts=facts, slices=slices, logs=logs)
+
+
+def _needs(facts: TableFacts, view: PartitionView) -> dict[tuple[str, str], tuple[Need, ...]]:
+    """Slices that somebody needs, with every reason; the table taken as it is."""
+    needs: dict[tuple[str, str], tuple[Need, ...]] = {}
+    is_held = facts.protection.concerns(view.partition_path) or bool(facts.clustered_files)
+    for group in view.groups:
+        latest = {each.base_instant_time for each in latest_of(group)}
+        _add_group(facts, needs, group, latest, None, is_held=is_held)
+    for group in view.replaced_groups:
+        replaced_at = facts.context.replaced[view.partition_path, group.file_id]
+        _add_group(facts, needs, group, frozenset(), replaced_at, is_held=is_held)
+    return needs
+
+
+def _add_group(
+    facts: TableFacts,
+    needs: dict[tuple[str, str], tuple[Need, ...]],
+    group: FileGroup,
+    latest: Collection[str],
+    ends: str | None,
+    *,
+    is_held: bool,
+) -> None:
+    for each in group.slices:
+        begins = each.base_instant_time
+        by: tuple[Need, ...] = (_LATEST,) if begins in latest else ()
+        promised = None if by else facts.promise.within(begins, ends)
+        if promised is not None:
+            by += (Snapshot(promised),)
+        if is_held:
+            by += tuple(_holders(facts, each, is_replaced=not latest))
+        if by:
+            needs[each.file_id, begins] = by
+        ends = begins if ends is None else min(ends, begins)
+
+
+def latest_of(group: FileGroup) -> tuple[FileSlice, ...]:
+    """The newest slice of a live group, and those below it as long as a pending compaction opened it without a base."""
+    found = []
+    for each in group.slices:
+        found.append(each)
+        if each.base_file is not None:
+            break
+    return tuple(found)
+
+
+def _holders(facts: TableFacts, file_slice: FileSlice, *, is_replaced: bool) -> Iterable[Need]:
+    """Savepoints, and pending services; compaction does not hold a replaced group (rule A-47)."""
+    if facts.protection.is_savepointed(file_slice):
+        names = file_slice.file_names
+        for time, held in facts.savepoints.items():
+            if not held.get(file_slice.partition_path, frozenset()).isdisjoint(names):
+                yield Savepoint(time)
+    key = (file_slice.partition_path, file_slice.file_id)
+    if not is_replaced and facts.protection.is_pending(file_slice):
+        operation = facts.protection.pending.get(key)
+        if operation is not None:
+            action = Action.LOG_COMPACTION if operation.is_log_compaction else Action.COMPACTION
+            yield Pending(action, operation.instant_time)
+    if facts.clustered_files:
+        times = {facts.clustered_files.get((file_slice.partition_path, name)) for name in file_slice.file_names}
+        yield from (Pending(Action.CLUSTERING, time) for time in sorted(filter(None, times)))
+
+
+def _named(facts: TableFacts, partition_path: str, name: str, *, is_replaced: bool) -> Iterable[Need]:
+    """Who names the file itself, whatever slice it is in."""
+    for time, held in facts.savepoints.items():
+        if name in held.get(partition_path, ()):
+            yield Savepoint(time)
+    if not is_replaced and (partition_path, name) in facts.protection.pending_files:
+        parsed = parse_base_file(name) or parse_log_file(name)
+        operation = None if parsed is None else facts.protection.pending.get((partition_path, parsed.file_id))
+        if operation is not None:
+            action = Action.LOG_COMPACTION if operation.is_log_compaction else Action.COMPACTION
+            yield Pending(action, operation.instant_time)
+    clustering = facts.clustered_files.get((partition_path, name))
+    if clustering is not None:
+        yield Pending(Action.CLUSTERING, clustering)
+
+
+def _shown_without(
+    facts: TableFacts, partition_path: str, files: Iterable[tuple[str, None]]
+) -> Iterable[tuple[str, str]]:
+    """The slices that will be the latest ones once everything that is being undone is undone."""
+    view = build_partition(without_writes(facts.context, frozenset(facts.undoing)), partition_path, files)
+    for group in view.groups:
+        for each in latest_of(group):
+            yield each.file_id, each.base_instant_time
+
+
+def without_writes(context: ViewContext, times: Collection[str]) -> ViewContext:
+    """The view of a table as it will be once the writes of these requested times are taken back."""
+    gone = frozenset(times)
+    visible = context.visible_times - gone
+    return attrs.evolve(
+        context,
+        visible_times=visible,
+        last_time=max(visible, default=None),
+        completed_times=context.completed_times - gone,
+        pending_times=context.pending_times | gone,
+        replaced={key: time for key, time in context.replaced.items() if time not in gone},
+        pending_compactions={
+            k: each for k, each in context.pending_compactions.items() if each.instant_time not in gone
+        },
+        pending_clustering={key: time for key, time in context.pending_clustering.items() if time not in gone},
+    )

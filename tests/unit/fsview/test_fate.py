@@ -1,0 +1,242 @@
+"""Who needs a file, and by which rule: each need alone, and against the planner and Hudi's own plans."""
+
+import attrs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fixtures
+from crash.states import open_real, real_table
+from hudi_py.formats import records_codec as codec
+from hudi_py.fsview.fate import (
+    Failed,
+    Latest,
+    Needed,
+    Pending,
+    Promise,
+    Removable,
+    Rule,
+    Savepoint,
+    Snapshot,
+    Unknown,
+    judge_partition_files,
+)
+from hudi_py.fsview.loader import load_facts
+from hudi_py.model.instant import Action, State
+from hudi_py.model.records import (
+    ClusteringGroup,
+    ClusteringPlan,
+    ClusteringSlice,
+    InstantInfo,
+    RequestedReplaceMetadata,
+    RestorePlan,
+    RollbackPlan,
+)
+from tables import SYNC, TableBuilder, at
+
+NAME = TableBuilder.base_name
+
+
+def facts_of(builder, promise=Promise()):  # noqa: B008 - frozen
+    table = builder.table()
+    return load_facts(table.timeline, table.contents, promise=promise)
+
+
+def fates(builder, promise=Promise(), partition="r0"):  # noqa: B008 - frozen
+    """The fate of each file of one partition, by what it is."""
+    names = [entry.name for entry in builder.storage.list(partition)]
+    judged = judge_partition_files(facts_of(builder, promise), partition, names)
+    return {name: judged.of(name) for name in names if not name.startswith(".hoodie")}
+
+
+def three_versions(layout=2, **builder):
+    """Group ``a`` written by the first three commits."""
+    made = TableBuilder(layout, **builder)
+    for number in (1, 2, 3):
+        made.commit(at(number), {"r0": ["a"]})
+    return made
+
+
+def undo(builder, number):
+    """What a finished rollback of the newest commit leaves: neither its instant nor its file."""
+    for path in builder.storage.files():
+        if at(number) in path:
+            builder.storage.delete(path)
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_only_the_newest_slice_is_needed_without_a_promise(layout):
+    """Older slices are superseded; once the newest is rolled back, the one below is the newest."""
+    builder = three_versions(layout)
+    superseded, latest = Removable(Rule.SUPERSEDED), Needed((Latest(),))
+    assert fates(builder) == {
+        NAME("a", at(1)): superseded,
+        NAME("a", at(2)): superseded,
+        NAME("a", at(3)): latest,
+    }
+    undo(builder, 3)
+    assert fates(builder) == {NAME("a", at(1)): superseded, NAME("a", at(2)): latest}
+
+
+def test_promised_times_need_what_they_show():
+    """From the earliest one on every snapshot, before it the single ones."""
+    builder = three_versions()
+    assert fates(builder, Promise(earliest=at(2)))[NAME("a", at(2))] == Needed((Snapshot(at(2)),))
+    assert fates(builder, Promise(earliest=at(2)))[NAME("a", at(1))] == Removable(Rule.SUPERSEDED)
+    assert fates(builder, Promise(earliest=at(3), times=(at(1),)))[NAME("a", at(1))] == Needed((Snapshot(at(1)),))
+    assert fates(builder, Promise(earliest=at(3)))[NAME("a", at(2))] == Removable(Rule.SUPERSEDED)
+
+
+def test_replaced_groups_are_needed_by_snapshots_before_their_replacement():
+    """Nobody needs them later; without their replacecommit they live again."""
+    builder = TableBuilder()
+    builder.commit(at(1), {"r0": ["a"]})
+    builder.commit(at(2), {"r0": ["b"]}, replaced={"r0": ["a"]})
+    name = NAME("a", at(1))
+    assert fates(builder)[name] == Removable(Rule.REPLACED)
+    assert fates(builder, Promise(earliest=at(2)))[name] == Removable(Rule.REPLACED)
+    assert fates(builder, Promise(earliest=at(1)))[name] == Needed((Snapshot(at(1)),))
+    undo(builder, 2)
+    assert fates(builder)[name] == Needed((Latest(),))
+
+
+def test_savepoints_hold_the_files_that_they_name():
+    """Each by its time (A-39)."""
+    builder = three_versions()
+    builder.savepoint(at(1), {"r0": [NAME("a", at(1))]})
+    builder.savepoint(at(2), {"r0": [NAME("a", at(2))]})
+    found = fates(builder)
+    assert found[NAME("a", at(1))] == Needed((Savepoint(at(1)),))
+    assert found[NAME("a", at(2))] == Needed((Savepoint(at(2)),))
+
+
+def test_pending_compactions_need_the_slices_they_read():
+    """The base and what was written since it (A-40), the base of the slice that it opened counting as newest too."""
+    builder = TableBuilder(table_type="MERGE_ON_READ")
+    builder.commit(at(1), {"r0": ["a"]}, action="deltacommit")
+    builder.log_files(at(2), [("r0", "a", at(1))])
+    builder.compaction(at(3), [("r0", "a", at(1), [f".a_{at(2)}.log.1_0-1-0"])])
+    found = fates(builder)
+    assert found[NAME("a", at(1))] == Needed((Latest(), Pending(Action.COMPACTION, at(3))))
+    assert found[f".a_{at(2)}.log.1_0-1-0"] == found[NAME("a", at(1))]
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_pending_clusterings_need_the_files_they_read(layout):
+    """Hudi's cleaner does not ask for them, and the clustering fails without them."""
+    builder = three_versions(layout)
+    file_slice = ClusteringSlice(
+        file_id="a", partition_path="r0", data_file_path=f"file:///lake/trips/r0/{NAME('a', at(2))}"
+    )
+    requested = RequestedReplaceMetadata(
+        operation_type="CLUSTER",
+        clustering_plan=ClusteringPlan(input_groups=(ClusteringGroup(slices=(file_slice,)),)),
+    )
+    word = "replacecommit" if layout == 1 else "clustering"
+    builder.instant(at(4), word, State.REQUESTED, codec.encode_requested_replace(requested, sync=SYNC))
+    assert fates(builder)[NAME("a", at(2))] == Needed((Pending(Action.CLUSTERING, at(4)),))
+
+
+@pytest.mark.parametrize("state", [State.REQUESTED, State.INFLIGHT])
+def test_pending_rollbacks_need_what_lies_below(state):
+    """Until it is done both are needed: what is the newest now, and what will be."""
+    builder = three_versions()
+    plan = RollbackPlan(instant_to_rollback=InstantInfo(at(3), "commit"))
+    for each in State:
+        if each <= state:
+            builder.instant(at(4), "rollback", each, codec.encode_rollback_plan(plan, SYNC))
+    found = fates(builder)
+    assert found[NAME("a", at(3))] == Needed((Latest(),))
+    assert found[NAME("a", at(2))] == Needed((Pending(Action.ROLLBACK, at(4)),))
+    assert found[NAME("a", at(1))] == Removable(Rule.SUPERSEDED)
+
+
+def test_pending_restores_need_what_lies_below_all_they_undo():
+    """A replaced group that will live again among them."""
+    builder = TableBuilder()
+    builder.commit(at(1), {"r0": ["a"]})
+    builder.commit(at(2), {"r0": ["a"]})
+    builder.commit(at(3), {"r0": ["b"]}, replaced={"r0": ["a"]})
+    plan = RestorePlan(
+        instants_to_rollback=(InstantInfo(at(3), "replacecommit"), InstantInfo(at(2), "commit")),
+        savepoint_to_restore_timestamp=at(1),
+    )
+    builder.instant(at(4), "restore", State.REQUESTED, codec.encode_restore_plan(plan, SYNC))
+    assert fates(builder) == {
+        NAME("a", at(1)): Needed((Pending(Action.RESTORE, at(4)),)),
+        NAME("a", at(2)): Removable(Rule.REPLACED),
+        NAME("b", at(3)): Needed((Latest(),)),
+    }
+
+
+def test_files_of_writes_that_are_not_completed_are_nobody_elses_business():
+    """Neither needed nor removable: rollback takes them; what is no data file is unknown."""
+    builder = three_versions()
+    builder.commit(at(4), {"r0": ["a", "b"]}, state=State.INFLIGHT)
+    builder.put("r0/notes.txt")
+    found = fates(builder)
+    assert found[NAME("a", at(4))] == found[NAME("b", at(4))] == Failed(at(4))
+    assert found[NAME("a", at(3))] == Needed((Latest(),))
+    assert found["notes.txt"] == Unknown()
+
+
+def test_base_files_of_retried_tasks_share_the_fate_of_their_slice():
+    """The view shows one of two files of equal group and instant; neither goes while the slice is needed."""
+    builder = three_versions()
+    other = NAME("a", at(3)).replace("0-1-0", "0-9-0")
+    builder.put(f"r0/{other}")
+    assert fates(builder)[other] == fates(builder)[NAME("a", at(3))] == Needed((Latest(),))
+
+
+RETENTIONS = [{"commits_retained": 1}, {"commits_retained": 3}, {"file_versions_retained": 1}]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", fixtures.fixture_names())
+def test_nobody_needs_what_is_planned(name):
+    """On every table of real Hudi: a fresh plan, equal to Hudi's, names nothing that is needed."""
+    storage = real_table(name)
+    table = open_real(name, storage)
+    pending = bool(table.timeline.pending("rollback", "restore"))
+    for retention in RETENTIONS:
+        plan = table.plan_clean(**retention)
+        earliest = plan.earliest_to_retain
+        promise = Promise(earliest=None if earliest is None else earliest.requested_time)
+        facts = load_facts(table.timeline, table.contents, promise=promise)
+        for path in plan.files:
+            judged = judge_partition_files(facts, path, [entry.name for entry in storage.list(path)])
+            kept = {each: judged.of(each) for each in plan.files.names(path)}
+            assert pending or all(isinstance(fate, Removable) for fate in kept.values()), kept
+
+
+@pytest.mark.slow
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), min_size=2, max_size=8),
+    st.integers(0, 8),
+    st.sampled_from([1, 2]),
+)
+@settings(max_examples=25, deadline=None)
+def test_what_a_time_shows_is_needed_while_it_is_promised(history, promised, layout):
+    """Law: exactly the files that the table showed at some promised time, by a model of its groups, are needed."""
+    builder = TableBuilder(layout)
+    shown = {}
+    live = {}
+    for number, (group, replaces) in enumerate(history, 1):
+        file_id = f"{group}{number}" if replaces else next((each for each in live if each[0] == group), f"{group}0")
+        gone = [each for each in live if replaces and each[0] == group]
+        builder.commit(at(number), {"r0": [file_id]}, replaced={"r0": gone} if gone else None)
+        live = {**{each: time for each, time in live.items() if each not in gone}, file_id: at(number)}
+        shown[number] = {NAME(each, time) for each, time in live.items()}
+    earliest = min(promised, len(history))
+    found = fates(builder, Promise(earliest=at(earliest)))
+    needed = {name for name, fate in found.items() if isinstance(fate, Needed)}
+    assert needed == set().union(*(names for number, names in shown.items() if number >= earliest))
+
+
+def test_reasons_are_sentences_for_people():
+    """Each need and each fate says who and when."""
+    assert str(Needed((Latest(), Savepoint("1")))) == "it holds the newest rows of its file group; savepoint 1 holds it"
+    assert str(Needed((Pending(Action.ROLLBACK, "2"),))) == "the pending rollback 2 needs it"
+    assert str(Failed("3")) == "3, which wrote it, is not completed"
+    assert {str(Removable(rule)) for rule in Rule} == {rule.value for rule in Rule}
+    assert attrs.asdict(Unknown()) == {}
