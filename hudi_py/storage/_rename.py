@@ -8,14 +8,16 @@ import os
 
 from hudi_py.errors import StorageError
 
-_AT_FDCWD = -100
 _RENAME_NOREPLACE = 1
 _UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
 
 
-def rename_noreplace(source: str, target: str) -> None:
+def rename_noreplace(folder: int, source: str, target: str) -> None:
     """
     Rename *source* to *target* in one step, failing when *target* exists (Linux ``renameat2``).
+
+    Args:
+        folder: Descriptor of the folder of both.
 
     Raises:
         FileExistsError: *target* exists.
@@ -25,7 +27,7 @@ def rename_noreplace(source: str, target: str) -> None:
     function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if function is None:
         raise _refusal(target)
-    outcome = function(_AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), ctypes.c_uint(_RENAME_NOREPLACE))
+    outcome = function(folder, os.fsencode(source), folder, os.fsencode(target), ctypes.c_uint(_RENAME_NOREPLACE))
     if outcome == 0:
         return
     code = ctypes.get_errno()

@@ -14,14 +14,14 @@ import errno
 import hashlib
 import io
 import os
-import shutil
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, cast
 from uuid import uuid4
 
 from hudi_py.errors import AlreadyExists, ConfigError, NotFound, OutcomeUnknown, StorageError
+from hudi_py.storage._beneath import folder_beneath, in_folder, remove_folder, synchronise
 from hudi_py.storage._rename import rename_noreplace
 from hudi_py.storage.base import (
     Capabilities,
@@ -35,13 +35,11 @@ from hudi_py.storage.base import (
     is_temporary,
 )
 
-T = TypeVar("T")
-
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV})
 _DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _PASSING = frozenset({errno.EAGAIN, errno.EBUSY, errno.ETIMEDOUT, errno.ESTALE, errno.EMFILE, errno.ENFILE})
-_ATTEMPTS_MAX = 5  # against others who remove a folder while we fill it, or fill it while we remove it
+_ATTEMPTS_MAX = 5  # against another process that creates the file that we are about to create
 _NAME_BYTES_MAX = 200  # longer names leave no room for the suffix of a temporary name (limit 255)
 _ONE_LISTING_PAYS = 8  # looking for a checksum that is not there costs half as much as deleting a file
 _NEW_FILE = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
@@ -118,7 +116,7 @@ class LocalStorage:
 
     def open_read(self, path: str) -> BinaryIO:
         try:
-            return open(self._prefix + check_below_root(path), "rb")
+            return _open_regular(self._prefix + check_below_root(path))
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
             raise NotFound(f"{self._prefix}{path}: no such file") from error
         except OSError as error:
@@ -129,27 +127,24 @@ class LocalStorage:
     def create_new(self, path: str, data: bytes) -> None:
         full = self._prefix + check_below_root(path)
         try:
-            if os.path.lexists(full):  # early and cheap; the link below decides
-                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), full)
-            if data:
-                self._create_complete(full, data)
-            else:
-                self._create_empty(full)
+            in_folder(self._root, path, _create_complete(data) if data else _create_empty)
         except FileExistsError as error:
             raise AlreadyExists(f"{full} exists already; it was left as it is") from error
         except OSError as error:
             raise self._failure("create_new", path, error) from error
-        self._synchronise(full)
+        self._confirm(path)
 
     def replace(self, path: str, data: bytes) -> None:
-        full = self._prefix + check_below_root(path)
+        def put(folder: int, name: str) -> None:
+            with _temporary(folder, name, data) as temporary:
+                _remove_crc(folder, name)
+                os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+
         try:
-            with self._temporary(full, data) as temporary:
-                _remove_crc(full)
-                os.replace(temporary, full)
+            in_folder(self._root, check_below_root(path), put)
         except OSError as error:
             raise self._failure("replace", path, error) from error
-        self._synchronise(full)
+        self._confirm(path)
 
     def read_version(self, path: str) -> Versioned:
         content = self.read(path)
@@ -162,14 +157,8 @@ class LocalStorage:
         )
 
     def open_write(self, path: str) -> BinaryIO:
-        full = self._prefix + check_below_root(path)
-
-        def start() -> io.FileIO:
-            _remove_crc(full)
-            return io.FileIO(full, "wb")
-
         try:
-            raw = self._with_parents(full, start)
+            raw = in_folder(self._root, check_below_root(path), _open_anew)
         except OSError as error:
             raise self._failure("open_write", path, error) from error
         return cast("BinaryIO", _DataFile(raw, self, path))
@@ -177,7 +166,7 @@ class LocalStorage:
     # ------------------------------------------------------------------ deleting
 
     def delete(self, path: str) -> bool:
-        outcome = self._unlink(self._prefix + check_below_root(path), path)
+        outcome = self.delete_many([path])[path]
         if isinstance(outcome, StorageFailure):
             raise StorageError(outcome.message, outcome.retryable)
         return outcome
@@ -186,114 +175,63 @@ class LocalStorage:
         by_folder: dict[str, list[str]] = {}
         for path in dict.fromkeys(paths):
             by_folder.setdefault(check_below_root(path).rpartition("/")[0], []).append(path)
-        prefix, unlink = self._prefix, self._unlink
         outcomes: dict[str, bool | StorageFailure] = {}
         for folder, group in by_folder.items():
-            checksums = _checksums(prefix + folder) if len(group) >= _ONE_LISTING_PAYS else None
-            for path in group:
-                outcomes[path] = unlink(prefix + path, path, checksums)
+            try:
+                with folder_beneath(self._root, folder) as descriptor:
+                    checksums = _checksums(self._prefix + folder) if len(group) >= _ONE_LISTING_PAYS else None
+                    for path in group:
+                        outcomes[path] = self._unlink(descriptor, path, checksums)
+            except (FileNotFoundError, NotADirectoryError):
+                outcomes.update(dict.fromkeys(group, False))
+            except OSError as error:
+                outcomes.update({path: _refused(self._failure("delete", path, error)) for path in group})
         return outcomes
 
     def delete_folder(self, folder: str) -> None:
-        full = self._prefix + check_below_root(folder)
-        for attempt in range(_ATTEMPTS_MAX):
-            try:
-                return shutil.rmtree(full)
-            except NotADirectoryError:
-                return None  # a file is no folder: there is nothing to delete
-            except OSError as error:
-                # Somebody else removes the same files, or adds one: look again.
-                passing = error.errno in (errno.ENOENT, errno.ENOTEMPTY)
-                if passing and not os.path.lexists(full):
-                    return None
-                if not passing or attempt == _ATTEMPTS_MAX - 1:
-                    raise self._failure("delete_folder", folder, error) from error
-        return None
+        try:
+            remove_folder(self._root, check_below_root(folder))
+        except OSError as error:
+            raise self._failure("delete_folder", folder, error) from error
 
     # ------------------------------------------------------------------ steps
 
-    def _create_empty(self, full: str) -> None:
-        """Nothing to tear: the exclusive create is the atomic step."""
-
-        def create() -> int:
-            _remove_crc(full)
-            return os.open(full, _NEW_FILE, 0o666)
-
-        os.close(self._with_parents(full, create))
-
-    def _create_complete(self, full: str, data: bytes) -> None:
-        with self._temporary(full, data) as temporary:
-            _remove_crc(full)
-            try:
-                os.link(temporary, full)
-            except FileExistsError:
-                # Over NFS the answer to a link that worked can be lost and the repetition says "exists".
-                if os.stat(temporary).st_nlink != 2:
-                    raise
-            except OSError as error:
-                if error.errno not in _NO_HARD_LINKS:
-                    raise
-                rename_noreplace(temporary, full)
-
-    @contextlib.contextmanager
-    def _temporary(self, full: str, data: bytes) -> Any:
-        """A complete, durable file ``<name>.<uuid>`` beside *full*; removed at the end unless renamed away."""
-        folder, name = os.path.split(full)
-        if len(os.fsencode(name)) > _NAME_BYTES_MAX:
-            name = name[:40]
-        temporary = f"{folder}/{name}.{uuid4()}"
+    def _confirm(self, path: str) -> None:
         try:
-            descriptor = self._with_parents(temporary, lambda: os.open(temporary, _NEW_FILE, 0o666))
-            with open(descriptor, "wb", buffering=0) as stream:
-                view = memoryview(data)
-                while view:
-                    view = view[stream.write(view) :]
-                os.fsync(descriptor)
-            yield temporary
-        finally:
-            with contextlib.suppress(OSError):  # usual after a rename; after a failure the first error is the news
-                os.unlink(temporary)
-
-    def _with_parents(self, full: str, action: Callable[[], T]) -> T:
-        """Do *action*, creating the folders above *full* when it misses them."""
-        for _ in range(_ATTEMPTS_MAX):
-            try:
-                return action()
-            except FileNotFoundError:
-                _make_folders(os.path.dirname(full))
-        return action()
-
-    def _synchronise(self, full: str) -> None:
-        try:
-            _synchronise_folder(os.path.dirname(full))
+            self._synchronise(path)
         except OSError as error:
             raise OutcomeUnknown(
-                f"{full} was written, but the disk did not confirm it ({error.strerror}); "
+                f"{self._prefix}{path} was written, but the disk did not confirm it ({error.strerror}); "
                 "check the disk, then reload and see whether it is there"
             ) from error
 
-    def _unlink(self, full: str, path: str, checksums: frozenset[str] | None = None) -> bool | StorageFailure:
+    def _synchronise(self, path: str) -> None:
+        """Make the name durable."""
+        with folder_beneath(self._root, path.rpartition("/")[0]) as folder:
+            synchronise(folder)
+
+    def _unlink(self, folder: int, path: str, checksums: frozenset[str] | None = None) -> bool | StorageFailure:
         """
         Remove the data, then its checksum: an orphan checksum is harmless.
 
         Args:
+            folder: Descriptor of the folder of *path*.
             checksums: Names of all checksum files in the folder, where they were listed; None to try.
         """
+        name = path.rpartition("/")[2]
         was_there = True
         try:
-            os.unlink(full)
-        except (FileNotFoundError, NotADirectoryError):
+            os.unlink(name, dir_fd=folder)
+        except FileNotFoundError:
             was_there = False
         except OSError as error:
-            if os.path.isdir(full) and not os.path.islink(full):  # EISDIR on Linux, EPERM by POSIX
-                return StorageFailure(f"{full} is a folder; it was not deleted", False)
-            failure = self._failure("delete", path, error)
-            return StorageFailure(str(failure), failure.retryable)
+            if _is_folder(folder, name):  # EISDIR on Linux, EPERM by POSIX
+                return StorageFailure(f"{self._prefix}{path} is a folder; it was not deleted", False)
+            return _refused(self._failure("delete", path, error))
         # Also when the data was gone: a crash may have left the checksum of an earlier deletion.
-        folder, _, name = full.rpartition("/")
         if checksums is None or f".{name}.crc" in checksums:
             with contextlib.suppress(OSError):
-                os.unlink(f"{folder}/.{name}.crc")
+                os.unlink(f".{name}.crc", dir_fd=folder)
         return was_there
 
     def _failure(self, verb: str, path: str, error: OSError) -> StorageError:
@@ -311,7 +249,6 @@ class _DataFile(io.BufferedWriter):
 
     def __init__(self, raw: io.FileIO, storage: LocalStorage, path: str) -> None:
         super().__init__(raw, 1 << 16)
-        self._folder = os.path.dirname(os.fspath(raw.name))
         self._storage, self._path, self._is_torn = storage, path, False
 
     def write(self, data: Any, /) -> int:
@@ -328,7 +265,7 @@ class _DataFile(io.BufferedWriter):
             if not self._is_torn:
                 self.flush()
                 os.fsync(self.fileno())
-                _synchronise_folder(self._folder)
+                self._storage._synchronise(self._path)
         except OSError as error:
             self._is_torn = True
             raise self._storage._failure("open_write", self._path, error) from error
@@ -392,33 +329,94 @@ def _detailed(item: os.DirEntry[str]) -> Entry | None:
     return Entry(item.name, is_folder, None if is_folder else found.st_size, found.st_mtime_ns // 1_000_000)
 
 
-def _remove_crc(full: str) -> None:
-    folder, _, name = full.rpartition("/")
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        os.unlink(f"{folder}/.{name}.crc")
+def _refused(error: StorageError) -> StorageFailure:
+    return StorageFailure(str(error), error.retryable)
 
 
-def _make_folders(folder: str) -> None:
-    """Like ``makedirs``, and durable: each new folder is synchronised into its parent."""
-    missing = []
-    while not os.path.isdir(folder):
-        missing.append(folder)
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            break
-        folder = parent
-    for one in reversed(missing):
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(one)
-        _synchronise_folder(os.path.dirname(one))
-
-
-def _synchronise_folder(folder: str) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def _is_folder(folder: int, name: str) -> bool:
     try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that has no such notion
-            raise
-    finally:
+        return stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def _open_regular(full: str) -> BinaryIO:
+    """Open without waiting (a pipe waits for a writer), and only what has an end; links are followed to read."""
+    descriptor = os.open(full, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), full)
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "it is no regular file but a pipe, socket or device; remove it")
+        return open(descriptor, "rb")
+    except BaseException:
         os.close(descriptor)
+        raise
+
+
+def _create_empty(folder: int, name: str) -> None:
+    """Nothing to tear: the exclusive create is the atomic step."""
+    _refuse_taken(folder, name)
+    _remove_crc(folder, name)
+    os.close(os.open(name, _NEW_FILE, 0o666, dir_fd=folder))
+
+
+def _create_complete(data: bytes) -> Callable[[int, str], None]:
+    def create(folder: int, name: str) -> None:
+        _refuse_taken(folder, name)
+        with _temporary(folder, name, data) as temporary:
+            _remove_crc(folder, name)
+            try:
+                os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+            except FileExistsError:
+                # Over NFS the answer to a link that worked can be lost and the repetition says "exists".
+                if os.stat(temporary, dir_fd=folder).st_nlink != 2:
+                    raise
+            except OSError as error:
+                if error.errno not in _NO_HARD_LINKS:
+                    raise
+                rename_noreplace(folder, temporary, name)
+
+    return create
+
+
+def _refuse_taken(folder: int, name: str) -> None:
+    """Early and cheap; the atomic step decides."""
+    with contextlib.suppress(FileNotFoundError):
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
+
+
+def _open_anew(folder: int, name: str) -> io.FileIO:
+    """A file that no other name stands for: one that is there goes first, with the links to it left as they are."""
+    _remove_crc(folder, name)
+    for _ in range(_ATTEMPTS_MAX):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=folder)
+        with contextlib.suppress(FileExistsError):
+            return io.FileIO(os.open(name, _NEW_FILE, 0o666, dir_fd=folder), "wb")
+    return io.FileIO(os.open(name, _NEW_FILE, 0o666, dir_fd=folder), "wb")
+
+
+@contextlib.contextmanager
+def _temporary(folder: int, name: str, data: bytes) -> Iterator[str]:
+    """A complete, durable file ``<name>.<uuid>`` beside *name*; removed at the end unless renamed away."""
+    if len(os.fsencode(name)) > _NAME_BYTES_MAX:
+        name = name[:40]
+    temporary = f"{name}.{uuid4()}"
+    try:
+        with open(os.open(temporary, _NEW_FILE, 0o666, dir_fd=folder), "wb", buffering=0) as stream:
+            view = memoryview(data)
+            while view:
+                view = view[stream.write(view) :]
+            os.fsync(stream.fileno())
+        yield temporary
+    finally:
+        with contextlib.suppress(OSError):  # usual after a rename; after a failure the first error is the news
+            os.unlink(temporary, dir_fd=folder)
+
+
+def _remove_crc(folder: int, name: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(f".{name}.crc", dir_fd=folder)

@@ -1,0 +1,190 @@
+"""The table's border on a local disk: nothing is written or deleted through a link, only files are read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hudi_py.errors import ConfigError, NotFound, StorageError
+from hudi_py.storage import _beneath
+from hudi_py.storage.base import StorageFailure
+from hudi_py.storage.factory import open_storage
+from hudi_py.storage.local import LocalStorage
+
+CANARY = "precious"
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> LocalStorage:
+    """A table with one partition."""
+    storage = LocalStorage(tmp_path / "table")
+    storage.create_new("p/file", b"inside")
+    return storage
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A folder beside the table whose names are those that the tests use."""
+    folder = tmp_path / "outside"
+    (folder / "sub").mkdir(parents=True)
+    for name in (CANARY, "file", ".file.crc", "sub/file", "sub/.file.crc"):
+        (folder / name).write_bytes(name.encode())
+    return folder
+
+
+def tree(folder: Path) -> dict[str, bytes | str | None]:
+    """Every name below *folder* with its bytes; None for a folder, text for a link."""
+
+    def content(path: Path) -> bytes | str | None:
+        return os.readlink(path) if path.is_symlink() else None if path.is_dir() else path.read_bytes()
+
+    return {str(path.relative_to(folder)): content(path) for path in sorted(folder.rglob("*"))}
+
+
+def write_stream(storage: LocalStorage, path: str) -> None:
+    with storage.open_write(path) as stream:
+        stream.write(b"new")
+
+
+VERBS: dict[str, Callable[[LocalStorage, str], object]] = {
+    "create_new": lambda storage, path: storage.create_new(path, b"new"),
+    "create_new of nothing": lambda storage, path: storage.create_new(path, b""),
+    "replace": lambda storage, path: storage.replace(path, b"new"),
+    "open_write": write_stream,
+    "delete": lambda storage, path: storage.delete(path),
+    "delete_folder": lambda storage, path: storage.delete_folder(path),
+}
+LINKS: dict[str, tuple[str, Callable[[Path, Path], str]]] = {
+    "absolute": ("q/{}", lambda table, outside: str(outside)),
+    "relative": ("q/{}", lambda table, outside: os.path.relpath(outside, table)),
+    "nested": ("q/sub/{}", lambda table, outside: str(outside)),
+    "inside the table": ("q/{}", lambda table, outside: str(table / "p")),
+    "to the table itself": ("q/p/{}", lambda table, outside: "."),
+    "to nowhere": ("q/{}", lambda table, outside: str(outside / "missing")),
+}
+
+
+@pytest.mark.parametrize("kind", LINKS)
+@pytest.mark.parametrize("verb", VERBS)
+def test_nothing_happens_through_a_link(storage, outside, kind, verb):
+    """Whatever the verb and the link: both sides stay as they are, and the refusal names the link and its target."""
+    path, target = LINKS[kind]
+    where = target(Path(storage.root), outside)
+    os.symlink(where, f"{storage.root}/q")
+    before = tree(outside), tree(Path(storage.root))
+    for name in ("file", "new", "deep/new"):
+        with pytest.raises(StorageError) as caught:
+            VERBS[verb](storage, path.format(name))
+        assert f"{storage.root}/q is a symbolic link to {where}; " in str(caught.value)
+        assert "put the folder itself there" in str(caught.value)
+        assert not caught.value.retryable
+    assert (tree(outside), tree(Path(storage.root))) == before
+
+
+def test_deletion_in_bulk_refuses_only_what_lies_behind_a_link(storage, outside):
+    """The rest of a clean goes on; the outcome of each file says what happened."""
+    os.symlink(outside, f"{storage.root}/q")
+    before = tree(outside)
+    outcomes = storage.delete_many([*(f"q/{name}" for name in before), "p/file", "none/file"])
+    assert tree(outside) == before
+    assert (outcomes.pop("p/file"), outcomes.pop("none/file")) == (True, False)
+    assert all(isinstance(each, StorageFailure) and "symbolic link" in each.message for each in outcomes.values())
+
+
+def test_links_to_files_are_replaced_and_deleted_never_followed(storage, outside):
+    """A link in the place of a file, or a second name of a file: what they stand for keeps its bytes."""
+    before = tree(outside)
+    for make in (os.symlink, os.link):
+        for verb in ("replace", "open_write", "delete", "create_new"):
+            make(outside / CANARY, f"{storage.root}/p/linked")
+            try:
+                VERBS[verb](storage, "p/linked")
+            except StorageError:
+                assert verb == "create_new"
+            assert tree(outside) == before
+            storage.delete("p/linked")
+    assert tree(outside) == before
+
+
+def test_deleted_folder_takes_links_along_and_leaves_their_targets(storage, outside):
+    """Links deep inside of what goes are names like others."""
+    before = tree(outside)
+    os.mkdir(f"{storage.root}/p/deep")
+    os.symlink(outside, f"{storage.root}/p/deep/folder")
+    os.symlink(outside / CANARY, f"{storage.root}/p/deep/file")
+    storage.delete_folder("p")
+    assert not os.path.lexists(f"{storage.root}/p")
+    assert tree(outside) == before
+
+
+def test_root_may_be_a_link_and_may_be_relative(tmp_path, monkeypatch, outside):
+    """The user named it: everything works as in the folder itself, through paths and file URLs."""
+    os.symlink(outside, tmp_path / "alias")
+    monkeypatch.chdir(tmp_path)
+    for number, root in enumerate(("alias", tmp_path / "alias", f"file://{tmp_path}/alias", "./sub/../alias")):
+        storage = open_storage(root)
+        storage.create_new(f"n{number}/a", b"x")
+        with storage.open_write(f"n{number}/b") as stream:
+            stream.write(b"y")
+        assert storage.delete_many([f"n{number}/a"]) == {f"n{number}/a": True}
+        storage.delete_folder(f"n{number}")
+    assert set(tree(outside)) == {CANARY, "file", ".file.crc", "sub", "sub/file", "sub/.file.crc"}
+
+
+@pytest.mark.parametrize("path", ["../outside/file", "p/../../outside/file", "/etc/passwd", "p//file", "p/./file"])
+@pytest.mark.parametrize("verb", VERBS)
+def test_paths_that_leave_the_table_are_refused(storage, outside, path, verb):
+    """Paths of plans and of metadata come through the same door."""
+    before = tree(outside)
+    with pytest.raises(ConfigError):
+        VERBS[verb](storage, path)
+    with pytest.raises(ConfigError):
+        storage.delete_many([path])
+    assert tree(outside) == before
+
+
+def test_swap_between_the_look_and_the_deed_is_without_effect(storage, outside, monkeypatch):
+    """The folder is held by its descriptor: a link that takes its place after the walk is not in the way."""
+    before = tree(outside)
+    original = os.unlink
+
+    def unlink(name: str, **more: int) -> None:
+        if name == "file":
+            os.rename(f"{storage.root}/p", f"{storage.root}/old")
+            os.symlink(outside, f"{storage.root}/p")
+        original(name, **more)
+
+    monkeypatch.setattr(os, "unlink", unlink)
+    assert storage.delete_many(["p/file"]) == {"p/file": True}
+    assert tree(outside) == before
+    assert not os.path.exists(f"{storage.root}/old/file")
+
+
+def test_folders_nested_beyond_reason_are_left(storage):
+    """Deleting holds a descriptor for each level, so the number of levels is bounded."""
+    deep = Path(storage.root, "d", *["x"] * (_beneath._DEPTH_MAX + 2))
+    deep.mkdir(parents=True)
+    with pytest.raises(StorageError, match="remove it by hand"):
+        storage.delete_folder("d")
+    assert deep.exists()
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def test_only_regular_files_are_read(storage, outside):
+    """A pipe would wait for ever, an endless device would never end; links to files are read."""
+    os.mkfifo(f"{storage.root}/p/pipe")
+    os.symlink(f"{storage.root}/p/pipe", f"{storage.root}/p/to-pipe")
+    os.symlink("/dev/zero", f"{storage.root}/p/endless")
+    os.symlink(outside / CANARY, f"{storage.root}/p/linked")
+    for name in ("pipe", "to-pipe", "endless"):
+        for read in (storage.read, storage.open_read, storage.read_version):
+            with pytest.raises(StorageError, match="no regular file"):
+                read(f"p/{name}")
+    assert storage.read("p/linked") == CANARY.encode()
+    with pytest.raises(NotFound):
+        storage.read("p")
