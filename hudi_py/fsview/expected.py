@@ -1,0 +1,228 @@
+"""
+What the latest slice of each file group must consist of, as the completed commits tell it. Pure.
+
+A listing shows what is there, and an older version looks like the latest one where that is lost. Each completed commit
+names the files that it wrote. The newest base file of a group among those, and the log files on top of it, are needed
+by every reader; no clean, compaction or clustering takes them while the group is not replaced, and a rollback or
+restore takes the commit that names them off the timeline first. So whoever finds one of them missing has lost rows.
+
+One exception: where archival went beyond a savepoint, the savepointed commit is still active and the commit that
+replaced its groups is archived (rule D-7); `is_replaced_since` judges that.
+
+Source: format/table-services Z-1 to Z-6, format/data-files 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import attrs
+
+from hudi_py.fsview.build import GroupKey
+from hudi_py.model.files import join_path, parse_base_file, parse_log_file
+from hudi_py.model.instant import Action, Instant
+from hudi_py.model.records import (
+    CleanerPlan,
+    CleanMetadata,
+    CommitMetadata,
+    RestoreMetadata,
+    RollbackMetadata,
+    RollbackPlan,
+)
+
+_SIZE_UNKNOWN = 0
+
+
+class Written(NamedTuple):
+    """
+    A data file that a completed commit names.
+
+    Args:
+        partition_path: Relative path.
+        name: Of the file, without folders.
+        file_id: Of its group.
+        slice_time: Of a base file its own time; of a log file the time that decides which slice it lies on: the base
+            instant in its name (layout 1), or the completion time of its delta commit (layout 2).
+        size_bytes: The largest that a commit recorded; 0 when unknown.
+        commit: The last completed commit that names it.
+        is_log: Whether it is a log file.
+    """
+
+    partition_path: str
+    name: str
+    file_id: str
+    slice_time: str
+    size_bytes: int
+    commit: Instant
+    is_log: bool
+
+    @property
+    def path(self) -> str:
+        """Relative to the table."""
+        return join_path(self.partition_path, self.name)
+
+
+@attrs.frozen
+class ExpectedSlice:
+    """
+    What the latest slice of a live file group must hold; it may hold more, of commits that are archived.
+
+    Args:
+        base: The newest base file that an active commit names; None where they name log files only.
+        logs: Log files that active commits name and that lie on *base*, or on an older one where that is None.
+    """
+
+    base: Written | None
+    logs: tuple[Written, ...] = ()
+
+    @property
+    def files(self) -> tuple[Written, ...]:
+        """Base file and logs."""
+        return self.logs if self.base is None else (self.base, *self.logs)
+
+
+class Mismatch(NamedTuple):
+    """A file that a reader of the latest snapshot needs, and that is not as its commit wrote it."""
+
+    file: Written
+    size_bytes: int | None  # what is there; None when the file is missing
+
+
+@attrs.define
+class _Group:
+    base: Written | None = None
+    logs: dict[str, Written] = attrs.field(factory=dict)
+
+
+def expected_slices(
+    commits: Iterable[tuple[Instant, CommitMetadata]], layout_version: int
+) -> dict[GroupKey, ExpectedSlice]:
+    """
+    The latest slices by what the commits wrote; replaced groups are left out.
+
+    Args:
+        commits: Completed writes of the active timeline, by requested time; only those up to a time for the slices of
+            that time.
+        layout_version: 1 or 2: how log files find their slice.
+    """
+    groups: dict[GroupKey, _Group] = {}
+    replaced: set[GroupKey] = set()
+    for commit, metadata in commits:
+        for written in written_files(commit, metadata, layout_version):
+            group = groups.setdefault((written.partition_path, written.file_id), _Group())
+            if not written.is_log:
+                if group.base is None or group.base.slice_time <= written.slice_time:
+                    group.base = written
+                continue
+            known = group.logs.get(written.name)  # in layout 1 it grows with each delta commit
+            larger = written.size_bytes if known is None else max(written.size_bytes, known.size_bytes)
+            group.logs[written.name] = written._replace(size_bytes=larger)
+        replaced.update(replaced_groups(metadata))
+    return {key: _latest(group) for key, group in groups.items() if key not in replaced}
+
+
+def _latest(group: _Group) -> ExpectedSlice:
+    start = "" if group.base is None else group.base.slice_time
+    return ExpectedSlice(group.base, tuple(log for log in group.logs.values() if log.slice_time >= start))
+
+
+def written_files(commit: Instant, metadata: CommitMetadata, layout_version: int) -> Iterable[Written]:
+    """The base and log files that a commit names; change logs are none, for no reader of a snapshot needs them."""
+    for partition, stats in metadata.partition_to_write_stats.items():
+        for stat in stats:
+            name = (stat.path or "").rpartition("/")[2]
+            base = parse_base_file(name)
+            log = None if base is not None else parse_log_file(name)
+            if base is not None:
+                yield Written(partition, name, base.file_id, base.instant_time, stat.file_size_in_bytes, commit, False)
+            elif log is not None:
+                time = log.instant_time if layout_version == 1 else commit.completion_time or commit.requested_time
+                yield Written(partition, name, log.file_id, time, stat.file_size_in_bytes, commit, True)
+
+
+def replaced_groups(metadata: CommitMetadata) -> Iterable[GroupKey]:
+    """The groups that a replacecommit superseded."""
+    for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
+        for file_id in file_ids:
+            yield partition, file_id
+
+
+def mismatches(expected: Iterable[ExpectedSlice], there: Mapping[str, Mapping[str, int | None]]) -> list[Mismatch]:
+    """
+    The expected files that are missing or of another size; log files may be larger, for rollbacks append to them.
+
+    Args:
+        expected: Of the partitions that were listed.
+        there: Partition path to names and sizes in bytes (None = not asked for) of what lies in it.
+    """
+    found = []
+    for each in expected:
+        for file in each.files:
+            files = there.get(file.partition_path, {})
+            if file.name not in files:
+                found.append(Mismatch(file, None))
+                continue
+            size = files[file.name]
+            if size is None or file.size_bytes <= _SIZE_UNKNOWN:
+                continue
+            if size < file.size_bytes or (size > file.size_bytes and not file.is_log):
+                found.append(Mismatch(file, size))
+    return found
+
+
+Removals = dict[tuple[str, str], list[Instant]]
+"""(partition path, file name) to the instants that removed the file, or are about to."""
+
+
+def removals(contents: Iterable[tuple[Instant, object]]) -> Removals:
+    """
+    Which instants name a file as removed: cleans, rollbacks and restores, completed or pending.
+
+    Of a file that the latest slice needs, this is no excuse but the story: what was right when the clean was planned
+    was undone since, or the instant is half done.
+
+    Args:
+        contents: Instants with what they hold (`model.records`); others are passed over.
+    """
+    found: Removals = {}
+    for instant, content in contents:
+        for partition, name in _removed(content):
+            found.setdefault((partition, name), []).append(instant)
+    return found
+
+
+def _removed(content: object) -> Iterable[tuple[str, str]]:
+    if isinstance(content, CleanMetadata):
+        for path, done in content.partitions.items():
+            yield from ((path, name) for name in done.delete_path_patterns)
+    elif isinstance(content, CleanerPlan):
+        for path, files in content.files_to_delete.items():
+            yield from ((path, file.name) for file in files)
+    elif isinstance(content, RollbackMetadata):
+        for path, undone in content.partitions.items():
+            for name in (*undone.success_delete_files, *undone.failed_delete_files):
+                yield path, name.rpartition("/")[2]
+    elif isinstance(content, RollbackPlan):
+        for request in content.rollback_requests:
+            for name in request.files_to_be_deleted:
+                yield request.partition_path, name.rpartition("/")[2]
+    elif isinstance(content, RestoreMetadata):
+        for rollbacks in content.rollbacks.values():
+            for rollback in rollbacks:
+                yield from _removed(rollback)
+
+
+def is_replaced_since(file: Written, removed_by: Iterable[Instant], replaced: Mapping[GroupKey, str]) -> bool:
+    """
+    Whether a missing file is accounted for: a completed clean removed it after its group was replaced.
+
+    Args:
+        file: Missing, of a group that no active commit replaced.
+        removed_by: From `removals`.
+        replaced: File group to requested time of the *archived* replacecommit that replaced it.
+    """
+    time = replaced.get((file.partition_path, file.file_id))
+    if time is None or time < file.commit.requested_time:
+        return False
+    return any(each.action is Action.CLEAN and each.is_completed and each.requested_time > time for each in removed_by)
