@@ -21,6 +21,8 @@ from hudi_py.formats.instant_content import Content, decode_content
 from hudi_py.formats.plan_codec import encode_plan_body
 from hudi_py.formats.shapes import MAPPING, TEXTS, Kind, Shape, by_name, default, many, one, optional
 from hudi_py.model import records
+from hudi_py.model.instant import Action
+from hudi_py.model.instant_time import is_time
 
 __all__ = [
     "decode_clean_metadata",
@@ -50,6 +52,7 @@ SAVEPOINT_NAME: Final = "hudi_py.savepoint.name"
 SAVEPOINT_EXPIRY: Final = "hudi_py.savepoint.expires.at.ms"
 _EPOCH_MS: Final = re.compile(rb"\d{1,15}")
 
+_ACTIONS: Final = frozenset(action.value for action in Action)
 _ONE: Final = default(1)
 
 _ACTION_INSTANT: Final = Shape(records.ActionInstant, requested_time="timestamp", action="action", state="state")
@@ -302,7 +305,10 @@ def encode_requested_replace(
 
 def decode_rollback_plan(data: bytes, source: str) -> records.RollbackPlan:
     """Decode ``T.rollback.requested``."""
-    return _ROLLBACK_PLAN.decode(_read(data, source, "HoodieRollbackPlan"))
+    plan = _ROLLBACK_PLAN.decode(_read(data, source, "HoodieRollbackPlan"))
+    if plan.instant_to_rollback is not None:
+        _check_instant(plan.instant_to_rollback, source)
+    return plan
 
 
 def encode_rollback_plan(plan: records.RollbackPlan, sync: bytes) -> bytes:
@@ -322,7 +328,14 @@ def encode_rollback_metadata(metadata: records.RollbackMetadata, sync: bytes) ->
 
 def decode_restore_plan(data: bytes, source: str) -> records.RestorePlan:
     """Decode ``T.restore.requested``."""
-    return _RESTORE_PLAN.decode(_read(data, source, "HoodieRestorePlan"))
+    plan = _RESTORE_PLAN.decode(_read(data, source, "HoodieRestorePlan"))
+    for instant in plan.instants_to_rollback:
+        _check_instant(instant, source)
+    if plan.savepoint_to_restore_timestamp is not None and not is_time(plan.savepoint_to_restore_timestamp):
+        raise CorruptMetadata(
+            f"{source}: the savepoint to go back to is {plan.savepoint_to_restore_timestamp[:40]!r}, which is no time"
+        )
+    return plan
 
 
 def encode_restore_plan(plan: records.RestorePlan, sync: bytes) -> bytes:
@@ -400,6 +413,20 @@ def _version(value: dict[str, Any], source: str, *, newest: int) -> int:
     if not 1 <= version <= newest:
         raise CorruptMetadata(f"{source}: is of version {version}; known are 1 to {newest}")
     return version
+
+
+def _check_instant(instant: records.InstantInfo, source: str) -> None:
+    """What is to be undone is looked up by both, and folders bear its time: nothing else may stand there."""
+    if instant.action not in _ACTIONS:
+        raise CorruptMetadata(
+            f"{source}: it is to undo {instant.requested_time[:40]!r}, whose action {instant.action[:40]!r} is "
+            "unknown; nothing was undone"
+        )
+    if not is_time(instant.requested_time):
+        raise CorruptMetadata(
+            f"{source}: it is to undo a {instant.action} of {instant.requested_time[:40]!r}, which is no time; nothing "
+            "was undone"
+        )
 
 
 def _named(result: records.CleanPartitionMetadata) -> records.CleanPartitionMetadata:

@@ -31,6 +31,11 @@ def format_instant_time(moment: datetime) -> str:
     return f"{moment.year:04d}{moment:%m%d%H%M%S}{moment.microsecond // 1000:03d}"
 
 
+def is_time(text: str) -> bool:
+    """Whether *text* can be the time of an instant file: digits, a date or not (``00000000000002`` is none)."""
+    return text.isdecimal() and text.isascii()
+
+
 def iso_utc(epoch_ms: int) -> str:
     """ISO 8601 in UTC, to the millisecond; the last moment of the calendar for everything behind it."""
     try:

@@ -31,7 +31,10 @@ def put_up_fence(storage: Storage, instant_time: str) -> None:
         storage.create_new(_path(instant_time), b"")
     except AlreadyExists:
         return
-    oldest = (datetime.strptime(instant_time[:14], _SECONDS) - _KEPT).strftime(_SECONDS)  # noqa: DTZ007 - two texts
+    try:
+        oldest = (datetime.strptime(instant_time[:14], _SECONDS) - _KEPT).strftime(_SECONDS)  # noqa: DTZ007 - two texts
+    except (ValueError, OverflowError):  # digits, but no date: the next fence removes the old ones
+        return
     for entry in storage.list(_FOLDER):
         if entry.name < oldest:
             storage.delete(_path(entry.name))

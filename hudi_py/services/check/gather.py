@@ -36,6 +36,16 @@ _PLANNED: Final = frozenset(
     {Action.CLEAN, Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING, Action.ROLLBACK, Action.RESTORE}
 )
 
+_PLAN_DECODERS: Final[Mapping[Action, Callable[[bytes, str], object]]] = {
+    Action.CLEAN: codec.decode_cleaner_plan,
+    Action.COMPACTION: codec.decode_compaction_plan,
+    Action.LOG_COMPACTION: codec.decode_compaction_plan,
+    Action.CLUSTERING: codec.decode_requested_replace,
+    Action.REPLACE_COMMIT: codec.decode_requested_replace,
+    Action.ROLLBACK: codec.decode_rollback_plan,
+    Action.RESTORE: codec.decode_restore_plan,
+}
+
 
 def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> TableFacts:
     """
@@ -57,12 +67,17 @@ def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> 
     metadata_facts = _metadata_facts(store) if has_metadata else None
     timeline = store.load()
     health, damage = _health(contents, timeline)
+    instants = tuple(instant_facts(contents, timeline))
+    for each in instants:
+        key = (each.instant.requested_time, each.instant.action, State.COMPLETED)
+        if each.problem is not None and health.get(key) is Health.GOOD:
+            health[key], damage[key] = Health.DAMAGED, each.problem
     archived, problem = _archived(store.storage, table)
     cleans, cleans_problem = _archived_cleans(store.storage, table, timeline, archived)
     return TableFacts(
         timeline=timeline,
         layout_version=store.layout.version,
-        instants=tuple(instant_facts(contents, timeline)),
+        instants=instants,
         health=health,
         damage=damage,
         archived=archived,
@@ -80,7 +95,8 @@ def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> 
 
 def _health(contents: Contents, timeline: Timeline) -> tuple[dict[FileKey, Health], dict[FileKey, str]]:
     """
-    Whether the files hold what can be decoded at all; `instant_facts` tells whether it is what they should hold.
+    Whether the files hold what they should; of completed ones, which are many, only whether they decode at all:
+    `instant_facts` tells the rest.
 
     On object stores many are read at once, for each is a round trip; nothing reads them again.
     """
@@ -102,7 +118,7 @@ def _health(contents: Contents, timeline: Timeline) -> tuple[dict[FileKey, Healt
         if not data:
             return instant, Health.EMPTY, ""
         try:
-            decode_content(data, instant.file_name or store.path(instant))
+            _decoder(instant)(data, instant.file_name or store.path(instant))
         except CorruptMetadata as error:
             return instant, Health.DAMAGED, str(error)
         return instant, Health.GOOD, ""
@@ -118,6 +134,13 @@ def _health(contents: Contents, timeline: Timeline) -> tuple[dict[FileKey, Healt
         {key: health for key, health, _ in keyed},
         {key: why for key, health, why in keyed if health is Health.DAMAGED},
     )
+
+
+def _decoder(instant: Instant) -> Callable[[bytes, str], object]:
+    """Of a plan as what it has to be: one that decodes as something else stops whoever needs it as much."""
+    if instant.state is State.REQUESTED or (instant.action is Action.CLEAN and instant.is_pending):
+        return _PLAN_DECODERS.get(instant.action, decode_content)
+    return decode_content
 
 
 def instant_facts(contents: Contents, timeline: Timeline) -> list[InstantFacts]:

@@ -172,8 +172,8 @@ def test_a_planned_file_without_a_path_is_refused():
 
 def test_restores_round_trip():
     """4.4: no fixture has a restore; the schema text is checked by its fingerprint."""
-    info = records.InstantInfo("T", "commit")
-    plan = records.RestorePlan(instants_to_rollback=(info,), savepoint_to_restore_timestamp="S")
+    info = records.InstantInfo("20260101000000000", "commit")
+    plan = records.RestorePlan(instants_to_rollback=(info,), savepoint_to_restore_timestamp="20260101000000000")
     assert plan == codec.decode_restore_plan(codec.encode_restore_plan(plan, SYNC), "x")
     rollback = records.RollbackMetadata(
         start_rollback_time="R",
