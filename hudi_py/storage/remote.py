@@ -11,11 +11,9 @@ from __future__ import annotations
 import functools
 import io
 import os
-import random
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, BinaryIO, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, BinaryIO, TypeAlias, TypeVar, cast
 from uuid import uuid4
 
 from hudi_py.errors import AlreadyExists, ConfigError, HudiError, NotFound, OutcomeUnknown, StorageError
@@ -34,6 +32,7 @@ from hudi_py.storage.remote_bulk import REQUESTS_MAX, Pace, delete_in_pages
 from hudi_py.storage.remote_faults import Fault, Meaning, classify
 from hudi_py.storage.remote_options import nested_options, redact, s3_options
 from hudi_py.storage.remote_streams import RangeReader, Upload
+from hudi_py.storage.retry import Attempts, Retry
 
 Keys: TypeAlias = list[str]  # inside the class `list` is a method
 T = TypeVar("T")
@@ -41,19 +40,6 @@ T = TypeVar("T")
 S3_SCHEMES = frozenset({"s3", "s3a", "s3n"})
 _READ_BUFFER_BYTES = 1 << 20
 _PROBE_FOLDER = ".hoodie/.aux/hudi_py"
-
-
-class Retry(NamedTuple):
-    """How long to insist: capped exponential delays, randomly shortened by up to half. *sleep* takes seconds."""
-
-    attempts_max: int = 6
-    delay_s_first: float = 0.2
-    delay_s_max: float = 8.0
-    sleep: Callable[[float], None] = time.sleep
-
-    def wait(self, attempt: int) -> None:
-        """Sleep after the failed *attempt*, counted from 0."""
-        self.sleep(random.uniform(0.5, 1.0) * min(self.delay_s_first * 2**attempt, self.delay_s_max))
 
 
 # Clients by process, protocol and options: tasks of one executor share them, a forked child opens its own.
@@ -171,9 +157,7 @@ class RemoteStorage:
         keys = [*dict.fromkeys(paths)]
         for path in keys:
             check_below_root(path)
-        return delete_in_pages(
-            keys, self._delete_page, self._pace, attempts_max=self._retry.attempts_max, wait=self._retry.wait
-        )
+        return delete_in_pages(keys, self._delete_page, self._pace, lambda: self._attempts("delete_many", ""))
 
     def delete_folder(self, folder: str) -> None:
         check_below_root(folder)
@@ -191,7 +175,7 @@ class RemoteStorage:
 
     def _delete_page(self, keys: Keys) -> Mapping[str, bool | StorageFailure]:
         """One request; repeating it is for `delete_in_pages`, which then asks for less."""
-        return self._call("delete_many", "", lambda backend: backend.delete_page(keys), attempts_max=1)
+        return self._call("delete_many", "", lambda backend: backend.delete_page(keys), repeats=False)
 
     def _create(self, path: str, data: bytes) -> None:
         """
@@ -200,10 +184,8 @@ class RemoteStorage:
         Equal content would not tell: two writers may well create the same empty file. So each call marks its object.
         """
         creator, is_doubtful = str(uuid4()), False
-        fault, cause = Fault(Meaning.NOT_DONE, "not tried"), Exception()
-        for attempt in range(self._retry.attempts_max):
-            if attempt:
-                self._retry.wait(attempt - 1)
+        attempts = self._attempts("create_new", path)
+        while True:
             try:
                 return self._backend().put_new(path, data, creator)
             except HudiError:
@@ -211,7 +193,7 @@ class RemoteStorage:
             except Exception as error:
                 fault, cause = self._classified(error), error
             is_doubtful |= fault.meaning is Meaning.UNKNOWN
-            if not fault.is_retryable:
+            if not fault.is_retryable or not attempts.again(self._redact(fault.message)):
                 break
         if fault.meaning is not Meaning.TAKEN and not is_doubtful:
             raise self._failure("create_new", path, fault) from cause
@@ -261,10 +243,8 @@ class RemoteStorage:
     def _swap(self, path: str, data: bytes, version: str | None) -> str | None:
         """What was written tells whose it is, so whoever swaps writes what nobody else does."""
         is_doubtful = False
-        fault, cause = Fault(Meaning.NOT_DONE, "not tried"), Exception()
-        for attempt in range(self._retry.attempts_max):
-            if attempt:
-                self._retry.wait(attempt - 1)
+        attempts = self._attempts("swap", path)
+        while True:
             try:
                 return self._backend().put_if(path, data, version)
             except HudiError:
@@ -272,7 +252,7 @@ class RemoteStorage:
             except Exception as error:
                 fault, cause = self._classified(error), error
             is_doubtful |= fault.meaning is Meaning.UNKNOWN
-            if not fault.is_retryable:
+            if not fault.is_retryable or not attempts.again(self._redact(fault.message)):
                 break
         is_refused = fault.meaning in (Meaning.TAKEN, Meaning.MISSING)
         if not is_refused and not is_doubtful:
@@ -316,29 +296,28 @@ class RemoteStorage:
         action: Callable[[Backend], T],
         *,
         is_write: bool = False,
-        attempts_max: int | None = None,
+        repeats: bool = True,
     ) -> T:
         """Do *action*, again while it fails for reasons that pass. Raises `StorageError`, or `OutcomeUnknown`."""
-        is_doubtful = False
-        last = (attempts_max or self._retry.attempts_max) - 1
-        for attempt in range(last + 1):
-            if attempt:
-                self._retry.wait(attempt - 1)
+        is_doubtful, attempts = False, self._attempts(verb, path)
+        while True:
             try:
                 return action(self._backend())
             except StorageError as error:
-                if not error.retryable or attempt == last:
+                if not (error.retryable and repeats and attempts.again(self._redact(str(error)))):
                     raise
             except HudiError:
                 raise
             except Exception as error:
                 fault = self._classified(error)
                 is_doubtful |= fault.meaning is Meaning.UNKNOWN
-                if not fault.is_retryable or attempt == last:
+                if not (fault.is_retryable and repeats and attempts.again(self._redact(fault.message))):
                     if is_write and is_doubtful:
                         raise self._unknown(verb, path, fault.message) from error
                     raise self._failure(verb, path, fault) from error
-        raise AssertionError("attempts_max is below 1")
+
+    def _attempts(self, verb: str, path: str) -> Attempts:
+        return self._retry.begin(f"{verb} {self._url}/{path}")
 
     def _classified(self, error: Exception) -> Fault:
         fault = classify(error)

@@ -19,6 +19,7 @@ import attrs
 from hudi_py.errors import StorageError
 from hudi_py.storage.base import StorageFailure
 from hudi_py.storage.remote_backends import KEYS_PER_DELETE
+from hudi_py.storage.retry import Attempts
 
 KEYS_MIN: Final = 25
 REQUESTS_MAX: Final = 4
@@ -55,22 +56,19 @@ def delete_in_pages(
     paths: Sequence[str],
     send: Callable[[list[str]], Outcomes],
     pace: Pace,
-    *,
-    attempts_max: int,
-    wait: Callable[[int], None],
+    begin: Callable[[], Attempts],
 ) -> dict[str, bool | StorageFailure]:
     """
     Args:
         paths: Without repetitions.
         send: Deletes one page, by one request; raises `StorageError` when the page fails as a whole.
-        attempts_max: Rounds in a row that delete nothing before the rest is given up.
-        wait: Pauses after the failed attempt of that number, from 0.
+        begin: Before the first round, and after each one that deleted something: how long to insist from there on.
 
     Returns:
         What became of each path, in the order of *paths*. Where the store refuses a page as a whole, the rest is not
         tried: it would only take the same time again.
     """
-    pending, found, in_vain = deque(spread(paths)), dict[str, bool | StorageFailure](), 0
+    pending, found, attempts = deque(spread(paths)), dict[str, bool | StorageFailure](), begin()
     while pending:
         size = pace.keys
         pages = [[pending.popleft() for _ in range(min(size, len(pending)))] for _ in range(pace.requests) if pending]
@@ -82,13 +80,13 @@ def delete_in_pages(
                 answer = dict.fromkeys(page, failure)
             found.update(answer)
         again = [path for page in pages for path in page if _may_succeed(found[path])]
-        in_vain = in_vain + 1 if len(again) == sum(map(len, pages)) else 0
-        if refused is not None or in_vain == attempts_max:
+        if len(again) < sum(map(len, pages)):
+            attempts = begin()
+        if refused is not None or (again and not attempts.again(_why(found[again[0]]))):
             found.update(dict.fromkeys(pending, refused or found[again[0]]))
             break
         if again:
             pace.was_throttled()
-            wait(max(0, in_vain - 1))
             pending.extend(again)
         else:
             pace.went_well()
@@ -118,3 +116,7 @@ def _answers(pages: list[list[str]], send: Callable[[list[str]], Outcomes]) -> l
 
 def _may_succeed(result: bool | StorageFailure) -> bool:
     return isinstance(result, StorageFailure) and result.retryable
+
+
+def _why(result: bool | StorageFailure) -> str:
+    return result.message if isinstance(result, StorageFailure) else ""

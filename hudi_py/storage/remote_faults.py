@@ -77,6 +77,7 @@ _NEVER_SENT = frozenset(
     {"EndpointConnectionError", "ConnectTimeoutError", "ProxyConnectionError", "ClientConnectorError"}
 )
 _NO_CREDENTIALS = frozenset({"NoCredentialsError", "PartialCredentialsError", "TokenRetrievalError"})
+_SILENT = frozenset({"ReadTimeoutError"})
 _LOST = frozenset({"HTTPClientError", "ResponseStreamingError", "ResponseParserError", "ClientError", "HttpError"})
 
 
@@ -101,8 +102,8 @@ def classify(error: Exception) -> Fault | None:
         return Fault(Meaning.REFUSED, _brief(error), "set credentials for this storage")
     if names & _NEVER_SENT or isinstance(error, ConnectionRefusedError):
         return Fault(Meaning.NOT_DONE, _brief(error), "check the endpoint and the network")
-    if isinstance(error, TimeoutError | asyncio.TimeoutError | ConnectionError | EOFError):
-        return Fault(Meaning.UNKNOWN, _brief(error), "the storage did not answer in time, try again")
+    if names & _SILENT or isinstance(error, TimeoutError | asyncio.TimeoutError | ConnectionError | EOFError):
+        return Fault(Meaning.UNKNOWN, _brief(error), "the storage did not answer in time; check the endpoint")
     if names & _LOST:
         return Fault(Meaning.UNKNOWN, _brief(error), "the connection broke, try again")
     if isinstance(error, OSError) or type(error).__module__ not in ("builtins", "hudi_py.errors"):

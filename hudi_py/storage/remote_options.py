@@ -27,15 +27,18 @@ _S3_ALIASES = {
 _PATH_STYLE = "fs.s3a.path.style.access"
 _BOOLEANS = {"true": True, "false": False}
 _SECRET_NAME = re.compile(r"key|secret|token|passw|credential|sas|signature|connection_string", re.IGNORECASE)
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 _HIDDEN = "***"
+_CONNECT_TIMEOUT_S = 10
+_READ_TIMEOUT_S = 20
 
 
 def s3_options(options: Mapping[str, str]) -> dict[str, Any]:
     """
     Translate *options* for s3fs: aliases, dotted names for nested settings, ``true``/``false``.
 
-    Listings are never cached, and each request is sent by the layers below at most three times: the outer loop in
-    `RemoteStorage` rides out longer trouble.
+    Listings are never cached, and each request is sent by the layers below at most twice, and given up when no
+    byte comes for long: the outer loop, `Retry`, rides out longer trouble and tells of it.
 
     Raises:
         ConfigError: A Hadoop option that has no counterpart here, or names that contradict each other.
@@ -52,10 +55,25 @@ def s3_options(options: Mapping[str, str]) -> dict[str, Any]:
     if endpoint and "://" not in endpoint:
         translated["endpoint_url"] = f"https://{endpoint}"
     result = nested_options(translated)
-    config = result.setdefault("config_kwargs", {})
-    config.setdefault("retries", {"mode": "standard", "total_max_attempts": 3})
+    config = result["config_kwargs"] = _with_numbers(result.get("config_kwargs", {}))
+    config.setdefault("retries", {"mode": "standard", "total_max_attempts": 2})
+    config.setdefault("connect_timeout", _CONNECT_TIMEOUT_S)
+    config.setdefault("read_timeout", _READ_TIMEOUT_S)
     result["use_listings_cache"] = False
     return result
+
+
+def _with_numbers(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Timeouts and limits of botocore as numbers, which it does not make of text itself."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            found[name] = _with_numbers(value)
+        elif isinstance(value, str) and _NUMBER.fullmatch(value):
+            found[name] = float(value) if "." in value else int(value)
+        else:
+            found[name] = value
+    return found
 
 
 def nested_options(options: Mapping[str, str]) -> dict[str, Any]:

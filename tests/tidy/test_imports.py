@@ -23,6 +23,7 @@ LEVEL = {component: level for level, components in enumerate(LAYERS) for compone
 SIBLINGS = {  # an import within one layer
     ("model", "errors"),
     ("config", "formats"),
+    ("storage", "runtime"),  # what is repeated is told
     ("fsview", "timeline"),
     ("txn", "timeline"),
     ("services", "mdt"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import socket
 import warnings
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -16,8 +17,9 @@ from hudi_py.errors import AlreadyExists, NotFound, OutcomeUnknown, StorageError
 from hudi_py.storage import remote_backends
 from hudi_py.storage.base import StorageFailure
 from hudi_py.storage.factory import open_storage
-from hudi_py.storage.remote import RemoteStorage, Retry
+from hudi_py.storage.remote import RemoteStorage
 from hudi_py.storage.remote_backends import S3Backend
+from hudi_py.storage.retry import Retry
 
 
 def no_sleep(seconds: float) -> None:
@@ -329,6 +331,22 @@ def test_unreachable_server_says_so(s3_options):
     with pytest.raises(StorageError, match="check the endpoint") as caught:
         storage.list("")
     assert caught.value.retryable
+
+
+def test_a_server_that_never_answers_is_given_up(s3_options, caplog):
+    """It takes the connection and says nothing: told while waiting, then an error that says what to do."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        options = {
+            **s3_options,
+            "endpoint_url": f"http://127.0.0.1:{silent.getsockname()[1]}",
+            "config_kwargs.read_timeout": "0.1",
+            "config_kwargs.retries.total_max_attempts": "1",
+        }
+        storage = RemoteStorage("s3://contract/t", options, retry=NO_WAIT)
+        with pytest.raises(StorageError, match="did not answer in time") as caught:
+            storage.list("")
+    assert caught.value.retryable
+    assert len([each for each in caplog.records if "storage.call.repeated" in each.getMessage()]) == 3
 
 
 def test_secrets_stay_out_of_messages(storage, interfere, s3_options):

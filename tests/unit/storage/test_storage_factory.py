@@ -98,7 +98,12 @@ def test_s3_options_are_translated():
         "endpoint_url": "https://minio:9000",
         "anon": False,
         "client_kwargs": {"verify": "/ca.pem", "region_name": "eu-central-1"},
-        "config_kwargs": {"s3": {"addressing_style": "path"}, "retries": {"mode": "standard", "total_max_attempts": 3}},
+        "config_kwargs": {
+            "s3": {"addressing_style": "path"},
+            "retries": {"mode": "standard", "total_max_attempts": 2},
+            "connect_timeout": 10,
+            "read_timeout": 20,
+        },
         "use_listings_cache": False,
     }
 

@@ -8,8 +8,8 @@ import errno
 import pytest
 
 from hudi_py.errors import StorageError
-from hudi_py.storage.remote import Retry
 from hudi_py.storage.remote_faults import Meaning, classify
+from hudi_py.storage.retry import Retry
 
 
 class ClientError(Exception):
@@ -75,10 +75,45 @@ def test_programming_errors_are_no_faults(error):
     assert classify(error) is None
 
 
+class Sleeper:
+    """A clock that only sleeping and working move on."""
+
+    def __init__(self):
+        self.now, self.slept = 0.0, []
+
+    def sleep(self, seconds):
+        self.slept.append(seconds)
+        self.now += seconds
+
+    def clock(self):
+        return self.now
+
+
 def test_delays_grow_to_a_cap():
-    """Doubling with jitter, never above the maximum."""
-    slept: list[float] = []
-    retry = Retry(delay_s_first=1, delay_s_max=4, sleep=slept.append)
-    for attempt in range(5):
-        retry.wait(attempt)
-    assert all(full / 2 <= delay <= full for delay, full in zip(slept, (1, 2, 4, 4, 4), strict=True))
+    """Doubling with jitter, never above the maximum; the number of attempts is bounded."""
+    time = Sleeper()
+    attempts = Retry(6, delay_s_first=1, delay_s_max=4, sleep=time.sleep, clock=time.clock).begin("read x")
+    assert [attempts.again("away") for _ in range(6)] == [True] * 5 + [False]
+    assert all(full / 2 <= delay <= full for delay, full in zip(time.slept, (1, 2, 4, 4, 4), strict=True))
+
+
+@pytest.mark.parametrize("attempt_s", [0.0, 7.0, 40.0, 61.0])
+def test_no_attempt_begins_after_the_total_time(attempt_s):
+    """A store that never answers is given up, however many attempts are left."""
+    time = Sleeper()
+    attempts = Retry(attempts_max=1_000, sleep=time.sleep, clock=time.clock, total_s=60).begin("read x")
+    begun = [0.0]
+    time.now += attempt_s
+    while attempts.again("no answer"):
+        begun.append(time.now)
+        time.now += attempt_s
+    assert max(begun) <= 60
+    assert time.now + 8 + attempt_s > 60
+
+
+def test_each_repetition_is_told(caplog):
+    """Who waits is told for what, and why."""
+    Retry(sleep=lambda _: None).begin("list s3://lake/trips").again("no answer")
+    (told,) = (record.getMessage() for record in caplog.records)
+    assert "list s3://lake/trips" in told
+    assert "no answer" in told
