@@ -14,7 +14,7 @@ import attrs
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.formats.archive_log import ArchivedEntry, archive_file_number, decode_archive_log, latest_entries
-from hudi_py.formats.commit_codec import decode_commit
+from hudi_py.formats.commit_codec import decode_commit, decode_touched
 from hudi_py.formats.instant_content import decode_content
 from hudi_py.formats.lsm_history import (
     VERSION_FILE,
@@ -265,6 +265,39 @@ def _rollbacks_from_history(storage: Storage, folder: str, names: list[str]) -> 
                     rollback = decode_rollback_metadata(row.metadata, f"{source}: {row.requested_time}")
                     actions = {each.requested_time: each.action for each in rollback.instants_rollback}
                     yield row.requested_time, {time: actions.get(time, "") for time in rollback.commits_rollback}
+
+
+def load_archived_replaced(storage: Storage, config: TableConfig) -> dict[tuple[str, str], str]:
+    """
+    (Partition path, file id) of every group that an archived replacecommit replaced, to the newest of their times.
+
+    Raises:
+        CorruptMetadata: A file of the archive is damaged.
+    """
+    folder = config.history_folder
+    names = [entry.name for entry in storage.list(folder) if not entry.is_folder]
+    found: dict[tuple[str, str], str] = {}
+    read = _replaced_from_logs if config.layout_version == 1 else _replaced_from_history
+    for time, partition, file_id in read(storage, folder, names):
+        found[partition, file_id] = max(time, found.get((partition, file_id), ""))
+    return found
+
+
+def _replaced_from_logs(storage: Storage, folder: str, names: list[str]) -> Iterator[tuple[str, str, str]]:
+    for entry in _entries_of_logs(storage, folder, names):
+        if entry.action == "replacecommit" and entry.state == "COMPLETED":
+            for partition, file_ids in ((entry.payload or {}).get("partitionToReplaceFileIds") or {}).items():
+                for file_id in file_ids:
+                    yield entry.requested_time, partition, file_id
+
+
+def _replaced_from_history(storage: Storage, folder: str, names: list[str]) -> Iterator[tuple[str, str, str]]:
+    for source, row in _history_rows(storage, folder, names, with_contents=True):
+        if row.action == "replacecommit" and row.metadata:
+            touched = decode_touched(row.metadata, f"{source}: {row.requested_time}")
+            for partition, file_ids in touched.replaced_file_ids.items():
+                for file_id in file_ids:
+                    yield row.requested_time, partition, file_id
 
 
 def load_archived_partitions(storage: Storage, config: TableConfig, since: str) -> Mapping[str, frozenset[str]] | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 
+from hudi_py.fsview.build import GroupKey
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.timeline.timeline import Timeline
 
@@ -79,6 +80,7 @@ class TableFacts:
         archived: The archived timeline; None when it is unreadable.
         archive_problem: Why.
         archived_cleans: Partition path to names that archived cleans removed since the oldest active commit.
+        archived_replaced: File group to the requested time of the archived replacecommit that replaced it.
         marker_times: Instants that have markers.
         unknown_names: Files in the timeline folder that stand for no instant.
         stale_before: Pending instants requested before this time are stale.
@@ -96,6 +98,7 @@ class TableFacts:
     archived: Timeline | None
     archive_problem: str | None = None
     archived_cleans: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
+    archived_replaced: Mapping[GroupKey, str] = attrs.field(factory=dict)
     marker_times: tuple[str, ...] = ()
     unknown_names: tuple[str, ...] = ()
     stale_before: str

@@ -129,6 +129,11 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     # --- files
     "file-missing": Rule(_ERROR, "a completed commit names a file that is gone, and nothing removed it", _FROM_COPY),
+    "file-needed-again": Rule(
+        _ERROR,
+        "a file was deleted that holds the latest rows: what superseded it was undone since",
+        f"{_FROM_COPY}; then run hudi-py recover",
+    ),
     "file-size-differs": Rule(_ERROR, "a file is not as long as its commit says: torn or overwritten", _FROM_COPY),
     "file-unnamed": Rule(
         _ERROR,
@@ -147,6 +152,11 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "savepoint-file-missing": Rule(
         _ERROR, "a savepoint holds a file that is not there, so it cannot be restored", _FROM_COPY
+    ),
+    "savepoint-commit-missing": Rule(
+        _ERROR,
+        "the commit of a savepoint was rolled back, so nobody can go back to it",
+        "delete the savepoint with hudi-py savepoint delete, and create one of a commit that is there",
     ),
     "partition-metafile-missing": Rule(
         _ERROR,

@@ -15,13 +15,14 @@ from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, HudiError, NotFound, UnsupportedTable
 from hudi_py.formats import records_codec as codec
 from hudi_py.formats.instant_content import decode_content
+from hudi_py.fsview.build import GroupKey
 from hudi_py.fsview.listing import listing_threads
 from hudi_py.mdt.table import FILES_PARTITION, METADATA_FOLDER, MetadataTable
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import time_before
 from hudi_py.services.check.facts import FileKey, Health, InstantFacts, MetadataFacts, TableFacts
 from hudi_py.storage.base import Storage
-from hudi_py.timeline.archive import load_archived, load_archived_cleans
+from hudi_py.timeline.archive import load_archived, load_archived_cleans, load_archived_replaced
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import instants_with_markers
 from hudi_py.timeline.properties_file import BACKUP_FILE, properties_problem
@@ -74,6 +75,7 @@ def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> 
             health[key], damage[key] = Health.DAMAGED, each.problem
     archived, problem = _archived(store.storage, table)
     cleans, cleans_problem = _archived_cleans(store.storage, table, timeline, archived)
+    replaced, replaced_problem = _archived_replaced(store.storage, table, archived)
     return TableFacts(
         timeline=timeline,
         layout_version=store.layout.version,
@@ -81,8 +83,9 @@ def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> 
         health=health,
         damage=damage,
         archived=archived,
-        archive_problem=problem or cleans_problem,
+        archive_problem=problem or cleans_problem or replaced_problem,
         archived_cleans=cleans,
+        archived_replaced=replaced,
         marker_times=instants_with_markers(store.storage),
         unknown_names=_unknown_names(store),
         stale_before=time_before(store.clock.now(), STALE_AFTER, store.zone),
@@ -224,6 +227,17 @@ def _archived_cleans(
         return {}, None
     try:
         return load_archived_cleans(storage, table, first), None
+    except (CorruptMetadata, NotFound) as error:
+        return {}, str(error)
+
+
+def _archived_replaced(
+    storage: Storage, table: TableConfig, archived: Timeline | None
+) -> tuple[Mapping[GroupKey, str], str | None]:
+    if archived is None or not archived.completed(Action.REPLACE_COMMIT):
+        return {}, None
+    try:
+        return load_archived_replaced(storage, table), None
     except (CorruptMetadata, NotFound) as error:
         return {}, str(error)
 

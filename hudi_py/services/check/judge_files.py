@@ -2,7 +2,7 @@
 What is wrong with the files of a partition: what commits name, what lies there, what the metadata table lists. Pure.
 
 A file that a commit names may be gone when a clean, active or archived, tried to remove it, or when a pending clean or
-rollback is about to. Everything else that is missing is lost.
+rollback is about to; unless the latest rows need it (`judge_rows`). Everything else that is missing is lost.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from hudi_py.model.records import (
 )
 from hudi_py.services.check.facts import TableFacts
 from hudi_py.services.check.findings import Finding, finding
+from hudi_py.services.check.judge_rows import Needs
 from hudi_py.timeline.timeline import COMMITS
 
 _UNKNOWN_SIZE: Final = 0
@@ -63,16 +64,17 @@ class Expectation:
         """Files that a pending clean or rollback may have removed and not recorded yet."""
         self.gone_partitions: dict[str, str] = {}
         self.savepointed: dict[str, dict[str, str]] = {}
+        self.needs = Needs(facts)
         for each in facts.instants:
             self._learn(each.instant.requested_time, each.content)
 
     @cached_property
     def partitions(self) -> frozenset[str]:
         """Every partition that an instant tells something of."""
-        return frozenset(self.named) | frozenset(self.savepointed)
+        return frozenset(self.named) | frozenset(self.savepointed) | self.needs.partitions
 
     def is_explained(self, partition: str, name: str, requested_time: str) -> bool:
-        """Whether something removed the file, or is about to."""
+        """Whether something removed the file, or is about to; that it is needed all the same, `Needs` tells."""
         return self.is_removed(partition, name) or requested_time < self.gone_partitions.get(partition, "")
 
     def is_removed(self, partition: str, name: str) -> bool:
@@ -153,7 +155,7 @@ def judge_partition(
         listed: The same as the metadata table has it; None when that is not to be compared.
         layout_version: 1 or 2.
     """
-    found = list(_named(expected, partition, files))
+    found = [*_named(expected, partition, files), *expected.needs.judge(partition, files)]
     found += _held(expected, partition, files, layout_version)
     found += _lying(expected, partition, files)
     if listed is not None:
@@ -232,7 +234,7 @@ def _unlisted(
         elif not (
             expected.is_orphan(parsed.instant_time)
             or _is_unnamed(expected, partition, name, parsed)
-            or expected.is_removed(partition, name)
+            or (expected.is_removed(partition, name) and not expected.needs.is_latest(partition, name))
         ):
             yield finding("mdt-file-missing", path)
 

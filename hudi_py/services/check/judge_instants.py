@@ -26,6 +26,7 @@ def judge_instants(facts: TableFacts, table_path: str) -> list[Finding]:
     found = list(_properties(facts))
     for each in facts.instants:
         found += _instant(facts, each, table_path)
+    found += _savepoints(facts, table_path)
     for name in facts.unknown_names:
         found.append(finding("timeline-unknown-file", f"{table_path}/{name}"))
     if facts.archive_problem is not None:
@@ -35,6 +36,16 @@ def judge_instants(facts: TableFacts, table_path: str) -> list[Finding]:
         if time not in writing:
             found.append(finding("leftover-markers", f".hoodie/.temp/{time}"))
     return found
+
+
+def _savepoints(facts: TableFacts, folder: str) -> Iterator[Finding]:
+    """Their commits stay on the active timeline as long as they do; one that is archived is still readable."""
+    if facts.archived is None:
+        return
+    known = {each.requested_time for each in (*facts.timeline.writes.completed(), *facts.archived.writes.completed())}
+    for savepoint in facts.timeline.completed(Action.SAVEPOINT):
+        if savepoint.requested_time not in known:
+            yield finding("savepoint-commit-missing", f"{folder}/{savepoint.file_name}", str(savepoint))
 
 
 def _properties(facts: TableFacts) -> Iterator[Finding]:

@@ -91,11 +91,13 @@ def _difference(contents: Contents, table: TableConfig, settings: Settings, fact
 
 
 def _lost(facts: TableFacts, ghosts: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """Those that a completed commit wrote, and that nothing took."""
+    """Those that a completed commit wrote, and that nothing took, or what took them was undone since."""
     expected = Expectation(facts)
     lost = []
     for path, name in ghosts:
         named = expected.named.get(path, {}).get(name)
-        if named is not None and not expected.is_explained(path, name, named.requested_time):
+        if named is None:
+            continue
+        if not expected.is_explained(path, name, named.requested_time) or expected.needs.is_latest(path, name):
             lost.append(join_path(path, name))
     return tuple(lost)

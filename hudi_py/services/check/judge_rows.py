@@ -1,0 +1,129 @@
+"""
+Whether the rows are still there that the completed commits promise: the latest slices of all live groups. Pure.
+
+That a clean names a missing file accounts for it only while nothing needs the file. What was right when the clean was
+planned may have been undone since: the commits that superseded the file, or the replacecommit that replaced its group,
+were rolled back, or a restore went behind them; and Apache Hudi carries a plan out however old it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from hudi_py.fsview.build import GroupKey
+from hudi_py.fsview.expected import Written, expected_slices, removals, replaced_groups
+from hudi_py.model.files import BaseFile, join_path, parse_base_file
+from hudi_py.model.instant import Action
+from hudi_py.model.records import CommitMetadata
+from hudi_py.services.check.facts import TableFacts
+from hudi_py.services.check.findings import Finding, finding
+from hudi_py.timeline.timeline import COMMITS, WRITES
+
+_CODE: Final = "file-needed-again"
+_UNDOES: Final = frozenset({Action.ROLLBACK, Action.RESTORE})
+
+
+class Needs:
+    """
+    The files that readers of the latest rows need, and who removed them.
+
+    Args:
+        facts: As gathered. Where a completed write does not decode, nothing is known to be needed: it may have
+            superseded any file.
+    """
+
+    def __init__(self, facts: TableFacts) -> None:
+        self._archived_replaced = facts.archived_replaced
+        self._archived_cleans = facts.archived_cleans
+        self._removals = removals((each.instant, each.content) for each in facts.instants)
+        self._latest: dict[str, dict[str, Written]] = {}
+        self._replaced: set[GroupKey] = set()
+        self._named: set[GroupKey] = set()
+        self._cleaned: dict[str, dict[str, BaseFile]] = {}
+        completed = [each for each in facts.instants if each.instant.is_completed and each.instant.action in WRITES]
+        commits = [(each.instant, each.content) for each in completed if isinstance(each.content, CommitMetadata)]
+        if len(commits) < len(completed):
+            return
+        for key, each in expected_slices(commits, facts.layout_version).items():
+            for file in each.files:
+                self._latest.setdefault(file.partition_path, {})[file.name] = file
+            if each.base is not None:
+                self._named.add(key)
+        for _, content in commits:
+            self._replaced.update(replaced_groups(content))
+        self._collect_cleaned(facts)
+
+    @property
+    def partitions(self) -> frozenset[str]:
+        """Every partition with files that were written by commits which are archived by now, and cleaned."""
+        return frozenset(self._cleaned)
+
+    def is_latest(self, partition: str, name: str) -> bool:
+        """Whether readers of the latest rows need the file, whoever names it as removed."""
+        return self._needed(partition, name) is not None
+
+    def judge(self, partition: str, files: Iterable[str]) -> Iterator[Finding]:
+        """
+        Findings about the files that something removed and that are needed all the same.
+
+        Args:
+            partition: Relative path.
+            files: Names of what lies in its folder.
+        """
+        there = frozenset(files)
+        for name, file in self._latest.get(partition, {}).items():
+            removed_by = None if name in there else self._removed_by(partition, name)
+            if removed_by is not None and self.is_latest(partition, name):
+                yield finding(_CODE, join_path(partition, name), f"{file.commit} wrote it, {removed_by} deleted it")
+        yield from self._judge_archived(partition, there)
+
+    def _needed(self, partition: str, name: str) -> Written | None:
+        """A replacecommit that is archived, beyond a savepoint, has replaced what active commits still name (D-7)."""
+        file = self._latest.get(partition, {}).get(name)
+        if file is None:
+            return None
+        replaced_at = self._archived_replaced.get((partition, file.file_id))
+        if replaced_at is not None and replaced_at >= file.commit.requested_time:
+            return None
+        by = self._removals.get((partition, name), ())
+        return None if any(each.action in _UNDOES and each.is_pending for each in by) else file
+
+    def _removed_by(self, partition: str, name: str) -> str | None:
+        by = self._removals.get((partition, name))
+        if by:
+            return str(by[-1])
+        return "an archived clean" if name in self._archived_cleans.get(partition, ()) else None
+
+    def _collect_cleaned(self, facts: TableFacts) -> None:
+        """
+        The newest base file of each group among those that archived commits wrote and cleans deleted.
+
+        No active commit names them, so that a newer one of the group is what accounts for the clean.
+        """
+        archived = {i.requested_time for i in facts.archived or () if i.is_completed and i.action in COMMITS}
+        cleaned = [key for key, by in self._removals.items() if any(each.action is Action.CLEAN for each in by)]
+        cleaned += [(partition, name) for partition, names in self._archived_cleans.items() for name in names]
+        for partition, name in cleaned if archived else ():
+            base = parse_base_file(name)
+            if base is None or base.instant_time not in archived:
+                continue
+            newest = self._cleaned.setdefault(partition, {})
+            known = newest.get(base.file_id)
+            if known is None or known.instant_time < base.instant_time:
+                newest[base.file_id] = base
+
+    def _judge_archived(self, partition: str, there: frozenset[str]) -> Iterator[Finding]:
+        cleaned = self._cleaned.get(partition)
+        if not cleaned:
+            return
+        left: dict[str, str] = {}
+        for base in filter(None, map(parse_base_file, there)):
+            left[base.file_id] = max(base.instant_time, left.get(base.file_id, ""))
+        for file_id, base in cleaned.items():
+            key = (partition, file_id)
+            is_replaced = key in self._replaced or self._archived_replaced.get(key, "") >= base.instant_time
+            if is_replaced or key in self._named or left.get(file_id, "") >= base.instant_time:
+                continue
+            by = self._removed_by(partition, base.name)
+            yield finding(_CODE, join_path(partition, base.name), f"an archived commit wrote it, {by} deleted it")
