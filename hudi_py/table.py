@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from hudi_py.config.archive import archive_config
 from hudi_py.config.clean import CleanConfig, clean_config
 from hudi_py.config.clean_options import CleanOptions, clean_config_with
+from hudi_py.config.uses import Use
 from hudi_py.engine.base import Engine
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import HudiError
@@ -63,13 +64,15 @@ def open_table(
     Args:
         location: Local path or URL (``s3://...``, whatever fsspec knows).
         storage_options: For the storage library.
-        settings: ``hoodie.*`` settings, old and new spellings.
+        settings: ``hoodie.*`` settings, old and new spellings; docs/settings.md lists them all. Unknown ones are an
+            error unless ``hoodie_py.conf.allow.unknown`` is true.
         clock: Replaces the machine's clock.
 
     Returns:
         The table; its properties have been read, nothing else.
 
     Raises:
+        ConfigError: A setting is unknown or not valid.
         TableNotFound: There is no table.
         UnsupportedTable: It is of a version that is not served.
         CorruptMetadata: Its properties are damaged.
@@ -215,6 +218,7 @@ class Table(TableView):
         on_progress: OnProgress | None = None,
     ) -> CleanService:
         """The clean of this table, its steps callable one by one."""
+        self.require(Use.CLEAN)
         from hudi_py.services.clean.service import CleanService
 
         return CleanService(
@@ -253,6 +257,7 @@ class Table(TableView):
 
     def rollback_service(self) -> RollbackService:
         """Rollbacks of this table, step by step."""
+        self.require(Use.ROLLBACK)
         from hudi_py.services.rollback.service import RollbackService
 
         return RollbackService(contents=self._contents, table=self.config, metadata_table=self.metadata_table)
@@ -323,6 +328,7 @@ class Table(TableView):
 
     def savepoint_service(self) -> SavepointService:
         """Savepoints of this table."""
+        self.require(Use.SAVEPOINT)
         from hudi_py.services.savepoint.service import SavepointService
 
         return SavepointService(contents=self._contents, table=self.config, metadata_table=self.metadata_table)
@@ -343,6 +349,7 @@ class Table(TableView):
 
     def restore_service(self) -> RestoreService:
         """Restores of this table."""
+        self.require(Use.ROLLBACK)
         from hudi_py.services.restore.service import RestoreService
 
         return RestoreService(contents=self._contents, table=self.config, metadata_table=self.metadata_table)
@@ -371,6 +378,7 @@ class Table(TableView):
 
     def archive_service(self, **settings: int | bool) -> ArchiveService:
         """Archival of this table, its steps callable one by one; arguments as `archive`."""
+        self.require(Use.ARCHIVE)
         named = {f"hoodie.{name.replace('_', '.')}": value for name, value in settings.items()}
         merged = self.settings.merged(named)
         from hudi_py.services.archive.service import ArchiveService
@@ -418,6 +426,7 @@ class Table(TableView):
 
     def failed_writes(self) -> FailedWrites:
         """What the failed-writes policy asks for."""
+        self.require(Use.ROLLBACK)
         from hudi_py.services.recovery.failed_writes import FailedWrites
 
         return FailedWrites(
@@ -426,6 +435,7 @@ class Table(TableView):
 
     def recovery_service(self) -> RecoveryService:
         """Recovery of this table, looking and acting apart."""
+        self.require(Use.ROLLBACK)
         from hudi_py.services.recovery.service import RecoveryService
 
         return RecoveryService(

@@ -8,8 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hudi_py.config import keys
-from hudi_py.config.keys import Settings
+from hudi_py.config.door import admitted, require_served
+from hudi_py.config.property_verdicts import require_table_served, unknown_properties
 from hudi_py.config.table import TableConfig
+from hudi_py.config.uses import Use
 from hudi_py.errors import ConfigError, CorruptMetadata, HudiError, NotFound, RefusedError
 from hudi_py.formats.column_history import HISTORY_FOLDER, newest_history, renamed_columns
 from hudi_py.formats.instant_content import decode_content
@@ -69,20 +71,38 @@ class TableView:
         storage: Rooted at the table's base path.
         settings: ``hoodie.*`` settings.
         clock: Replaces the machine's clock.
+
+    Raises:
+        ConfigError: A setting is unknown, not valid, or one that makes even looking at a table wrong.
     """
 
     def __init__(
         self, storage: Storage, *, settings: Mapping[str, Any] | None = None, clock: Clock | None = None
     ) -> None:
         self.storage = storage
+        self.settings = admitted(settings)
         self.config: TableConfig = read_table_config(storage)
-        self.settings = Settings(settings)
+        require_served(self.settings, Use.LOOK)
         clock = clock or SystemClock()
         self._store = TimelineStore(storage, self.config, clock, lock=table_lock(storage, self.settings, clock))
         self._contents = Contents(self._store)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.storage.root!r}, version {self.config.version})"
+
+    def require(self, use: Use) -> None:
+        """
+        Refuse a use that the settings or the table's properties make wrong, before anything of it is done.
+
+        Raises:
+            ConfigError: By the settings.
+            UnsupportedTable: By the properties.
+        """
+        require_served(self.settings, use)
+        require_table_served(self.config, self.settings, use, self.storage.root)
+        unknown = unknown_properties(self.config.properties)
+        if unknown:
+            log.warning("table.properties.unknown", table=self.storage.root, properties=unknown)
 
     @cached_property
     def timeline(self) -> Timeline:
@@ -192,6 +212,7 @@ class TableView:
             ConfigError: There is no such column or savepoint, or a condition makes no sense.
             RefusedError, UnsupportedTable: As `base_files`.
         """
+        self.require(Use.READ)
         from hudi_py.reading.rows import Rows
         from hudi_py.reading.snapshot import row_schema
 

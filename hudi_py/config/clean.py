@@ -57,7 +57,6 @@ class CleanConfig:
         incremental: Look only at partitions that changed since the last clean.
         allow_multiple: Plan although another clean is pending.
         parallelism: Upper bound of tasks.
-        delete_bootstrap_base_files: Also delete the source files of a bootstrap.
         services_enabled: Master switch of all table services.
         verify: Hold every plan against a second, independent planner; a disagreement deletes nothing.
         breakers: Refuse to store a plan that trips a circuit breaker.
@@ -84,7 +83,6 @@ class CleanConfig:
     incremental: bool = True
     allow_multiple: bool = False
     parallelism: int = 200
-    delete_bootstrap_base_files: bool = False
     services_enabled: bool = True
     verify: bool = False
     breakers: bool = True
@@ -215,7 +213,6 @@ def clean_config(settings: Settings) -> CleanConfig:
         incremental=settings[keys.CLEAN_INCREMENTAL],
         allow_multiple=settings[keys.CLEAN_MULTIPLE],
         parallelism=settings[keys.CLEAN_PARALLELISM],
-        delete_bootstrap_base_files=settings[keys.CLEAN_BOOTSTRAP_BASE_FILE],
         services_enabled=settings[keys.TABLE_SERVICES_ENABLED],
         verify=settings[keys.CLEAN_VERIFY],
         breakers=settings[keys.CLEAN_BREAKERS],

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
-from difflib import get_close_matches
 from functools import cache
 from typing import Any, Final, Generic, TypeVar
 
@@ -77,9 +76,6 @@ def _names(value: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in value.split(",") if part.strip())
 
 
-_OWN: Final = ("hoodie_py.", "hudi_py.")
-
-
 @attrs.frozen(eq=False)
 class Key(Generic[T]):
     """One setting: canonical name, parser, default, and the names older releases use."""
@@ -100,19 +96,16 @@ class Settings:
     Settings as given by the user, looked up by `Key`.
 
     Args:
-        values: Key to text (or bool, int, float: turned into Hudi's text). Unknown keys are kept and never read, but
-            ``hoodie_py.*``, which nobody else reads, must be known.
+        values: Key to text (or bool, int, float: turned into Hudi's text). Unknown keys are kept and never read; what
+            users give passes `door.admitted`, which knows them all.
 
     Raises:
-        ConfigError: A key and its older spelling are both given with different values, or an unknown ``hoodie_py.*``.
+        ConfigError: By look-ups: a key and its older spelling are both given with different values, or a value is not
+            valid.
     """
 
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
         self._values = {name: _to_text(value) for name, value in (values or {}).items() if value is not None}
-        for name in self._values:
-            if name.startswith(_OWN) and name not in _own_names():
-                close = get_close_matches(name, _own_names(), n=1) or sorted(_own_names())
-                raise ConfigError(f"there is no setting {name}; meant is perhaps {' or '.join(close)}")
 
     def __getitem__(self, key: Key[T]) -> T:
         raw = self.raw(key)
@@ -130,6 +123,10 @@ class Settings:
             listed = ", ".join(f"{name}={value}" for name, value in given.items())
             raise ConfigError(f"the same setting is given twice with different values: {listed}; keep one")
         return next(iter(given.values()), None)
+
+    def text(self, name: str) -> str:
+        """Text of a setting by one of its names, which must be given."""
+        return self._values[name]
 
     def __contains__(self, key: Key[Any]) -> bool:
         return any(name in self._values for name in key.names)
@@ -181,14 +178,12 @@ CLEAN_HOURS_RETAINED: Final = Key("hoodie.clean.hours.retained", _whole(1), 24, 
 CLEAN_FILE_VERSIONS_RETAINED: Final = Key(
     "hoodie.clean.fileversions.retained", _whole(1), 3, ("hoodie.cleaner.fileversions.retained",)
 )
-CLEAN_TRIGGER_STRATEGY: Final = Key("hoodie.clean.trigger.strategy", _one_of("NUM_COMMITS"), "NUM_COMMITS")
 CLEAN_TRIGGER_MAX_COMMITS: Final = Key("hoodie.clean.trigger.max.commits", _whole(1), 1, ("hoodie.clean.max.commits",))
 CLEAN_INCREMENTAL: Final = Key("hoodie.clean.incremental.enabled", _flag, True, ("hoodie.cleaner.incremental.mode",))
 CLEAN_PARALLELISM: Final = Key("hoodie.clean.parallelism", _whole(1), 200, ("hoodie.cleaner.parallelism",))
 CLEAN_MULTIPLE: Final = Key("hoodie.clean.multiple.enabled", _flag, False, ("hoodie.clean.allow.multiple",))
-CLEAN_BOOTSTRAP_BASE_FILE: Final = Key(
-    "hoodie.clean.delete.bootstrap.base.file", _flag, False, ("hoodie.cleaner.delete.bootstrap.base.file",)
-)
+ALLOW_UNKNOWN: Final = Key("hoodie_py.conf.allow.unknown", _flag, False)
+"""Unknown settings and unknown properties of a table are passed over."""
 CLEAN_AGE_RETAINED: Final[Key[timedelta | None]] = Key("hoodie_py.clean.age.retained", _duration, None)
 """Our own, as all of `hoodie_py`: Hudi's three retentions and these are one union of keeps."""
 CLEAN_MIN_COMMITS: Final[Key[int | None]] = Key("hoodie_py.clean.min.commits", _whole(1), None)
@@ -251,7 +246,7 @@ TABLE_TYPE: Final = Key(
     "hoodie.table.type",
     _one_of("COPY_ON_WRITE", "MERGE_ON_READ"),
     "COPY_ON_WRITE",
-    ("hoodie.datasource.write.table.type",),
+    ("hoodie.datasource.write.table.type", "hoodie.datasource.write.storage.type"),
 )
 WRITE_TABLE_VERSION: Final = Key("hoodie.write.table.version", _whole(0), 9, ("hoodie.table.version",))
 RECORD_KEY_FIELDS: Final[Key[tuple[str, ...]]] = Key(
@@ -282,15 +277,12 @@ MERGE_MODE: Final = Key(
     "",
     ("hoodie.write.record.merge.mode",),
 )
-COMBINE_BEFORE_UPSERT: Final = Key("hoodie.combine.before.upsert", _flag, True)
 COMBINE_BEFORE_INSERT: Final = Key("hoodie.combine.before.insert", _flag, False)
 PARQUET_MAX_FILE_SIZE: Final = Key("hoodie.parquet.max.file.size", _whole(1), 120 * 1024 * 1024)
 PARQUET_SMALL_FILE_LIMIT: Final = Key("hoodie.parquet.small.file.limit", int, 104_857_600)
 PARQUET_COMPRESSION: Final = Key("hoodie.parquet.compression.codec", _text, "gzip")
-BLOOM_NUM_ENTRIES: Final = Key(
-    "hoodie.bloom.index.filter.num_entries", _whole(1), 60_000, ("hoodie.index.bloom.num_entries",)
-)
-BLOOM_FPP: Final = Key("hoodie.bloom.index.filter.fpp", _number, 1e-9, ("hoodie.index.bloom.fpp",))
+BLOOM_NUM_ENTRIES: Final = Key("hoodie.index.bloom.num_entries", _whole(1), 60_000)
+BLOOM_FPP: Final = Key("hoodie.index.bloom.fpp", _share, 1e-9)
 BLOOM_TYPE: Final = Key("hoodie.bloom.index.filter.type", _one_of("SIMPLE", "DYNAMIC_V0"), "DYNAMIC_V0")
 BLOOM_MAX_ENTRIES: Final = Key("hoodie.bloom.index.filter.dynamic.max.entries", _whole(1), 100_000)
 INSERT_SPLIT_SIZE: Final = Key("hoodie.copyonwrite.insert.split.size", _whole(1), 500_000)
@@ -313,5 +305,10 @@ ALL_KEYS: Final[tuple[Key[Any], ...]] = tuple(value for value in list(globals().
 
 
 @cache
-def _own_names() -> frozenset[str]:
-    return frozenset(key.name for key in globals().values() if isinstance(key, Key) and key.name.startswith(_OWN))
+def _keys_by_name() -> Mapping[str, Key[Any]]:
+    return {name: key for key in ALL_KEYS for name in key.names}
+
+
+def key_by_name(name: str) -> Key[Any] | None:
+    """The setting that is served under a name, old or new."""
+    return _keys_by_name().get(name)

@@ -79,6 +79,9 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     )
     @click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A Hudi setting, old or new spelling.")
     @click.option("--conf-file", type=click.Path(), help="Hudi settings, properties file.")
+    @click.option(
+        "--allow-unknown-conf", is_flag=True, help="Let settings pass that nothing knows; see docs/settings.md."
+    )
     @click.option("--now", metavar="TIME", help="Replaces the clock for planning.")
     @click.option("--debug", is_flag=True, help="Show tracebacks.")
     @functools.wraps(function)
@@ -87,12 +90,15 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         storage_option: tuple[str, ...],
         conf: tuple[str, ...],
         conf_file: str | None,
+        allow_unknown_conf: bool,
         now: str | None,
         debug: bool,
         **arguments: Any,
     ) -> None:
         try:
             settings = _settings(conf_file, pairs("--conf", conf))
+            if allow_unknown_conf:
+                settings |= {"hoodie_py.conf.allow.unknown": "true"}
             common = Common(as_json, pairs("--storage-option", storage_option), settings, now)
             function(common, **arguments)
             sys.stdout.flush()  # here, where a reader that has gone can still be told from other failures

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from os import PathLike
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import pyarrow as pa
@@ -14,10 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hudi_py.config import keys
 from hudi_py.config.concurrency import require_single_writer
+from hudi_py.config.door import admitted, require_served
 from hudi_py.config.key_generators import key_generator_asked_for
 from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties, table_folders
 from hudi_py.config.table import TableType
+from hudi_py.config.uses import Use
 from hudi_py.errors import ConfigError, ConflictError, HudiError, ServiceFailed, TableNotFound, UnsupportedTable
 from hudi_py.formats.bloom import BloomKind, BloomSizing
 from hudi_py.formats.record_schema import parse_record_schema
@@ -35,12 +37,16 @@ from hudi_py.table import Table
 from hudi_py.timeline.properties_file import create_properties
 from hudi_py.write.assign import SizingLimits, average_record_bytes
 from hudi_py.write.base_file import BaseFileOptions
+from hudi_py.write.buckets import refuse_buckets
 from hudi_py.write.job import WriteJob
 from hudi_py.write.keys import KeyGenerator, KeyGeneratorKind, is_prefixed, key_generator_of
 from hudi_py.write.lookup import read_keys
 from hudi_py.write.precedence import MergeRules, merge_rules_of
 from hudi_py.write.stats import write_stat
 from hudi_py.write.transaction import WriteTransaction, begin_write
+
+_USE: Final = Use.WRITE | Use.SERVICES
+"""What follows a commit is part of the write."""
 
 
 @attrs.frozen(kw_only=True)
@@ -72,7 +78,7 @@ class WriteClient:
         clock: Replaces the machine's clock.
 
     Raises:
-        ConfigError: A setting is wrong, or contradicts the table.
+        ConfigError: A setting is unknown, wrong or refused (see docs/settings.md), or contradicts the table.
         UnsupportedTable: A kind of table that is not written.
     """
 
@@ -86,10 +92,12 @@ class WriteClient:
         clock: Clock | None = None,
     ) -> None:
         self._spark = spark
-        self._settings = Settings(settings)
+        self._settings = admitted(settings)
+        require_served(self._settings, _USE)
         self._clock = clock or SystemClock()
         self._storage = open_storage(location, storage_options)
         self._table: Table | None = None
+        self._is_free_of_buckets = False
         try:
             self._table = self._open()
         except TableNotFound:
@@ -162,6 +170,7 @@ class WriteClient:
             raise UnsupportedTable(
                 f"{self._storage.root} is a MERGE_ON_READ table; hudi_py writes COPY_ON_WRITE tables only"
             )
+        table.require(_USE)
         self._check_settings(table)
         return table
 
@@ -203,6 +212,9 @@ class WriteClient:
                 self._check_new(rows, operation)  # before there is anything to undo
                 self._table = self._create()
         table = self._table.refresh()
+        if not self._is_free_of_buckets:  # nothing turns a table into one of buckets later
+            refuse_buckets(self._storage, table.timeline, table.contents)
+            self._is_free_of_buckets = True
         generator = self._key_generator(table)
         rules = merge_rules_of(table.config.properties)
         text = table.schema_text()

@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
+from hudi_py.config.uses import Use
 from hudi_py.errors import ConfigError
 from hudi_py.formats.arrow_types import Field
 from hudi_py.formats.record_schema import meta_fields, parse_record_schema
@@ -45,6 +46,7 @@ def read(
     as_of: str | None = None,
     savepoint: str | None = None,
     storage_options: Mapping[str, str] | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> DataFrame:
     """
     The rows of a table, the five ``_hoodie_*`` columns first.
@@ -56,17 +58,19 @@ def read(
         savepoint: Instant or name of a savepoint: what it holds, which no clean takes.
         storage_options: For looking at the table, and for reading its files where Spark has no file system for the
             URL; else that is Spark's, configured as Spark is.
+        settings: As for `open_table`.
 
     Returns:
         A DataFrame over the files of that snapshot. A clean that removes them later makes it fail, not wrong.
 
     Raises:
         TableNotFound: There is no table.
-        ConfigError: There is no such savepoint, or *as_of* is given too.
+        ConfigError: There is no such savepoint, *as_of* is given too, or a setting is unknown or refused.
         RefusedError: The table cannot be read as of that time (any more).
         UnsupportedTable: There are log files to merge.
     """
-    table = open_table(location, storage_options=storage_options)
+    table = open_table(location, storage_options=storage_options, settings=settings)
+    table.require(Use.READ)
     if as_of is not None and savepoint is not None:
         raise ConfigError("as_of and savepoint exclude each other")
     given = as_of if savepoint is None else savepoint

@@ -18,6 +18,7 @@ TOP_LEVEL = frozenset(
         "LICENSE",
         "README.md",
         "avro_schemas",
+        "docs",
         "hudi_py",
         "pyproject.toml",
         "setup.cfg",

@@ -40,7 +40,8 @@ def build(kind, checkout, target):
 def expected():
     """Files that an installation needs besides the modules, which are checked by the list in setup.cfg."""
     schemas = {f"hudi_py/avro_schemas/{path.name}" for path in (ROOT / "avro_schemas").glob("*.avsc")}
-    return {f"hudi_py/avro_schemas/{DUMMY}", "hudi_py/py.typed", "hudi_py/spark/log4j2.properties", *schemas}
+    others = {"hudi_py/py.typed", "hudi_py/spark/log4j2.properties", "hudi_py/config/hudi_options.tsv"}
+    return {f"hudi_py/avro_schemas/{DUMMY}", *others, *schemas}
 
 
 def test_wheel_holds_schemas_and_types_and_works_without_the_checkout(checkout, tmp_path):

@@ -1,0 +1,166 @@
+"""
+What stands in a table's ``hoodie.properties``: read by hudi_py, harmless, or a reason not to touch the table. Pure.
+
+Source: format/timeline 1.3; Hudi ``HoodieTableConfig`` of the releases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Final
+
+from hudi_py.config import keys
+from hudi_py.config.keys import Settings
+from hudi_py.config.refused import Refused
+from hudi_py.config.table import TableConfig
+from hudi_py.config.uses import Use
+from hudi_py.config.verdict import FAMILY, Kind, Verdict, is_accepted
+from hudi_py.errors import UnsupportedTable
+
+_FALSE: Final = ("false",)
+_W: Final = Use.WRITE
+_ROWS: Final = Use.WRITE | Use.READ
+_BY_HUDI: Final = "write the table with Apache Hudi"
+_MARKED: Final = f"rows that carry a mark of their deletion would be stored as rows; {_BY_HUDI}"
+_BUCKETS: Final = f"its rows lie in buckets by their keys, and rows written elsewhere would be duplicates; {_BY_HUDI}"
+_MERGERS: Final = (
+    "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",  # event time
+    "ce9acb64-bde0-424c-9b91-f6ebba25356d",  # commit time
+    "00000000-0000-0000-0000-000000000000",  # by payload, which is judged by itself
+)
+
+_SERVED: Final = """
+    hoodie.table.name hoodie.database.name hoodie.table.type hoodie.table.version hoodie.timeline.layout.version
+    hoodie.table.timeline.timezone hoodie.table.recordkey.fields hoodie.table.partition.fields hoodie.table.checksum
+    hoodie.table.ordering.fields hoodie.table.precombine.field hoodie.datasource.write.hive_style_partitioning
+    hoodie.datasource.write.partitionpath.urlencode hoodie.timeline.path hoodie.timeline.history.path
+    hoodie.archivelog.folder hoodie.table.metadata.partitions hoodie.table.metadata.partitions.inflight
+    hoodie.table.keygenerator.class hoodie.table.keygenerator.type hoodie.compaction.payload.class
+    hoodie.record.merge.mode hoodie.table.create.schema
+"""
+SERVED: Final = frozenset(_SERVED.split())
+"""Read by hudi_py, which serves or refuses each of their values where it does."""
+
+HARMLESS_PROPERTIES: Final[Mapping[str, str]] = {
+    "hoodie.table.initial.version": "it is only told to people",
+    "hoodie.table.legacy.payload.class": "it is only told to people",
+    "hoodie.table.log.file.format": "there is one format",
+    "hoodie.table.rt.file.format": "there is one format",
+    "hoodie.partition.metafile.use.base.format": "readers look for partition metafiles of both forms",
+    "hoodie.table.cdc.supplemental.logging.mode": "it only matters with hoodie.table.cdc.enabled",
+    "hoodie.bootstrap.index.class": "it only matters with hoodie.bootstrap.base.path",
+    "hoodie.bootstrap.index.type": "it only matters with hoodie.bootstrap.base.path",
+    "hoodie.bootstrap.index.enable": "it only matters with hoodie.bootstrap.base.path",
+    "hoodie.table.index.defs.path": "which indexes there are is told by the metadata table's partitions",
+    "hoodie.table.secondary.indexes.metadata": "which indexes there are is told by the metadata table's partitions",
+    "hoodie.table.partition_extractor_class": "values of partition columns are read from the files",
+    "hoodie.keygen.*": "it only matters to key generators by time, which are refused for writing",
+    "hoodie.deltastreamer.keygen.*": "it only matters to key generators by time, which are refused for writing",
+    "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled": "it is a setting of one writer",
+    "hoodie.properties.*": "it is Apache Hudi's own note about this file",
+}
+
+REFUSED_PROPERTIES: Final[tuple[Refused, ...]] = (
+    Refused("hoodie.table.format", ("native",), Use.ALL, "only the native format of tables is known"),
+    Refused(
+        "hoodie.table.base.file.format", ("PARQUET", "HFILE"), Use.ALL,
+        "only base files in Parquet are known, so its files would be overlooked; use Apache Hudi",
+    ),
+    Refused("hoodie.table.ro.file.format", ("PARQUET",), Use.ALL, "only base files in Parquet are known"),
+    Refused(
+        "hoodie.table.multiple.base.file.formats.enable", _FALSE, _W,
+        f"base files of other formats may lie beside those in Parquet; {_BY_HUDI}",
+    ),
+    Refused(
+        "hoodie.table.cdc.enabled", _FALSE, _W,
+        f"its queries need change files beside the rows, which hudi_py does not write; {_BY_HUDI}",
+    ),
+    Refused(
+        "hoodie.populate.meta.fields", ("true",), _W, f"its rows have no meta columns to find them by; {_BY_HUDI}",
+    ),
+    Refused(
+        "hoodie.datasource.write.drop.partition.columns", _FALSE, _ROWS,
+        "its files lack the partition columns, which hudi_py does not take from the paths; use Apache Hudi",
+    ),
+    Refused(
+        "hoodie.datasource.write.slash.separated.date.partitioning", _FALSE, _W,
+        f"a date would be one folder of a partition path in the place of three; {_BY_HUDI}",
+    ),
+    Refused(
+        "hoodie.bootstrap.base.path", (), _ROWS,
+        "columns of its rows may lie where it was made from, and hudi_py does not join them; use Apache Hudi",
+    ),
+    Refused(
+        "hoodie.table.partial.update.mode", (), _W, f"its updates hold some of the columns only; {_BY_HUDI}",
+    ),
+    Refused("hoodie.record.merge.strategy.id", _MERGERS, _W, f"a Java class merges its rows; {_BY_HUDI}"),
+    Refused("hoodie.compaction.record.merger.strategy", _MERGERS, _W, f"a Java class merges its rows; {_BY_HUDI}"),
+    Refused("hoodie.record.merge.property.*", (), _W, _MARKED),
+    Refused("hoodie.payload.delete.*", (), _W, _MARKED),
+    Refused("hoodie.write.partial.update.*", (), _W, f"its updates hold some of the columns only; {_BY_HUDI}"),
+    Refused("hoodie.index.type", ("BLOOM", "SIMPLE"), _W, f"its rows are found by another index; {_BY_HUDI}"),
+    Refused("hoodie.bucket.index.*", (), _W, _BUCKETS),
+    Refused("hoodie.index.bucket.engine", (), _W, _BUCKETS),
+)  # fmt: skip
+
+
+def property_verdict(name: str) -> Verdict | None:
+    """The verdict about a property; None for one that no release of Apache Hudi is known to write."""
+    if name in SERVED:
+        return Verdict(kind=Kind.SERVED, rule=name)
+    rules = _rules()
+    if name in rules:
+        return rules[name]
+    family = max(
+        (each for each in rules if each.endswith(FAMILY) and name.startswith(each[:-1])), key=len, default=None
+    )
+    return None if family is None else rules[family]
+
+
+def unknown_properties(properties: Mapping[str, str]) -> tuple[str, ...]:
+    """Names of Apache Hudi's kind that no release is known to write, sorted."""
+    return tuple(sorted(name for name in properties if name.startswith("hoodie.") and property_verdict(name) is None))
+
+
+def require_table_served(table: TableConfig, settings: Settings, use: Use, source: str) -> None:
+    """
+    Refuse a table whose properties say that hudi_py would do something else with it than it is meant to.
+
+    Args:
+        table: The table.
+        settings: ``hoodie_py.conf.allow.unknown`` lets unknown properties pass.
+        use: What is about to be done.
+        source: The table's place, for the message.
+
+    Raises:
+        UnsupportedTable: It is; the properties are named.
+    """
+    found = list(_refusals(table.properties, use))
+    if found:
+        raise UnsupportedTable(f"{source}: " + "; ".join(found))
+    unknown = unknown_properties(table.properties)
+    if unknown and use & (Use.WRITE | Use.SERVICES) and not settings[keys.ALLOW_UNKNOWN]:
+        raise UnsupportedTable(
+            f"{source}: hoodie.properties has {', '.join(unknown[:3])}, which this version of hudi_py does not know, "
+            "so what it changes might not fit; nothing was changed. Upgrade hudi_py, or let it pass with "
+            f"--allow-unknown-conf ({keys.ALLOW_UNKNOWN.name}=true)"
+        )
+
+
+def _refusals(properties: Mapping[str, str], use: Use) -> Iterator[str]:
+    for name in sorted(properties):
+        verdict = property_verdict(name)
+        rule = None if verdict is None else verdict.refused
+        if rule is not None and rule.uses & use and not is_accepted(rule, properties[name]):
+            yield f"{name}={properties[name]}, which is not supported for {(rule.uses & use).words}: {rule.reason}"
+
+
+@cache
+def _rules() -> Mapping[str, Verdict]:
+    harmless = {name: Verdict(kind=Kind.HARMLESS, rule=name, reason=why) for name, why in HARMLESS_PROPERTIES.items()}
+    refused = {
+        rule.name: Verdict(kind=Kind.REFUSED, rule=rule.name, reason=rule.reason, refused=rule)
+        for rule in REFUSED_PROPERTIES
+    }
+    return {**harmless, **refused}
