@@ -13,7 +13,7 @@ COMMON = {
     "hoodie.datasource.write.recordkey.field": "id",
     "hoodie.table.ordering.fields": "ts",
     "hoodie.metadata.enable": "false",
-    "hoodie.bloom.index.filter.num_entries": "500",  # the default makes files of 430 KB
+    "hoodie.index.bloom.num_entries": "500",  # the default makes files of 430 KB
 }
 PARTITIONED = {**COMMON, "hoodie.datasource.write.partitionpath.field": "region"}
 TWO_PASSES = {"hudi_py.write.single.pass.max.bytes": "0"}
