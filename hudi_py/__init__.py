@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from hudi_py.reading.overview import Overview
     from hudi_py.reading.rows import Rows
     from hudi_py.services.check.findings import Finding, Severity
-    from hudi_py.services.clean.execute import CleanResult
     from hudi_py.services.clean.plan import CleanPlan
     from hudi_py.services.clean.planner import CleanPlanner
+    from hudi_py.services.clean.result import CleanResult
     from hudi_py.services.clean.watch import CleanProgress
     from hudi_py.services.recovery.finding import RecoveryFinding, RecoveryOutcome
     from hudi_py.spark.client import WriteClient, WriteResult

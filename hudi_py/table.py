@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from hudi_py.mdt.keeper import MetadataTableKeeper
     from hudi_py.services.archive.service import ArchiveResult, ArchiveService
     from hudi_py.services.check.findings import Finding
-    from hudi_py.services.clean.execute import CleanResult
     from hudi_py.services.clean.explain_files import Explanation
     from hudi_py.services.clean.plan import CleanPlan
+    from hudi_py.services.clean.result import CleanResult
     from hudi_py.services.clean.service import CleanService
     from hudi_py.services.clean.watch import OnProgress
     from hudi_py.services.recovery.failed_writes import FailedWrites

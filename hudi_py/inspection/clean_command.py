@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from hudi_py.config.clean_options import CleanOptions
     from hudi_py.engine.base import Engine
     from hudi_py.model.instant import Instant
-    from hudi_py.services.clean.execute import CleanResult
+    from hudi_py.services.clean.outlook import PendingOutlook
     from hudi_py.services.clean.plan import CleanPlan
+    from hudi_py.services.clean.result import CleanResult
     from hudi_py.services.clean.service import CleanService
     from hudi_py.table import Table
 
@@ -95,8 +96,9 @@ def _engine(name: str) -> Engine | None:
 
 def _dry_run(common: Common, opened: Table, service: CleanService, plan: CleanPlan) -> None:
     from hudi_py.inspection.report import plan_stream, readable_from
+    from hudi_py.services.clean.outlook import outlook
 
-    pending = opened.timeline.pending("clean")
+    pending = [outlook(service.contents, instant) for instant in opened.timeline.pending("clean")]
     try:
         readable = readable_from(plan, opened.earliest_retained())
     except CorruptMetadata:  # a damaged clean does not keep a full plan from being made
@@ -107,10 +109,12 @@ def _dry_run(common: Common, opened: Table, service: CleanService, plan: CleanPl
     _print_plan(plan, service, pending, readable)
 
 
-def _print_plan(plan: CleanPlan, service: CleanService, pending: tuple[Instant, ...], readable: str | None) -> None:
+def _print_plan(plan: CleanPlan, service: CleanService, pending: list[PendingOutlook], readable: str | None) -> None:
     idle = _idle(plan, service.config)
-    for instant in pending:
-        print(f"clean {instant.requested_time} is pending: a clean finishes it first and plans nothing new")
+    if service.config.services_enabled:
+        _print_pending(pending)
+    if service.config.services_enabled and any(not each.is_withdrawn for each in pending):
+        print("what follows is left for the clean after that, which plans it if it is still so")
     rows: list[tuple[str, str, str]] = []
     for partition in sorted(plan.files):
         shown = plan.files[partition][: min(_PARTITION_FILES_SHOWN_MAX, _FILES_SHOWN_MAX - len(rows))]
@@ -144,6 +148,25 @@ def _print_plan(plan: CleanPlan, service: CleanService, pending: tuple[Instant, 
         print(f"partition  {partition} would go as a whole")
     if idle is not None:
         print(f"nothing    {idle}")
+
+
+def _print_pending(pending: list[PendingOutlook]) -> None:
+    """What the run would delete for the cleans that are planned already."""
+    for each in pending:
+        head = f"clean {each.instant.requested_time} is pending"
+        if each.is_withdrawn:
+            print(f"{head}: its plan would be withdrawn, nothing was deleted by it: {each.why_spared}")
+            continue
+        print(f"{head}: a clean finishes it first and plans nothing new")
+        files = list(each.files.items())
+        rows = [(path, render.human_bytes(size), "planned") for path, size in files[:_FILES_SHOWN_MAX]]
+        render.table("would be deleted by it (nothing was written)", ("file", "size", "why"), rows, right=(1,))
+        if len(files) > len(rows):
+            print(f"and {len(files) - len(rows)} files more; --json names all")
+        print(f"pending    {len(files)} files, {render.human_bytes(each.size_bytes)}")
+        if each.spared_files:
+            print(f"spared     {len(each.spared_files)} planned files would stay; the first: {each.why_spared}")
+        print()
 
 
 def _idle(plan: CleanPlan, config: CleanConfig) -> str | None:
@@ -186,11 +209,18 @@ def _done(
     for instant in expired:
         print(f"savepoint {instant.requested_time} is gone: its time to live is over")
     for result in results:
+        if result.withdrawn:
+            print(f"clean {result.instant} was withdrawn, nothing was deleted by it: {result.why_spared}")
+            continue
         word = "was completed by another cleaner" if result.superseded else "completed"
+        if result.is_partial:
+            word = "completed what a limit let it plan, and the next clean plans the rest"
         if not result.is_finished:
             word = "is not finished, the time is up and the next clean goes on"
         gone = f", {len(result.missing_files)} were gone already" if result.missing_files else ""
         print(f"clean {result.instant} {word}: {result.deleted_count} files deleted{gone}")
+        if result.spared_files:
+            print(f"spared     {len(result.spared_files)} planned files stay; the first: {result.why_spared}")
         for path in result.failed_files[:_FAILED_SHOWN_MAX]:
             print(f"refused    {path}")
         if result.failed_files:

@@ -4,7 +4,7 @@ The JSON shapes of the public contract, from values. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hudi_py.fsview.build import PartitionView, ViewContext, latest_base_files, latest_slices
@@ -15,8 +15,9 @@ from hudi_py.model.instant_time import iso_utc
 
 if TYPE_CHECKING:
     from hudi_py.model.records import SavepointMetadata
-    from hudi_py.services.clean.execute import CleanResult
+    from hudi_py.services.clean.outlook import PendingOutlook
     from hudi_py.services.clean.plan import CleanPlan
+    from hudi_py.services.clean.result import CleanResult
     from hudi_py.services.recovery.finding import RecoveryOutcome
 
 Json = dict[str, Any]
@@ -101,7 +102,7 @@ def _pending_order(entry: Mapping[str, str]) -> tuple[str, str, str]:
     return (entry["instant"], entry["partition"], entry["file_id"])
 
 
-def plan_report(plan: CleanPlan, pending: Iterable[Instant]) -> Json:
+def plan_report(plan: CleanPlan, pending: Sequence[PendingOutlook]) -> Json:
     """``hudi-py clean --dry-run --json``."""
     report = plan_stream(plan, pending, readable_from(plan, ""))
     report["plan"]["files_to_delete"] = dict(report["plan"]["files_to_delete"].entries)
@@ -124,7 +125,7 @@ def readable_from(plan: CleanPlan, retained: str) -> str | None:
 
 
 def plan_stream(
-    plan: CleanPlan, pending: Iterable[Instant], readable: str | None, *, is_switched_off: bool = False
+    plan: CleanPlan, pending: Sequence[PendingOutlook], readable: str | None, *, is_switched_off: bool = False
 ) -> Json:
     """The same, its two lists of all files made while they are written: there may be a million."""
     earliest = plan.earliest_to_retain
@@ -165,7 +166,18 @@ def plan_stream(
         "warnings": list(plan.warnings),
         "is_partial": plan.is_partial,
         "readable_from": readable,
-        "pending_cleans": [instant.requested_time for instant in pending],
+        "pending_cleans": [each.instant.requested_time for each in pending],
+        "pending": [
+            {
+                "instant": each.instant.requested_time,
+                "withdrawn": each.is_withdrawn,
+                "files_to_delete": list(each.files),
+                "bytes": each.size_bytes,
+                "spared_files": list(each.spared_files),
+                "why_spared": each.why_spared,
+            }
+            for each in pending
+        ],
     }
 
 
@@ -185,6 +197,10 @@ def clean_report(
                 "missing_files": list(result.missing_files),
                 "superseded": result.superseded,
                 "is_finished": result.is_finished,
+                "is_partial": result.is_partial,
+                "withdrawn": result.withdrawn,
+                "spared_files": list(result.spared_files),
+                "why_spared": result.why_spared,
             }
             for result, content in zip(results, metadata, strict=True)
         ],

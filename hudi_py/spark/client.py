@@ -27,7 +27,7 @@ from hudi_py.formats.schema_evolution import ResolvedSchema, resolve_schema
 from hudi_py.model.records import CommitMetadata
 from hudi_py.runtime.clock import Clock, SystemClock
 from hudi_py.runtime.log import log
-from hudi_py.services.clean.execute import CleanResult
+from hudi_py.services.clean.result import CleanResult
 from hudi_py.services.clean.watch import OnProgress
 from hudi_py.spark.engine import SparkEngine
 from hudi_py.spark.rows import Scale, write_rows

@@ -8,14 +8,19 @@ What a crash leaves, step by step, and what the next clean makes of it:
 3. everything deleted, recorded in the metadata table or not, not completed: the same, nothing is left to delete;
 4. completed: nothing is owed.
 
-The plan that counts is always the one in ``.clean.requested``; a clean never plans twice.
-Source: format/table-services A.7, A.8.
+The plan that counts is always the one in ``.clean.requested``; a clean never plans twice. What of it is still right is
+looked at right before (`recheck`): under the table's lock before the clean becomes inflight, and again before each
+round of deletions, which go without the lock, for a million of them may take hours. That is safe because nobody of ours
+takes back commits or makes savepoints beside an inflight clean. A plan with a file that somebody needs is withdrawn
+while it is only requested; once inflight it is settled: the rest goes, and only that is recorded.
+
+Source: format/table-services A.7, A.8; docs/decisions/stale-clean-plans.md.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
@@ -23,16 +28,20 @@ import attrs
 
 from hudi_py.config.clean import CleanConfig
 from hudi_py.engine.base import Engine
-from hudi_py.errors import ConflictError, RefusedError, StorageError
+from hudi_py.errors import AlreadyExists, ConflictError, StorageError, TimelineStateError
 from hudi_py.formats import records_codec as codec
+from hudi_py.fsview.fate import Needed, Savepoint
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.files import PARTITION_METAFILE, join_path
 from hudi_py.model.instant import Action, Instant, State, advance
-from hudi_py.model.records import CleanerPlan, CleanMetadata, CleanPartitionMetadata
+from hudi_py.model.records import CleanerPlan, CleanMetadata
 from hudi_py.runtime.clock import Deadline
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.leftovers import LEFTOVERS, Leftovers, after_clean, remember_leftovers
-from hudi_py.services.clean.stored_plan import planned_names
+from hudi_py.services.clean.plan import SAVEPOINTED_TIMES
+from hudi_py.services.clean.recheck import Recheck, recheck_of
+from hudi_py.services.clean.result import CleanResult, Outcome, metadata_of, together
+from hudi_py.services.clean.stored_plan import Names, is_partial
 from hudi_py.services.clean.tasks import delete_files, tasks_of
 from hudi_py.services.clean.watch import Reporter, WatchedEngine
 from hudi_py.storage.base import Storage
@@ -40,72 +49,7 @@ from hudi_py.timeline.contents import Contents
 
 TASK_FILES_MAX: Final = 10_000
 TASK_FILES_MAX_TIMED: Final = 500  # where the time is limited: it is looked at between rounds of tasks
-Names = Mapping[str, Sequence[str]]
-
-
-@attrs.frozen(kw_only=True)
-class CleanResult:
-    """
-    One clean that was carried out.
-
-    Args:
-        instant: Requested time.
-        metadata: What was stored as the completed instant.
-        missing_files: Were gone already, for instance deleted by an interrupted run before.
-        failed_files: Refused to go; the next clean tries them again.
-        superseded: Another process completed the same clean first; its record counts, ours was not written.
-        is_finished: False when the time was up: the clean stays pending, and the next one deletes the rest.
-        expired_savepoints: Of the first clean of a run: times of the savepoints that the run let go of before, because
-            their time to live was over.
-    """
-
-    instant: str
-    metadata: CleanMetadata
-    missing_files: tuple[str, ...]
-    failed_files: tuple[str, ...] = ()
-    superseded: bool = False
-    is_finished: bool = True
-    expired_savepoints: tuple[str, ...] = ()
-    _deleted: Names = attrs.field(factory=dict, repr=False)
-
-    @property
-    def deleted_files(self) -> tuple[str, ...]:
-        """Relative paths deleted by this run, sorted; made at every call, there may be a million."""
-        return tuple(sorted(join_path(path, name) for path, names in self._deleted.items() for name in names))
-
-    @property
-    def deleted_count(self) -> int:
-        """How many those are."""
-        return sum(map(len, self._deleted.values()))
-
-
-@attrs.frozen(kw_only=True)
-class _Outcome:
-    """
-    What became of a plan's files.
-
-    Args:
-        missing: Relative paths.
-        failed: Relative path to why.
-        left: How many were not tried, the time being up.
-        tried: Partition path to names.
-    """
-
-    missing: frozenset[str]
-    failed: Mapping[str, str]
-    left: int
-    tried: Names
-
-    @property
-    def deleted(self) -> Names:
-        """Partition path to names."""
-        others = self.missing.union(self.failed)
-        if not others:
-            return self.tried
-        return {
-            path: tuple(name for name in names if join_path(path, name) not in others)
-            for path, names in self.tried.items()
-        }
+_COMPLETIONS_MAX: Final = 10
 
 
 def execute_clean(
@@ -121,29 +65,30 @@ def execute_clean(
     Carry out one pending clean.
 
     Raises:
-        CorruptMetadata, RefusedError: The stored plan is damaged, points outside the table, or names what a savepoint
-            holds; nothing was deleted.
+        CorruptMetadata, RefusedError: The stored plan is damaged or points outside the table, what decides about its
+            files is damaged, or a commit is being taken back; nothing more was deleted.
         StorageError: The storage fails, or refuses all files at the first attempt; the clean stays inflight and the
             next one tries again.
     """
     store = contents.store
-    plan = contents.clean_plan(instant)
-    names = planned_names(plan, store.storage.root, store.path(instant))
-    _check_savepoints(contents, instant, names)
-    plan = attrs.evolve(plan, files_to_delete={})  # the names are all that is needed of a million files
+    recheck = recheck_of(contents, instant)
+    is_first_attempt = instant.state is State.REQUESTED
+    began = _begin(recheck)
+    if isinstance(began, CleanResult):
+        return began
+    instant, names = began, recheck.left()
     known = LEFTOVERS.load(store.storage)
     if reporter.is_heard:
         reporter.begin("delete", instant=instant.requested_time, total=sum(map(len, names.values())))
         engine = WatchedEngine(engine, reporter)
-    started, is_first_attempt = store.clock.now(), instant.state is State.REQUESTED
-    if is_first_attempt:
-        instant = _start(contents, instant)
-    outcome = _delete(store.storage, engine, config, names, deadline)
+    started = store.clock.now()
+    outcome = _delete(recheck, engine, config, names, deadline)
     if is_first_attempt:
         _check_access(outcome, names, known, store.storage.root)
+    plan = _with_savepoints(recheck)
     gone = {} if outcome.left else _delete_partitions(store.storage, plan.partitions_to_delete)
     elapsed_ms = max(0, int((store.clock.now() - started).total_seconds() * 1000))
-    metadata = _metadata(instant, plan, outcome, frozenset(gone), config, elapsed_ms)
+    metadata = metadata_of(instant, plan, outcome, frozenset(gone), config, elapsed_ms)
     log.info(
         "clean.files.deleted",
         instant=instant.requested_time,
@@ -158,7 +103,10 @@ def execute_clean(
         missing_files=tuple(sorted(outcome.missing)),
         failed_files=tuple(sorted(outcome.failed)),
         is_finished=not outcome.left,
-        deleted=_together(outcome.deleted, gone),
+        why_spared=recheck.why,
+        is_partial=is_partial(plan),
+        deleted=together(outcome.deleted, gone),
+        spared=recheck.spared,
     )
     if not outcome.left:
         result = _finish(contents, metadata_table, instant, result, outcome, names, known)
@@ -172,7 +120,7 @@ def _finish(
     metadata_table: MetadataTableKeeper,
     instant: Instant,
     result: CleanResult,
-    outcome: _Outcome,
+    outcome: Outcome,
     names: Names,
     known: Leftovers,
 ) -> CleanResult:
@@ -183,21 +131,68 @@ def _finish(
     return _complete(contents, metadata_table, instant, result)
 
 
-def _check_savepoints(contents: Contents, instant: Instant, names: Names) -> None:
+def _begin(recheck: Recheck) -> Instant | CleanResult:
     """
-    Raises:
-        RefusedError: A savepoint holds a planned file: it was made after the plan, by a writer that did not look.
+    Judge the plan and make the clean inflight, both under the lock; a result where nothing is left to do.
+
+    Listing what the judgement takes may last, so that is done before; under the lock it is done again only where
+    something has changed meanwhile.
     """
-    for savepoint in contents.store.load().completed(Action.SAVEPOINT):
-        for path, held in contents.savepoint(savepoint).files.items():
-            both = frozenset(held).intersection(names.get(path, ()))
-            if both:
-                way_out = "" if instant.state is State.INFLIGHT else f", or {contents.store.path(instant)}"
-                raise RefusedError(
-                    f"{contents.store.storage.root}: clean {instant.requested_time} was planned before savepoint "
-                    f"{savepoint.requested_time} was made, which holds {join_path(path, min(both))}; nothing more was "
-                    f"deleted. Delete the savepoint{way_out}, and clean again"
-                )
+    contents, instant = recheck.contents, recheck.instant
+    store = contents.store
+    timeline = recheck.look()
+    with store.lock.held(f"clean {instant.requested_time}"):
+        if store.lock.is_used:
+            timeline = recheck.look()
+        found = timeline.find(instant.requested_time, Action.CLEAN)
+        if found is not None and found.is_completed:
+            return _result(instant, contents.clean(found), superseded=True)
+        if found is None or (recheck.spared and found.state is State.REQUESTED):
+            return _withdraw(recheck)
+        if recheck.spared:
+            log.warning(
+                "clean.plan.settled",
+                instant=instant.requested_time,
+                files_spared=recheck.spared_count,
+                reason=recheck.why,
+            )
+        return _start(contents, found) if found.state is State.REQUESTED else found
+
+
+def _withdraw(recheck: Recheck) -> CleanResult:
+    """
+    Take a plan that is no longer right off the timeline, while nothing was deleted by it.
+
+    One file goes, so that a crash leaves either the plan or nothing. To Apache Hudi there was never such a clean.
+    """
+    store, instant = recheck.contents.store, recheck.instant
+    store.remove(Instant(instant.requested_time, Action.CLEAN, State.REQUESTED))
+    why = recheck.why or "another process withdrew it"
+    log.warning("clean.plan.withdrawn", instant=instant.requested_time, files_needed=recheck.spared_count, reason=why)
+    nothing = CleanMetadata(start_clean_time=instant.requested_time, time_taken_ms=0, total_files_deleted=0)
+    result = _result(instant, nothing, superseded=False)
+    return attrs.evolve(result, is_finished=False, withdrawn=True, why_spared=why, spared=recheck.spared)
+
+
+def _result(instant: Instant, metadata: CleanMetadata, *, superseded: bool) -> CleanResult:
+    """Of a clean by which this run deleted nothing."""
+    return CleanResult(instant=instant.requested_time, metadata=metadata, missing_files=(), superseded=superseded)
+
+
+def _with_savepoints(recheck: Recheck) -> CleanerPlan:
+    """
+    Record the savepoints that files were spared for, as a plan made now would (rule A-34).
+
+    Once such a savepoint is deleted, a clean then looks everywhere again, Apache Hudi's too (rule A-33).
+    """
+    plan = recheck.plan
+    fates = (fate for names in recheck.spared.values() for fate in names.values())
+    held = {need.time for fate in fates if isinstance(fate, Needed) for need in fate.by if isinstance(need, Savepoint)}
+    if not held:
+        return plan
+    known = filter(None, plan.extra_metadata.get(SAVEPOINTED_TIMES, "").split(","))
+    times = ",".join(sorted(held.union(each.strip() for each in known)))
+    return attrs.evolve(plan, extra_metadata={**plan.extra_metadata, SAVEPOINTED_TIMES: times})
 
 
 def _start(contents: Contents, instant: Instant) -> Instant:
@@ -216,52 +211,74 @@ def _start(contents: Contents, instant: Instant) -> Instant:
 def _complete(
     contents: Contents, metadata_table: MetadataTableKeeper, instant: Instant, result: CleanResult
 ) -> CleanResult:
-    """Record the clean in the metadata table, then publish it, under the table's lock (rule A-67, F.1)."""
-    try:
-        with contents.store.lock.held(f"clean {instant.requested_time}"):
-            timeline = contents.store.load()
-            done = timeline.find(instant.requested_time, instant.action)
+    """
+    Record the clean in the metadata table, then publish it, under the table's lock (rule A-67, F.1).
+
+    Two cleaners may work on one plan (rule A-73), and without a lock they meet in the metadata table, where each goes
+    on with what the other has begun; whoever completes the clean first has won.
+    """
+    for attempt in range(_COMPLETIONS_MAX):
+        try:
+            return _try_to_complete(contents, metadata_table, instant, result)
+        except (ConflictError, AlreadyExists, TimelineStateError) as error:
+            done = contents.store.load().find(instant.requested_time, instant.action)
             if done is not None and done.is_completed:
-                raise ConflictError(f"{instant} was completed by another cleaner")
-            after = metadata_table.record_clean(timeline, instant, result.metadata)
-            content = codec.encode_clean_metadata(result.metadata, sync=os.urandom(16))
-            contents.store.complete(instant, content, after=after)
-    except ConflictError:  # two cleaners worked on one plan: the first record stands (rule A-73)
-        done = contents.store.load().find(instant.requested_time, instant.action)
-        if done is None or not done.is_completed:
-            raise
-        return attrs.evolve(result, metadata=contents.clean(done), superseded=True)
+                return attrs.evolve(result, metadata=contents.clean(done), superseded=True)
+            if done is None or attempt + 1 == _COMPLETIONS_MAX:
+                raise ConflictError(
+                    f"{contents.store.storage.root}: {instant} could not be completed, another process is at work on "
+                    f"it: {error}. Its files are deleted; clean again"
+                ) from error
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _try_to_complete(
+    contents: Contents, metadata_table: MetadataTableKeeper, instant: Instant, result: CleanResult
+) -> CleanResult:
+    with contents.store.lock.held(f"clean {instant.requested_time}"):
+        timeline = contents.store.load()
+        done = timeline.find(instant.requested_time, instant.action)
+        if done is not None and done.is_completed:
+            raise ConflictError(f"{instant} was completed by another cleaner")
+        after = metadata_table.record_clean(timeline, instant, result.metadata)
+        content = codec.encode_clean_metadata(result.metadata, sync=os.urandom(16))
+        contents.store.complete(instant, content, after=after)
     return result
 
 
-def _delete(storage: Storage, engine: Engine, config: CleanConfig, names: Names, deadline: Deadline) -> _Outcome:
+def _delete(recheck: Recheck, engine: Engine, config: CleanConfig, names: Names, deadline: Deadline) -> Outcome:
     """
     Delete all files in tasks of about equal size (rule A-64), round by round.
 
-    A round bounds what is held at once, and no round begins once the time is up; the first one always does.
+    A round bounds what is held at once, and no round begins once the time is up; the first one always does. Before each
+    of the others the timeline is looked at again: what somebody has come to need meanwhile stays.
     """
+    storage, spared_before = recheck.contents.store.storage, recheck.spared_count
     total = sum(map(len, names.values()))
     width = max(1, min(-(-total // engine.files_min), config.parallelism, engine.slots))
     size_max = TASK_FILES_MAX_TIMED if deadline.is_limited else TASK_FILES_MAX
     tasks = tasks_of(storage, names, min(size_max, -(-total // width) or 1))
     missing: set[str] = set()
     failed: dict[str, str] = {}
-    tried: dict[str, tuple[str, ...]] = {}
+    tried: dict[str, list[str]] = {}
     count = 0
-    while count < total and not (count and deadline.is_over):
+    while count < total and not (tried and deadline.is_over):
         round_ = list(islice(tasks, width))
+        count += sum(len(some) for task in round_ for _, some in task.files)
+        if tried:
+            recheck.look()
+            round_ = [recheck.without_spared(task) for task in round_]
         for result in engine.map(delete_files, round_, parallelism=width, description="clean: delete files"):
             missing.update(result.missing)
             failed.update(result.failed)
-        count += sum(len(some) for task in round_ for _, some in task.files)
-        if deadline.is_limited:
-            for path, some in (part for task in round_ for part in task.files):
-                tried[path] = (*tried.get(path, ()), *some)
+        for path, some in (part for task in round_ for part in task.files):
+            tried.setdefault(path, []).extend(some)
     left = total - count
-    return _Outcome(missing=frozenset(missing), failed=failed, left=left, tried=tried if left else names)
+    is_whole = not left and recheck.spared_count == spared_before
+    return Outcome(missing=frozenset(missing), failed=failed, left=left, tried=names if is_whole else tried)
 
 
-def _check_access(outcome: _Outcome, names: Names, known: Leftovers, root: str) -> None:
+def _check_access(outcome: Outcome, names: Names, known: Leftovers, root: str) -> None:
     """
     Raises:
         StorageError: Nothing could be deleted at all. That is wrong access rather than a few odd files; should the
@@ -303,48 +320,3 @@ def _delete_partition(storage: Storage, partition_path: str) -> tuple[str, ...] 
         storage.delete(join_path(partition_path, entry.name))
     storage.delete_folder(partition_path)
     return tuple(entry.name for entry in entries)
-
-
-def _together(deleted: Names, gone: Mapping[str, tuple[str, ...]]) -> Names:
-    """What went of the plan, and what went with the partitions."""
-    return {**deleted, **{path: (*deleted.get(path, ()), *names) for path, names in gone.items()}} if gone else deleted
-
-
-def _metadata(
-    instant: Instant,
-    plan: CleanerPlan,
-    outcome: _Outcome,
-    deleted_partitions: frozenset[str],
-    config: CleanConfig,
-    elapsed_ms: int,
-) -> CleanMetadata:
-    """
-    What the completed instant records: built from what was observed, never from the plan alone.
-
-    Files that were gone already stand under the failed ones, as every release of Hudi records them (rule A-65); the
-    policy is that of the running configuration (rule A-66).
-    """
-    others = outcome.missing.union(outcome.failed)
-    partitions = {}
-    for partition, names in outcome.tried.items():
-        failed = tuple(name for name in names if join_path(partition, name) in others) if others else ()
-        partitions[partition] = CleanPartitionMetadata(
-            partition_path=partition,
-            policy=config.policy.value,
-            delete_path_patterns=tuple(names),
-            success_delete_files=tuple(name for name in names if join_path(partition, name) not in others)
-            if failed
-            else tuple(names),
-            failed_delete_files=failed,
-            is_partition_deleted=partition in deleted_partitions,
-        )
-    earliest = plan.earliest_instant_to_retain
-    return CleanMetadata(
-        start_clean_time=instant.requested_time,
-        time_taken_ms=elapsed_ms,
-        total_files_deleted=sum(len(each.success_delete_files) for each in partitions.values()),
-        earliest_commit_to_retain="" if earliest is None else earliest.requested_time,
-        last_completed_commit_timestamp=plan.last_completed_commit_timestamp,
-        partitions=partitions,
-        extra_metadata=plan.extra_metadata,
-    )

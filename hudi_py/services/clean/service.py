@@ -28,7 +28,7 @@ from hudi_py.runtime.log import log
 from hudi_py.services.clean import plan as planning
 from hudi_py.services.clean.breakers import Census, tripped
 from hudi_py.services.clean.budget import Budget, cut_to_budget
-from hudi_py.services.clean.execute import CleanResult, execute_clean
+from hudi_py.services.clean.execute import execute_clean
 from hudi_py.services.clean.leftovers import LEFTOVERS, remember_leftovers
 from hudi_py.services.clean.look import UNSEEN, Look, remember_unseen
 from hudi_py.services.clean.past import last_clean, whole_times
@@ -36,6 +36,7 @@ from hudi_py.services.clean.plan import CleanPlan, LastClean, Scope, Unseen
 from hudi_py.services.clean.policy import PartitionJudgement, earliest_of, windows
 from hudi_py.services.clean.progress import PROGRESS, progress_of, remember, start_of_scope
 from hudi_py.services.clean.repair import repair_cleans
+from hudi_py.services.clean.result import CleanResult
 from hudi_py.services.clean.retention import (
     check_cut_off,
     check_forgotten,
@@ -349,13 +350,16 @@ class CleanService:
         return results
 
     def run(self) -> list[CleanResult]:
-        """Schedule if nothing is pending, then carry out what is pending."""
+        """Schedule if nothing is pending, then carry out what is pending; plan anew what is no longer right."""
         if not self.config.services_enabled:
             return []
         deadline = self._deadline()
         expired = tuple(each.requested_time for each in self.remove_expired_savepoints())
         self._schedule(deadline)
         results = self.execute_pending(deadline)
+        if any(each.withdrawn for each in results):
+            self._schedule(deadline)
+            results += self.execute_pending(deadline)
         return [attrs.evolve(each, expired_savepoints=expired) for each in results[:1]] + results[1:]
 
     def _last_clean(self, timeline: Timeline) -> LastClean | None:

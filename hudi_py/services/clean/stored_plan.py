@@ -7,14 +7,17 @@ Source: format/table-services A-56, A-57, J-3; format/timeline 4.3, 4.4.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
 
 from hudi_py.errors import RefusedError
 from hudi_py.model.files import is_partition_path, parse_base_file, parse_log_file
 from hudi_py.model.records import ActionInstant, CleanerPlan, CleanFileInfo
 from hudi_py.services.clean.plan import CleanPlan
 from hudi_py.services.clean.planned_files import PlannedFiles
+
+Names: TypeAlias = Mapping[str, Sequence[str]]
+"""Partition path to names of files."""
 
 _SCHEME: Final = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]*:(?://)?(?=/|[^/])")
 
@@ -40,6 +43,11 @@ def to_record(plan: CleanPlan, root: str) -> CleanerPlan:
     )
 
 
+def is_partial(record: CleanerPlan) -> bool:
+    """Whether a limit cut a stored plan short: one of ours then names no last commit, so that the next is due."""
+    return not record.last_completed_commit_timestamp
+
+
 class _FullPaths(Mapping[str, tuple[CleanFileInfo, ...]]):
     """The files of a plan as they are stored, made when they are asked for: a plan may name a million."""
 
@@ -59,7 +67,7 @@ class _FullPaths(Mapping[str, tuple[CleanFileInfo, ...]]):
         return len(self._files)
 
 
-def planned_names(record: CleanerPlan, root: str, source: str) -> Mapping[str, tuple[str, ...]]:
+def planned_names(record: CleanerPlan, root: str, source: str) -> Names:
     """
     Partition path to the names of the planned files of the table at *root*.
 

@@ -74,6 +74,8 @@ class RecoveryExecutor:
             Step.FINISH_ROLLBACK: self._finish_rollback,
             Step.ROLL_BACK: self._roll_back,
             Step.FINISH_CLEAN: self._finish_clean,
+            Step.SETTLE_CLEAN: self._finish_clean,
+            Step.WITHDRAW_CLEAN: self._finish_clean,
             Step.REWRITE_METAFILE: self._rewrite_metafile,
             Step.REMOVE_FILES: self._remove_files,
             Step.DROP_METADATA_TABLE: lambda _: self._drop_metadata_table(),

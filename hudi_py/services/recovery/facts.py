@@ -89,6 +89,7 @@ class Facts:
         temporary: Files of interrupted creations.
         locks: Those that are not released.
         found: What a check finds; empty while the table is changing.
+        stale_cleans: Requested time of each pending clean whose plan names what somebody needs, to which file and why.
         metafiles: Damaged metafile of a partition to what it should hold, where that is proven.
     """
 
@@ -111,6 +112,7 @@ class Facts:
     temporary: tuple[Aged, ...] = ()
     locks: tuple[Lock, ...] = ()
     found: tuple[Finding, ...] = ()
+    stale_cleans: Mapping[str, str] = attrs.field(factory=dict)
     metafiles: Mapping[str, bytes] = attrs.field(factory=dict)
 
     def files_of(self, instant: Instant) -> dict[State, Instant]:

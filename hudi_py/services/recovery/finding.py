@@ -47,6 +47,8 @@ class Step(enum.Enum):
     FINISH_ROLLBACK = "finish the rollback"
     ROLL_BACK = "roll back"
     FINISH_CLEAN = "finish the clean"
+    SETTLE_CLEAN = "finish the clean, without the files that somebody needs"
+    WITHDRAW_CLEAN = "withdraw the plan; the next clean plans anew"
     REWRITE_METAFILE = "write it again"
     REMOVE_FILES = "delete"
     DROP_METADATA_TABLE = "drop the metadata table, to be made anew"

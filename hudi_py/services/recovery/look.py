@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from hudi_py.config.concurrency import failed_writes_policy
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import CorruptMetadata, NotFound
+from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
 from hudi_py.formats.partition_metafile import format_partition_metadata
 from hudi_py.formats.records_codec import decode_restore_metadata
 from hudi_py.fsview.listing import listing_threads, walk_partitions
@@ -19,6 +19,7 @@ from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata, InstantInfo, RollbackMetadata
 from hudi_py.services.check.facts import FileKey, Health
 from hudi_py.services.check.service import CheckService, Seen
+from hudi_py.services.clean.recheck import recheck_of
 from hudi_py.services.recovery.facts import Aged, Facts, FilesOfNoInstant, Undone, may_run_again
 from hudi_py.services.recovery.look_locks import look_at_locks
 from hudi_py.services.recovery.look_metadata import look_at_metadata_table
@@ -84,8 +85,23 @@ def look(contents: Contents, table: TableConfig, settings: Settings) -> Facts:
         temporary=tuple(_temporary(store.storage, now_ms=_now_ms(contents))),
         locks=look_at_locks(store.storage, settings, now_ms=_now_ms(contents)),
         found=() if seen.has_moved else seen.findings,
+        stale_cleans=_stale_cleans(contents, timeline),
         metafiles={} if seen.has_moved else _metafiles(store.storage, seen, store.clock.now()),
     )
+
+
+def _stale_cleans(contents: Contents, timeline: Timeline) -> dict[str, str]:
+    """Pending cleans that would delete what somebody needs; one that cannot be judged is told of by its own step."""
+    found = {}
+    for instant in timeline.pending(Action.CLEAN):
+        try:
+            recheck = recheck_of(contents, instant)
+            recheck.look()
+        except (CorruptMetadata, NotFound, RefusedError):
+            continue
+        if recheck.spared:
+            found[instant.requested_time] = f"{recheck.spared_count} planned files are needed; {recheck.why}"
+    return found
 
 
 def _metafiles(storage: Storage, seen: Seen, now: datetime) -> dict[str, bytes]:

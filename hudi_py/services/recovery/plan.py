@@ -187,6 +187,20 @@ def _pending_clean(facts: Facts, instant: Instant) -> RecoveryFinding:
         return _unreadable(facts, instant, "the next clean plans anew what it did not delete")
     if plan is not Health.GOOD and copy is Health.DAMAGED:
         return _unreadable(facts, instant, "the next clean plans anew what it did not delete")
+    needed = facts.stale_cleans.get(instant.requested_time)
+    if needed is not None:
+        is_begun = instant.state is State.INFLIGHT
+        return RecoveryFinding(
+            problem=Problem.PENDING_CLEAN,
+            step=Step.SETTLE_CLEAN if is_begun else Step.WITHDRAW_CLEAN,
+            evidence=(
+                f"its plan is no longer right: {needed}",
+                "what nobody needs goes, and only that is recorded as deleted"
+                if is_begun
+                else "nothing was deleted by it",
+            ),
+            instant=instant,
+        )
     has_plan = Health.GOOD in (plan, copy)
     return RecoveryFinding(
         problem=Problem.PENDING_CLEAN,

@@ -1,0 +1,207 @@
+"""
+Whether a stored clean plan is still right, looked at right before its files go.
+
+A plan is made of the table at one moment. Until it is carried out the newest commits may be rolled back, so that what
+they superseded is the newest again; a savepoint may be made, a compaction be planned. So each planned file is judged
+once more (`hudi_py.fsview.fate`), on a timeline that has just been loaded.
+
+That takes a listing of each partition of the plan, which would make every clean dearer. Where the last commit that the
+plan was made of still stands and nothing older was taken back, nothing was: commits are taken back newest first. Then
+only those partitions are listed in which somebody names a planned file.
+
+Source: docs/decisions/stale-clean-plans.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import attrs
+
+from hudi_py.errors import CorruptMetadata, NotFound
+from hudi_py.fsview.fate import Fate, Promise, Removable, TableFacts, judge_partition_files
+from hudi_py.fsview.listing import FolderListing, listing_threads
+from hudi_py.fsview.loader import load_facts
+from hudi_py.model.files import join_path
+from hudi_py.model.holes import holes_of
+from hudi_py.model.instant import Action, Instant
+from hudi_py.model.records import CleanerPlan
+from hudi_py.runtime.log import log
+from hudi_py.services.clean.situation import is_outdated
+from hudi_py.services.clean.stored_plan import Names, planned_names
+from hudi_py.services.clean.tasks import DeleteTask
+from hudi_py.services.clean.undone import refuse_under_undoing
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
+
+_JUDGED_BY = frozenset(Action) - {Action.CLEAN, Action.INDEXING}
+
+
+def promise_of(plan: CleanerPlan) -> Promise:
+    """What a plan leaves readable: all times from its window on, or the newest one only. Pure."""
+    holes = holes_of(plan.extra_metadata)
+    earliest = plan.earliest_instant_to_retain
+    start = holes.window or ("" if earliest is None else earliest.requested_time)
+    return Promise(earliest=start or None, times=holes.snapshots)
+
+
+def stands_as_planned(timeline: Timeline, contents: Contents, plan: CleanerPlan) -> bool:
+    """Whether no commit that the plan was made of was taken back since; False where that cannot be told."""
+    last = plan.last_completed_commit_timestamp
+    if not last or timeline.committed.find(last) is None:
+        return False
+    if any(each.requested_time > last for each in timeline.of([Action.RESTORE])):
+        return False
+    rollbacks = [each for each in timeline.of([Action.ROLLBACK]) if each.requested_time > last]
+    try:
+        undone = [
+            time
+            for each in rollbacks
+            for time in (contents.rollback(each).commits_rollback if each.is_completed else _targets(contents, each))
+        ]
+    except (CorruptMetadata, NotFound):
+        return False
+    return all(time > last for time in undone)
+
+
+def _targets(contents: Contents, rollback: Instant) -> tuple[str, ...]:
+    target = contents.rollback_plan(rollback).instant_to_rollback
+    return () if target is None else (target.requested_time,)
+
+
+@attrs.define(kw_only=True)
+class Recheck:
+    """
+    One stored plan, held against the table as often as that has changed.
+
+    Args:
+        contents: Of the table.
+        instant: The clean.
+        plan: Its plan; the files in it are not looked at.
+        names: The planned files.
+        spared: Files that are there and must not go: partition path to name to why.
+        timeline: That the last look was made of.
+    """
+
+    contents: Contents
+    instant: Instant
+    plan: CleanerPlan
+    names: Names = attrs.field(repr=False)
+    spared: dict[str, dict[str, Fate]] = attrs.field(factory=dict)
+    timeline: Timeline | None = None
+
+    def look(self) -> Timeline:
+        """
+        Judge the planned files as the table is now, unless nothing that decides has changed since the last look.
+
+        Returns:
+            The timeline, just loaded.
+
+        Raises:
+            RefusedError: A completed commit is being taken back, which has to be finished first.
+            CorruptMetadata: What decides does not decode; nothing is judged.
+        """
+        now = self.contents.store.load()
+        decides = now.of(_JUDGED_BY)
+        if self.timeline is None or is_outdated(self.timeline, decides):
+            refuse_under_undoing(self.contents, now)
+            self._judge(now)
+        self.timeline = decides
+        return now
+
+    def _judge(self, timeline: Timeline) -> None:
+        everything = not stands_as_planned(timeline, self.contents, self.plan)
+        if not everything and not timeline.writes.pending() and not timeline.completed(Action.SAVEPOINT):
+            return
+        facts = load_facts(timeline, self.contents, promise=promise_of(self.plan))
+        pending = tuple(facts.context.pending_times)
+        paths = [
+            path
+            for path, names in self.names.items()
+            if everything or facts.holds_any(path, names) or (pending and _any_carries(names, pending))
+        ]
+        for path, there in _listed(FolderListing(self.contents.store.storage), paths, self.contents):
+            spared = _spared(facts, path, there, self.names[path])
+            if spared:
+                self.spared[path] = {**self.spared.get(path, {}), **spared}
+        if paths:
+            log.info(
+                "clean.plan.judged",
+                instant=self.instant.requested_time,
+                partitions_listed=len(paths),
+                files_needed=self.spared_count,
+            )
+
+    @property
+    def spared_count(self) -> int:
+        """How many files stay."""
+        return sum(map(len, self.spared.values()))
+
+    @property
+    def why(self) -> str:
+        """The first file that stays, and what needs it; ``""`` when the plan is right."""
+        for path, names in sorted(self.spared.items()):
+            name = min(names)
+            return f"{join_path(path, name)} must stay: {names[name]}"
+        return ""
+
+    def left(self) -> Names:
+        """The planned files without those that stay."""
+        if not self.spared:
+            return self.names
+        found = {}
+        for path, names in self.names.items():
+            stay = self.spared.get(path, {})
+            kept = tuple(name for name in names if name not in stay) if stay else names
+            if kept:
+                found[path] = kept
+        return found
+
+    def without_spared(self, task: DeleteTask) -> DeleteTask:
+        """The task without files that stay."""
+        if not self.spared:
+            return task
+        files = (
+            (path, [name for name in names if name not in self.spared.get(path, {})]) for path, names in task.files
+        )
+        return task._replace(files=tuple((path, names) for path, names in files if names))
+
+
+def recheck_of(contents: Contents, instant: Instant) -> Recheck:
+    """
+    A pending clean, not looked at yet.
+
+    Raises:
+        CorruptMetadata, RefusedError: Its plan is damaged, or points outside the table.
+    """
+    store = contents.store
+    plan = contents.clean_plan(instant)
+    names = planned_names(plan, store.storage.root, store.path(instant))
+    plan = attrs.evolve(plan, files_to_delete={})  # the names are all that is needed of a million files
+    return Recheck(contents=contents, instant=instant, plan=plan, names=names)
+
+
+def _spared(facts: TableFacts, path: str, there: Sequence[str], planned: Sequence[str]) -> dict[str, Fate]:
+    """Those of the planned files that are there and are not known to be garbage."""
+    fates = judge_partition_files(facts, path, there)
+    judged = ((name, fates.of(name)) for name in frozenset(planned).intersection(there))
+    return {name: fate for name, fate in judged if not isinstance(fate, Removable)}
+
+
+def _any_carries(names: Sequence[str], times: tuple[str, ...]) -> bool:
+    return any(time in name for name in names for time in times)
+
+
+def _listed(listing: FolderListing, paths: list[str], contents: Contents) -> Iterator[tuple[str, list[str]]]:
+    """Each partition with the names of the files in its folder."""
+
+    def names(path: str) -> list[str]:
+        return [entry.name for entry in listing.partition(path)]
+
+    threads = min(listing_threads(contents.store.storage), len(paths))
+    if threads <= 1:
+        yield from ((path, names(path)) for path in paths)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        yield from zip(paths, pool.map(names, paths), strict=True)
