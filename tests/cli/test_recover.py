@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 KEYS = {"requested_time", "action", "state", "problem", "proposal", "done", "error", "evidence", "paths"}
-EVERY = pytest.mark.parametrize("version", ["0.15.0", "1.0.2", "1.1.1"])
+EVERY = pytest.mark.parametrize("version", ["0.15.0", "1.0.2", "1.1.1", "1.2.0"])
 
 
 def contents(path):

@@ -10,7 +10,14 @@ from hudi_py.storage.memory import MemoryStorage
 from hudi_py.testing import INTERRUPTION_MODES, interruptions
 from tests.tables import TableBuilder, at
 
-TABLES = ["layout 1", "layout 2", "cow_partitioned-0.15.0", "cow_partitioned-1.0.2", "cow_partitioned-1.1.1"]
+TABLES = [
+    "layout 1",
+    "layout 2",
+    "cow_partitioned-0.15.0",
+    "cow_partitioned-1.0.2",
+    "cow_partitioned-1.1.1",
+    "cow_partitioned-1.2.0",
+]
 
 
 def fresh(name: str) -> tuple[MemoryStorage, str]:

@@ -18,7 +18,9 @@ from hudi_py.timeline.properties_file import (
 from tests.tables import TableBuilder, at
 
 FAILED = [
-    f"{table}-{version}" for table in ("cow_failed_write", "cow_mixed") for version in ("0.15.0", "1.0.2", "1.1.1")
+    f"{table}-{version}"
+    for table in ("cow_failed_write", "cow_mixed")
+    for version in ("0.15.0", "1.0.2", "1.1.1", "1.2.0")
 ]
 
 

@@ -16,7 +16,14 @@ from hudi_py.table import Table
 from hudi_py.testing import interruptions
 from tests.tables import NOW, TableBuilder, at
 
-TABLES = ["layout 1", "layout 2", "cow_partitioned-0.15.0", "cow_partitioned-1.0.2", "cow_partitioned-1.1.1"]
+TABLES = [
+    "layout 1",
+    "layout 2",
+    "cow_partitioned-0.15.0",
+    "cow_partitioned-1.0.2",
+    "cow_partitioned-1.1.1",
+    "cow_partitioned-1.2.0",
+]
 HOUR_LATER_MS = int((NOW + timedelta(hours=1)).timestamp() * 1000)
 CLEANING = {"hoodie_py.clean.breakers": False}  # of two commits one goes
 

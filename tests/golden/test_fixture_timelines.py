@@ -16,7 +16,7 @@ from hudi_py.formats.lsm_history import (
 )
 from hudi_py.formats.properties import checksum, format_properties, parse_properties
 
-TABLE_VERSION = {"0.15.0": 6, "1.0.2": 8, "1.1.1": 9}
+TABLE_VERSION = {"0.15.0": 6, "1.0.2": 8, "1.1.1": 9, "1.2.0": 9}
 ARCHIVES = tuple(name for name in fixture_names() if name.startswith("cow_archived"))
 CODECS = {
     "HoodieCleanerPlan": (codec.decode_cleaner_plan, codec.encode_cleaner_plan),

@@ -14,7 +14,7 @@ from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
 from tests.fixtures import unpack
 
-NAMES = ["cow_partitioned-0.15.0", "cow_partitioned-1.0.2", "cow_partitioned-1.1.1"]
+NAMES = ["cow_partitioned-0.15.0", "cow_partitioned-1.0.2", "cow_partitioned-1.1.1", "cow_partitioned-1.2.0"]
 
 
 @pytest.fixture(params=NAMES)

@@ -9,8 +9,8 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-VERSIONS: Final = ("0.15.0", "1.0.2", "1.1.1")
-TABLE_VERSION: Final = {"0.15.0": 6, "1.0.2": 8, "1.1.1": 9}
+VERSIONS: Final = ("0.15.0", "1.0.2", "1.1.1", "1.2.0")
+TABLE_VERSION: Final = {"0.15.0": 6, "1.0.2": 8, "1.1.1": 9, "1.2.0": 9}
 """The table version that a Hudi release writes by default."""
 
 _GROUP: Final = "org.apache.hudi"

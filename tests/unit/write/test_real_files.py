@@ -29,7 +29,10 @@ from hudi_py.write.precedence import MergeMode, MergeRules, merge_rules_of
 
 FOLDER = Path(os.environ.get("HUDI_PY_FIXTURES", Path(__file__).parents[2] / "fixtures"))
 TABLES = ("cow_partitioned", "cow_multilevel_hive", "cow_nonpartitioned", "cow_clustered", "mor_compacted")
-NAMES = [f"{table}-{version}" for table in TABLES for version in ("0.15.0", "1.0.2", "1.1.1")]
+RELEASES = ("0.15.0", "1.0.2", "1.1.1", "1.2.0")
+NAMES = [
+    f"{table}-{release}" for table in TABLES for release in RELEASES if (FOLDER / f"{table}-{release}.tar.gz").exists()
+]
 LATEST_WINS = MergeRules(MergeMode.OVERWRITE_WITH_LATEST)
 
 pytestmark = pytest.mark.skipif(not any(FOLDER.glob("*.tar.gz")), reason=f"no fixtures in {FOLDER.name}")
