@@ -21,6 +21,7 @@ SEED = int(os.environ.get("HUDI_INTEROP_SEED", "20260101"))
 PLANS_PER_STEP = 2
 HOURS = (1, 3, 12, 48)
 FIRST_HOUR = "20240301{:02d}0000000"
+_STORED_ONLY = ("policy", "version", "earliest_instant_to_retain", "last_completed_commit_timestamp")
 
 
 @pytest.mark.parametrize("number", range(COUNT))
@@ -60,6 +61,9 @@ def _plans_agree(peer, history, arguments, now=None):
     before = _names(history.table)
     mine = hudi_py_json("clean", str(history.table), *options, "--dry-run")
     theirs, mine = _comparable(theirs), _comparable(mine)
+    if peer.version == "1.2.0" and not theirs["would_schedule"]:  # it fills in the rest of a plan that it never stores
+        for key in (*_STORED_ONLY, "extra_metadata"):
+            del theirs[key], mine[key]
     emptied = set(theirs["partitions_to_delete"]) - set(mine["partitions_to_delete"])
     for partition in emptied:
         # real Hudi empties the folder with everything in it, files of savepoints too; ours never asks for that
@@ -94,12 +98,11 @@ def _comparable(answer):
     """The parts of a dry run that mean something; a partition with nothing to delete is no partition."""
     plan = answer["plan"]
     files = {partition: sorted(map(_path, paths)) for partition, paths in plan["files_to_delete"].items() if paths}
-    kept = ("policy", "version", "earliest_instant_to_retain", "last_completed_commit_timestamp")
     savepoints = plan["extra_metadata"].get("savepointed_timestamps", "")  # a set, in no order that means anything
     return {
         "needs_cleaning": answer["needs_cleaning"],
         "would_schedule": answer["would_schedule"],
-        **{key: plan[key] for key in kept},
+        **{key: plan[key] for key in _STORED_ONLY},
         "extra_metadata": {**plan["extra_metadata"], "savepointed_timestamps": sorted(savepoints.split(","))},
         "partitions_to_delete": sorted(plan["partitions_to_delete"]),
         "files_to_delete": files,

@@ -30,7 +30,7 @@ from make_table import make_table
 HERE: Final = Path(__file__).resolve().parent
 LIMIT: Final = "limit"
 WORKLOADS: Final = ("timeline", "clean", "small", "upsert")
-DEFAULT_CONTESTANTS: Final = "hudi:0.15.0,hudi:1.1.1,hudi_py:local,hudi_py:spark,limit"
+DEFAULT_CONTESTANTS: Final = "hudi:0.15.0,hudi:1.1.1,hudi:1.2.0,hudi_py:local,hudi_py:spark,limit"
 UNMEASURED_COMMITS: Final = 2  # of the small ones: they pay for class loading
 
 
