@@ -245,7 +245,7 @@ class TableView:
         Raises:
             CorruptMetadata: The metadata table or an instant is damaged.
         """
-        context = load_context(self.timeline, self._contents)
+        context = load_context(self.timeline, self._contents, with_clustering=False)
 
         def partitions() -> Iterator[tuple[PartitionView, dict[str, int | None]]]:
             for path, entries in self.listing.walk(details=True):

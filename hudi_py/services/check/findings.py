@@ -122,6 +122,12 @@ RULES: Final[Mapping[str, Rule]] = {
         "the archived timeline is damaged",
         "bring its files back from a copy of the table; cleaning and reading go on without, archiving does not",
     ),
+    "commits-all-archived": Rule(
+        _ERROR,
+        "every completed commit is archived and none is active, so readers see no rows",
+        "commit again, rows or none: behind an active commit the archived ones count as committed, here and in Apache "
+        "Hudi",
+    ),
     "leftover-markers": Rule(
         _WARNING,
         "markers of a write that is not pending",

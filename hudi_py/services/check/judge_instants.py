@@ -26,7 +26,7 @@ def judge_instants(facts: TableFacts, table_path: str) -> list[Finding]:
     found = list(_properties(facts))
     for each in facts.instants:
         found += _instant(facts, each, table_path)
-    found += _savepoints(facts, table_path)
+    found += [*_savepoints(facts, table_path), *_commits(facts, table_path)]
     for name in facts.unknown_names:
         found.append(finding("timeline-unknown-file", f"{table_path}/{name}"))
     if facts.archive_problem is not None:
@@ -46,6 +46,13 @@ def _savepoints(facts: TableFacts, folder: str) -> Iterator[Finding]:
     for savepoint in facts.timeline.completed(Action.SAVEPOINT):
         if savepoint.requested_time not in known:
             yield finding("savepoint-commit-missing", f"{folder}/{savepoint.file_name}", str(savepoint))
+
+
+def _commits(facts: TableFacts, folder: str) -> Iterator[Finding]:
+    """The last active commit may have been rolled back although archival had taken all before it."""
+    archived = () if facts.archived is None else facts.archived.commits.completed()
+    if archived and not facts.timeline.commits.completed():
+        yield finding("commits-all-archived", folder, f"the newest is {archived[-1]}")
 
 
 def _properties(facts: TableFacts) -> Iterator[Finding]:

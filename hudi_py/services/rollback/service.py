@@ -17,7 +17,7 @@ from typing import NamedTuple
 import attrs
 
 from hudi_py.config.table import TableConfig, TableType
-from hudi_py.errors import RefusedError
+from hudi_py.errors import CorruptMetadata, RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.fsview.loader import load_context
@@ -80,7 +80,8 @@ class RollbackService:
         timeline = self.contents.store.load()
         self._sweep_markers(timeline)
         pending = timeline.pending(Action.ROLLBACK)
-        failed = planning.failed_writes(timeline, self.table.table_type, clusterings=self._clusterings(timeline))
+        stay = self._clusterings(timeline, on_doubt=True)
+        failed = planning.failed_writes(timeline, self.table.table_type, clusterings=stay)
         if only is not None:
             failed = tuple(each for each in failed if each.requested_time in only)
         if not pending and not failed:
@@ -203,12 +204,19 @@ class RollbackService:
             for time in sorted(undone.intersection(unknown)):
                 delete_markers(storage, time)
 
-    def _clusterings(self, timeline: Timeline) -> frozenset[str]:
-        return frozenset(
-            instant.requested_time
-            for instant in timeline.pending(Action.REPLACE_COMMIT)
-            if self.contents.is_clustering(instant)
-        )
+    def _clusterings(self, timeline: Timeline, *, on_doubt: bool = False) -> frozenset[str]:
+        """Pending ones of layout 1; *on_doubt* also what may be one and does not tell, so that it stays as it is."""
+        found = set()
+        for instant in timeline.pending(Action.REPLACE_COMMIT):
+            try:
+                if self.contents.is_clustering(instant):
+                    found.add(instant.requested_time)
+            except CorruptMetadata as error:
+                if not on_doubt:
+                    raise
+                log.warning("rollback.plan.unreadable", instant=instant.requested_time, why=str(error))
+                found.add(instant.requested_time)
+        return frozenset(found)
 
     def _keeps_plan(self, instant: Instant) -> bool:
         return instant.action in planning.RUN_AGAIN or self.contents.is_clustering(instant)

@@ -228,3 +228,20 @@ def test_where_a_commit_is_damaged_nothing_is_concluded(layout):
                 path.endswith(".commit"))  # fmt: skip
     builder.put(path, b"torn")
     assert {("instant-unreadable", path)} == errors(builder)
+
+
+@LAYOUTS
+def test_a_table_whose_commits_are_all_archived(layout):
+    """Files that no active commit is behind are out of sight, here and in Apache Hudi; the next commit shows them."""
+    builder = TableBuilder(layout)
+    for number in range(1, 8):
+        builder.commit(at(number), {"eu": [f"g{number}"]})
+    assert Table(builder.storage, clock=builder.clock).archive(keep_min_commits=3, keep_max_commits=4)
+    for number in (7, 6, 5):
+        assert set() == errors(builder)
+        take_back(builder, at(13 - number + 7), at(number))
+    assert () == Table(builder.storage).base_files()
+    assert {("commits-all-archived", builder.folder)} == errors(builder)
+    builder.commit(at(20), {})
+    assert set() == errors(builder)
+    assert {"g1", "g2", "g3", "g4"} == {file.file_id for _, file in Table(builder.storage).base_files()}

@@ -213,3 +213,30 @@ def test_a_write_whose_time_is_no_date_can_be_undone(time):
     storage = MemoryStorage()
     put_up_fence(storage, time)
     assert list(storage.files()) == [f".hoodie/.aux/hudi_py/closed/{time}"]
+
+
+PLANNED = ("rollback", "restore", "clean", "compaction", "logcompaction", "replacecommit", "clustering", "indexing")
+
+
+@LAYOUTS
+@pytest.mark.parametrize("state", [State.REQUESTED, State.INFLIGHT])
+@pytest.mark.parametrize("action", PLANNED)
+def test_recovery_does_the_rest_beside_any_damaged_plan(layout, state, action):
+    """The failed write beside it is rolled back, and what is readable without the plan is still read."""
+    if layout == 1 and action == "clustering":
+        return  # there it is a replacecommit
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"eu": ["a"]})
+    builder.commit(at(2), {"eu": ["b"]}, state=State.INFLIGHT)
+    builder.instant(at(3), action, State.REQUESTED, b"Obj\x01torn")
+    if state is State.INFLIGHT:
+        builder.instant(at(3), action, State.INFLIGHT)
+    outcomes = Table(builder.storage, clock=builder.clock).recover()
+    if action != "indexing":  # nobody reads the plan of one
+        assert at(3) in {each.finding.time for each in outcomes if each.finding.problem is Problem.DAMAGED_INSTANT}
+    failed = [each.error for each in outcomes if each.error is not None]
+    assert [] == failed
+    assert any(each.finding.step is Step.ROLL_BACK and each.done for each in outcomes)
+    if "compaction" not in action:  # which slices there are depends on that plan
+        assert ["a"] == [each.file_id for _, each in Table(builder.storage).base_files()]
+        assert Table(builder.storage).overview().files.latest.files == 1
