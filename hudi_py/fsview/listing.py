@@ -11,11 +11,10 @@ from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Protocol
 
-from hudi_py.model.files import METADATA_FOLDER, PARTITION_METAFILE, join_path
+from hudi_py.model.files import METADATA_FOLDER, PARTITION_METAFILES, join_path
 from hudi_py.storage.base import Entry, Storage
 
 _REMOTE_THREADS: Final = 16  # object stores answer a listing in tens of milliseconds; local folders at once
-_METAFILES = frozenset(PARTITION_METAFILE + suffix for suffix in ("", ".parquet", ".orc"))
 
 
 class Listing(Protocol):
@@ -56,7 +55,7 @@ class FolderListing:
 
 def is_partition(entries: Iterable[Entry]) -> bool:
     """Whether the folder that holds *entries* is a partition."""
-    return any(entry.name in _METAFILES for entry in entries)
+    return any(entry.name in PARTITION_METAFILES for entry in entries)
 
 
 def listing_threads(storage: Storage) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
+from itertools import repeat
 
 from hudi_py.config import keys
 from hudi_py.config.keys import Settings
@@ -46,7 +47,8 @@ class MetadataListing:
 
 
 def _entries(files: dict[str, int]) -> list[Entry]:
-    return [Entry(name, False, size) for name, size in files.items()]
+    rows = zip(files, repeat(False), files.values(), repeat(None), strict=False)
+    return list(map(tuple.__new__, repeat(Entry), rows))
 
 
 def open_snapshot(store: TimelineStore, config: TableConfig, settings: Settings) -> tuple[Timeline, Listing]:

@@ -12,12 +12,15 @@ from typing import Final
 import attrs
 
 PARTITION_METAFILE: Final = ".hoodie_partition_metadata"
+PARTITION_METAFILES: Final = frozenset(PARTITION_METAFILE + suffix for suffix in ("", ".parquet", ".orc"))
 METADATA_FOLDER: Final = ".hoodie"
 
 _TIME_DIGITS_MIN: Final = 14  # what no release ever wrote is somebody else's file: app_2024_01.csv, .app_2024.log.1
-_match_base_file: Final = re.compile(
-    rf"([^._][^_]*)_([^_]*)_([0-9]{{{_TIME_DIGITS_MIN},}})\.(parquet|orc|hfile)"
-).fullmatch
+BASE_FILE_PATTERN: Final = (
+    rf"([^._{{none}}][^_{{none}}]*)_([^_{{none}}]*)_([0-9]{{{{{_TIME_DIGITS_MIN},}}}})\.(parquet|orc|hfile)"
+)
+"""Of file id, write token, instant time and extension; ``none`` is to be filled in with characters no name holds."""
+_match_base_file: Final = re.compile(BASE_FILE_PATTERN.format(none="")).fullmatch
 _LOG_FILE: Final = re.compile(rf"\.(.+?)_([0-9]{{{_TIME_DIGITS_MIN},}})\.(log|archive)\.(\d+)(?:_([^.]+?))?(\.cdc)?")
 
 

@@ -63,6 +63,9 @@ class Census:
                 self.replaced_count += count
             elif file_id not in live:
                 live[file_id] = False
+        if judged.condemned is not None:  # judged by names alone: a file each, and of every group one stays
+            kept += sum(judged.kept.values())
+            condemned += len(judged.condemned.names)
         self.kept_count += kept
         self.condemned_count += condemned
         if not all(live.values()):

@@ -76,7 +76,7 @@ class Look:
             judged = self.judge(path, entries)
             if self.deadline.is_limited:
                 self.seen.add(path)
-                has_found = has_found or any(not verdict.keep for verdict in judged.verdicts)
+                has_found = has_found or judged.condemned_count > 0
             yield judged
         if self.is_cut:
             for path in sorted(self.always - self.seen):

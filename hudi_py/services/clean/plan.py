@@ -310,6 +310,8 @@ def assemble(
                 condemned.append(verdict)
         if condemned:
             files.add(judgement.partition_path, condemned)
+        if judgement.condemned is not None:
+            files.add_names(judgement.partition_path, judgement.condemned)
         for reason, count in judgement.kept.items():
             kept[reason] = kept.get(reason, 0) + count
         if judgement.delete_partition:

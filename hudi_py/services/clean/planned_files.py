@@ -2,8 +2,8 @@
 The files of a plan, a partition at a time. Pure.
 
 A plan may name a million files. An object for each would take as much memory as the rest of a clean together, and
-Python's collector would walk over them again and again; so what is kept is a few tuples for each partition, and the
-objects are made when somebody asks for those of one partition.
+Python's collector would walk over them again and again; so what is kept is one text of names for each partition, and
+the objects are made when somebody asks for those of one partition.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeVar
 
 from hudi_py.model.files import join_path
-from hudi_py.services.clean.policy import Reason, Verdict
+from hudi_py.services.clean.policy import Condemned, Reason, Verdict
 
 T = TypeVar("T")
 
@@ -29,9 +29,14 @@ class PlannedFile(NamedTuple):
 class _Planned(NamedTuple):
     """The files of one partition, as columns; one *reason* or *size* stands for all that have the same."""
 
-    names: tuple[str, ...]
+    text: str  # the names, with the one character between them that no name holds
+    file_count: int
     reasons: tuple[Reason, ...]
     sizes: tuple[int | None, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.text.split("/"))
 
 
 class PlannedFiles(Mapping[str, "tuple[PlannedFile, ...]"]):
@@ -55,10 +60,20 @@ class PlannedFiles(Mapping[str, "tuple[PlannedFile, ...]"]):
                 rows += [(log.name, reason, log.size_bytes) for log in reversed(file_slice.log_files)]
         self._add(partition_path, rows)
 
+    def add_names(self, partition_path: str, condemned: Condemned) -> None:
+        """Plan the *condemned* files of one partition; nothing happens where there are none."""
+        if condemned.names:
+            self._keep(partition_path, condemned.names, (condemned.reason,), condemned.sizes)
+
     def _add(self, partition_path: str, rows: list[tuple[str, Reason, int | None]]) -> None:
         if rows:
             names, reasons, sizes = zip(*rows, strict=True)
-            self._partitions[partition_path] = _Planned(names, _folded(reasons), _folded(sizes))
+            self._keep(partition_path, names, _folded(reasons), sizes)
+
+    def _keep(
+        self, path: str, names: tuple[str, ...], reasons: tuple[Reason, ...], sizes: tuple[int | None, ...]
+    ) -> None:
+        self._partitions[path] = _Planned("/".join(names), len(names), reasons, _folded(sizes))
 
     def names(self, partition_path: str) -> tuple[str, ...]:
         """Names of the planned files of one partition, without making objects of them."""
@@ -68,32 +83,34 @@ class PlannedFiles(Mapping[str, "tuple[PlannedFile, ...]"]):
     @property
     def count(self) -> int:
         """Files of all partitions."""
-        return sum(len(planned.names) for planned in self._partitions.values())
+        return sum(planned.file_count for planned in self._partitions.values())
 
     @property
     def size_bytes(self) -> int | None:
         """Bytes of all files; None where the size of one is unknown."""
         total = 0
-        for names, _, sizes in self._partitions.values():
-            for size in sizes:
+        for planned in self._partitions.values():
+            for size in planned.sizes:
                 if size is None:
                     return None
-                total += size * (len(names) if len(sizes) == 1 else 1)
+                total += size * (planned.file_count if len(planned.sizes) == 1 else 1)
         return total
 
     def sizes_by_partition(self) -> dict[str, tuple[int, int]]:
         """Partition path to number of files and their bytes; a size that is not known counts as 0."""
         return {
-            path: (len(names), sum(size or 0 for size in _unfolded(sizes, len(names))))
-            for path, (names, _, sizes) in self._partitions.items()
+            path: (planned.file_count, sum(size or 0 for size in _unfolded(planned.sizes, planned.file_count)))
+            for path, planned in self._partitions.items()
         }
 
     def __getitem__(self, partition_path: str) -> tuple[PlannedFile, ...]:
-        names, reasons, sizes = self._partitions[partition_path]
-        count = len(names)
+        planned = self._partitions[partition_path]
+        names, count = planned.names, planned.file_count
         return tuple(
             PlannedFile(join_path(partition_path, name), reason, size)
-            for name, reason, size in zip(names, _unfolded(reasons, count), _unfolded(sizes, count), strict=True)
+            for name, reason, size in zip(
+                names, _unfolded(planned.reasons, count), _unfolded(planned.sizes, count), strict=True
+            )
         )
 
     def __contains__(self, partition_path: object) -> bool:

@@ -179,6 +179,14 @@ class Keeps:
         return tuple(dict.fromkeys(each.reason for each in self.snapshots[low:high]))
 
 
+class Condemned(NamedTuple):
+    """Base files of one partition that go for one reason; *sizes* are those of the files, None where unknown."""
+
+    names: tuple[str, ...]
+    sizes: tuple[int | None, ...]
+    reason: Reason
+
+
 @attrs.frozen(kw_only=True)
 class PartitionJudgement:
     """
@@ -188,12 +196,20 @@ class PartitionJudgement:
         verdicts: One per committed slice, live and replaced.
         delete_partition: Whether nothing else is left there, so that the folder may go too (rules A-50, A-51).
         kept: Kept slices by reason that are left out of the verdicts.
+        condemned: Files to delete that are left out of the verdicts.
     """
 
     partition_path: str
     verdicts: tuple[Verdict, ...]
     delete_partition: bool
     kept: Mapping[Reason, int] = attrs.field(factory=dict)
+    condemned: Condemned | None = None
+
+    @property
+    def condemned_count(self) -> int:
+        """Files to delete."""
+        in_verdicts = sum(verdict.file_slice.file_count for verdict in self.verdicts if not verdict.keep)
+        return in_verdicts + (0 if self.condemned is None else len(self.condemned.names))
 
 
 def judge_partition(

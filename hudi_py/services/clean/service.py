@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from functools import partial
 
 import attrs
 
@@ -43,7 +44,7 @@ from hudi_py.services.clean.retention import (
     keeps_of,
     questionable,
 )
-from hudi_py.services.clean.situation import Situation, is_outdated
+from hudi_py.services.clean.situation import Judge, Situation, is_outdated
 from hudi_py.services.clean.stored_plan import to_record
 from hudi_py.services.clean.undone import refuse_under_undoing
 from hudi_py.services.clean.verification import check, compare
@@ -96,7 +97,9 @@ class CleanService:
 
     def _plan(self, seen: Situation, deadline: Deadline, *, details: bool = False, sizes: bool = False) -> CleanPlan:
         with_sizes = details or sizes or self.config.max_bytes is not None or self.reporter.wants_sizes
-        look = self._look(seen, deadline, with_sizes)
+        in_full = details or self._budget.is_limited
+        judge = seen.judge_quickly(self.config) if not in_full else partial(seen.judge, config=self.config)
+        look = self._look(seen, judge, deadline, with_sizes)
         census = Census()
         is_counted = self.reporter.is_heard and not seen.scope.everything
         self.reporter.begin("plan", total=len(self.scope_partitions(seen.scope)) if is_counted else None)
@@ -210,10 +213,10 @@ class CleanService:
     def _deadline(self) -> Deadline:
         return Deadline.after(self.contents.store.clock, self.config.max_duration)
 
-    def _look(self, seen: Situation, deadline: Deadline, sizes: bool) -> Look:
+    def _look(self, seen: Situation, judge: Judge, deadline: Deadline, sizes: bool) -> Look:
         replaced = frozenset(path for path, _ in seen.context.replaced)
         return Look(
-            judge=lambda path, entries: self._confirmed(seen, seen.judge(path, entries, self.config)),
+            judge=lambda path, entries: self._confirmed(seen, judge(path, entries)),
             listed=lambda path: seen.listing.partition(path, details=sizes),
             deadline=deadline,
             always=replaced if seen.scope.everything else replaced & frozenset(self.scope_partitions(seen.scope)),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta, timezone
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Final
 
 import attrs
@@ -19,11 +19,14 @@ from hudi_py.model.instant_time import format_instant_time, parse_instant_time
 from hudi_py.services.clean.leftovers import Leftovers
 from hudi_py.services.clean.plan import COUNTED_VERSIONS, CleanPlan, LastClean, Scope, Trigger, Unseen
 from hudi_py.services.clean.policy import Keeps, PartitionJudgement, Snapshot, judge_partition
+from hudi_py.services.clean.quick import QuickJudge
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.timeline import Timeline
 
 _COMMITS: Final = frozenset((Action.COMMIT, Action.DELTA_COMMIT))
 _NAME_AND_SIZE = attrgetter("name", "size_bytes")
+_NAME, _SIZE = itemgetter(Entry._fields.index("name")), itemgetter(Entry._fields.index("size_bytes"))
+Judge = Callable[[str, Sequence[Entry]], PartitionJudgement]
 
 
 @attrs.frozen(kw_only=True)
@@ -149,7 +152,7 @@ class Situation:
         return "" if self.last_clean is None else self.last_clean.earliest_to_retain.strip()
 
     def judge(self, partition_path: str, entries: Iterable[Entry], config: CleanConfig) -> PartitionJudgement:
-        """Judge one partition by the files in it."""
+        """Judge one partition by the files in it: a verdict on every slice."""
         return judge_partition(
             self.context,
             build_partition(self.context, partition_path, map(_NAME_AND_SIZE, entries)),
@@ -159,6 +162,25 @@ class Situation:
             commit_count=len(self.table_commits),
             keeps=self.keeps,
         )
+
+    def judge_quickly(self, config: CleanConfig) -> Judge:
+        """What judges one partition after the other, with verdicts only where names alone do not tell."""
+        quick = QuickJudge.of(
+            self.context,
+            self.protection,
+            config,
+            earliest=None if self.earliest is None else self.earliest.requested_time,
+            commit_count=len(self.table_commits),
+            keeps=self.keeps,
+        )
+        if quick is None:
+            return lambda path, entries: self.judge(path, entries, config)
+
+        def judge(path: str, entries: Sequence[Entry]) -> PartitionJudgement:
+            judged = quick.judge(path, tuple(map(_NAME, entries)), tuple(map(_SIZE, entries)))
+            return self.judge(path, entries, config) if judged is None else judged
+
+        return judge
 
 
 def is_outdated(seen: Timeline, now: Timeline) -> bool:

@@ -154,7 +154,7 @@ class Reporter:
         """Pass the judgements of a plan on."""
         for judged in judgements:
             yield judged
-            self.advance(found=sum(v.file_slice.file_count for v in judged.verdicts if not v.keep))
+            self.advance(found=judged.condemned_count)
 
     def _tell(self) -> None:
         if self._call is not None:

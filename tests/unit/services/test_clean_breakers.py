@@ -10,6 +10,7 @@ from hudi_py.formats import records_codec as codec
 from hudi_py.model.instant import Action, State
 from hudi_py.model.records import ActionInstant, CleanerPlan, CleanFileInfo
 from hudi_py.services.clean.policy import Reason
+from hudi_py.services.clean.quick import QuickJudge
 from hudi_py.services.clean.situation import Situation
 from tables import SYNC, TableBuilder, at, data_files
 
@@ -65,6 +66,7 @@ def test_live_group_that_would_lose_its_last_version(layout, monkeypatch):
         verdicts = tuple(v._replace(keep=False, reason=Reason.EXPIRED) for v in judged.verdicts)
         return attrs.evolve(judged, verdicts=verdicts)
 
+    monkeypatch.setattr(QuickJudge, "of", lambda *_, **__: None)  # verdicts on every slice
     monkeypatch.setattr(Situation, "judge", judge)
     refused(builder, "1 live file groups would lose their last version .r1/g.", commits_retained=1)
 
@@ -79,6 +81,7 @@ def test_empty_live_set(layout, monkeypatch):
         verdicts = tuple(v._replace(keep=False, reason=Reason.EXPIRED) for v in judged.verdicts)
         return attrs.evolve(judged, verdicts=verdicts)
 
+    monkeypatch.setattr(QuickJudge, "of", lambda *_, **__: None)  # verdicts on every slice
     monkeypatch.setattr(Situation, "judge", judge)
     assert [reason.partition(",")[0] for reason in builder.table().plan_clean(commits_retained=1).breakers] == [
         "2 live file groups would lose their last version (r0/f",

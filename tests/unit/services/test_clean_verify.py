@@ -13,6 +13,7 @@ from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.services.clean import policy as policies_module
 from hudi_py.services.clean import service
 from hudi_py.services.clean.policy import Reason
+from hudi_py.services.clean.quick import QuickJudge
 from hudi_py.services.clean.situation import Situation
 from hudi_py.services.clean.verification import load_roots
 from hudi_py.services.clean.verify import garbage
@@ -125,6 +126,7 @@ def test_a_forgotten_rule_deletes_nothing(layout, reason, retention, monkeypatch
     full = {"clean_incremental_enabled": False}
     assert verified(builder, **full).plan_clean(**retention) is not None
     before = builder.storage.files()
+    monkeypatch.setattr(QuickJudge, "of", lambda *_, **__: None)  # verdicts on every slice
     monkeypatch.setattr(Situation, "judge", forget(reason))
     wrong = paths(builder.table(**full).plan_clean(**retention))
     assert wrong
