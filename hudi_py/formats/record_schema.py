@@ -40,7 +40,6 @@ from hudi_py.formats.meta_columns import META_COLUMNS
 
 NOT_DATA: Final = frozenset((*META_COLUMNS, "_hoodie_operation"))
 
-_AVRO_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _UTC_MICROS: Final = pa.timestamp("us", "UTC")
 _LOCAL_MICROS: Final = pa.timestamp("us")
 _DECIMAL_BYTES_MAX: Final = 16
@@ -220,9 +219,23 @@ def _is(arrow: pa.DataType, name: str) -> bool:
 
 
 def _storage_field(field: Field, path: str) -> Field:
-    if not _AVRO_NAME.fullmatch(field.name):
-        raise ConfigError(f"column {path!r}: names may hold letters, digits and _ only, and start with no digit")
+    if not _is_avro_name(field.name):
+        raise ConfigError(
+            f"column {path!r}: a name may hold letters, digits and _ only, and must not start with a digit"
+        )
     return pa.field(field.name, storage_type(field.type, path), field.nullable)
+
+
+def _is_avro_name(name: str) -> bool:
+    """
+    Whether Avro's Java library, and so Apache Hudi, takes *name*: letters and digits of any script, and ``_``.
+
+    Java looks at UTF-16 units, so that letters beyond U+FFFF are none to it.
+
+    Source: Avro 1.11 ``Schema.validateName``; Java ``Character.isLetter``, ``Character.isLetterOrDigit``.
+    """
+    starts_well = name[:1].isalpha() or name[:1] == "_"
+    return starts_well and all((c.isalpha() or c.isdecimal() or c == "_") and c <= "\uffff" for c in name)
 
 
 def _avro_record(fields: list[Field], name: str, namespace: str) -> dict[str, Any]:

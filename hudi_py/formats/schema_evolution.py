@@ -10,7 +10,7 @@ Source: Hudi 1.1.1, ``AvroSchemaCompatibility``, ``AvroSchemaEvolutionUtils``; n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import attrs
@@ -33,12 +33,14 @@ class ResolvedSchema:
         schema: The same as storage schema.
         added: Names of the columns the table did not have.
         promoted: Names of the columns whose type grew.
+        cautions: What is peculiar about new columns, as sentences: some readers refuse a table for it.
     """
 
     text: str
     schema: pa.Schema
     added: tuple[str, ...] = ()
     promoted: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
 
 
 def resolve_schema(table_text: str | None, incoming: pa.Schema, table_name: str) -> ResolvedSchema:
@@ -57,7 +59,8 @@ def resolve_schema(table_text: str | None, incoming: pa.Schema, table_name: str)
     """
     rows = storage_schema(incoming)
     if table_text is None:
-        return ResolvedSchema(text=format_record_schema(rows, table_name), schema=rows)
+        text = format_record_schema(rows, table_name)
+        return ResolvedSchema(text=text, schema=rows, cautions=_cautions(rows, rows.names))
 
     table = parse_record_schema(table_text)
     _refuse_missing(table, rows)
@@ -73,7 +76,34 @@ def resolve_schema(table_text: str | None, incoming: pa.Schema, table_name: str)
             added.append(field.name)
     widened = storage_schema(pa.schema(columns))  # a new column may clash with a present one by case
     text = append_fields(table_text, widened) if added or promoted else table_text
-    return ResolvedSchema(text=text, schema=widened, added=tuple(added), promoted=tuple(promoted))
+    return ResolvedSchema(
+        text=text,
+        schema=widened,
+        added=tuple(added),
+        promoted=tuple(promoted),
+        cautions=_cautions(widened, added),
+    )
+
+
+def _cautions(schema: pa.Schema, names: Iterable[str]) -> tuple[str, ...]:
+    added = [schema.field(name) for name in names]
+    zoneless = ", ".join(field.name for field in added if _holds_local_time(field.type))
+    foreign = ", ".join(field.name for field in added if not str(field).isascii())
+    found = []
+    if zoneless:
+        found.append(
+            f"{zoneless}: timestamps without time zone, for which Apache Hudi before 1.1 and hudi-rs refuse to read "
+            "the table; where they have to, cast to timestamps in UTC"
+        )
+    if foreign:
+        found.append(f"{foreign}: a name with letters beyond ASCII, for which hudi-rs refuses to read the table")
+    return tuple(found)
+
+
+def _holds_local_time(arrow: pa.DataType) -> bool:
+    if isinstance(arrow, pa.TimestampType):
+        return arrow.tz is None
+    return any(_holds_local_time(arrow.field(at).type) for at in range(arrow.num_fields))
 
 
 def _refuse_missing(table: pa.Schema, rows: pa.Schema) -> None:

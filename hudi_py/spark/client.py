@@ -286,7 +286,10 @@ class WriteClient:
     def _schema(self, table: Table, incoming: pa.Schema, operation: str, text: str | None) -> ResolvedSchema:
         if operation == "DELETE" and text is not None:
             return resolve_schema(text, parse_record_schema(text), table.config.name)
-        return resolve_schema(text, incoming, table.config.name)
+        resolved = resolve_schema(text, incoming, table.config.name)
+        for caution in resolved.cautions:
+            log.warning("write.columns.peculiar", why=caution)
+        return resolved
 
     def _key_generator(self, table: Table) -> KeyGenerator:
         """The table's; where the form of its keys depends on the release that wrote it, a stored key decides."""

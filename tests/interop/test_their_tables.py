@@ -1,7 +1,9 @@
 """Tables created by real Hudi, with and without a metadata table: we upsert and clean them, it goes on."""
 
+import pyarrow as pa
 import pytest
 from interop_model import PARTITIONED, Model, numbers
+from real_hudi import canonical_rows
 
 import hudi_py
 
@@ -69,3 +71,31 @@ def test_a_metadata_table_is_kept_right_or_the_write_refused(peer, their_table, 
     peer.write(table, model.upsert(PARTITIONED.batch(numbers(9, len(model), 4), version + 1)))
     for with_metadata in (False, True):
         assert model.rows() == peer.read(table, metadata=with_metadata)
+
+
+def test_names_of_other_scripts_go_both_ways(peer, ours, tmp_path):
+    """Columns and fields named beyond ASCII: each side reads, and updates, what the other wrote."""
+    nested = pa.struct([("名前", pa.string()), ("n", pa.int32())])
+    schema = pa.schema([("id", pa.int64()), ("größe", pa.int64()), ("адрес", nested), ("ts", pa.int64())])
+
+    def batch(numbers, version):
+        rows = [
+            {"id": n, "größe": n * version, "адрес": {"名前": f"ü{n}", "n": version}, "ts": version} for n in numbers
+        ]
+        return pa.Table.from_pylist(rows, schema)
+
+    settings = {
+        "hoodie.table.name": "t",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.precombine.field": "ts",
+        "hoodie.write.table.version": peer.table_version,
+        "hoodie.metadata.enable": False,
+    }
+    table = tmp_path / "t"
+    we = ours(table, settings)
+    we.write(batch(range(6), 1))
+    both = canonical_rows(batch(range(6), 1).to_pylist())
+    assert both == peer.read(table) == we.read()
+    peer.write(table, batch(range(3), 2), "upsert", {"hoodie.metadata.enable": False})
+    both = canonical_rows([*batch(range(3), 2).to_pylist(), *batch(range(3, 6), 1).to_pylist()])
+    assert both == peer.read(table) == we.read()

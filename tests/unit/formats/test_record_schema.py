@@ -172,14 +172,24 @@ def test_unstorable_type_is_refused_by_name(refused):
         pa.schema([("id", pa.int32()), ("ID", pa.int32())]),
         pa.schema([("id", pa.int32()), ("id", pa.int32())]),
         pa.schema([("s", pa.struct([("a-b", pa.int32())]))]),
+        pa.schema([("\U00010400", pa.int32())]),
+        pa.schema([("a²", pa.int32())]),
+        pa.schema([("٣a", pa.int32())]),
         pa.schema(meta_fields()),
     ],
-    ids=["blank", "digit", "case", "twice", "nested", "none"],
+    ids=["blank", "digit", "case", "twice", "nested", "beyond", "power", "other digit", "none"],
 )
 def test_unfit_names_are_refused(schema):
     """Names must suit Avro and must differ for Spark."""
     with pytest.raises(ConfigError):
         storage_schema(schema)
+
+
+@pytest.mark.parametrize("name", ["größe", "名前", "имя_2", "_x", "a٣"])
+def test_letters_and_digits_of_any_script_make_a_name(name):
+    """As Avro's Java library has it, and so Apache Hudi."""
+    text = format_record_schema(storage_schema(pa.schema([(name, pa.int32())])), "t")
+    assert parse_record_schema(text).names == [name]
 
 
 @pytest.mark.parametrize(

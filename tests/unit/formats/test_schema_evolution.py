@@ -106,3 +106,17 @@ def test_missing_required_column_is_refused():
     """A required column cannot be filled with null."""
     with pytest.raises(WriteError, match="id"):
         resolve_schema(TEXT, rows(id=None), "t")
+
+
+def test_columns_that_some_readers_refuse_are_told_once():
+    """Timestamps without zone and names beyond ASCII, nested too; what the table has already is told no more."""
+    moment = pa.timestamp("us")
+    first = pa.schema([("id", pa.int32()), ("at", moment), ("größe", pa.int32())])
+    new = resolve_schema(None, first, "t")
+    assert [text.partition(":")[0] for text in new.cautions] == ["at", "größe"]
+    assert resolve_schema(new.text, first, "t").cautions == ()
+    nested = first.append(pa.field("deep", pa.struct([("名前", pa.list_(moment))])))
+    added = resolve_schema(new.text, nested, "t")
+    assert [text.partition(":")[0] for text in added.cautions] == ["deep", "deep"]
+    plain = pa.schema([("id", pa.int32()), ("at", pa.timestamp("us", "UTC"))])
+    assert resolve_schema(None, plain, "t").cautions == ()
