@@ -1,0 +1,351 @@
+"""
+Random histories: made from a seed, played, and made shorter where one breaks a law.
+
+As a program: ``python tools/long_run.py histories --sequences 2000 --seed 1``.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import random
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+import attrs
+from property.history_steps import MODES, Step, perform
+from property.history_world import STEP, Kind, Violation, World
+
+from hudi_py.formats import crc32c, hfile
+from hudi_py.formats.log_block import HeaderKey
+from hudi_py.mdt import blocks
+from hudi_py.storage.memory import MemoryStorage
+from tests.fixtures import FOLDER, fixture_names
+
+CLEANS = (
+    {"commits_retained": 1},
+    {"commits_retained": 2},
+    {"commits_retained": 3},
+    {"file_versions_retained": 1},
+    {"file_versions_retained": 2},
+    {"hours_retained": 1},
+    {"age_retained": "30m"},
+    {"commits_retained": 1, "min_file_versions": 2},
+    {"hours_retained": 1, "max_commits": 2},
+    {"commits_retained": 1, "keep_daily": 3},
+    {"hours_retained": 1, "keep_weekly": 2, "keep_daily": 2},
+    {"older_than": "1h"},
+    {"commits_retained": 1, "max_files": 2},
+    {"commits_retained": 1, "max_partitions": 1},
+)
+CLEAN_SETTINGS = (
+    {},
+    {},
+    {"hoodie.clean.incremental.enabled": False},
+    {"hoodie_py.clean.verify": True},
+    {"hoodie.clean.multiple.enabled": True},
+)
+STEPS_MIN, STEPS_MAX = 6, 16
+
+
+@attrs.frozen
+class Failure:
+    """A sequence that breaks a law, as short as it could be made."""
+
+    seed: int
+    kind: Kind
+    steps: tuple[Step, ...]
+    law: str
+    message: str
+    told: tuple[str, ...]
+
+    def __str__(self) -> str:
+        steps = "\n".join(f"    {step!r}," for step in self.steps)
+        told = "\n".join(self.told)
+        return f"seed {self.seed}, {self.kind}\nlaw: {self.law}\n{self.message}\nsteps:\n{steps}\nstory:\n{told}"
+
+
+def kinds(seed: int) -> Kind:
+    """Every second history begins with a table of Apache Hudi."""
+    chance = random.Random(f"kind {seed}")
+    fixtures = [name for name in fixture_names() if name.startswith("cow_")]
+    return Kind(
+        version=chance.choice((6, 8, 9)),
+        fixture=chance.choice(fixtures) if chance.random() < 0.4 else None,
+        metadata=chance.choice((None, True, True, False)),
+        lock=chance.random() < 0.5,
+    )
+
+
+def make_steps(seed: int, kind: Kind) -> tuple[Step, ...]:
+    """A random sequence; tables of ours begin with two writes."""
+    chance = random.Random(f"steps {seed}")
+    steps = [_write(chance, "UPSERT") for _ in range(2)] if kind.fixture is None else []
+    steps += [_step(chance, kind) for _ in range(chance.randint(STEPS_MIN, STEPS_MAX))]
+    return tuple(steps)
+
+
+def _step(chance: random.Random, kind: Kind) -> Step:
+    wrapped = chance.random()
+    if wrapped < 0.17:
+        return ("crash", {"mode": chance.choice(list(MODES)), "n": _early(chance)}, _plain(chance))
+    if wrapped < 0.22:
+        return ("hudi", {}, _one(chance, ("rollback", "rollback", "restore", "savepoint")))
+    if wrapped < 0.30 and kind.lock:
+        first, second = chance.choice(_PAIRS)
+        return ("meanwhile", {"n": _early(chance)}, _one(chance, (first,)), _one(chance, (second,)))
+    return _plain(chance)
+
+
+_PAIRS = tuple(
+    pair
+    for pair in itertools.product(
+        ("clean", "plan_clean", "rollback", "savepoint", "release", "archive", "upkeep", "write", "restore"), repeat=2
+    )
+    if not {"write", "restore", "rollback"} >= {*pair} and pair not in {("restore", "restore")}
+)
+_WEIGHTS: Mapping[str, int] = {
+    "write": 26,
+    "replace": 5,
+    "plan_clustering": 3,
+    "cluster": 4,
+    "clean": 12,
+    "plan_clean": 10,
+    "rollback": 12,
+    "rollback_failed": 3,
+    "savepoint": 7,
+    "release": 3,
+    "restore": 5,
+    "archive": 5,
+    "upkeep": 2,
+    "recover": 5,
+    "clock": 5,
+}
+
+
+def _early(chance: random.Random) -> int:
+    return min(int(chance.expovariate(0.12)), 60)
+
+
+def _plain(chance: random.Random) -> Step:
+    return _one(chance, chance.choices(list(_WEIGHTS), weights=list(_WEIGHTS.values())))
+
+
+def _one(chance: random.Random, names: Sequence[str]) -> Step:
+    name = chance.choice(names)
+    if name == "write":
+        return _write(chance, chance.choice(("UPSERT", "UPSERT", "UPSERT", "INSERT", "BULK_INSERT", "DELETE")))
+    if name == "replace":
+        kind = chance.choice(("INSERT_OVERWRITE", "INSERT_OVERWRITE", "INSERT_OVERWRITE_TABLE", "DELETE_PARTITION"))
+        return (name, {"kind": kind, "seed": chance.randrange(1000)})
+    if name in ("clean", "plan_clean"):
+        return (name, {"options": chance.choice(CLEANS), "settings": chance.choice(CLEAN_SETTINGS)})
+    arguments = {
+        "plan_clustering": lambda: {"seed": chance.randrange(1000)},
+        "rollback": lambda: {"back": chance.choice((0, 0, 0, 0, 0, 1, 2))},
+        "savepoint": lambda: {"back": chance.choice((0, 0, 1, 2, 3)), "ttl": chance.choice((None, None, None, 2))},
+        "release": lambda: {"back": chance.choice((0, 0, 1)), "archive_commit": chance.random() < 0.3},
+        "restore": lambda: {"back": chance.choice((0, 0, 1))},
+        "archive": lambda: {"keep": chance.choice((1, 2, 3, 4)), "beyond": chance.random() < 0.3},
+        "upkeep": lambda: {"delta_commits": chance.choice((1, 3))},
+        "clock": lambda: {"hours": chance.choice((1, 3, 30, 400, -1, -30))},
+    }
+    return (name, arguments[name]() if name in arguments else {})
+
+
+def _write(chance: random.Random, operation: str) -> Step:
+    arguments = {"operation": operation, "seed": chance.randrange(1000), "small_files": chance.random() < 0.7}
+    if chance.random() < 0.15:
+        arguments["services"] = chance.choice(CLEANS)
+    return ("write", arguments)
+
+
+# ------------------------------------------------------------------ playing
+_fixtures: dict[str, dict[str, bytes]] = {}
+
+
+def _fixture_files(name: str) -> dict[str, bytes]:
+    import tarfile
+
+    if name not in _fixtures:
+        prefix = name.rpartition("-")[0] + "/"
+        with tarfile.open(FOLDER / f"{name}.tar.gz") as archive:
+            _fixtures[name] = {
+                member.name.removeprefix(prefix): archive.extractfile(member).read()  # type: ignore[union-attr]
+                for member in archive
+                if member.isfile()
+            }
+    return _fixtures[name]
+
+
+def new_world(kind: Kind) -> World:
+    """A table to play on."""
+    if kind.fixture is None:
+        return World.empty(kind)
+    return World.of_fixture(kind, _fixture_files(kind.fixture))
+
+
+@contextmanager
+def _no_chance(seed: int) -> Iterator[None]:
+    """
+    Names of files and times are the same in every run of a seed.
+
+    And bytes of the metadata table that were decoded once are not decoded again: that is most of what a look costs.
+    """
+    chance = random.Random(f"names {seed}")
+    decoded: dict[tuple[bytes, Any], list[Any]] = {}
+    real = blocks.decode_block
+
+    def decode_block(block: Any, source: str) -> list[Any]:
+        key = (block.content, block.header.get(HeaderKey.SCHEMA))
+        if key not in decoded:
+            decoded[key] = list(real(block, source))
+        return decoded[key]
+
+    with (
+        mock.patch.object(os, "urandom", chance.randbytes),
+        mock.patch.object(blocks, "decode_block", decode_block),
+        mock.patch.object(hfile, "crc32c_chunks", functools.lru_cache(10_000)(crc32c.crc32c_chunks)),
+    ):
+        yield
+
+
+def _some_times(world: World, number: int) -> list[str]:
+    """The newest few and some others; at the end of a sequence all are asked for."""
+    times = sorted(world.rows)
+    return [*times[-2:], *random.Random(number).sample(times[:-2], min(3, max(len(times) - 2, 0)))]
+
+
+def play(seed: int, kind: Kind, steps: Sequence[Step], *, every_time: bool = False) -> World:
+    """
+    Play a sequence; every law is checked after every step.
+
+    Args:
+        every_time: Ask for every time after every step, not for some.
+
+    Raises:
+        Violation: A law is broken; the world's story is in its notes.
+    """
+    with _no_chance(seed):
+        world = new_world(kind)
+        try:
+            for number, step in enumerate(steps):
+                world.told.append(f"{number}. {step!r}")
+                world.clock.move(STEP)
+                _take(world, step)
+                world.settle()
+                world.check(times=None if every_time else _some_times(world, number))
+            _end(world)
+        except Violation as violation:
+            violation.told = tuple(world.told)  # type: ignore[attr-defined]
+            raise
+    return world
+
+
+def _take(world: World, step: Step) -> None:
+    try:
+        perform(world, step)
+    except Violation:
+        raise
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        raise Violation(
+            f"error: {type(error).__name__} in {where.name} of {step[0]}", "".join(traceback.format_exception(error))[-1800:]
+        ) from error
+
+
+def _end(world: World) -> None:
+    """A recovered table is in good health, and work goes on."""
+    for step in (
+        ("recover", {}),
+        ("write", {"operation": "UPSERT", "seed": 1}),
+        ("clean", {"options": {"commits_retained": 1}}),
+    ):
+        world.told.append(f"end: {step!r}")
+        world.clock.move(STEP)
+        _take(world, step)
+        world.settle()
+        world.check()
+
+
+def outcome_of(seed: int, kind: Kind, steps: Sequence[Step]) -> tuple[Violation | None, Counter[str]]:
+    """The law that a sequence breaks, if any, and what happened in it."""
+    try:
+        return None, play(seed, kind, steps).counts
+    except Violation as violation:
+        return violation, Counter()
+
+
+# ------------------------------------------------------------------ making it shorter
+def shrink(seed: int, kind: Kind, steps: Sequence[Step], law: str, *, rounds: int = 400) -> tuple[Kind, tuple[Step, ...]]:
+    """Leave out whatever the violation does not need."""
+    left = rounds
+
+    def breaks(kind: Kind, steps: Sequence[Step]) -> bool:
+        nonlocal left
+        left -= 1
+        violation, _ = outcome_of(seed, kind, steps)
+        return violation is not None and violation.law == law
+
+    current = tuple(steps)
+    changed = True
+    while changed and left > 0:
+        changed = False
+        for shorter in _shorter(current):
+            if left <= 0:
+                break
+            if breaks(kind, shorter):
+                current, changed = shorter, True
+                break
+        if changed:
+            continue
+        for simpler in _simpler(kind):
+            if breaks(simpler, current):
+                kind, changed = simpler, True
+                break
+    return kind, current
+
+
+def _shorter(steps: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
+    for size in (4, 2, 1):
+        for start in range(len(steps) - size, -1, -1):
+            yield (*steps[:start], *steps[start + size :])
+    for number, step in enumerate(steps):
+        for inner in step[2:]:
+            yield (*steps[:number], inner, *steps[number + 1 :])
+        arguments = step[1]
+        if arguments.get("settings"):
+            yield (*steps[:number], (step[0], {**arguments, "settings": {}}), *steps[number + 1 :])
+        if "services" in arguments:
+            less = {name: value for name, value in arguments.items() if name != "services"}
+            yield (*steps[:number], (step[0], less), *steps[number + 1 :])
+
+
+def _simpler(kind: Kind) -> Iterator[Kind]:
+    if kind.lock:
+        yield attrs.evolve(kind, lock=False)
+    if kind.metadata is not False:
+        yield attrs.evolve(kind, metadata=False)
+    if kind.fixture is not None:
+        yield attrs.evolve(kind, fixture=None)
+
+
+def find_failure(seed: int) -> tuple[Failure | None, Counter[str]]:
+    """Play the history of a seed, and shorten it where it breaks a law."""
+    kind = kinds(seed)
+    steps = make_steps(seed, kind)
+    violation, counts = outcome_of(seed, kind, steps)
+    if violation is None:
+        return None, counts
+    kind, short = shrink(seed, kind, steps, violation.law)
+    final, _ = outcome_of(seed, kind, short)
+    assert final is not None
+    return Failure(seed, kind, short, final.law, final.message, getattr(final, "told", ())), counts
+
+
+__all__ = ["Failure", "MemoryStorage", "find_failure", "kinds", "make_steps", "outcome_of", "play", "shrink"]

@@ -1,0 +1,345 @@
+"""
+A table, what it must hold, and the laws that apply after every step.
+
+The model is a plain mapping: requested time of each commit → the rows after it. Which commits there are, the timeline
+tells; that a commit appears or goes although nobody asked for it is a violation itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import attrs
+from property.history_writer import SCHEMA, Row, pending_clusterings, rows_of_file
+
+from hudi_py.config.keys import Settings
+from hudi_py.config.new_table import new_table_properties
+from hudi_py.errors import HudiError, RefusedError, UnsupportedTable
+from hudi_py.model.files import BaseFile, join_path
+from hudi_py.model.instant import Action
+from hudi_py.runtime.clock import FixedClock
+from hudi_py.services.check.findings import Severity
+from hudi_py.storage.base import Storage
+from hudi_py.storage.memory import MemoryStorage
+from hudi_py.table import Table
+from hudi_py.timeline.properties_file import create_properties
+
+Rows = Mapping[tuple[str, str], Row]
+START = datetime(2026, 1, 1, tzinfo=timezone.utc)
+STEP = timedelta(minutes=7)
+OWN_FOLDER = ".hoodie/.aux/hudi_py/"
+LOCK = {
+    "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider",
+    "hoodie.write.lock.wait_time_ms": 0,
+    "hoodie.write.lock.client.num_retries": 0,
+    "hoodie.write.lock.client.wait_time_ms_between_retry": 0,
+}
+AFTER_A_CRASH = frozenset(
+    {
+        "instant-stale", "instant-request-missing", "leftover-markers", "file-orphaned", "properties-backup",
+    }
+)  # fmt: skip
+"""What a check may say about a table whose last writer died; `recover` has to settle it."""
+
+
+class Violation(Exception):
+    """
+    A law does not apply.
+
+    Args:
+        law: Which, short; two sequences that break the same one are one finding.
+        message: What was expected, and what was found.
+    """
+
+    def __init__(self, law: str, message: str) -> None:
+        super().__init__(law, message)
+        self.law, self.message = law, message
+
+    def __str__(self) -> str:
+        return f"[{self.law}] {self.message}"
+
+
+@attrs.frozen
+class Kind:
+    """
+    What kind of table a history is played on.
+
+    Args:
+        version: Table version 6, 8 or 9, of a new table.
+        fixture: Name of a table of Apache Hudi to begin with instead.
+        metadata: ``hoodie.metadata.enable``; None for not set.
+        lock: Whether there is a lock provider.
+    """
+
+    version: int = 9
+    fixture: str | None = None
+    metadata: bool | None = None
+    lock: bool = False
+
+
+class World:
+    """
+    A table in memory, and the model.
+
+    Attributes:
+        rows: After each commit that ever was, by requested time.
+        chain: Requested times of the commits that count, ascending.
+        clusterings: Those that change no rows, whenever they complete.
+        unknown: Commits of a fixture after which nobody could tell the rows any more, as we began.
+        condemned: Commits that somebody asked to roll back, and was not refused.
+        savepoints: Requested times with the end of life of each, None for ever.
+        saved: Rows of each savepoint.
+        is_dirty: A process died or two worked at once, and nothing has recovered the table since.
+        counts: What was asked and how it was answered.
+    """
+
+    def __init__(self, kind: Kind, storage: MemoryStorage, templates: Mapping[str, Row]) -> None:
+        self.kind, self.storage, self.templates = kind, storage, dict(templates)
+        self.clock = FixedClock(START)
+        self.rows: dict[str, Rows] = {}
+        self.chain: list[str] = []
+        self.condemned: set[str] = set()
+        self.clusterings: set[str] = set()
+        self.unknown: set[str] = set()
+        self.savepoints: dict[str, datetime | None] = {}
+        self.saved: dict[str, Rows] = {}
+        self.is_dirty = False
+        self.told: list[str] = []
+        self.counts: Counter[str] = Counter()
+        self.next_id = 0
+        self.next_ts = 1_000_000
+        self._columns: tuple[str, ...] = ()
+        self._paths: dict[tuple[Any, ...], str] | None = None
+        self._files: dict[tuple[str, int], list[tuple[str, Row]]] = {}
+
+    # ------------------------------------------------------------------ making one
+    @classmethod
+    def empty(cls, kind: Kind) -> World:
+        """A new table."""
+        storage = MemoryStorage("/lake/trips")
+        settings = {
+            "hoodie.table.name": "trips",
+            "hoodie.write.table.version": kind.version,
+            "hoodie.datasource.write.recordkey.field": "id",
+            "hoodie.datasource.write.partitionpath.field": "region",
+            "hoodie.table.ordering.fields": "ts",
+        }
+        create_properties(storage, new_table_properties(Settings(settings)), FixedClock(START))
+        templates = {
+            region: dict.fromkeys(SCHEMA.names) | {"region": region, "ts": 0, "note": ""} for region in ("eu", "us", "ap")
+        }
+        return cls(kind, storage, templates)
+
+    @classmethod
+    def of_fixture(cls, kind: Kind, files: Mapping[str, bytes]) -> World:
+        """A table of Apache Hudi: what it holds at each time is asked before the first step, and checked elsewhere."""
+        world = cls(kind, MemoryStorage.from_files(files, "/lake/fixture"), {})
+        table = world.open(metadata=None)
+        last = table.timeline.last_time
+        if last is not None:
+            world.clock.moment = datetime.strptime(last[:14], "%Y%m%d%H%M%S").replace(tzinfo=timezone.utc) + STEP
+        for time in world.completed(table):
+            try:
+                world.rows[time] = world.rows_at(table, as_of=time)
+            except HudiError:
+                world.unknown.add(time)
+                world.rows[time] = {}
+            world.chain.append(time)
+        if world.chain:
+            world.rows[world.chain[-1]] = world.rows_at(table)
+            world.unknown.discard(world.chain[-1])
+        for instant in pending_clusterings(table):
+            world.rows[instant.requested_time] = {}
+            world.clusterings.add(instant.requested_time)
+        for instant in table.timeline.completed(Action.SAVEPOINT):
+            world.savepoints[instant.requested_time] = None
+            rows = world.rows_at(table, savepoint=instant.requested_time)
+            world.saved[instant.requested_time] = world.rows[instant.requested_time] = rows
+            world.unknown.discard(instant.requested_time)
+        for rows in world.rows.values():
+            world.templates |= {partition: row for (partition, _), row in rows.items()}
+        world.is_dirty = bool(table.timeline.pending())
+        return world
+
+    # ------------------------------------------------------------------ looking
+    def open(self, storage: Storage | None = None, *, metadata: bool | str | None = "kind", **settings: Any) -> Table:
+        """The table as a process that begins now sees it."""
+        wanted = self.kind.metadata if metadata == "kind" else metadata
+        given = {} if wanted is None else {"hoodie.metadata.enable": wanted}
+        return Table(
+            storage if storage is not None else self.storage,
+            settings={**given, **(LOCK if self.kind.lock else {}), **settings},
+            clock=self.clock,
+        )
+
+    @staticmethod
+    def completed(table: Table) -> list[str]:
+        """Requested times of all completed writes, archived ones too, ascending."""
+        archived = {
+            each.requested_time
+            for each in table.archived_timeline()
+            if each.is_completed and each.action in (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+        }
+        return sorted(archived | {each.requested_time for each in table.timeline.writes.completed()})
+
+    def rows_at(self, table: Table, **when: str) -> Rows:
+        """Rows of a snapshot, by partition path and id."""
+        return self.rows_in(table.base_files(**when))
+
+    def rows_in(self, files: Iterable[tuple[str, BaseFile]]) -> Rows:
+        found: dict[tuple[str, str], Row] = {}
+        for partition, base in files:
+            path = join_path(partition, base.name)
+            size = self.storage.size(path)
+            if size is None:
+                raise Violation("read: a file is not there", f"{path} is shown and is not there")
+            cached = self._files.get((path, size))
+            if cached is None:
+                cached = self._files[path, size] = rows_of_file(self.storage, path)
+            for in_partition, row in cached:
+                key = (in_partition, row["id"])
+                if key in found:
+                    raise Violation("read: a row twice", f"{key} stands in {path} and in another file")
+                found[key] = row
+        return found
+
+    def key(self, row: Row) -> tuple[str, str]:
+        """Partition path and id, the former as rows of the same partition columns have it."""
+        if self._paths is None:
+            self._columns = self.open().config.partition_fields
+            self._paths = {self._values(template): path for path, template in self.templates.items()}
+        return self._paths[self._values(row)], row["id"]
+
+    def _values(self, row: Row) -> tuple[Any, ...]:
+        return tuple(row[name] for name in self._columns)
+
+    @property
+    def latest(self) -> Rows:
+        """What the table must hold now."""
+        return self.expected_at("9" * 20)
+
+    def expected_at(self, time: str) -> Rows:
+        """What the table held at that time, without commits that were rolled back."""
+        decisive = self.decisive(time)
+        return {} if decisive is None else self.rows[decisive]
+
+    def decisive(self, time: str) -> str | None:
+        """The commit whose rows the table held at that time, None for none."""
+        before = [each for each in self.chain if each <= time and each not in self.clusterings]
+        return before[-1] if before else None
+
+    def is_known(self, time: str) -> bool:
+        """Whether the rows of that time are known."""
+        decisive = self.decisive(time)
+        return decisive not in self.unknown and (decisive is not None or self.kind.fixture is None)
+
+    # ------------------------------------------------------------------ the laws
+    def settle(self) -> None:
+        """Take over from the timeline which commits there are; what nobody asked for is a violation."""
+        live = self.completed(self.open())
+        gone = [time for time in self.chain if time not in live]
+        for time in gone:
+            if time not in self.condemned:
+                raise Violation("timeline: a commit is gone", f"commit {time} is gone, and nobody asked for that")
+            self.told.append(f"    commit {time} is rolled back")
+        for time in live:
+            if time not in self.rows:
+                raise Violation("timeline: a commit from nowhere", f"commit {time} has completed, and nobody wrote it")
+        self.chain = live
+
+    def check(self, *, times: Iterable[str] | None = None) -> None:
+        """
+        Every law.
+
+        Args:
+            times: Which times are asked for; default: all.
+        """
+        table = self.open()
+        self._check_latest(table)
+        self._check_savepoints(table)
+        for time in self.rows if times is None else times:
+            self._check_past(table, time)
+        self._check_findings(table)
+
+    def _check_latest(self, table: Table) -> None:
+        try:
+            files = table.base_files()
+        except HudiError as error:
+            raise Violation("latest: cannot be read", f"the latest rows cannot be read: {error}") from error
+        if not self.is_known("9" * 20) and self.chain:
+            raise AssertionError(f"nobody knows the rows of {self.chain[-1]}")
+        _compare("latest", self.latest, self.rows_in(files), f"latest rows, of commit {(self.chain or ['none'])[-1]}")
+        plain = self.open(metadata=False).base_files()
+        if plain != files:
+            raise Violation(
+                "listing: metadata table and folders differ", f"{_names(files)} by one, {_names(plain)} by the folders"
+            )
+
+    def _check_savepoints(self, table: Table) -> None:
+        there = {each.requested_time for each in table.timeline.completed(Action.SAVEPOINT)}
+        for time, end in list(self.savepoints.items()):
+            if time not in there:
+                if end is None or self.clock.now() < end:
+                    raise Violation("savepoint: gone", f"savepoint {time} is gone, and nobody asked for that")
+                del self.savepoints[time]
+                continue
+            try:
+                found = self.rows_at(table, savepoint=time)
+            except HudiError as error:
+                raise Violation("savepoint: cannot be read", f"savepoint {time} cannot be read: {error}") from error
+            _compare("savepoint", self.saved[time], found, f"savepoint {time}")
+
+    def _check_past(self, table: Table, time: str) -> None:
+        try:
+            found = self.rows_at(table, as_of=time)
+        except (RefusedError, UnsupportedTable):
+            self.counts["as of: refused"] += 1
+            return
+        except HudiError as error:
+            kind = type(error).__name__
+            raise Violation(f"as of: {kind}", f"as of {time}: {kind}: {error}") from error
+        self.counts["as of: answered"] += 1
+        if not self.is_known(time):
+            return
+        _compare("as of", self.expected_at(time), found, f"rows as of {time}")
+
+    def _check_findings(self, table: Table) -> None:
+        allowed = AFTER_A_CRASH if self.is_dirty else frozenset({"instant-stale"} if table.timeline.pending() else ())
+        for finding in table.check():
+            if finding.severity is not Severity.INFO and finding.code not in allowed:
+                raise Violation(f"check: {finding.code}", f"{finding.code} at {finding.where}: {finding.message}")
+
+
+def refused_without_change(before: Mapping[str, bytes], after: Mapping[str, bytes], error: HudiError) -> None:
+    """A refusal changes nothing but what is documented as our own."""
+    changed = {
+        path
+        for path in before.keys() | after.keys()
+        if before.get(path) != after.get(path) and not path.startswith(OWN_FOLDER)
+    }
+    if changed:
+        raise Violation(
+            f"refusal: changed the table ({type(error).__name__})", f"{sorted(changed)[:6]} changed, although: {error}"
+        )
+
+
+def _compare(law: str, expected: Rows, found: Rows, what: str) -> None:
+    if expected == found:
+        return
+    lost, more = expected.keys() - found.keys(), found.keys() - expected.keys()
+    other = [key for key in expected.keys() & found.keys() if expected[key] != found[key]]
+    raise Violation(
+        f"{law}: {'rows lost' if lost else 'rows too many' if more else 'other rows'}",
+        f"{what}: expected {len(expected)}, found {len(found)}: {len(lost)} lost {sorted(lost)[:3]}, "
+        f"{len(more)} too many {sorted(more)[:3]}, {len(other)} other "
+        f"{[(key, expected[key]['ts'], found[key]['ts']) for key in sorted(other)[:3]]}",
+    )
+
+
+def _names(files: Iterable[tuple[str, BaseFile]]) -> list[str]:
+    return [join_path(partition, base.name) for partition, base in files]
+
+
