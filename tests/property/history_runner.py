@@ -87,7 +87,56 @@ def make_steps(seed: int, kind: Kind) -> tuple[Step, ...]:
     chance = random.Random(f"steps {seed}")
     steps = [_write(chance, "UPSERT") for _ in range(2)] if kind.fixture is None else []
     steps += [_step(chance, kind) for _ in range(chance.randint(STEPS_MIN, STEPS_MAX))]
+    for _ in range(chance.choice((0, 1, 1, 2))):
+        _weave(chance, steps, [_named(chance, kind, name) for name in chance.choice(_MOTIFS)])
     return tuple(steps)
+
+
+_MOTIFS: tuple[tuple[str, ...], ...] = (
+    ("plan_clean", "rollback", "clean"),
+    ("plan_clean", "hudi rollback", "hudi rollback", "clean"),
+    ("plan_clean", "hudi rollback", "write", "clean"),
+    ("crash clean", "rollback", "clean"),
+    ("crash clean", "hudi rollback", "crash clean", "recover"),
+    ("replace", "plan_clean", "hudi rollback", "write", "clean"),
+    ("replace", "clean", "rollback"),
+    ("plan_clustering", "write", "cluster", "rollback", "clean"),
+    ("savepoint", "write", "write", "clean", "rollback", "rollback"),
+    ("savepoint", "write", "savepoint", "restore", "clean"),
+    ("savepoint", "write", "crash restore", "clean", "restore"),
+    ("savepoint", "write", "archive", "release", "rollback"),
+    ("savepoint", "write", "plan_clean", "hudi restore", "clean"),
+    ("plan_clean", "hudi rollback", "write", "hudi savepoint", "archive", "clean"),
+    ("crash rollback", "write", "crash rollback", "clean"),
+    ("crash write", "plan_clean", "write", "clean"),
+    ("crash restore", "crash restore", "recover", "write"),
+    ("write", "crash archive", "rollback", "archive"),
+    ("archive", "rollback", "rollback", "write"),
+    ("plan_clean", "clock", "clean", "write", "clean"),
+    ("clean", "clock", "write", "clean", "rollback"),
+    ("crash replace", "write", "crash cluster", "recover"),
+    ("write", "upkeep", "rollback", "upkeep", "write"),
+    ("write", "crash upkeep", "write", "clean"),
+    ("savepoint", "clock", "clean", "restore"),
+    ("release", "savepoint", "plan_clean", "release", "clean"),
+)
+"""What is known, or feared, to go wrong together; other steps may come in between."""
+
+
+def _weave(chance: random.Random, steps: list[Step], motif: Sequence[Step]) -> None:
+    """Put the steps of a motif into a history, in their order, mostly close together."""
+    place = chance.randint(min(2, len(steps)), len(steps))
+    for step in motif:
+        steps.insert(place, step)
+        place = min(place + 1 + (chance.random() < 0.2), len(steps))
+
+
+def _named(chance: random.Random, kind: Kind, name: str) -> Step:
+    wrapper, _, inner = name.rpartition(" ")
+    step = _one(chance, (inner,))
+    if wrapper == "crash":
+        return ("crash", {"mode": chance.choice(list(MODES)), "n": _early(chance)}, step)
+    return ("hudi", {}, step) if wrapper else step
 
 
 def _step(chance: random.Random, kind: Kind) -> Step:
