@@ -73,7 +73,7 @@ class Failure:
 def kinds(seed: int) -> Kind:
     """Every second history begins with a table of Apache Hudi."""
     chance = random.Random(f"kind {seed}")
-    fixtures = [name for name in fixture_names() if name.startswith("cow_")]
+    fixtures = [name for name in fixture_names() if name.startswith(chance.choice(("cow_", "cow_", "mor_")))]
     return Kind(
         version=chance.choice((6, 8, 9)),
         fixture=chance.choice(fixtures) if chance.random() < 0.4 else None,

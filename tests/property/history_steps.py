@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, Final, cast
 
+from property import history_deltas
 from property import history_writer as writer
 from property.history_world import World, refused_without_change
 
@@ -36,6 +37,9 @@ REFUSALS: Final = (RefusedError, ConfigError, ConflictError, UnsupportedTable, T
 # ------------------------------------------------------------------ writing
 def _write(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
     table = world.open(storage)
+    if world.is_mor:
+        history_deltas.write_delta(table, args["seed"], world.announce_files)
+        return
     operation, chance = args["operation"], random.Random(args["seed"])
     rows = _rows(world, operation, chance)
     if not rows:
@@ -77,6 +81,8 @@ def _rows(world: World, operation: str, chance: random.Random) -> list[writer.Ro
 
 def _replace(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
     table = world.open(storage)
+    if world.is_mor:
+        return
     kind, chance = args["kind"], random.Random(args["seed"])
     files = table.base_files()
     partitions = sorted({partition for partition, _ in files})
@@ -101,6 +107,8 @@ def _replace(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
 
 def _plan_clustering(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
     table = world.open(storage)
+    if world.is_mor:
+        return
     busy = {group for each in writer.pending_clusterings(table) for group in _groups(table, each)}
     files = [(path, base) for path, base in table.base_files() if (path, base.file_id) not in busy]
     partitions = sorted({path for path, _ in files})
@@ -119,6 +127,8 @@ def _plan_clustering(world: World, storage: Storage, args: Mapping[str, Any]) ->
 
 def _cluster(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
     table = world.open(storage)
+    if world.is_mor:
+        return
     pending = writer.pending_clusterings(table)
     if not pending:
         return
@@ -176,7 +186,8 @@ def _savepoint(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
     finally:
         there = world.open().timeline.find(time, Action.SAVEPOINT)
         if there is not None and there.is_completed and time not in world.savepoints:
-            world.savepoints[time], world.saved[time] = end if held is None else held, world.expected_at(time)
+            world.savepoints[time] = end if held is None else held
+            world.saved[time] = {} if world.is_mor else world.expected_at(time)
 
 
 def _release(world: World, storage: Storage, args: Mapping[str, Any]) -> None:

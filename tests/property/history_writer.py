@@ -79,7 +79,8 @@ def replace(
         replaced: (partition path, file id).
         operation: ``INSERT_OVERWRITE``, ``INSERT_OVERWRITE_TABLE`` or ``DELETE_PARTITION``.
     """
-    instant = _begin_replace(table, Action.REPLACE_COMMIT, RequestedReplaceMetadata(), announce)
+    request = codec.encode_requested_replace(RequestedReplaceMetadata(), sync=SYNC)
+    instant = begin(table, Action.REPLACE_COMMIT, request, announce)
     _finish_replace(table, instant, rows, replaced, operation)
 
 
@@ -106,7 +107,8 @@ def schedule_clustering(table: Table, groups: Mapping[str, Sequence[tuple[str, s
         )
     )
     request = RequestedReplaceMetadata(operation_type="CLUSTER", clustering_plan=plan, version=1)
-    _begin_replace(table, _clustering_action(table.config), request, announce, inflight=False)
+    content = codec.encode_requested_replace(request, sync=SYNC)
+    begin(table, _clustering_action(table.config), content, announce, inflight=False)
 
 
 def execute_clustering(table: Table, instant: Instant, rows_of: Callable[[Iterable[tuple[str, str]]], list[Row]]) -> None:
@@ -185,10 +187,8 @@ def _empty_inflight(config: TableConfig) -> bytes:
     return b"" if config.layout_version == 1 else encode_commit(CommitMetadata(), as_json=False, sync=SYNC)
 
 
-def _begin_replace(
-    table: Table, action: Action, request: RequestedReplaceMetadata, announce: Announce, *, inflight: bool = True
-) -> Instant:
-    """As `begin_write` begins a commit."""
+def begin(table: Table, action: Action, request: bytes, announce: Announce, *, inflight: bool = True) -> Instant:
+    """Begin a write of any kind as `begin_write` begins a commit."""
     store = table.contents.store
     with store.lock.held("write"):
         recover_properties(store.storage)
@@ -200,7 +200,7 @@ def _begin_replace(
         table.metadata_table.prepare(writes_data=True)
         time = store.new_time(after=table.metadata_table.compact(store.load()))
         announce(time)
-        instant = store.request(action, time, codec.encode_requested_replace(request, sync=SYNC))
+        instant = store.request(action, time, request)
         if inflight:
             instant = store.transition(instant, _empty_inflight(table.config))
     table.refresh()
