@@ -49,6 +49,10 @@ class FileModel:
                 for file_id in ids
             )
 
+    def written_after(self, time: str) -> set[str]:
+        """Paths of everything that later commits wrote."""
+        return {join_path(*file) for after, files in self.written.items() if after > time for file in files}
+
     def needed(self, chain: Iterable[str]) -> set[str]:
         """Paths of all files that hold newest rows once these commits have completed."""
         times = [time for time in chain if time in self.written]

@@ -1,0 +1,145 @@
+"""
+Short histories that broke a law once, or that somebody feared would; each is played for ever after.
+
+Tables: our own of versions 6 (without a metadata table) and 9 (with one), unless a fixture is named.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from property.history_steps import Step
+from property.history_world import Kind
+
+
+def _write(seed: int, operation: str = "UPSERT", **more: Any) -> Step:
+    return ("write", {"operation": operation, "seed": seed, **more})
+
+
+def _crash(n: int, step: Step, mode: str = "stop before") -> Step:
+    return ("crash", {"mode": mode, "n": n}, step)
+
+
+def _savepoint(back: int = 0, **more: Any) -> Step:
+    return ("savepoint", {"back": back, **more})
+
+
+def _replace(kind: str = "INSERT_OVERWRITE_TABLE") -> Step:
+    return ("replace", {"kind": kind, "seed": 3})
+
+
+_VERSIONS: Final = {"options": {"file_versions_retained": 1}}
+_COMMITS: Final = {"options": {"commits_retained": 1}}
+_CLEAN: Final[Step] = ("clean", _VERSIONS)
+_PLAN: Final[Step] = ("plan_clean", _VERSIONS)
+_BACK: Final[Step] = ("rollback", {"back": 0})
+_BACK_BY_HUDI: Final[Step] = ("hudi", {}, _BACK)
+_RECOVER: Final[Step] = ("recover", {})
+_RESTORE: Final[Step] = ("restore", {"back": 0})
+_W1, _W2, _W3 = _write(1), _write(2), _write(3)
+
+OURS: Final = (Kind(version=6, metadata=False), Kind(version=9, metadata=True))
+
+SEQUENCES: Final[dict[str, tuple[Step, ...]]] = {
+    # --- a clean that was right when it was planned
+    "plan, rollback, clean": (_W1, _W2, _W3, _PLAN, _BACK, _CLEAN),
+    "plan by commits, two rollbacks, clean": (
+        _W1, _W2, _W3, _write(4), ("plan_clean", _COMMITS), _BACK, _BACK, ("clean", _COMMITS),
+    ),
+    "plan, rollback, recover": (_W1, _W2, _W3, _PLAN, _BACK, _RECOVER),
+    "plan, rollback, write that cleans": (_W1, _W2, _W3, _PLAN, _BACK, _write(4, services={"commits_retained": 1})),
+    "clean begun, rollback, clean": (_W1, _W2, _W3, _crash(4, _CLEAN), _BACK, _CLEAN),
+    "clean half done, rollback, clean": (_W1, _W2, _W3, _crash(5, _CLEAN, "tear"), _BACK, _CLEAN),
+    "clean half done, rollback by Hudi, recover": (_W1, _W2, _W3, _crash(5, _CLEAN, "tear"), _BACK_BY_HUDI, _RECOVER),
+    "plan, rollback by Hudi, clean": (_W1, _W2, _W3, _PLAN, _BACK_BY_HUDI, _CLEAN),
+    "plan, rollback by Hudi, recover": (_W1, _W2, _W3, _PLAN, _BACK_BY_HUDI, _RECOVER),
+    "plan, rollback by Hudi, same groups written again, clean": (_W1, _W2, _W3, _PLAN, _BACK_BY_HUDI, _W3, _CLEAN),
+    "plan, restore by Hudi, savepoint deleted, clean": (
+        _W1, _W2, _savepoint(), _W3, _write(4), _PLAN, ("hudi", {}, _RESTORE), ("release", {"back": 0}), _CLEAN,
+    ),
+    "plan, savepoint by Hudi, clean": (
+        _W1, _W2, _W3, ("plan_clean", _COMMITS), ("hudi", {}, _savepoint(1)), ("clean", _COMMITS),
+    ),
+    "plan, rollback by Hudi, write, savepoint by Hudi, archive, clean": (
+        _W1, _W2, _W3, _PLAN, _BACK_BY_HUDI, _W3, ("hudi", {}, _savepoint(1)),
+        ("archive", {"keep": 1, "beyond": False}), _CLEAN,
+    ),
+    # --- groups that live again
+    "overwrite, plan, rollback, clean": (_W1, _W2, _replace(), _PLAN, _BACK, _CLEAN),
+    "overwrite, plan, rollback by Hudi, clean": (_W1, _W2, _replace(), _PLAN, _BACK_BY_HUDI, _CLEAN),
+    "overwrite, plan by commits, all undone by Hudi, clean": (
+        _W1, _W2, _replace(), _write(4), _write(5), _write(6), ("plan_clean", _COMMITS),
+        _BACK_BY_HUDI, _BACK_BY_HUDI, _BACK_BY_HUDI, _BACK_BY_HUDI, ("clean", _COMMITS),
+    ),
+    "partition dropped, plan, rollback by Hudi, clean": (
+        _W1, _W2, _replace("DELETE_PARTITION"), _PLAN, _BACK_BY_HUDI, _CLEAN,
+    ),
+    "clustering, plan, rollback by Hudi, clean": (
+        _W1, _W2, ("plan_clustering", {"seed": 1}), ("cluster", {}), _PLAN, _BACK_BY_HUDI, _CLEAN,
+    ),
+    "overwrite, clean, rollback": (_W1, _W2, _replace(), _CLEAN, _BACK),
+    # --- rollbacks and restores
+    "rollback to a slice that only a savepoint holds": (_W1, _savepoint(), _W1, _W1, _CLEAN, _BACK),
+    "restore below a newer savepoint": (_W1, _savepoint(), _W2, _savepoint(), ("restore", {"back": 1})),
+    "restore to a savepoint whose commit is undone": (
+        _W1, _savepoint(), _W2, _savepoint(), ("restore", {"back": 1}), _RESTORE,
+    ),
+    "rollback of the only commit that is not archived": (
+        _W1, _W2, _W3, ("clean", _COMMITS), _write(4), ("clean", _COMMITS), ("archive", {"keep": 1, "beyond": False}),
+        _BACK, _BACK, _BACK,
+    ),
+    "rollback interrupted, clean": (_W1, _W2, _W3, _crash(5, _BACK), _CLEAN),
+    "restore interrupted, clean": (_W1, _savepoint(), _W2, _W3, _crash(9, _RESTORE), _CLEAN),
+    "restore interrupted twice, write": (_W1, _savepoint(), _W2, _W3, _crash(3, _RESTORE), _crash(2, _RESTORE), _W2),
+    # --- earlier times
+    "earlier times after a clean cut short": (
+        _W1, _W1, _W2, _W2, ("clean", {"options": {"file_versions_retained": 1, "max_partitions": 1}}),
+    ),
+}  # fmt: skip
+
+CORPUS: Final[dict[str, tuple[tuple[Kind, tuple[Step, ...]], ...]]] = {
+    **{name: tuple((kind, steps) for kind in OURS) for name, steps in SEQUENCES.items()},
+    "restore below a newer savepoint, table of Hudi": (
+        (Kind(fixture="cow_savepoints-1.0.2"), (("restore", {"back": 1}),)),
+        (Kind(fixture="cow_savepoints-0.15.0"), (("restore", {"back": 1}),)),
+    ),
+    "rollback of the only commit that is not archived, table of Hudi": (
+        (
+            Kind(fixture="cow_savepoint_deleted-0.15.0"),
+            (("archive", {"keep": 1, "beyond": False}), ("rollback", {"back": 0})),
+        ),
+    ),
+    "restore to a savepoint whose commit is undone, merge-on-read": (
+        (
+            Kind(fixture="mor_logs-0.15.0"),
+            (_savepoint(2), _savepoint(3), ("restore", {"back": 1}), _RESTORE),
+        ),
+    ),
+}
+
+OPEN: Final = frozenset(
+    {
+        "clean begun, rollback, clean",
+        "clustering, plan, rollback by Hudi, clean",
+        "earlier times after a clean cut short",
+        "overwrite, plan by commits, all undone by Hudi, clean",
+        "overwrite, plan, rollback by Hudi, clean",
+        "overwrite, plan, rollback, clean",
+        "partition dropped, plan, rollback by Hudi, clean",
+        "plan by commits, two rollbacks, clean",
+        "plan, rollback by Hudi, clean",
+        "plan, rollback by Hudi, recover",
+        "plan, rollback by Hudi, same groups written again, clean",
+        "plan, rollback, clean",
+        "plan, rollback, recover",
+        "plan, rollback, write that cleans",
+        "restore below a newer savepoint",
+        "restore below a newer savepoint, table of Hudi",
+        "restore to a savepoint whose commit is undone",
+        "restore to a savepoint whose commit is undone, merge-on-read",
+        "rollback of the only commit that is not archived",
+        "rollback of the only commit that is not archived, table of Hudi",
+        "rollback to a slice that only a savepoint holds",
+    }
+)
+"""Those that still break a law."""
