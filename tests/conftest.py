@@ -1,6 +1,6 @@
 """
-What all tests share: a Spark session, an S3 server, the number of interruptions tried, and a hypothesis that does not
-judge how fast a busy machine is.
+What all tests share: a Spark session, an S3 server, the numbers of interruptions and histories tried, and a hypothesis
+that does not judge how fast a busy machine is.
 
 The S3 server is a moto server process on a free port of this machine; or one of your own at the URL that
 ``HUDI_PY_TEST_S3`` gives, with the keys in ``AWS_ACCESS_KEY_ID`` and ``AWS_SECRET_ACCESS_KEY``.
@@ -24,15 +24,21 @@ settings.load_profile("any machine")
 interruptions: list[int] = []
 """Of the crash tests; here, because a run on several processes loads no other conftest where it sums up."""
 
+seeds: list[int] = []
+"""Of the random histories that were played."""
+
 
 def pytest_runtest_logreport(report):
     if report.when == "call":
         interruptions.extend(count for name, count in report.user_properties if name == "interruptions")
+        seeds.extend(seed for name, seed in report.user_properties if name == "history seed")
 
 
 def pytest_terminal_summary(terminalreporter):
     if interruptions:
         terminalreporter.write_line(f"crash tests: {sum(interruptions)} interruptions tried")
+    if seeds:
+        terminalreporter.write_line(f"random histories: {len(seeds)} played, seeds {min(seeds)} to {max(seeds)}")
 
 
 @pytest.fixture(scope="session")

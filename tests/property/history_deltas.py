@@ -11,7 +11,6 @@ import random
 from collections.abc import Iterable
 
 import attrs
-from property.history_writer import SYNC, Announce, begin
 
 from hudi_py.formats.commit_codec import encode_commit
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block
@@ -21,6 +20,7 @@ from hudi_py.model.instant import Action
 from hudi_py.model.records import CommitMetadata, WriteStat
 from hudi_py.table import Table
 from hudi_py.timeline.markers import Marker, MarkerType, create_marker, delete_markers
+from property.history_writer import SYNC, Announce, begin
 
 Group = tuple[str, str]
 
@@ -103,13 +103,19 @@ def _log(table: Table, time: str, partition: str, file_slice: object) -> WriteSt
     stamp = base_time if table.config.layout_version == 1 else time
     names = [entry.name for entry in table.storage.list(partition)]
     version = 1 + max(
-        (log.version for log in map(parse_log_file, names) if log and (log.file_id, log.instant_time) == (file_id, stamp)),
+        (
+            log.version
+            for log in map(parse_log_file, names)
+            if log and (log.file_id, log.instant_time) == (file_id, stamp)
+        ),
         default=0,
     )
     name = f".{file_id}_{stamp}.log.{version}_0-1-0"
     header = {int(HeaderKey.INSTANT_TIME): time, int(HeaderKey.SCHEMA): '"string"'}
     data = encode_log_block(LogBlock(BlockType.AVRO_DATA, header, b"rows"))
-    _put(table, time, partition, name, MarkerType.APPEND if table.config.layout_version == 1 else MarkerType.CREATE, data)
+    _put(
+        table, time, partition, name, MarkerType.APPEND if table.config.layout_version == 1 else MarkerType.CREATE, data
+    )
     base = file_slice.base_file  # type: ignore[attr-defined]
     return WriteStat(
         file_id=file_id,

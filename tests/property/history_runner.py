@@ -18,13 +18,13 @@ from typing import Any
 from unittest import mock
 
 import attrs
-from property.history_steps import MODES, Step, perform
-from property.history_world import STEP, Kind, Violation, World
 
 from hudi_py.formats import crc32c, hfile
 from hudi_py.formats.log_block import HeaderKey
 from hudi_py.mdt import blocks
 from hudi_py.storage.memory import MemoryStorage
+from property.history_steps import MODES, Step, perform
+from property.history_world import STEP, Kind, Violation, World
 from tests.fixtures import FOLDER, fixture_names
 
 CLEANS = (
@@ -156,7 +156,7 @@ _PAIRS = tuple(
     for pair in itertools.product(
         ("clean", "plan_clean", "rollback", "savepoint", "release", "archive", "upkeep", "write", "restore"), repeat=2
     )
-    if not {"write", "restore", "rollback"} >= {*pair} and pair not in {("restore", "restore")}
+    if not {"write", "restore", "rollback"} >= {*pair} and pair != ("restore", "restore")
 )
 _WEIGHTS: Mapping[str, int] = {
     "write": 26,
@@ -304,7 +304,8 @@ def _take(world: World, step: Step) -> None:
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         raise Violation(
-            f"error: {type(error).__name__} in {where.name} of {step[0]}", "".join(traceback.format_exception(error))[-1800:]
+            f"error: {type(error).__name__} in {where.name} of {step[0]}",
+            "".join(traceback.format_exception(error))[-1800:],
         ) from error
 
 
@@ -331,7 +332,9 @@ def outcome_of(seed: int, kind: Kind, steps: Sequence[Step]) -> tuple[Violation 
 
 
 # ------------------------------------------------------------------ making it shorter
-def shrink(seed: int, kind: Kind, steps: Sequence[Step], law: str, *, rounds: int = 400) -> tuple[Kind, tuple[Step, ...]]:
+def shrink(
+    seed: int, kind: Kind, steps: Sequence[Step], law: str, *, rounds: int = 400
+) -> tuple[Kind, tuple[Step, ...]]:
     """Leave out whatever the violation does not need."""
     left = rounds
 

@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final, cast
-
-from property import history_deltas
-from property import history_writer as writer
-from property.history_world import World, refused_without_change
 
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import ConfigError, ConflictError, HudiError, RefusedError, TimelineStateError, UnsupportedTable
@@ -24,6 +21,9 @@ from hudi_py.storage.base import Storage
 from hudi_py.storage.wrappers import Paths
 from hudi_py.table import Table
 from hudi_py.testing import INTERRUPTION_MODES, Crash, Faulty, T
+from property import history_deltas
+from property import history_writer as writer
+from property.history_world import World, refused_without_change
 
 Step = tuple[Any, ...]
 """(name, arguments, inner steps...)."""
@@ -76,7 +76,7 @@ def _rows(world: World, operation: str, chance: random.Random) -> list[writer.Ro
             world.next_id += 1
             new.append({**world.templates[partition], "id": f"n{world.next_id:05d}", "ts": world.next_ts})
     changed = [{**row, "ts": world.next_ts} for row in old] if operation == "UPSERT" else []
-    return sorted([*changed, *new], key=lambda row: world.key(row))
+    return sorted([*changed, *new], key=world.key)
 
 
 def _replace(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
@@ -318,18 +318,12 @@ def _crash(world: World, args: Mapping[str, Any], inner: Step, storage: Storage)
         perform(world, inner, cast("Storage", faulty))
     except Crash:
         pass
-    except HudiError:
-        if faulty.fired is None and not world.is_dirty and not _is_refusal():
+    except HudiError as error:
+        if faulty.fired is None and not isinstance(error, REFUSALS):
             raise
     if faulty.fired is not None:
         world.is_dirty = True
         world.told.append(f"    {args['mode']}: {faulty.fired}")
-
-
-def _is_refusal() -> bool:
-    import sys
-
-    return isinstance(sys.exc_info()[1], REFUSALS)
 
 
 def _meanwhile(world: World, args: Mapping[str, Any], first: Step, second: Step) -> None:
@@ -341,10 +335,8 @@ def _meanwhile(world: World, args: Mapping[str, Any], first: Step, second: Step)
             world.settle()
 
     faulty = Meanwhile(cast("Storage", world.storage), args["n"], other)
-    try:
+    with suppress(*REFUSALS):
         perform(world, first, cast("Storage", faulty))
-    except REFUSALS:
-        pass
     if faulty.fired is not None:
         world.is_dirty = True
     else:

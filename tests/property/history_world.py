@@ -13,8 +13,6 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import attrs
-from property.history_deltas import FileModel
-from property.history_writer import SCHEMA, Row, pending_clusterings, rows_of_file
 
 from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties
@@ -28,6 +26,8 @@ from hudi_py.storage.base import Storage
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
 from hudi_py.timeline.properties_file import create_properties
+from property.history_deltas import FileModel
+from property.history_writer import SCHEMA, Row, pending_clusterings, rows_of_file
 
 Rows = Mapping[tuple[str, str], Row]
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -133,7 +133,8 @@ class World:
         }
         create_properties(storage, new_table_properties(Settings(settings)), FixedClock(START))
         templates = {
-            region: dict.fromkeys(SCHEMA.names) | {"region": region, "ts": 0, "note": ""} for region in ("eu", "us", "ap")
+            region: dict.fromkeys(SCHEMA.names) | {"region": region, "ts": 0, "note": ""}
+            for region in ("eu", "us", "ap")
         }
         return cls(kind, storage, templates)
 
@@ -149,7 +150,7 @@ class World:
         world.is_dirty = bool(table.timeline.pending())
         if world.is_mor:
             world.chain = world.completed(table)
-            world.rows = dict.fromkeys(world.chain, {})
+            world.rows = {time: {} for time in world.chain}
             world.savepoints = dict.fromkeys(i.requested_time for i in table.timeline.completed(Action.SAVEPOINT))
             world.settle()
             return world
@@ -396,5 +397,3 @@ def _compare(law: str, expected: Rows, found: Rows, what: str) -> None:
 
 def _names(files: Iterable[tuple[str, BaseFile]]) -> list[str]:
     return [join_path(partition, base.name) for partition, base in files]
-
-

@@ -111,7 +111,9 @@ def schedule_clustering(table: Table, groups: Mapping[str, Sequence[tuple[str, s
     begin(table, _clustering_action(table.config), content, announce, inflight=False)
 
 
-def execute_clustering(table: Table, instant: Instant, rows_of: Callable[[Iterable[tuple[str, str]]], list[Row]]) -> None:
+def execute_clustering(
+    table: Table, instant: Instant, rows_of: Callable[[Iterable[tuple[str, str]]], list[Row]]
+) -> None:
     """
     Carry out a pending clustering.
 
