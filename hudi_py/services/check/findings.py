@@ -140,6 +140,11 @@ RULES: Final[Mapping[str, Rule]] = {
         "a file was deleted that holds the latest rows: what superseded it was undone since",
         f"{_FROM_COPY}; then run hudi-py recover",
     ),
+    "snapshot-file-missing": Rule(
+        _ERROR,
+        "a clean deleted a file that held rows at a time which it recorded as whole: read as of then, rows are missing",
+        _FROM_COPY,
+    ),
     "file-size-differs": Rule(_ERROR, "a file is not as long as its commit says: torn or overwritten", _FROM_COPY),
     "file-unnamed": Rule(
         _ERROR,

@@ -23,6 +23,7 @@ from hudi_py.model.records import (
 )
 from hudi_py.services.check.facts import TableFacts
 from hudi_py.services.check.findings import Finding, finding
+from hudi_py.services.check.judge_past import Promises
 from hudi_py.services.check.judge_rows import Needs
 from hudi_py.timeline.timeline import COMMITS
 
@@ -65,6 +66,7 @@ class Expectation:
         self.gone_partitions: dict[str, str] = {}
         self.savepointed: dict[str, dict[str, str]] = {}
         self.needs = Needs(facts)
+        self.promises = Promises(facts)
         for each in facts.instants:
             self._learn(each.instant.requested_time, each.content)
 
@@ -156,6 +158,7 @@ def judge_partition(
         layout_version: 1 or 2.
     """
     found = [*_named(expected, partition, files), *expected.needs.judge(partition, files)]
+    found += expected.promises.judge(partition, files)
     found += _held(expected, partition, files, layout_version)
     found += _lying(expected, partition, files)
     if listed is not None:

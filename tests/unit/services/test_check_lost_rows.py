@@ -37,7 +37,15 @@ def plan_clean(builder: TableBuilder, time: str, files: Iterable[str]) -> None:
     builder.instant(time, "clean", State.REQUESTED, codec.encode_cleaner_plan(plan, SYNC))
 
 
-def carry_out_clean(builder: TableBuilder, time: str, files: Iterable[str], *, completed: bool = True) -> None:
+def carry_out_clean(
+    builder: TableBuilder,
+    time: str,
+    files: Iterable[str],
+    *,
+    completed: bool = True,
+    earliest: str = "",
+    extra: Mapping[str, str] | None = None,
+) -> None:
     """As Apache Hudi does, whatever has happened since the clean was planned."""
     names = tuple(files)
     builder.instant(time, "clean", State.INFLIGHT)
@@ -47,7 +55,9 @@ def carry_out_clean(builder: TableBuilder, time: str, files: Iterable[str], *, c
         start_clean_time=time,
         time_taken_ms=1,
         total_files_deleted=len(names),
+        earliest_commit_to_retain=earliest,
         last_completed_commit_timestamp=time,
+        extra_metadata=extra or {},
         partitions={
             "eu": records.CleanPartitionMetadata(
                 partition_path="eu",
@@ -245,3 +255,49 @@ def test_a_table_whose_commits_are_all_archived(layout):
     builder.commit(at(20), {})
     assert set() == errors(builder)
     assert {"g1", "g2", "g3", "g4"} == {file.file_id for _, file in Table(builder.storage).base_files()}
+
+
+# --- times that no clean gave up ----------------------------------------------------------------------------------
+def clean_up_to(builder: TableBuilder, time: str, names: Iterable[str], *, earliest: str, **extra: str) -> None:
+    """A completed clean that deleted these files of ``eu`` and recorded that from *earliest* on all is whole."""
+    plan_clean(builder, time, names)
+    carry_out_clean(builder, time, names, earliest=earliest, extra=extra)
+
+
+@LAYOUTS
+def test_a_time_within_the_window_of_a_clean(layout):
+    """What was deleted behind the window is accounted for; what a time within it needs is an error."""
+    builder = built(layout, 4)
+    versions = [builder.base_name("a", at(number)) for number in (1, 2)]
+    clean_up_to(builder, at(5), versions[:1], earliest=at(2))
+    assert set() == errors(builder)
+    clean_up_to(builder, at(6), versions[1:], earliest=at(2))
+    assert {("snapshot-file-missing", f"eu/{versions[1]}")} == errors(builder)
+
+
+@LAYOUTS
+def test_a_replaced_group_within_the_window(layout):
+    """The table as of the time before the replacecommit needs it."""
+    builder = built(layout, 1, "b")
+    builder.commit(at(2), {"eu": ["c"]}, replaced={"eu": ["b"]})
+    builder.commit(at(3), {"eu": ["c"]})
+    clean_up_to(builder, at(4), [builder.base_name("b", at(1))], earliest=at(2))
+    assert set() == errors(builder)
+    clean_up_to(builder, at(5), [], earliest=at(3))
+    assert set() == errors(builder)
+    other = built(layout, 1, "b")
+    other.commit(at(2), {"eu": ["c"]}, replaced={"eu": ["b"]})
+    clean_up_to(other, at(4), [other.base_name("b", at(1))], earliest=at(1))
+    assert {("snapshot-file-missing", f"eu/{other.base_name('b', at(1))}")} == errors(other)
+
+
+@LAYOUTS
+def test_a_snapshot_that_a_ladder_keeps(layout):
+    """Before the window it counts the snapshots that the clean says it kept, and no others."""
+    builder = built(layout, 5)
+    holes = {"hudi_py.window": at(5), "hudi_py.snapshots": at(2)}
+    names = [builder.base_name("a", at(number)) for number in (1, 3)]
+    clean_up_to(builder, at(6), names, earliest=at(2), **holes)
+    assert set() == errors(builder)
+    clean_up_to(builder, at(7), [builder.base_name("a", at(2))], earliest=at(2), **holes)
+    assert {("snapshot-file-missing", f"eu/{builder.base_name('a', at(2))}")} == errors(builder)

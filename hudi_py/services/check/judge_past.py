@@ -1,0 +1,93 @@
+"""
+Whether the rows are still there of times that no clean has given up. Pure.
+
+A clean by commits or by hours records from when on every snapshot stays whole, one by file versions gives up all times
+before itself. A reader at any later time relies on that; so does Apache Hudi, which then reads fewer rows in silence.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+
+from hudi_py.fsview.build import GroupKey
+from hudi_py.fsview.expected import Written, removals, replaced_groups, written_files
+from hudi_py.model.files import join_path
+from hudi_py.model.holes import holes_of
+from hudi_py.model.instant import Action, Instant
+from hudi_py.model.records import CleanMetadata, CommitMetadata
+from hudi_py.services.check.facts import TableFacts
+from hudi_py.services.check.findings import Finding, finding
+from hudi_py.timeline.timeline import COMMITS, WRITES
+
+
+class Promises:
+    """
+    The superseded base files that a readable time needs although a completed clean names them; mostly none.
+
+    Args:
+        facts: As gathered. Where a completed write or clean does not decode, nothing is known to be promised.
+    """
+
+    def __init__(self, facts: TableFacts) -> None:
+        self._broken: dict[str, list[tuple[Written, str]]] = {}
+        completed = [each for each in facts.instants if each.instant.is_completed]
+        commits = [(each.instant, each.content) for each in completed if isinstance(each.content, CommitMetadata)]
+        cleans = [(each.instant, each.content) for each in completed if isinstance(each.content, CleanMetadata)]
+        wanted = sum(each.instant.action in WRITES or each.instant.action is Action.CLEAN for each in completed)
+        if not cleans or len(commits) + len(cleans) < wanted:
+            return
+        promised = _promised([i.requested_time for i, _ in commits if i.action in COMMITS], cleans)
+        removed = removals(cleans)
+        replaced = dict(facts.archived_replaced)
+        replaced.update({key: i.requested_time for i, content in commits for key in replaced_groups(content)})
+        for file, until in _superseded(commits, facts.layout_version, replaced):
+            if (file.partition_path, file.name) not in removed:
+                continue
+            place = bisect_left(promised, file.slice_time)
+            if place < len(promised) and promised[place] < until:
+                self._broken.setdefault(file.partition_path, []).append((file, promised[place]))
+
+    def judge(self, partition: str, files: Iterable[str]) -> Iterator[Finding]:
+        """
+        Findings about one partition.
+
+        Args:
+            partition: Relative path.
+            files: Names of what lies in its folder.
+        """
+        there = frozenset(files)
+        for file, time in self._broken.get(partition, ()):
+            if file.name not in there:
+                yield finding(
+                    "snapshot-file-missing", join_path(partition, file.name), f"the table as of {time} needs it"
+                )
+
+
+def _promised(times: Iterable[str], cleans: Sequence[tuple[Instant, CleanMetadata]]) -> list[str]:
+    """Those of *times* that every clean left whole, ascending."""
+    left = sorted(times)
+    for clean, metadata in cleans:
+        holes = holes_of(metadata.extra_metadata)
+        start = holes.window or metadata.earliest_commit_to_retain.strip() or clean.requested_time
+        left = [time for time in left if time >= start or time in holes.snapshots]
+    return left
+
+
+def _superseded(
+    commits: Iterable[tuple[Instant, CommitMetadata]], layout_version: int, replaced: Mapping[GroupKey, str]
+) -> Iterator[tuple[Written, str]]:
+    """Base files, each with the time from which on nobody reads it: of the next version, or of what replaced both."""
+    versions: dict[GroupKey, list[Written]] = {}
+    for commit, metadata in commits:
+        for file in written_files(commit, metadata, layout_version):
+            if not file.is_log:
+                versions.setdefault((file.partition_path, file.file_id), []).append(file)
+    for key, group in versions.items():
+        group.sort(key=lambda each: each.slice_time)
+        end = replaced.get(key)
+        for file, following in zip_longest(group, group[1:]):
+            times = [time for time in (end, following and following.slice_time) if time is not None]
+            if times:
+                yield file, min(times)
