@@ -1,5 +1,5 @@
 """
-Whether the rows are still there of times that no clean has given up. Pure.
+Whether the rows are still there of times that no clean has given up, and of savepoints. Pure.
 
 A clean by commits or by hours records from when on every snapshot stays whole, one by file versions gives up all times
 before itself. A reader at any later time relies on that; so does Apache Hudi, which then reads fewer rows in silence.
@@ -12,19 +12,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 
 from hudi_py.fsview.build import GroupKey
-from hudi_py.fsview.expected import Written, removals, replaced_groups, written_files
+from hudi_py.fsview.expected import Written, expected_slices, removals, replaced_groups, written_files
 from hudi_py.model.files import join_path
 from hudi_py.model.holes import holes_of
 from hudi_py.model.instant import Action, Instant
-from hudi_py.model.records import CleanMetadata, CommitMetadata
+from hudi_py.model.records import CleanMetadata, CommitMetadata, SavepointMetadata
 from hudi_py.services.check.facts import TableFacts
 from hudi_py.services.check.findings import Finding, finding
 from hudi_py.timeline.timeline import COMMITS, WRITES
 
+_Commit = tuple[Instant, CommitMetadata]
+
 
 class Promises:
     """
-    The superseded base files that a readable time needs although a completed clean names them; mostly none.
+    The superseded base files that a readable time needs although a completed clean names them, and those that a
+    savepoint should hold and does not; mostly none.
 
     Args:
         facts: As gathered. Where a completed write or clean does not decode, nothing is known to be promised.
@@ -35,8 +38,14 @@ class Promises:
         completed = [each for each in facts.instants if each.instant.is_completed]
         commits = [(each.instant, each.content) for each in completed if isinstance(each.content, CommitMetadata)]
         cleans = [(each.instant, each.content) for each in completed if isinstance(each.content, CleanMetadata)]
+        self._not_held: dict[str, list[tuple[Written, str]]] = {}
         wanted = sum(each.instant.action in WRITES or each.instant.action is Action.CLEAN for each in completed)
-        if not cleans or len(commits) + len(cleans) < wanted:
+        if len(commits) + len(cleans) < wanted:
+            return
+        for each in completed:
+            if isinstance(each.content, SavepointMetadata):
+                self._look_into(each.instant, each.content, commits, facts)
+        if not cleans:
             return
         promised = _promised([i.requested_time for i, _ in commits if i.action in COMMITS], cleans)
         removed = removals(cleans)
@@ -63,6 +72,23 @@ class Promises:
                 yield finding(
                     "snapshot-file-missing", join_path(partition, file.name), f"the table as of {time} needs it"
                 )
+        for file, time in self._not_held.get(partition, ()):
+            if file.name not in there:
+                message = f"savepoint {time} does not even name it, though its commit needs it"
+                yield finding("savepoint-file-missing", join_path(partition, file.name), message)
+
+    def _look_into(
+        self, savepoint: Instant, held: SavepointMetadata, commits: Iterable[_Commit], facts: TableFacts
+    ) -> None:
+        """A savepoint made beside a clean that was under way holds what was left, and nobody sees what it lacks."""
+        time = savepoint.requested_time
+        for each in expected_slices((c for c in commits if c[0].requested_time <= time), facts.layout_version).values():
+            file = each.base
+            if file is None or file.name in held.files.get(file.partition_path, ()):
+                continue
+            replaced_at = facts.archived_replaced.get((file.partition_path, file.file_id), "")
+            if not file.commit.requested_time <= replaced_at <= time:
+                self._not_held.setdefault(file.partition_path, []).append((file, time))
 
 
 def _promised(times: Iterable[str], cleans: Sequence[tuple[Instant, CleanMetadata]]) -> list[str]:

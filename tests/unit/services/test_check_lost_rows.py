@@ -209,6 +209,21 @@ def test_a_restore_past_a_newer_savepoint(layout):
     assert set() == errors(builder)
 
 
+@LAYOUTS
+def test_a_savepoint_that_was_made_beside_a_clean(layout):
+    """It holds what the clean had left, so what it lacks is told by the commits."""
+    builder = built(layout, 2)
+    builder.commit(at(3), {"eu": ["b"]})
+    builder.commit(at(4), {"eu": ["a"]})
+    name = builder.base_name("a", at(2))
+    clean_up_to(builder, at(5), [name], earliest="")
+    assert set() == errors(builder)
+    builder.savepoint(at(3), {"eu": [builder.base_name("b", at(3))]})
+    assert {("savepoint-file-missing", f"eu/{name}")} == errors(builder)
+    Table(builder.storage, clock=builder.clock).delete_savepoint(at(3))
+    assert set() == errors(builder)
+
+
 # --- nothing is lost ----------------------------------------------------------------------------------------------
 @LAYOUTS
 def test_files_that_nobody_needs_are_not_missed(layout):
