@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from hudi_py.config import keys
 from hudi_py.config.door import admitted, require_served
-from hudi_py.config.property_verdicts import require_table_served, unknown_properties
 from hudi_py.config.table import TableConfig
 from hudi_py.config.uses import Use
 from hudi_py.errors import ConfigError, CorruptMetadata, HudiError, NotFound, RefusedError
@@ -98,6 +97,8 @@ class TableView:
             ConfigError: By the settings.
             UnsupportedTable: By the properties.
         """
+        from hudi_py.config.property_verdicts import require_table_served, unknown_properties
+
         require_served(self.settings, use)
         require_table_served(self.config, self.settings, use, self.storage.root)
         unknown = unknown_properties(self.config.properties)

@@ -2,6 +2,7 @@
 The one door for settings from outside: each is known, given once, and valid; what cannot be served is refused. Pure.
 
 `admitted` is passed when a table is opened or a client is made, `require_served` before something is done with them.
+The list of Apache Hudi's settings and the verdicts are loaded when a setting is given that is not served.
 """
 
 from __future__ import annotations
@@ -12,11 +13,8 @@ from functools import cache
 from typing import Any, Final
 
 from hudi_py.config import keys
-from hudi_py.config.harmless import ELSEWHERE
-from hudi_py.config.hudi_options import options_by_spelling
 from hudi_py.config.keys import ALL_KEYS, Settings, key_by_name
 from hudi_py.config.uses import Use
-from hudi_py.config.verdict import Kind, refusal_of, verdict_of
 from hudi_py.errors import ConfigError
 
 _OWN: Final = ("hoodie_py.", "hudi_py.")
@@ -71,6 +69,8 @@ def require_served(settings: Settings, use: Use) -> None:
 
 def passed_over(settings: Settings) -> tuple[tuple[str, str], ...]:
     """Settings that are harmless and have no effect, each with the reason, sorted."""
+    from hudi_py.config.verdict import Kind, verdict_of
+
     found = []
     for name in _unserved(settings):
         verdict = verdict_of(name)
@@ -81,6 +81,8 @@ def passed_over(settings: Settings) -> tuple[tuple[str, str], ...]:
 
 def nearest_setting(name: str) -> str | None:
     """The known setting whose name is most like this one; None where none is."""
+    from hudi_py.config.hudi_options import options_by_spelling
+
     known = {*options_by_spelling(), *(each for key in ALL_KEYS for each in key.names)}
     first, dot, rest = name.strip().lower().partition(".")
     text = f"{_PREFIX}{rest}" if dot and not name.startswith(_OWN) and _is_like_hoodie(first) else name
@@ -88,7 +90,12 @@ def nearest_setting(name: str) -> str | None:
 
 
 def _refusals(settings: Settings, use: Use) -> Iterator[str]:
-    for name in sorted(_unserved(settings)):
+    names = _unserved(settings)
+    if not names:
+        return
+    from hudi_py.config.verdict import refusal_of
+
+    for name in sorted(names):
         rule = refusal_of(name, settings, use)
         if rule is not None:
             accepted = f" (accepted: {', '.join(rule.unless)})" if rule.unless else ""
@@ -97,6 +104,9 @@ def _refusals(settings: Settings, use: Use) -> Iterator[str]:
 
 def _is_unknown(name: str) -> bool:
     """Whether a name that looks as if it were one of Apache Hudi's is none."""
+    from hudi_py.config.harmless import ELSEWHERE
+    from hudi_py.config.hudi_options import options_by_spelling
+
     return name not in options_by_spelling() and not name.startswith(ELSEWHERE)
 
 
@@ -129,6 +139,10 @@ def _complaint(unknown: list[str]) -> str:
 
 def _check_spellings(settings: Settings, names: list[str]) -> None:
     """Served settings look at their spellings themselves; the others are held against each other here."""
+    if not names:
+        return
+    from hudi_py.config.hudi_options import options_by_spelling
+
     for name in names:
         option = options_by_spelling().get(name)
         given = {} if option is None else {each: settings.text(each) for each in option.names if each in names}

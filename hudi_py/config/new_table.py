@@ -24,6 +24,9 @@ _MERGE_MODE_OF_PAYLOAD: Final = {
     "OverwriteWithLatestAvroPayload": "COMMIT_TIME_ORDERING",
     "DefaultHoodieRecordPayload": "EVENT_TIME_ORDERING",
 }
+_PAYLOAD_OF_MERGE_MODE: Final = {
+    mode: f"org.apache.hudi.common.model.{payload}" for payload, mode in _MERGE_MODE_OF_PAYLOAD.items()
+}
 _EVENT_TIME: Final = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
 _COMMIT_TIME: Final = "ce9acb64-bde0-424c-9b91-f6ebba25356d"
 
@@ -81,8 +84,11 @@ def _version_6(settings: Settings) -> dict[str, str]:
         "hoodie.archivelog.folder": "archived",
         "hoodie.table.keygenerator.class": settings[keys.KEY_GENERATOR_CLASS] or _KEY_GENERATOR_CLASS[generator],
     }
-    if _merge_mode_of_payload(settings):
-        properties["hoodie.compaction.payload.class"] = settings[keys.PAYLOAD_CLASS]
+    mode = merge_mode_asked_for(settings)
+    if mode == "EVENT_TIME_ORDERING" and not settings[keys.ORDERING_FIELDS]:
+        raise ConfigError(f"{keys.MERGE_MODE.name}={mode} needs hoodie.table.ordering.fields")
+    if mode is not None:
+        properties["hoodie.compaction.payload.class"] = settings[keys.PAYLOAD_CLASS] or _PAYLOAD_OF_MERGE_MODE[mode]
     if settings[keys.ORDERING_FIELDS]:
         properties["hoodie.table.precombine.field"] = _comma(settings[keys.ORDERING_FIELDS])
     return properties
@@ -90,11 +96,7 @@ def _version_6(settings: Settings) -> dict[str, str]:
 
 def _version_8_or_9(settings: Settings, version: int) -> dict[str, str]:
     ordering = settings[keys.ORDERING_FIELDS]
-    by_payload = _merge_mode_of_payload(settings)
-    mode = settings[keys.MERGE_MODE] or by_payload
-    mode = mode or ("EVENT_TIME_ORDERING" if ordering else "COMMIT_TIME_ORDERING")
-    if mode == "CUSTOM":
-        raise UnsupportedTable("hoodie.record.merge.mode=CUSTOM runs Java code; create the table with Apache Hudi")
+    mode = merge_mode_asked_for(settings) or ("EVENT_TIME_ORDERING" if ordering else "COMMIT_TIME_ORDERING")
     if mode == "EVENT_TIME_ORDERING" and not ordering:
         raise ConfigError("hoodie.record.merge.mode=EVENT_TIME_ORDERING needs hoodie.table.ordering.fields")
     properties = {
@@ -109,9 +111,8 @@ def _version_8_or_9(settings: Settings, version: int) -> dict[str, str]:
     }
     if version == 8:
         event_time = mode == "EVENT_TIME_ORDERING"
-        payload = "DefaultHoodieRecordPayload" if event_time else "OverwriteWithLatestAvroPayload"
         properties["hoodie.record.merge.strategy.id"] = _EVENT_TIME if event_time else _COMMIT_TIME
-        properties["hoodie.compaction.payload.class"] = f"org.apache.hudi.common.model.{payload}"
+        properties["hoodie.compaction.payload.class"] = _PAYLOAD_OF_MERGE_MODE[mode]
         if ordering:
             properties["hoodie.table.precombine.field"] = ",".join(ordering)
         return properties
@@ -132,20 +133,22 @@ def _key_generator(settings: Settings) -> str:
     return "SIMPLE" if len(partitions) == 1 and len(settings[keys.RECORD_KEY_FIELDS]) == 1 else "COMPLEX"
 
 
-def _merge_mode_of_payload(settings: Settings) -> str | None:
+def merge_mode_asked_for(settings: Settings) -> str | None:
     """
-    What a payload class means, in the word that took its place.
+    How rows of one key are to be merged: by mode, or by the payload class that means it; None where neither is set.
 
     Raises:
-        UnsupportedTable: A class that is not served.
-        ConfigError: A merge mode is given too, and is another.
+        UnsupportedTable: A mode or a class that is not served.
+        ConfigError: Both are given and differ.
     """
     payload = settings[keys.PAYLOAD_CLASS]
+    if settings[keys.MERGE_MODE] == "CUSTOM":
+        raise UnsupportedTable("hoodie.record.merge.mode=CUSTOM runs Java code; write the table with Apache Hudi")
     if not payload:
-        return None
+        return settings[keys.MERGE_MODE] or None
     mode = _MERGE_MODE_OF_PAYLOAD.get(payload.rpartition(".")[2])
     if mode is None:
-        raise UnsupportedTable(f"{keys.PAYLOAD_CLASS.name}={payload} runs Java code; create the table with Apache Hudi")
+        raise UnsupportedTable(f"{keys.PAYLOAD_CLASS.name}={payload} runs Java code; write the table with Apache Hudi")
     if settings[keys.MERGE_MODE] not in ("", mode):
         raise ConfigError(
             f"{keys.MERGE_MODE.name}={settings[keys.MERGE_MODE]} and {keys.PAYLOAD_CLASS.name}={payload} merge rows in "

@@ -42,6 +42,7 @@ from hudi_py.write.job import WriteJob
 from hudi_py.write.keys import KeyGenerator, KeyGeneratorKind, is_prefixed, key_generator_of
 from hudi_py.write.lookup import read_keys
 from hudi_py.write.precedence import MergeRules, merge_rules_of
+from hudi_py.write.same_table import require_same_table
 from hudi_py.write.stats import write_stat
 from hudi_py.write.transaction import WriteTransaction, begin_write
 
@@ -171,25 +172,8 @@ class WriteClient:
                 f"{self._storage.root} is a MERGE_ON_READ table; hudi_py writes COPY_ON_WRITE tables only"
             )
         table.require(_USE)
-        self._check_settings(table)
+        require_same_table(self._settings, table.config, self._storage.root)
         return table
-
-    def _check_settings(self, table: Table) -> None:
-        """What defines a table cannot be changed by a write."""
-        config = table.config
-        defining: tuple[tuple[keys.Key[Any], Any], ...] = (
-            (keys.RECORD_KEY_FIELDS, config.record_key_fields),
-            (keys.PARTITION_FIELDS, config.partition_fields),
-            (keys.TABLE_NAME, config.name),
-            *(((keys.ORDERING_FIELDS, config.ordering_fields),) if config.ordering_fields else ()),
-        )
-        for key, actual in defining:
-            if key in self._settings and self._settings[key] != actual:
-                shown = actual if isinstance(actual, str) else ",".join(actual)
-                raise ConfigError(
-                    f"{key.name}={self._settings.raw(key)}, but the table at {self._storage.root} has {shown!r}; "
-                    "leave the setting out or write to another table"
-                )
 
     def _create(self) -> Table:
         properties = new_table_properties(self._settings)
