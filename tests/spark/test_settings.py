@@ -1,0 +1,58 @@
+"""Settings and tables that the write client refuses, before a byte of a table is there or changed."""
+
+import re
+
+import pytest
+
+import fixtures
+import hudi_py
+from hudi_py.config.refused import REFUSED
+from hudi_py.config.uses import Use
+
+pytestmark = pytest.mark.spark
+
+BASE = {
+    "hoodie.table.name": "t",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.partitionpath.field": "p",
+}
+WRITER = [rule for rule in REFUSED if rule.uses & (Use.WRITE | Use.SERVICES)]
+
+
+def files_of(path):
+    return {each: each.read_bytes() for each in sorted(path.rglob("*")) if each.is_file()}
+
+
+def test_every_refused_setting_stops_the_client(tmp_path):
+    """By its name, for a new table as for one that is there; no session is asked for anything."""
+    there = fixtures.unpack("cow_partitioned-1.1.1", tmp_path)
+    before = files_of(there)
+    for rule in WRITER:
+        name = rule.name.replace("*", "x")
+        for path, settings in ((tmp_path / "new", BASE), (there, {})):
+            with pytest.raises(hudi_py.ConfigError, match=f"{re.escape(name)}=other is refused"):
+                hudi_py.WriteClient(None, path, {**settings, name: "other"})
+    assert not (tmp_path / "new").exists()
+    assert before == files_of(there)
+
+
+def test_a_misspelled_setting_stops_the_client(tmp_path):
+    """Its default would have deleted more than wanted after the first commit; as an argument, so for reading."""
+    typo = {"hoodie.cleaner.commits.retaned": "24"}
+    with pytest.raises(hudi_py.ConfigError, match=r"meant is perhaps hoodie\.cleaner\.commits\.retained"):
+        hudi_py.WriteClient(None, tmp_path / "new", BASE | typo)
+    assert not (tmp_path / "new").exists()
+    with pytest.raises(hudi_py.ConfigError, match="retaned"):
+        hudi_py.read(None, fixtures.unpack("cow_partitioned-1.1.1", tmp_path), settings=typo)
+
+
+def test_a_table_with_change_data_capture_is_not_written(tmp_path):
+    """Its change queries would miss what we write."""
+    there = fixtures.unpack("cow_partitioned-1.1.1", tmp_path)
+    properties = there / ".hoodie" / "hoodie.properties"
+    properties.write_text(properties.read_text().replace("cdc.enabled=false", "cdc.enabled=true"))
+    before = files_of(there)
+    with pytest.raises(hudi_py.UnsupportedTable, match=r"hoodie\.table\.cdc\.enabled=true"):
+        hudi_py.WriteClient(None, there)
+    assert before == files_of(there)
+    assert hudi_py.open_table(there).clean(commits_retained=1) is not None
