@@ -45,7 +45,10 @@ def _whole(minimum: int) -> Callable[[str], int]:
 
 
 def _number(value: str) -> float:
-    return float(value)
+    number = float(value)
+    if not 0 <= number < float("inf"):
+        raise ValueError("a number of at least 0")
+    return number
 
 
 def _share(value: str) -> float:
@@ -236,7 +239,11 @@ ARCHIVE_MERGE_ENABLED: Final = Key("hoodie.archive.merge.enable", _flag, False)
 ARCHIVE_MERGE_FILES: Final = Key("hoodie.archive.merge.files.batch.size", _whole(2), 10)
 ARCHIVE_MERGE_SMALL_BYTES: Final = Key("hoodie.archive.merge.small.file.limit.bytes", _whole(1), 20 * 1024 * 1024)
 HISTORY_COMPACTION_BATCH: Final = Key("hoodie.timeline.compaction.batch.size", _whole(2), 10)
-COMPACT_TRIGGER: Final = Key("hoodie.compact.inline.trigger.strategy", _text, "NUM_COMMITS")
+COMPACT_TRIGGER: Final = Key(
+    "hoodie.compact.inline.trigger.strategy",
+    _one_of("NUM_COMMITS", "NUM_COMMITS_AFTER_LAST_REQUEST", "TIME_ELAPSED", "NUM_AND_TIME", "NUM_OR_TIME"),
+    "NUM_COMMITS",
+)
 COMPACT_DELTA_COMMITS_MAX: Final = Key("hoodie.compact.inline.max.delta.commits", _whole(1), 5)
 
 # --- writing ----------------------------------------------------------------------------------------------------

@@ -30,7 +30,12 @@ def _print_version(context: click.Context, _parameter: click.Parameter, is_asked
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show it.")
 def main() -> None:
-    """Look at Apache Hudi tables and look after them. TABLE is a local path or a URL (s3://...)."""
+    """
+    Look at Apache Hudi tables and look after them. TABLE is a local path or a URL (s3://...).
+
+    Settings (--conf, --conf-file) are Apache Hudi's: those that are served, harmless or refused, and why, are listed in
+    docs/settings.md. One that nothing knows is an error, unless --allow-unknown-conf is given.
+    """
 
 
 @main.command()

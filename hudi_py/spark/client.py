@@ -13,6 +13,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from hudi_py.config import keys
+from hudi_py.config.archive import archive_config
+from hudi_py.config.clean import clean_config
 from hudi_py.config.concurrency import require_single_writer
 from hudi_py.config.door import admitted, require_served
 from hudi_py.config.key_generators import key_generator_asked_for
@@ -95,6 +97,7 @@ class WriteClient:
         self._spark = spark
         self._settings = admitted(settings)
         require_served(self._settings, _USE)
+        _check_what_follows(self._settings)
         self._clock = clock or SystemClock()
         self._storage = open_storage(location, storage_options)
         self._table: Table | None = None
@@ -362,6 +365,15 @@ def _written(metadata: CommitMetadata) -> tuple[int, int]:
 
 def _is_complex(properties: Mapping[str, str]) -> bool:
     return key_generator_of(properties, single_field_prefixed=False).kind is KeyGeneratorKind.COMPLEX
+
+
+def _check_what_follows(settings: Settings) -> None:
+    """What is only looked at in the middle of a write or after its commit is an error before the write."""
+    _base_file_options(settings)
+    if settings[keys.CLEAN_AUTOMATIC]:
+        clean_config(settings)
+    if settings[keys.ARCHIVE_AUTOMATIC]:
+        archive_config(settings)
 
 
 def _base_file_options(settings: Settings) -> BaseFileOptions:

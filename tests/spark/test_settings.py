@@ -36,6 +36,23 @@ def test_every_refused_setting_stops_the_client(tmp_path):
     assert before == files_of(there)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"hoodie.parquet.compression.codec": "lz4"},
+        {"hoodie.keep.min.commits": "9", "hoodie.keep.max.commits": "8"},
+        {"hoodie_py.clean.max.commits": "1", "hoodie_py.clean.min.commits": "2"},
+        {"hoodie.compact.inline.trigger.strategy": "SOMETIMES"},
+    ],
+    ids=lambda wrong: next(iter(wrong)),
+)
+def test_a_value_that_would_fail_in_the_middle_stops_the_client(wrong, tmp_path):
+    """Not when the write has begun, and not after its commit."""
+    with pytest.raises(hudi_py.ConfigError, match=re.escape(next(iter(wrong)))):
+        hudi_py.WriteClient(None, tmp_path / "new", BASE | wrong)
+    assert not (tmp_path / "new").exists()
+
+
 def test_a_misspelled_setting_stops_the_client(tmp_path):
     """Its default would have deleted more than wanted after the first commit; as an argument, so for reading."""
     typo = {"hoodie.cleaner.commits.retaned": "24"}
