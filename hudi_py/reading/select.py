@@ -122,12 +122,14 @@ def base_files(slices: tuple[FileSlice, ...], source: str) -> tuple[tuple[str, B
     """
     Partition path and base file of each slice.
 
+    Log files of change data capture hold what changed, besides the rows, so nothing of them has to be merged.
+
     Raises:
         UnsupportedTable: A slice has log files: merging them is not served yet.
     """
     found = []
     for each in slices:
-        if each.log_files:
+        if not all(log.is_cdc for log in each.log_files):
             raise UnsupportedTable(
                 f"{source}: file group {each.file_id} has log files, which hudi_py does not merge yet; read the table "
                 "with Apache Hudi, or compact it first"

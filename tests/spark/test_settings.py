@@ -1,6 +1,7 @@
 """Settings and tables that the write client refuses, before a byte of a table is there or changed."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -51,6 +52,20 @@ def test_a_value_that_would_fail_in_the_middle_stops_the_client(wrong, tmp_path)
     with pytest.raises(hudi_py.ConfigError, match=re.escape(next(iter(wrong)))):
         hudi_py.WriteClient(None, tmp_path / "new", BASE | wrong)
     assert not (tmp_path / "new").exists()
+
+
+def test_a_table_of_buckets_is_not_written(tmp_path):
+    """Neither its first write nor a later one gets as far as asking for the rows."""
+    there = fixtures.unpack("cow_partitioned-1.1.1", tmp_path)
+    folder = there / ".hoodie" / ".bucket_index" / "consistent_hashing_metadata"
+    folder.mkdir(parents=True)
+    (folder / "00000000000000.hashing_meta").write_bytes(b"{}")
+    before = files_of(there)
+    client = hudi_py.WriteClient(None, there)
+    for _ in range(2):
+        with pytest.raises(hudi_py.UnsupportedTable, match="bucket index"):
+            client.upsert(SimpleNamespace(mapInArrow=None))
+    assert before == files_of(there)
 
 
 def test_a_misspelled_setting_stops_the_client(tmp_path):
