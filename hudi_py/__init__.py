@@ -26,6 +26,9 @@ from hudi_py.errors import (
     UnsupportedTable,
     WriteError,
 )
+from hudi_py.model.release import RELEASE
+
+__version__ = RELEASE
 
 if TYPE_CHECKING:
     from hudi_py.model.files import BaseFile, FileGroup, FileSlice, LogFile

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
+from hudi_py.storage.base import Storage
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -23,6 +25,18 @@ class Engine(Protocol):
     @property
     def files_min(self) -> int:
         """A task of fewer files than this costs more than it saves."""
+
+    @property
+    def files_max(self) -> int:
+        """A task of more files than this holds too much at once."""
+
+    def prepared(self, storage: Storage, files: int) -> Engine:
+        """
+        The engine that deletes so many *files* of *storage*: as a rule this one.
+
+        Raises:
+            ConfigError: The machines that would do it cannot; nothing was deleted.
+        """
 
     def map(self, function: Callable[[T], R], items: Sequence[T], *, parallelism: int, description: str) -> Iterable[R]:
         """

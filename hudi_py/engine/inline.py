@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from hudi_py.engine.base import R, T
+from hudi_py.storage.base import Storage
 
 
 class LocalEngine:
@@ -19,9 +20,14 @@ class LocalEngine:
 
     name = "local"
     files_min = 1
+    files_max = 10_000
 
     def __init__(self, threads: int | None = None) -> None:
         self.slots = threads or 2 * (os.cpu_count() or 1)
+
+    def prepared(self, storage: Storage, files: int) -> LocalEngine:
+        """See `Engine.prepared`: this one."""
+        return self
 
     def map(self, function: Callable[[T], R], items: Sequence[T], *, parallelism: int, description: str) -> Iterable[R]:
         workers = min(parallelism, self.slots, len(items))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from hudi_py.config import keys
+from hudi_py.engine.choice import AutoEngine
 from hudi_py.errors import ConfigError, CorruptMetadata
 from hudi_py.inspection import render
 from hudi_py.inspection.clean_options import clean_options, full_option, look_everywhere
@@ -39,7 +41,14 @@ _SWITCHED_OFF = f"{keys.TABLE_SERVICES_ENABLED.name}=false switches cleaning off
 @click.option("--no-breakers", is_flag=True, help="Clean although a circuit breaker says that the plan looks wrong.")
 @click.option("--dry-run", is_flag=True, help="Show the plan; nothing is written.")
 @click.option("--schedule-only", is_flag=True, help="Store the plan; delete nothing yet.")
-@click.option("--engine", type=click.Choice(["auto", "local", "spark"]), default="auto", show_default=True)
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "local", "spark"]),
+    default="auto",
+    show_default=True,
+    help="What deletes: threads, Spark executors, or by number of files where there is Spark.",
+)
+@click.option("--master", metavar="URL", help="Where Spark runs; default: as spark-submit was told, else local[*].")
 @command
 def clean(
     common: Common,
@@ -51,6 +60,7 @@ def clean(
     dry_run: bool,
     schedule_only: bool,
     engine: str,
+    master: str | None,
 ) -> None:
     """Remove file slices that no query may still need; pending cleans are finished first."""
     if dry_run and schedule_only:
@@ -70,7 +80,7 @@ def clean(
     if now is not None and not dry_run:
         print(f"warning: planned as if it were {common.now}, not by the clock; what goes is gone", file=sys.stderr)
     config = opened.clean_config(now=now, **options)
-    deleter = None if dry_run or schedule_only else _engine(engine)
+    deleter = None if dry_run or schedule_only else _engine(engine, master)
     with clean_bar() as on_progress:
         service = opened.clean_service(config, now=now, engine=deleter, on_progress=on_progress)
         plan = service.plan(sizes=True) if dry_run else None
@@ -85,13 +95,20 @@ def clean(
         _done(common, opened, results, config, expired)
 
 
-def _engine(name: str) -> Engine | None:
-    if name != "spark":
+def _engine(name: str, master: str | None) -> Engine | None:
+    """Spark starts where it is asked for, by name or by a master; ``auto`` takes it where spark-submit started it."""
+    if name == "local" and master is not None:
+        raise ConfigError("--master says where Spark runs, and --engine local runs without it; leave one of them out")
+    if name == "local" or (name == "auto" and master is None and "PYSPARK_GATEWAY_PORT" not in os.environ):
         return None
-    from hudi_py.spark.engine import SparkEngine
-    from hudi_py.spark.session import local_session
 
-    return SparkEngine(local_session("hudi-py clean"))
+    def on_spark() -> Engine:
+        from hudi_py.spark.engine import SparkEngine
+        from hudi_py.spark.session import job_session
+
+        return SparkEngine(job_session("hudi-py clean", master))
+
+    return AutoEngine(on_spark) if name == "auto" else on_spark()
 
 
 def _dry_run(common: Common, opened: Table, service: CleanService, plan: CleanPlan) -> None:

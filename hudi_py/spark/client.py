@@ -22,6 +22,7 @@ from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties, table_folders
 from hudi_py.config.table import TableType
 from hudi_py.config.uses import Use
+from hudi_py.engine.choice import AutoEngine
 from hudi_py.errors import ConfigError, ConflictError, HudiError, ServiceFailed, TableNotFound, UnsupportedTable
 from hudi_py.formats.bloom import BloomKind, BloomSizing
 from hudi_py.formats.record_schema import parse_record_schema
@@ -33,6 +34,7 @@ from hudi_py.services.clean.result import CleanResult
 from hudi_py.services.clean.watch import OnProgress
 from hudi_py.spark.engine import SparkEngine
 from hudi_py.spark.rows import Scale, write_rows
+from hudi_py.spark.session import is_of_connect, require_classic
 from hudi_py.spark.shape import arrow_schema, shaped_rows
 from hudi_py.storage.factory import open_storage
 from hudi_py.table import Table
@@ -94,6 +96,7 @@ class WriteClient:
         storage_options: Mapping[str, str] | None = None,
         clock: Clock | None = None,
     ) -> None:
+        require_classic(spark)
         self._spark = spark
         self._settings = admitted(settings)
         require_served(self._settings, _USE)
@@ -188,8 +191,10 @@ class WriteClient:
 
     def _write(self, rows: DataFrame, operation: str) -> WriteResult:
         require_single_writer(self._settings)  # before a new table is made
-        if not hasattr(rows, "mapInArrow"):  # Spark Connect has a class of its own
+        if not hasattr(rows, "mapInArrow"):
             raise ConfigError(f"rows are given as a Spark DataFrame, not as {type(rows).__name__}: see createDataFrame")
+        if is_of_connect(rows):
+            raise ConfigError("the rows are a DataFrame of Spark Connect; make it in the session of the client")
         if self._table is None:
             try:
                 self._table = self._open()
@@ -259,10 +264,10 @@ class WriteClient:
         return cleans
 
     def _clean_after_commit(self, table: Table) -> list[CleanResult]:
-        """Few files go quicker from the driver's threads than through a Spark job."""
+        """Few files are deleted quicker by the driver's threads than through a Spark job, many on the executors."""
         if not self._settings[keys.CLEAN_AUTOMATIC]:
             return []
-        return table.refresh().clean()
+        return table.refresh().clean(engine=AutoEngine(lambda: SparkEngine(self._spark)))
 
     def _archive_after_clean(self, table: Table) -> None:
         """What the clean has made free to go leaves the active timeline (rule G-4); the metadata table the same."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from hudi_py.engine.answers import Answering, raise_first
+from hudi_py.engine.answers import Answering, packed, raise_first
 from hudi_py.engine.base import R, T
 from hudi_py.errors import StorageError
-from hudi_py.spark.failures import executor_errors
-from hudi_py.spark.session import use_own_python
+from hudi_py.spark.failures import executor_errors, naming_executors
+from hudi_py.spark.probe import probe
+from hudi_py.spark.session import is_in_this_process, require_classic, use_own_python
+from hudi_py.storage.base import Storage
 
 FILES_MIN: Final = 1000  # of one request to an object store; a Python task costs some 40 ms whatever it does
+FILES_MAX: Final = 100_000  # names of so many take less than 1 MB on their way; what costs is each further job
 
 
 class SparkEngine:
@@ -23,15 +26,33 @@ class SparkEngine:
     Args:
         spark: The session whose executors do the work.
         files_min: Fewer files than this are not worth a task of their own.
+
+    Raises:
+        ConfigError: It is a session of Spark Connect.
     """
 
     name = "spark"
+    files_max = FILES_MAX
 
     def __init__(self, spark: SparkSession, *, files_min: int = FILES_MIN) -> None:
+        require_classic(spark)
         use_own_python(spark)
         self._spark = spark
         self.slots = int(spark.sparkContext.defaultParallelism)
         self.files_min = files_min
+        self._checked: set[str] = set()
+
+    def prepared(self, storage: Storage, files: int) -> SparkEngine:
+        """
+        This engine, once its executors have shown in one small job that they can work on the table.
+
+        Raises:
+            ConfigError: They cannot, with what is missing there and how to ship it.
+        """
+        if storage.root not in self._checked and not is_in_this_process(self._spark):
+            probe(self._run_probe, storage, self.slots)
+            self._checked.add(storage.root)
+        return self
 
     def map(self, function: Callable[[T], R], items: Sequence[T], *, parallelism: int, description: str) -> Iterable[R]:
         """
@@ -42,12 +63,17 @@ class SparkEngine:
         """
         if len(items) <= 1:
             return [function(item) for item in items]
-        context = self._spark.sparkContext
+        sent = [packed(item) for item in items]
+        with naming_executors():
+            return raise_first(self._job(Answering(function), sent, min(parallelism, len(items)), description))
+
+    def _job(self, function: Callable[[bytes], Any], items: list[bytes], tasks: int, description: str) -> list[Any]:
         advice = f"{description!r} did not finish, run it again"
         with described(self._spark, description), executor_errors(StorageError, advice):
-            rows = context.parallelize(items, min(parallelism, len(items)))
-            answers = rows.map(Answering(function)).collect()
-        return raise_first(answers)
+            return list(self._spark.sparkContext.parallelize(items, tasks).map(function).collect())
+
+    def _run_probe(self, function: Callable[[Any], Any], items: list[bytes]) -> list[dict[str, str]]:
+        return self._job(function, items, len(items), "check the executors")
 
 
 class described:  # noqa: N801 - reads as a statement

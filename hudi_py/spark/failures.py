@@ -16,6 +16,29 @@ _OURS: Final = re.compile(r"^hudi_py\.errors\.(\w+): (.*)$", re.MULTILINE)
 _LAST_WORDS: Final = re.compile(r"^(\w[\w.]*(?:Error|Exception|Exit|Interrupt)\b.*)$", re.MULTILINE)
 
 
+SHIP: Final = (
+    "Install the same release of hudi_py for the Python of every executor and name it in PYSPARK_PYTHON before Spark "
+    "starts, or ship it: spark-submit --archives ENVIRONMENT.tar.gz#env with PYSPARK_PYTHON=./env/bin/python, or "
+    "--py-files for packages of pure Python; see docs/executors.md"
+)
+
+
+@contextmanager
+def naming_executors() -> Iterator[None]:
+    """
+    Let an error that is due to how executors are set up say that it comes from there, and what to do.
+
+    Raises:
+        ConfigError: The one that a task met.
+    """
+    try:
+        yield
+    except ConfigError as error:
+        if str(error).startswith("on the Spark executors"):
+            raise
+        raise ConfigError(f"on the Spark executors: {error}. {SHIP}") from error
+
+
 @contextmanager
 def executor_errors(
     otherwise: type[HudiError] = WriteError, consequence: str = "nothing of the write is visible"
@@ -52,9 +75,9 @@ def _translated(text: str, otherwise: type[HudiError], consequence: str) -> Hudi
         return kind(message) if isinstance(kind, type) and issubclass(kind, HudiError) else otherwise(message)
     words = _LAST_WORDS.findall(text)
     last = words[-1] if words else text.strip().splitlines()[0] if text.strip() else "no message"
-    if last.startswith("ModuleNotFoundError"):
-        return ConfigError(
-            f"the Python of Spark's executors cannot import what the task needs ({last}); install hudi_py there, or "
-            "name the Python that has it in PYSPARK_PYTHON before Spark starts"
-        )
+    if "PYTHON_VERSION_MISMATCH" in text:
+        said = next(line for line in text.splitlines() if "PYTHON_VERSION_MISMATCH" in line)
+        return ConfigError(f"on the Spark executors there is another Python: {said.strip()[:300]}. {SHIP}")
+    if last.startswith(("ModuleNotFoundError", "ImportError")):
+        return ConfigError(f"on the Spark executors a package is missing that the task needs ({last[:300]}). {SHIP}")
     return otherwise(f"a Spark task failed; {consequence}: {last[:500]}")

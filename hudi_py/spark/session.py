@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,62 @@ def local_session(app_name: str, cores: int | None = None, memory: str | None = 
     for key, value in {**settings, **conf}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def job_session(app_name: str, master: str | None = None) -> SparkSession:
+    """
+    The session of this process, of ``spark-submit``, or on the cluster at *master*; else a local one.
+
+    Args:
+        master: In Spark's notation: ``spark://host:7077``, ``yarn``, ``k8s://…``, ``local[4]``; None for what
+            ``spark-submit`` was given, and for ``local[*]`` without it.
+
+    Raises:
+        ConfigError: Spark refuses the master, or there is no Java that it runs on.
+    """
+    is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # by spark-submit, which has started the JVM
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    if master is None and not is_submitted:
+        return local_session(app_name)
+    if master is not None and master.startswith("local"):
+        ensure_python()
+    if not is_submitted:
+        ensure_java()
+    builder = SparkSession.builder.appName(app_name).config("spark.ui.showConsoleProgress", "false")
+    try:
+        return (builder if master is None else builder.master(master)).getOrCreate()
+    except Exception as error:
+        if not type(error).__module__.startswith(("py4j.", "pyspark.")):
+            raise
+        said = next((line.strip() for line in str(error).splitlines() if "Exception:" in line), str(error))
+        raise ConfigError(f"Spark does not start with master {master or 'of spark-submit'}: {said[:300]}") from error
+
+
+def require_classic(spark: SparkSession) -> None:
+    """
+    Raises:
+        ConfigError: It is a session of Spark Connect, which has no executors to send Python tasks to.
+    """
+    if is_of_connect(spark):
+        raise ConfigError(
+            "this is a session of Spark Connect: it has no SparkContext, through which hudi_py sends work to "
+            "executors. Use a session in the driver itself (SparkSession.builder.master(...), or spark-submit), or "
+            "hudi_py without Spark; nothing was created"
+        )
+
+
+def is_of_connect(thing: object) -> bool:
+    """Whether a session or a DataFrame belongs to Spark Connect, whose classes have the names of the usual ones."""
+    return any(kind.__module__.startswith("pyspark.sql.connect.") for kind in type(thing).__mro__)
+
+
+def is_in_this_process(spark: SparkSession) -> bool:
+    """Whether the executors are threads of the local JVM and their Python is ours."""
+    context = spark.sparkContext
+    is_local = re.fullmatch(r"local(\[.*\])?", str(context.master)) is not None
+    return is_local and context.pythonExec == sys.executable
 
 
 def ensure_python() -> None:

@@ -47,7 +47,6 @@ from hudi_py.services.clean.watch import Reporter, WatchedEngine
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
 
-TASK_FILES_MAX: Final = 10_000
 TASK_FILES_MAX_TIMED: Final = 500  # where the time is limited: it is looked at between rounds of tasks
 _COMPLETIONS_MAX: Final = 10
 
@@ -73,6 +72,7 @@ def execute_clean(
     store = contents.store
     recheck = recheck_of(contents, instant)
     is_first_attempt = instant.state is State.REQUESTED
+    engine = engine.prepared(store.storage, sum(map(len, recheck.names.values())))
     began = _begin(recheck)
     if isinstance(began, CleanResult):
         return began
@@ -256,7 +256,7 @@ def _delete(recheck: Recheck, engine: Engine, config: CleanConfig, names: Names,
     storage, spared_before = recheck.contents.store.storage, recheck.spared_count
     total = sum(map(len, names.values()))
     width = max(1, min(-(-total // engine.files_min), config.parallelism, engine.slots))
-    size_max = TASK_FILES_MAX_TIMED if deadline.is_limited else TASK_FILES_MAX
+    size_max = TASK_FILES_MAX_TIMED if deadline.is_limited else engine.files_max
     tasks = tasks_of(storage, names, min(size_max, -(-total // width) or 1))
     missing: set[str] = set()
     failed: dict[str, str] = {}

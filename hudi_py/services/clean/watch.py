@@ -184,7 +184,16 @@ class WatchedEngine:
 
     def __init__(self, inner: Engine, reporter: Reporter) -> None:
         self._inner, self._reporter = inner, reporter
-        self.name, self.slots, self.files_min = inner.name, inner.slots, inner.files_min
+        self.name, self.slots, self.files_min, self.files_max = (
+            inner.name,
+            inner.slots,
+            inner.files_min,
+            inner.files_max,
+        )
+
+    def prepared(self, storage: Storage, files: int) -> Engine:
+        """See `Engine.prepared`."""
+        return WatchedEngine(self._inner.prepared(storage, files), self._reporter)
 
     def map(self, function: Callable[[T], R], items: Sequence[T], *, parallelism: int, description: str) -> Iterable[R]:
         counted = self._counted(items) if self.name == "local" else items

@@ -1,0 +1,103 @@
+"""Deletions as Spark jobs: who does them, and what is told when an executor cannot."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hudi_py.engine import choice
+from hudi_py.errors import ConfigError
+from hudi_py.services.clean import execute
+from hudi_py.services.clean.tasks import delete_files
+from hudi_py.spark.engine import SparkEngine
+from hudi_py.storage.local import LocalStorage
+from spark.trips import PARTITIONED, trip
+
+pytestmark = pytest.mark.spark
+
+
+def audited(folder):
+    """``delete_files``, leaving a note of the process, the task and the files; sent to executors as code."""
+
+    def run(task):
+        import os
+        from pathlib import Path
+        from uuid import uuid4
+
+        from pyspark import TaskContext
+
+        from hudi_py.services.clean.tasks import delete_files
+
+        context = TaskContext.get()
+        where = "driver" if context is None else f"{context.stageId()}.{context.partitionId()}"
+        Path(folder, str(uuid4())).write_text("\n".join((str(os.getpid()), where, *task.paths)))
+        return delete_files(task)
+
+    return run
+
+
+def notes(folder):
+    """Process, task and files of each task."""
+    return [text.split("\n") for text in (path.read_text() for path in Path(folder).iterdir())]
+
+
+@pytest.mark.parametrize("by", ["commit", "call"])
+def test_a_large_clean_is_deleted_by_executors(by, trips, tmp_path, monkeypatch):
+    """After a commit and by hand: each planned file by a task of a Spark job, none in the driver's process."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    table = trips(
+        PARTITIONED
+        | {"hoodie.clean.commits.retained": "1", "hoodie.clean.automatic": "false", "hoodie.clean.max.commits": "3"}
+    )
+    for version in range(3):
+        table.upsert([trip(number, version) for number in range(6)])
+    monkeypatch.setattr(execute, "delete_files", audited(str(folder)))
+    monkeypatch.setattr(choice, "SPARK_FILES_MIN", 2)
+    monkeypatch.setitem(SparkEngine.__init__.__kwdefaults__, "files_min", 1)
+    if by == "call":
+        cleans = table.client.clean()
+    else:
+        client = table.client
+        client._settings = client._settings.merged({"hoodie.clean.automatic": "true"})
+        cleans = client.upsert(table.frame([trip(number, 9) for number in range(6)])).cleans
+    (clean,) = cleans
+    found = notes(folder)
+    assert 2 <= len(found)
+    assert str(os.getpid()) not in {process for process, *_ in found}
+    assert "driver" not in {where for _, where, *_ in found}
+    assert sorted(clean.deleted_files) == sorted(path for _, _, *paths in found for path in paths)
+
+
+def test_few_files_after_a_commit_stay_on_the_driver(trips, tmp_path, monkeypatch):
+    """A job would take longer than the deletion."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    monkeypatch.setattr(execute, "delete_files", audited(str(folder)))
+    table = trips(PARTITIONED | {"hoodie.clean.commits.retained": "1"})
+    for version in range(3):
+        table.upsert([trip(number, version) for number in range(3)])
+    assert {(str(os.getpid()), "driver")} == {(process, where) for process, where, *_ in notes(folder)}
+
+
+def test_executors_are_asked_before_anything_is_deleted(spark, tmp_path, monkeypatch):
+    """Where they are not this process; a folder that they do not share with the driver is no empty table."""
+    monkeypatch.setattr("hudi_py.spark.engine.is_in_this_process", lambda _: False)
+    storage = LocalStorage(str(tmp_path))
+    with pytest.raises(ConfigError, match=r"on the Spark executors .* there is no table at"):
+        SparkEngine(spark).prepared(storage, 5)
+    storage.create_new(".hoodie/hoodie.properties", b"")
+    assert SparkEngine(spark).prepared(storage, 5).name == "spark"
+
+
+class Unshipped:
+    """Cannot be unpickled, as a storage whose library is not installed there."""
+
+    def __reduce__(self):
+        return __import__, ("s3fs_of_another_machine",)
+
+
+def test_a_library_that_executors_lack_is_told_as_theirs(spark, tmp_path):
+    """No task is tried again for it."""
+    with pytest.raises(ConfigError, match=r"on the Spark executors: a package is missing: .*s3fs_of_another"):
+        SparkEngine(spark).map(delete_files, [Unshipped(), Unshipped()], parallelism=2, description="test")
