@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from hudi_py.config.archive import archive_config
 from hudi_py.config.clean import CleanConfig, clean_config
 from hudi_py.config.clean_options import CleanOptions, clean_config_with
+from hudi_py.config.keys import READ_BYTES_MAX, Settings
 from hudi_py.config.uses import Use
 from hudi_py.engine.base import Engine
 from hudi_py.engine.inline import LocalEngine
@@ -80,7 +81,8 @@ def open_table(
     """
     from hudi_py.storage.factory import open_storage
 
-    return Table(open_storage(location, storage_options), settings=settings, clock=clock)
+    bound = Settings(settings)[READ_BYTES_MAX]
+    return Table(open_storage(location, storage_options, read_bytes_max=bound), settings=settings, clock=clock)
 
 
 class Table(TableView):

@@ -23,11 +23,10 @@ import attrs
 import fastavro
 
 from hudi_py.errors import CorruptMetadata
+from hudi_py.formats.bounds import SCHEMA_BYTES_MAX, check_items, check_schema, inflate
 
 MAGIC: Final = b"Obj\x01"
 SYNC_SIZE_BYTES: Final = 16
-INFLATED_SIZE_BYTES_MAX: Final = 1 << 28  # a deflated block may grow a thousandfold; ours never come near this
-SCHEMA_DEPTH_MAX: Final = 64
 
 
 @attrs.frozen(slots=True)
@@ -199,6 +198,7 @@ def _parse_header(data: bytes, source: str) -> _Header:
 def _decode_records(payload: bytes, count: int, writer: _Writer, reader: Any, source: str) -> list[dict[str, Any]]:
     stream = io.BytesIO(payload)
     try:
+        check_items(payload)
         records: list[Any] = [fastavro.schemaless_reader(stream, writer.parsed, reader) for _ in range(count)]
     except Exception as error:  # fastavro fails on foreign bytes in too many ways to list
         raise CorruptMetadata(
@@ -210,14 +210,10 @@ def _decode_records(payload: bytes, count: int, writer: _Writer, reader: Any, so
 
 
 def _inflate(payload: bytes, data: bytes, source: str, position: int) -> bytes:
-    inflater = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
-        inflated = inflater.decompress(payload, INFLATED_SIZE_BYTES_MAX)
-    except zlib.error as error:
-        raise _corrupt(data, source, position, f"an Avro block does not inflate ({error})") from error
-    if not inflater.eof:  # bytes behind the end do no harm: fastavro leaves half a checksum there
-        raise _corrupt(data, source, position, "a deflated Avro block is torn or too large")
-    return inflated
+        return inflate(payload, -zlib.MAX_WBITS)  # bytes behind the end do no harm: fastavro leaves half a checksum
+    except ValueError as error:
+        raise _corrupt(data, source, position, f"an Avro block does not inflate: {error}") from error
 
 
 def _parse_long(data: bytes, position: int, source: str) -> tuple[int, int]:
@@ -264,47 +260,11 @@ def _foreign_writer(schema_bytes: bytes, source: str) -> _Writer:
 
 @functools.lru_cache(maxsize=64)
 def _writer(schema_bytes: bytes) -> _Writer:
+    if len(schema_bytes) > SCHEMA_BYTES_MAX:
+        raise ValueError(f"{len(schema_bytes)} bytes are too many")
     text = schema_bytes.decode()
     schema = json.loads(text)
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise ValueError("not a record")
-    if _size_min(schema, {}, 0) == 0:
-        raise ValueError("a record without content")
+    check_schema(schema)
     return _Writer(text, fastavro.parse_schema(schema), str(schema["name"]).rpartition(".")[2])
-
-
-def _size_min(schema: Any, size_by_name: dict[str, int | None], depth: int) -> int:
-    """
-    Return the smallest number of bytes that a value of *schema* can take.
-
-    Refuses what would let a damaged file loop for ever or exhaust the stack: types that contain themselves, and arrays
-    whose items take no bytes.
-    """
-    if depth > SCHEMA_DEPTH_MAX:
-        raise ValueError("nested too deeply")
-    if isinstance(schema, list):
-        for branch in schema:
-            _size_min(branch, size_by_name, depth + 1)
-        return 1
-    kind = schema["type"] if isinstance(schema, dict) else schema
-    if kind == "array" and _size_min(schema["items"], size_by_name, depth + 1) == 0:
-        raise ValueError("an array of nothing")
-    if kind == "map":
-        _size_min(schema["values"], size_by_name, depth + 1)
-    if kind == "fixed":
-        size_by_name[schema["name"].rpartition(".")[2]] = schema["size"]
-        return int(schema["size"])
-    if kind == "enum":
-        size_by_name[schema["name"].rpartition(".")[2]] = 1
-    if kind == "record":
-        name = schema["name"].rpartition(".")[2]
-        size_by_name[name] = None  # known, not finished: a reference to it now would be recursive
-        size = sum(_size_min(field["type"], size_by_name, depth + 1) for field in schema["fields"])
-        size_by_name[name] = size
-        return size
-    if isinstance(kind, (dict, list)):
-        return _size_min(kind, size_by_name, depth + 1)
-    known = size_by_name.get(kind.rpartition(".")[2], 1)
-    if known is None:
-        raise ValueError(f"{kind} contains itself")
-    return 0 if kind == "null" else known

@@ -14,6 +14,7 @@ from json.encoder import encode_basestring
 from typing import Any, Final
 
 from hudi_py.errors import CorruptMetadata
+from hudi_py.formats.bounds import check_json
 
 _ESCAPE: Final = re.compile(r"\\\\|\\u00[01][0-9a-f]")  # an escaped backslash may stand before a "u" of the text
 _JAVA_PLAIN_MIN, _JAVA_PLAIN_MAX = 1e-3, 1e7  # Double.toString leaves out the exponent between these two
@@ -31,6 +32,7 @@ def decode_json(data: bytes, source: str) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise CorruptMetadata(f"{source}: not UTF-8 (byte {error.start} of {len(data)})") from error
     try:
+        check_json(text)
         value = json.loads(text, parse_constant=_no_constant)
         if "\\ud" in text.lower():
             _check_surrogates(value)

@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import BinaryIO, Final, NamedTuple
 
 from hudi_py.errors import CorruptMetadata
+from hudi_py.formats.bounds import inflated_bytes_max
 from hudi_py.formats.crc32c import crc32c_chunks
 from hudi_py.formats.hfile_layout import (
     CHECKSUM_CRC32,
@@ -317,6 +318,11 @@ class HFile:
             raise self._corrupt(offset, "the lengths in the head of the block do not fit the file")
         if not 0 <= head.uncompressed_bytes <= UNCOMPRESSED_MAX:
             raise self._corrupt(offset, f"the block claims {head.uncompressed_bytes} bytes, which is no block of Hudi")
+        if self.trailer.codec == CODEC_GZIP and head.uncompressed_bytes > inflated_bytes_max(head.payload_bytes):
+            raise self._corrupt(
+                offset,
+                f"{head.payload_bytes} compressed bytes claim to be {head.uncompressed_bytes}, which no block is",
+            )
         if head.checksum_type not in (CHECKSUM_NONE, CHECKSUM_CRC32, CHECKSUM_CRC32C):
             raise self._corrupt(offset, f"checksum type {head.checksum_type} is not known")
         if head.checksum_type != CHECKSUM_NONE:

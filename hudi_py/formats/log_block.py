@@ -29,6 +29,7 @@ _ROLLBACK_BLOCK: Final = "0"
 _INT: Final = struct.Struct(">i")
 _LONG: Final = struct.Struct(">q")
 _FRAME_SIZE_BYTES: Final = len(MAGIC) + _LONG.size
+_TORN_BYTES_MAX: Final = 1 << 30  # Hudi begins a new log file from there on, and mostly long before
 
 
 class BlockType(enum.IntEnum):
@@ -112,8 +113,10 @@ def scan_log_blocks(stream: BinaryIO, size_bytes: int, source: str) -> Iterator[
     while position < size_bytes:
         end = _scanned_end(stream, position, size_bytes)
         if end is None:  # torn: what follows is found by its magic, which takes the bytes
+            if size_bytes - position > _TORN_BYTES_MAX:
+                raise CorruptMetadata(f"{source}: {size_bytes - position} bytes are no log blocks (byte {position})")
             stream.seek(position)
-            for block in iterate_log_blocks(stream.read(), source):
+            for block in iterate_log_blocks(stream.read(size_bytes - position), source):
                 yield LogBlock(block.block_type, block.header, b"", position + block.offset)
             return
         stream.seek(position + _FRAME_SIZE_BYTES)
@@ -216,6 +219,8 @@ def _scanned_header(stream: BinaryIO, end: int, source: str, position: int) -> d
     (count,) = _INT.unpack(stream.read(_INT.size))
     header = {}
     for _ in range(count):
+        if stream.tell() + 2 * _INT.size > end:
+            raise CorruptMetadata(f"{source}: the header of the log block at byte {position} does not fit into it")
         (key,), (size,) = _INT.unpack(stream.read(_INT.size)), _INT.unpack(stream.read(_INT.size))
         if size < 0 or stream.tell() + size > end:
             raise CorruptMetadata(f"{source}: the header of the log block at byte {position} does not fit into it")

@@ -15,6 +15,7 @@ import attrs
 
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.avro_registry import schema_text
+from hudi_py.formats.bounds import INFLATED_RATIO_MAX
 from hudi_py.formats.commit_json import decode_json, encode_json
 
 VERSION_FILE: Final = "_version_"
@@ -23,6 +24,9 @@ _DATA_FILE_NAME: Final = re.compile(r"(\d+)_(\d+)_(\d)\.parquet")
 _TIMES: Final = ("instantTime", "completionTime", "action")
 _CONTENTS: Final = ("metadata", "plan")
 _ROW_VERSION: Final = 1
+_GROUP_ROWS_MAX: Final = 1 << 20  # Hudi and we write some thousands
+_COLUMN_BYTES_MAX: Final = 1 << 29  # of a column in one group, uncompressed
+_COLUMN_BYTES_ALWAYS: Final = 1 << 24
 
 
 @attrs.frozen(slots=True)
@@ -156,15 +160,55 @@ def iterate_history(
 
     columns = [*_TIMES, *_CONTENTS] if with_contents else list(_TIMES)
     try:
-        file = pq.ParquetFile(pa.BufferReader(stream) if isinstance(stream, bytes) else stream)
+        # Dictionaries stay as they are stored until it is known how much they stand for.
+        source_file = pa.BufferReader(stream) if isinstance(stream, bytes) else stream
+        file = pq.ParquetFile(source_file, read_dictionary=columns)
         for number in range(file.num_row_groups):
+            bounds = _bounds(file.metadata.row_group(number))
             table = file.read_row_group(number, columns=columns)
-            cells: list[list[Any]] = [table.column(name).to_pylist() for name in columns]
+            cells: list[list[Any]] = [_values(table.column(name), bounds[name]) for name in columns]
             if not all(isinstance(text, str) for text in (*cells[0], *cells[2])):
                 raise CorruptMetadata(f"{source}: a row of the timeline history has no time or no action")
             yield tuple(map(HistoryRow, *cells))
     except (pa.ArrowException, KeyError, OSError, ValueError) as error:
         raise CorruptMetadata(f"{source}: not a Parquet file of the timeline history: {error}") from error
+
+
+def _bounds(group: Any) -> dict[str, int]:
+    """How many bytes each column of a row group may be; held against what the footer says, and later the cells."""
+    if group.num_rows > _GROUP_ROWS_MAX:
+        raise ValueError(f"{group.num_rows} rows in one group are too many")
+    chunks = [group.column(number) for number in range(group.num_columns)]
+    bounds = {
+        chunk.path_in_schema: min(
+            _COLUMN_BYTES_MAX, max(_COLUMN_BYTES_ALWAYS, chunk.total_compressed_size * INFLATED_RATIO_MAX)
+        )
+        for chunk in chunks
+    }
+    for chunk in chunks:
+        _check_bytes(chunk.total_uncompressed_size, bounds[chunk.path_in_schema])
+    return bounds
+
+
+def _check_bytes(size: int, bound: int) -> None:
+    if not 0 <= size <= bound:
+        raise ValueError(f"{size} bytes in one column of a row group are too many")
+
+
+def _values(column: Any, bytes_max: int) -> list[Any]:
+    """The cells, after a look at how many bytes they are: one long value can stand in a million rows."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values: list[Any] = []
+    for chunk in column.chunks:
+        if isinstance(chunk, pa.DictionaryArray):
+            dictionary: Any = chunk.dictionary
+            lengths = pc.binary_length(dictionary).take(chunk.indices)
+            _check_bytes(pc.sum(lengths.cast(pa.int64())).as_py() or 0, bytes_max)
+            chunk = chunk.dictionary_decode()
+        values += chunk.to_pylist()
+    return values
 
 
 def write_history(stream: BinaryIO, batches: Iterable[Sequence[HistoryRow]]) -> None:

@@ -13,6 +13,7 @@ from typing import Final
 
 from hudi_py.errors import CorruptMetadata
 
+_BYTES_MAX: Final = 1 << 23
 _BLANKS: Final = " \t\f"
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 _KEY: Final = re.compile(r"(?:[^\\=: \t\f]|\\.)*", re.DOTALL)
@@ -29,8 +30,11 @@ def parse_properties(data: bytes, source: str) -> dict[str, str]:
     Parse properties text; a key that comes twice keeps its last value.
 
     Raises:
-        CorruptMetadata: A ``\u`` escape without four hex digits, the only thing that Java refuses too.
+        CorruptMetadata: A ``\u`` escape without four hex digits, the only thing that Java refuses too; or more bytes
+            than any table has properties.
     """
+    if len(data) > _BYTES_MAX:
+        raise CorruptMetadata(f"{source}: {len(data)} bytes are no properties; more than {_BYTES_MAX} are not read")
     entries = {}
     for offset, line in _logical_lines(data.decode("iso-8859-1")):
         key = _KEY.match(line)

@@ -9,6 +9,7 @@ import click
 from hudi_py.errors import ConfigError, CorruptMetadata
 from hudi_py.inspection import render
 from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.say import say
 
 if TYPE_CHECKING:
     from hudi_py.services.check.findings import Finding
@@ -56,7 +57,8 @@ def _print_codes(common: Common) -> None:
         )
         return
     for code, rule in RULES.items():
-        print(f"{code} ({rule.severity.value}): {rule.meaning}\n    {rule.fix}")
+        say(f"{code} ({rule.severity.value}): {rule.meaning}")
+        say(f"    {rule.fix}")
 
 
 def finding_entry(each: Finding) -> dict[str, Any]:
@@ -82,11 +84,11 @@ def _findings(common: Common, table: str) -> tuple[Finding, ...]:
 
 def _print(table: str, found: tuple[Finding, ...]) -> None:
     if not found:
-        print(f"{table}: timeline, files and metadata table agree")
+        say(f"{table}: timeline, files and metadata table agree")
         return
     rows = [(each.severity.value, each.code, each.where, each.message) for each in found]
     render.table(f"{table}: {len(rows)} findings", ("severity", "code", "where", "what"), rows)
     fixes = {each.code: each.fix for each in found}
-    print()
+    say()
     for code, fix in fixes.items():
-        print(f"{code}: {fix}")
+        say(f"{code}: {fix}")

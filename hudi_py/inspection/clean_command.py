@@ -15,6 +15,7 @@ from hudi_py.inspection import render
 from hudi_py.inspection.clean_options import clean_options, full_option, look_everywhere
 from hudi_py.inspection.options import Common, command, print_json
 from hudi_py.inspection.progress_bar import clean_bar
+from hudi_py.inspection.say import say
 
 if TYPE_CHECKING:
     from hudi_py.config.clean import CleanConfig
@@ -78,7 +79,7 @@ def clean(
         opened = opened.read_only()
     now = common.planning_time(opened)
     if now is not None and not dry_run:
-        print(f"warning: planned as if it were {common.now}, not by the clock; what goes is gone", file=sys.stderr)
+        say(f"warning: planned as if it were {common.now}, not by the clock; what goes is gone", file=sys.stderr)
     config = opened.clean_config(now=now, **options)
     deleter = None if dry_run or schedule_only else _engine(engine, master)
     with clean_bar() as on_progress:
@@ -131,7 +132,7 @@ def _print_plan(plan: CleanPlan, service: CleanService, pending: list[PendingOut
     if service.config.services_enabled:
         _print_pending(pending)
     if service.config.services_enabled and any(not each.is_withdrawn for each in pending):
-        print("what follows is left for the clean after that, which plans it if it is still so")
+        say("what follows is left for the clean after that, which plans it if it is still so")
     rows: list[tuple[str, str, str]] = []
     for partition in sorted(plan.files):
         shown = plan.files[partition][: min(_PARTITION_FILES_SHOWN_MAX, _FILES_SHOWN_MAX - len(rows))]
@@ -141,30 +142,30 @@ def _print_plan(plan: CleanPlan, service: CleanService, pending: list[PendingOut
     title = "would be deleted" if idle is None or not rows else "would be deleted if a clean were due"
     render.table(f"{title} (nothing was written)", ("file", "size", "why"), rows, right=(1,))
     if len(rows) < plan.file_count:
-        print(f"and {plan.file_count - len(rows)} files more in {len(plan.files)} partitions; --json names all")
-    print()
+        say(f"and {plan.file_count - len(rows)} files more in {len(plan.files)} partitions; --json names all")
+    say()
     kept = [(reason.value, str(count)) for reason, count in sorted(plan.kept.items(), key=lambda each: -each[1])]
     render.table("slices kept", ("why", "slices"), kept, right=(1,))
-    print()
-    print(f"policy     {service.config.retention}")
-    print(f"examined   {plan.scope.reason} ({plan.scope.cost})")
+    say()
+    say(f"policy     {service.config.retention}")
+    say(f"examined   {plan.scope.reason} ({plan.scope.cost})")
     if readable:
-        print(f"readable   from {readable} on, afterwards")
+        say(f"readable   from {readable} on, afterwards")
     elif plan.file_count:
-        print("readable   the newest snapshot, afterwards; of older ones no one knows")
+        say("readable   the newest snapshot, afterwards; of older ones no one knows")
     else:
-        print("readable   what was before")
-    print(f"total      {plan.file_count} files, {render.human_bytes(plan.size_bytes)}")
+        say("readable   what was before")
+    say(f"total      {plan.file_count} files, {render.human_bytes(plan.size_bytes)}")
     for warning in plan.warnings:
-        print(f"warning    {warning}")
+        say(f"warning    {warning}")
     for reason in plan.breakers:
-        print(f"refused    {reason}")
+        say(f"refused    {reason}")
     if plan.is_partial:
-        print("partial    the budget leaves files for the next clean")
+        say("partial    the budget leaves files for the next clean")
     for partition in plan.partitions_to_delete:
-        print(f"partition  {partition} would go as a whole")
+        say(f"partition  {partition} would go as a whole")
     if idle is not None:
-        print(f"nothing    {idle}")
+        say(f"nothing    {idle}")
 
 
 def _print_pending(pending: list[PendingOutlook]) -> None:
@@ -172,18 +173,18 @@ def _print_pending(pending: list[PendingOutlook]) -> None:
     for each in pending:
         head = f"clean {each.instant.requested_time} is pending"
         if each.is_withdrawn:
-            print(f"{head}: its plan would be withdrawn, nothing was deleted by it: {each.why_spared}")
+            say(f"{head}: its plan would be withdrawn, nothing was deleted by it: {each.why_spared}")
             continue
-        print(f"{head}: a clean finishes it first and plans nothing new")
+        say(f"{head}: a clean finishes it first and plans nothing new")
         files = list(each.files.items())
         rows = [(path, render.human_bytes(size), "planned") for path, size in files[:_FILES_SHOWN_MAX]]
         render.table("would be deleted by it (nothing was written)", ("file", "size", "why"), rows, right=(1,))
         if len(files) > len(rows):
-            print(f"and {len(files) - len(rows)} files more; --json names all")
-        print(f"pending    {len(files)} files, {render.human_bytes(each.size_bytes)}")
+            say(f"and {len(files) - len(rows)} files more; --json names all")
+        say(f"pending    {len(files)} files, {render.human_bytes(each.size_bytes)}")
         if each.spared_files:
-            print(f"spared     {len(each.spared_files)} planned files would stay; the first: {each.why_spared}")
-        print()
+            say(f"spared     {len(each.spared_files)} planned files would stay; the first: {each.why_spared}")
+        say()
 
 
 def _idle(plan: CleanPlan, config: CleanConfig) -> str | None:
@@ -206,9 +207,9 @@ def _scheduled(common: Common, opened: Table, instant: Instant | None) -> None:
     if common.as_json:
         print_json({"scheduled": None if instant is None else instant_entry(instant)})
     elif instant is None:
-        print("nothing was scheduled: nothing to delete, or a clean is pending already")
+        say("nothing was scheduled: nothing to delete, or a clean is pending already")
     else:
-        print(f"scheduled clean {instant.requested_time}; hudi-py clean {opened.storage.root} carries it out")
+        say(f"scheduled clean {instant.requested_time}; hudi-py clean {opened.storage.root} carries it out")
 
 
 def _done(
@@ -224,10 +225,10 @@ def _done(
         print_json(clean_report(results, contents, expired))
         return
     for instant in expired:
-        print(f"savepoint {instant.requested_time} is gone: its time to live is over")
+        say(f"savepoint {instant.requested_time} is gone: its time to live is over")
     for result in results:
         if result.withdrawn:
-            print(f"clean {result.instant} was withdrawn, nothing was deleted by it: {result.why_spared}")
+            say(f"clean {result.instant} was withdrawn, nothing was deleted by it: {result.why_spared}")
             continue
         word = "was completed by another cleaner" if result.superseded else "completed"
         if result.is_partial:
@@ -235,12 +236,12 @@ def _done(
         if not result.is_finished:
             word = "is not finished, the time is up and the next clean goes on"
         gone = f", {len(result.missing_files)} were gone already" if result.missing_files else ""
-        print(f"clean {result.instant} {word}: {result.deleted_count} files deleted{gone}")
+        say(f"clean {result.instant} {word}: {result.deleted_count} files deleted{gone}")
         if result.spared_files:
-            print(f"spared     {len(result.spared_files)} planned files stay; the first: {result.why_spared}")
+            say(f"spared     {len(result.spared_files)} planned files stay; the first: {result.why_spared}")
         for path in result.failed_files[:_FAILED_SHOWN_MAX]:
-            print(f"refused    {path}")
+            say(f"refused    {path}")
         if result.failed_files:
-            print(f"           {len(result.failed_files)} files could not be deleted; the next clean tries them again")
+            say(f"           {len(result.failed_files)} files could not be deleted; the next clean tries them again")
     if not results:
-        print("nothing to clean" if config.services_enabled else f"nothing was done: {_SWITCHED_OFF}")
+        say("nothing to clean" if config.services_enabled else f"nothing was done: {_SWITCHED_OFF}")

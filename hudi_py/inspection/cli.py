@@ -9,6 +9,7 @@ import click
 from hudi_py.errors import ConfigError
 from hudi_py.inspection import render
 from hudi_py.inspection.options import Common, Program, command, print_json
+from hudi_py.inspection.say import say
 
 if TYPE_CHECKING:
     from hudi_py.model.instant import Instant
@@ -21,9 +22,9 @@ def _print_version(context: click.Context, _parameter: click.Parameter, is_asked
     from importlib.metadata import PackageNotFoundError, version
 
     try:
-        print(f"hudi-py, version {version('hudi_py')}")
+        say(f"hudi-py, version {version('hudi_py')}")
     except PackageNotFoundError:
-        print("hudi-py, from a checkout that is not installed")
+        say("hudi-py, from a checkout that is not installed")
     context.exit()
 
 
@@ -145,7 +146,7 @@ def instant(common: Common, table: str, instant: str, state: str | None) -> None
     if common.as_json:
         print_json(document)
         return
-    print(chosen)
+    say(chosen)
     print_json(document["content"])
 
 

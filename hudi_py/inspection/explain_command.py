@@ -9,6 +9,7 @@ import click
 from hudi_py.inspection import render
 from hudi_py.inspection.clean_options import full_option, look_everywhere, retention_options
 from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.say import say
 
 if TYPE_CHECKING:
     from hudi_py.config.clean_options import CleanOptions
@@ -78,22 +79,22 @@ def _entry(file: FileExplanation) -> dict[str, Any]:
 
 
 def _print(explanation: Explanation) -> None:
-    print(f"policy     {explanation.retention}")
-    print(f"window     from {explanation.earliest or '(none)'} on")
-    print(f"next clean {explanation.scope}")
+    say(f"policy     {explanation.retention}")
+    say(f"window     from {explanation.earliest or '(none)'} on")
+    say(f"next clean {explanation.scope}")
     for file in explanation.files:
-        print()
-        print(f"{file.path}  {render.human_bytes(file.size_bytes)}, {file.kind}")
-        print(f"  written by  {file.written_by or file.origin}" + (" (archived)" if file.origin == "archived" else ""))
-        print(f"  {'removable' if file.removable else 'kept'}".ljust(14) + file.rule)
+        say()
+        say(f"{file.path}  {render.human_bytes(file.size_bytes)}, {file.kind}")
+        say(f"  written by  {file.written_by or file.origin}" + (" (archived)" if file.origin == "archived" else ""))
+        say(f"  {'removable' if file.removable else 'kept'}".ljust(14) + file.rule)
         for fact in file.also:
-            print(f"  also        {fact}")
-        print(f"  goes        {_when(file.conditions)}")
+            say(f"  also        {fact}")
+        say(f"  goes        {_when(file.conditions)}")
     total = sum(file.size_bytes or 0 for file in explanation.files)
     removable = [file for file in explanation.files if file.removable]
     size = sum(file.size_bytes or 0 for file in removable)
-    print()
-    print(
+    say()
+    say(
         f"{len(explanation.files)} files, {render.human_bytes(total)}; removable: {len(removable)}, "
         f"{render.human_bytes(size)}"
     )

@@ -8,6 +8,7 @@ import click
 
 from hudi_py.inspection import render
 from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.say import say
 
 if TYPE_CHECKING:
     from hudi_py.model.instant import Instant
@@ -38,9 +39,7 @@ def rollback(common: Common, table: str, instant: str, dry_run: bool) -> None:
     if common.as_json:
         print_json(_content(opened, done))
         return
-    print(
-        f"rollback {metadata.start_rollback_time} completed: {time} undone, {metadata.total_files_deleted} files gone"
-    )
+    say(f"rollback {metadata.start_rollback_time} completed: {time} undone, {metadata.total_files_deleted} files gone")
 
 
 @click.group()
@@ -79,7 +78,7 @@ def create(
             files = {path: list(names) for path, names in metadata.files.items()}
             print_json({"instant": time, "files": files, **savepoint_entry(metadata)})
             return
-        print(f"would hold {sum(map(len, metadata.files.values()))} files of {time} (nothing was written)")
+        say(f"would hold {sum(map(len, metadata.files.values()))} files of {time} (nothing was written)")
         return
     done = opened.create_savepoint(time, user=user, comment=comment, name=name, ttl=ttl)
     metadata = opened.contents.savepoint(done)
@@ -88,7 +87,7 @@ def create(
         print_json({**content, **savepoint_entry(metadata)})
         return
     until = "" if metadata.expires_at_ms is None else f", until {savepoint_entry(metadata)['expires_at']}"
-    print(f"savepoint {done.requested_time} holds {sum(map(len, metadata.files.values()))} files{until}")
+    say(f"savepoint {done.requested_time} holds {sum(map(len, metadata.files.values()))} files{until}")
 
 
 @savepoint.command()
@@ -107,7 +106,7 @@ def delete(common: Common, table: str, savepoint: str, archive_commit: bool, dry
         print_json({"instant": time, "deleted": found and not dry_run, "found": found})
         return
     word = "would be deleted" if dry_run else "deleted"
-    print(f"savepoint {time} {word}" if found else f"there is no savepoint {time}")
+    say(f"savepoint {time} {word}" if found else f"there is no savepoint {time}")
 
 
 @savepoint.command("list")
@@ -174,7 +173,7 @@ def restore(common: Common, table: str, savepoint: str, dry_run: bool) -> None:
     if common.as_json:
         print_json(_content(opened, opened.timeline.find(metadata.start_restore_time)))
         return
-    print(f"restored to {time}: {len(metadata.instants_to_rollback)} writes undone")
+    say(f"restored to {time}: {len(metadata.instants_to_rollback)} writes undone")
 
 
 @click.command()
@@ -204,7 +203,7 @@ def archive(common: Common, table: str, keep_min: int | None, keep_max: int | No
     rows = [(each.requested_time, each.action.value) for each in instants]
     render.table(f"{word}, {len(rows)} instants", ("requested time", "action"), rows)
     if bound is not None:
-        print(f"no more: {bound.value}")
+        say(f"no more: {bound.value}")
 
 
 def _savepoint_action() -> Any:

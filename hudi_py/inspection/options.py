@@ -17,6 +17,7 @@ import click
 
 from hudi_py.errors import ConfigError, CorruptMetadata, HudiError
 from hudi_py.inspection.json_stream import json_chunks
+from hudi_py.inspection.say import say, show_traceback, visible_json
 
 if TYPE_CHECKING:
     from hudi_py.table import Table
@@ -66,7 +67,7 @@ def pairs(option: str, values: tuple[str, ...]) -> dict[str, str]:
 
 def print_json(document: Any) -> None:
     """Exactly one JSON document on standard output."""
-    sys.stdout.writelines(json_chunks(document))
+    sys.stdout.writelines(map(visible_json, json_chunks(document)))
     sys.stdout.write("\n")
 
 
@@ -148,6 +149,7 @@ class Program(click.Group):
         _escape_what_the_output_cannot_show()
         if not standalone_mode:
             return run(*arguments, standalone_mode=False, **extra)
+        sys.excepthook = show_traceback
         try:
             code = run(*arguments, standalone_mode=False, **extra)
         except click.UsageError as error:
@@ -156,24 +158,24 @@ class Program(click.Group):
                 error.show()
             else:
                 names = error.ctx.command_path.removeprefix(error.ctx.find_root().command_path) if error.ctx else ""
-                print(f"hudi-py: {text.removesuffix('.')}; see hudi-py{names} --help", file=sys.stderr)
+                say(f"hudi-py: {text.removesuffix('.')}; see hudi-py{names} --help", file=sys.stderr)
             raise SystemExit(error.exit_code) from None
         except click.Abort:
-            print("hudi-py: stopped", file=sys.stderr)
+            say("hudi-py: stopped", file=sys.stderr)
             raise SystemExit(1) from None
         raise SystemExit(code if isinstance(code, int) else 0)
 
 
 def fail(error: HudiError) -> NoReturn:
     """Print the error in one or two lines and leave with its exit code."""
-    print(f"hudi-py: {type(error).__name__}: {error}", file=sys.stderr)
+    say(f"hudi-py: {type(error).__name__}: {error}", file=sys.stderr)
     raise SystemExit(error.exit_code)
 
 
 def fail_unexpectedly(error: Exception) -> NoReturn:
     """Report what should not have happened, in one line too."""
     text = " ".join(str(error).split())
-    print(f"hudi-py: unexpected {type(error).__name__}: {text}; --debug shows where", file=sys.stderr)
+    say(f"hudi-py: unexpected {type(error).__name__}: {text}; --debug shows where", file=sys.stderr)
     raise SystemExit(1)
 
 

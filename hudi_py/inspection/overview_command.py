@@ -10,6 +10,7 @@ import click
 
 from hudi_py.inspection import render
 from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.say import say
 
 if TYPE_CHECKING:
     from hudi_py.reading.overview import Amount, ColumnRange, Overview
@@ -121,7 +122,7 @@ def _print(opened: Table, found: Overview) -> None:
              "?" if each.null_count is None else str(each.null_count))
             for each in found.columns
         ]  # fmt: skip
-        print()
+        say()
         render.table("columns of the latest snapshot", ("column", "kind", "min", "max", "nulls"), rows, right=(4,))
 
 

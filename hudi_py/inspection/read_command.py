@@ -13,6 +13,7 @@ import click
 from hudi_py.errors import ConfigError
 from hudi_py.inspection import render
 from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.say import say
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,7 +62,7 @@ def read(
         if common.as_json:
             print_json({"rows": count, "output": output} | _counts(rows_read, where))
         else:
-            print(f"{count} rows written to {output}{_of_files(rows_read, where)}")
+            say(f"{count} rows written to {output}{_of_files(rows_read, where)}")
         return
     rows = [row for batch in batches for row in plain_rows(batch)]
     if common.as_json:
@@ -70,7 +71,7 @@ def read(
     if rows:
         names = list(dict.fromkeys(name for row in rows for name in row))
         render.table(opened.config.name, names, [[_text(row.get(name)) for name in names] for row in rows])
-    print(f"{len(rows)} rows{_of_files(rows_read, where)}")
+    say(f"{len(rows)} rows{_of_files(rows_read, where)}")
 
 
 def _counts(rows: Rows, where: tuple[str, ...]) -> dict[str, int]:

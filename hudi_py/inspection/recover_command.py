@@ -8,6 +8,7 @@ import click
 
 from hudi_py.inspection import render
 from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.say import say
 
 
 @click.command()
@@ -26,7 +27,7 @@ def recover(common: Common, table: str, dry_run: bool) -> None:
     if common.as_json:
         print_json([recovery_entry(each) for each in outcomes])
     elif not outcomes:
-        print("nothing to recover")
+        say("nothing to recover")
     else:
         word = "would be done (nothing was written)" if dry_run else "done"
         rows = [
@@ -41,12 +42,12 @@ def recover(common: Common, table: str, dry_run: bool) -> None:
         render.table(f"{len(rows)} findings, {word}", ("what", "problem", "step", "done"), rows)
         for each in outcomes:
             for line in (*each.finding.evidence, *each.finding.paths[:5], *([each.error] if each.error else [])):
-                print(f"{each.finding.instant or each.finding.requested_time or each.finding.problem.value}: {line}")
+                say(f"{each.finding.instant or each.finding.requested_time or each.finding.problem.value}: {line}")
     if dry_run:
         return
     failed = [each for each in outcomes if each.error is not None]
     for each in failed:
-        print(f"hudi-py: {each.finding.step.value}: {each.error}", file=sys.stderr)
+        say(f"hudi-py: {each.finding.step.value}: {each.error}", file=sys.stderr)
     if failed:
         raise SystemExit(1)
     if any(each.is_open for each in outcomes):

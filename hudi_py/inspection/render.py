@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+from hudi_py.inspection.say import say, visible
+
 
 def human_bytes(count: int | None) -> str:
     """``1.4 MB``; decimal units."""
@@ -31,14 +33,15 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, 
     Args:
         right: Positions of columns to align right.
     """
+    rows = [[visible(cell) for cell in row] for row in rows]
     if is_terminal():
         _rich_table(title, columns, rows, right)
         return
     widths = [max(len(row[i]) for row in (columns, *rows)) for i in range(len(columns))]
-    print(title)
+    say(title)
     for row in (columns, *rows):
         cells = [c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
-        print("  ".join(cells).rstrip())
+        say("  ".join(cells).rstrip())
 
 
 def _rich_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int]) -> None:
@@ -46,7 +49,7 @@ def _rich_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    grid = RichTable(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
+    grid = RichTable(title=Text(visible(title)), title_justify="left", header_style="bold", box=None, pad_edge=False)
     for position, name in enumerate(columns):
         grid.add_column(name, justify="right" if position in right else "left", overflow="fold")
     for row in rows:

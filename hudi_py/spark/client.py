@@ -102,7 +102,7 @@ class WriteClient:
         require_served(self._settings, _USE)
         _check_what_follows(self._settings)
         self._clock = clock or SystemClock()
-        self._storage = open_storage(location, storage_options)
+        self._storage = open_storage(location, storage_options, read_bytes_max=self._settings[keys.READ_BYTES_MAX])
         self._table: Table | None = None
         self._is_free_of_buckets = False
         try:

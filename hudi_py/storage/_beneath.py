@@ -8,6 +8,8 @@ at any moment is either seen, and refused, or has no effect. Only the root itsel
 Links that stay inside of the table are refused too. They give a file two paths, and what is judged by path (which
 files a query needs, which a savepoint holds) would delete it by one while it is needed by the other. Hard links do no
 harm, because no file is ever written in place; a mounted folder cannot be told from others, and is one.
+
+Reading is not walked like that: a table whose partitions are links to other disks can still be read.
 """
 
 from __future__ import annotations
@@ -34,8 +36,8 @@ class LinkInTheWay(OSError):
 
 
 _WAY_OUT = (
-    "nothing inside a table is written or deleted through a link, and nothing was: put the folder itself there "
-    "(a bind mount is one), then run again"
+    "inside a table nothing is written, deleted or found twice through a link, and nothing was: put the folder itself "
+    "there (a bind mount is one), or remove the link, then run again"
 )
 
 
@@ -112,6 +114,22 @@ def remove_folder(root: str, folder: str) -> None:
             if error.errno != errno.ENOTEMPTY or attempt == _ATTEMPTS_MAX - 1:
                 raise
     return None
+
+
+def refuse_entangled(root: str, link: str) -> None:
+    """
+    Refuse to list through a link to a folder that would show the table's files twice, or go round in circles.
+
+    Reading follows a link that leads out of the table, once: not back into it, and no further link behind it.
+
+    Raises:
+        LinkInTheWay: It is another one.
+    """
+    real_root, target = os.path.realpath(root), os.path.realpath(link)
+    above = os.path.dirname(link)
+    is_behind_another = os.path.realpath(above) != os.path.normpath(real_root + above[len(root) :])
+    if is_behind_another or os.path.commonpath((real_root, target)) in (real_root, target):
+        raise LinkInTheWay(link, os.readlink(link))
 
 
 def _enter(descriptor: int, part: str, walked: str, *, create: bool) -> int:

@@ -13,7 +13,8 @@ verb                promise
 ``list``            fresh; an absent folder is empty; order unspecified; never shows temporary files
                     (``<name>.<uuid>``) nor checksum side files (``.<name>.crc``)
 ``list_temporary``  files that an interrupted creation left (``<name>.<uuid>``), with size and time
-``read``            the whole content, or `NotFound`
+``read``            the whole content, or `NotFound`; `CorruptMetadata` for what is no regular file, and for more than
+                    the storage's bound of bytes (local disk)
 ``create_new``      the object appears complete or not at all; `AlreadyExists` if the name is taken; one winner
                     among racing writers; durable when it returns
 ``replace``         readers see the old or the new content, never a mixture; durable when it returns
@@ -41,6 +42,7 @@ from typing import BinaryIO, NamedTuple, Protocol, TypeAlias
 from hudi_py.errors import ConfigError
 
 READING_VERBS = frozenset({"list", "list_temporary", "read", "read_version", "size", "open_read"})
+READ_BYTES_MAX = 1 << 30  # of a file that is read whole, unless the user raises it: savepoints of 2 GB have been seen
 MUTATING_VERBS = frozenset({"create_new", "replace", "swap", "open_write", "delete", "delete_many", "delete_folder"})
 
 

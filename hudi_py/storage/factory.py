@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from urllib.parse import unquote
 
 from hudi_py.errors import ConfigError
-from hudi_py.storage.base import Storage
+from hudi_py.storage.base import READ_BYTES_MAX, Storage
 from hudi_py.storage.local import LocalStorage
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(/{0,3})(.*)", re.DOTALL)
@@ -26,13 +26,19 @@ _PACKAGE_BY_SCHEME = {
 }
 
 
-def open_storage(location: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> Storage:
+def open_storage(
+    location: str | os.PathLike[str],
+    options: Mapping[str, str] | None = None,
+    *,
+    read_bytes_max: int = READ_BYTES_MAX,
+) -> Storage:
     """
     Open the storage of a table. Nothing in it is read or written yet.
 
     Args:
         location: A local path, ``file:///…``, ``s3://bucket/…`` (or ``s3a``), or any other URL that fsspec knows.
         options: For remote storage, see `RemoteStorage`; a local path needs none and ignores them.
+        read_bytes_max: Larger files are not read whole (local disk).
 
     Raises:
         ConfigError: Unknown scheme, a package that is not installed, or a location that is neither path nor URL.
@@ -42,15 +48,15 @@ def open_storage(location: str | os.PathLike[str], options: Mapping[str, str] | 
         raise ConfigError("the location of the table is empty; give a path or a URL")
     match = _SCHEME.match(location)
     if match is None:
-        return LocalStorage(location)
+        return LocalStorage(location, read_bytes_max=read_bytes_max)
     scheme, slashes, rest = match[1].lower(), match[2], match[3]
     if scheme == "file":
-        return LocalStorage(_local_path(location, slashes, rest))
+        return LocalStorage(_local_path(location, slashes, rest), read_bytes_max=read_bytes_max)
     if "::" in location:
         raise ConfigError(f"{location!r}: chained URLs are not supported, a cache between us and the table goes stale")
     if slashes not in ("//", "///"):  # three: the default name node of HDFS
         if slashes == "" and "/" not in match[1]:
-            return LocalStorage(location)  # a folder may be called `a:b`
+            return LocalStorage(location, read_bytes_max=read_bytes_max)  # a folder may be called `a:b`
         raise ConfigError(f"{location!r} is neither a path nor a URL; did you mean {scheme}://{rest}?")
     return _remote(location, scheme, options)
 

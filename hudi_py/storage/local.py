@@ -17,15 +17,23 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import repeat
+from itertools import compress, repeat
 from types import TracebackType
 from typing import Any, BinaryIO, cast
 from uuid import uuid4
 
-from hudi_py.errors import AlreadyExists, ConfigError, NotFound, OutcomeUnknown, StorageError
-from hudi_py.storage._beneath import folder_beneath, in_folder, remove_folder, synchronise
+from hudi_py.errors import AlreadyExists, ConfigError, CorruptMetadata, NotFound, OutcomeUnknown, StorageError
+from hudi_py.storage._beneath import (
+    LinkInTheWay,
+    folder_beneath,
+    in_folder,
+    refuse_entangled,
+    remove_folder,
+    synchronise,
+)
 from hudi_py.storage._rename import rename_noreplace
 from hudi_py.storage.base import (
+    READ_BYTES_MAX,
     Capabilities,
     Entry,
     Listing,
@@ -44,6 +52,7 @@ _PASSING = frozenset({errno.EAGAIN, errno.EBUSY, errno.ETIMEDOUT, errno.ESTALE, 
 _ATTEMPTS_MAX = 5  # against another process that creates the file that we are about to create
 _NAME_BYTES_MAX = 200  # longer names leave no room for the suffix of a temporary name (limit 255)
 _ONE_LISTING_PAYS = 8  # looking for a checksum that is not there costs half as much as deleting a file
+_GROWTH_BYTES = 1 << 20
 _NEW_FILE = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
 
 
@@ -53,17 +62,19 @@ class LocalStorage:
 
     Args:
         root: The table's base path; need not exist yet. A relative one is resolved now, once.
+        read_bytes_max: What `read` refuses to go beyond.
 
     Raises:
         ConfigError: *root* is empty or a URL.
     """
 
-    def __init__(self, root: str | os.PathLike[str]) -> None:
+    def __init__(self, root: str | os.PathLike[str], *, read_bytes_max: int = READ_BYTES_MAX) -> None:
         text = os.fspath(root)
         if not text or "://" in text or "\0" in text:
             raise ConfigError(f"{text!r} is not a local folder; use open_storage() for URLs")
         self._root = os.path.abspath(text)
         self._prefix = self._root.rstrip("/") + "/"
+        self._read_bytes_max = read_bytes_max
 
     def __repr__(self) -> str:
         return f"LocalStorage({self._root!r})"
@@ -83,8 +94,10 @@ class LocalStorage:
         try:
             with os.scandir(full) as found:
                 if details:
-                    return [entry for item in found if _is_shown(item) and (entry := _detailed(item)) is not None]
-                return _names(found)
+                    return [entry for item in found if _is_shown(item) and (entry := _detailed(item, self._root))]
+                return _names(found, self._root)
+        except LinkInTheWay as error:
+            raise CorruptMetadata(str(error.strerror)) from error
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
@@ -93,7 +106,7 @@ class LocalStorage:
     def list_temporary(self, folder: str) -> Listing:
         try:
             with os.scandir(self._prefix + check_path(folder)) as found:
-                listed = [_detailed(item) for item in found if is_temporary(item.name)]
+                listed = [_detailed(item, self._root) for item in found if is_temporary(item.name)]
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
@@ -101,11 +114,21 @@ class LocalStorage:
         return [entry for entry in listed if entry is not None and not entry.is_folder]
 
     def read(self, path: str) -> bytes:
+        bound = self._read_bytes_max
         with self.open_read(path) as stream:
             try:
-                return stream.read()
+                size = os.fstat(stream.fileno()).st_size
+                data = b"" if size > bound else stream.read(size + 1)
+                while size < len(data) <= bound and (more := stream.read(_GROWTH_BYTES)):  # appended to at this moment
+                    data += more
             except OSError as error:
                 raise self._failure("read", path, error) from error
+        if max(size, len(data)) > bound:
+            raise CorruptMetadata(
+                f"{self._prefix}{path}: {max(size, len(data))} bytes; of metadata no more than {bound} are read at "
+                "once: remove the file if it is damaged, or raise hudi_py.read.max.bytes if it is not"
+            )
+        return data
 
     def size(self, path: str) -> int | None:
         try:
@@ -303,7 +326,7 @@ def _checksums(folder: str) -> frozenset[str]:
 _may_hide = re.compile(r"\.crc/|\.[^/]{36}/").search  # anything that `is_hidden` is true of, and more
 
 
-def _names(found: Iterable[os.DirEntry[str]]) -> Listing:
+def _names(found: Iterable[os.DirEntry[str]], root: str) -> Listing:
     """
     Names and kinds. Both come with the listing; a stat for each would make it four times slower.
 
@@ -316,6 +339,10 @@ def _names(found: Iterable[os.DirEntry[str]]) -> Listing:
         items = [item for item in items if _is_shown(item)]
         names = [item.name for item in items]
     folders = [item.is_dir() for item in items]
+    if True in folders:
+        for item in compress(items, folders):
+            if item.is_symlink():
+                refuse_entangled(root, item.path)
     rows = zip(names, folders, repeat(None), repeat(None), strict=False)
     return list(map(tuple.__new__, repeat(Entry), rows))
 
@@ -324,9 +351,11 @@ def _is_shown(item: os.DirEntry[str]) -> bool:
     return not is_hidden(item.name) or item.is_dir()
 
 
-def _detailed(item: os.DirEntry[str]) -> Entry | None:
+def _detailed(item: os.DirEntry[str], root: str) -> Entry | None:
     """The entry with size and time, or None when it has just gone."""
     is_folder = item.is_dir()
+    if is_folder and item.is_symlink():
+        refuse_entangled(root, item.path)
     try:
         found = item.stat()
     except OSError:
@@ -353,7 +382,7 @@ def _open_regular(full: str) -> BinaryIO:
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), full)
         if not stat.S_ISREG(mode):
-            raise OSError(errno.EINVAL, "it is no regular file but a pipe, socket or device; remove it")
+            raise CorruptMetadata(f"{full} is no regular file but a pipe, a socket or a device; remove it")
         return open(descriptor, "rb")
     except BaseException:
         os.close(descriptor)

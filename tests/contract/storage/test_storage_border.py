@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hudi_py.errors import ConfigError, NotFound, StorageError
+from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, StorageError
 from hudi_py.storage import _beneath
 from hudi_py.storage.base import StorageFailure
 from hudi_py.storage.factory import open_storage
@@ -183,8 +183,38 @@ def test_only_regular_files_are_read(storage, outside):
     os.symlink(outside / CANARY, f"{storage.root}/p/linked")
     for name in ("pipe", "to-pipe", "endless"):
         for read in (storage.read, storage.open_read, storage.read_version):
-            with pytest.raises(StorageError, match="no regular file"):
+            with pytest.raises(CorruptMetadata, match="no regular file"):
                 read(f"p/{name}")
     assert storage.read("p/linked") == CANARY.encode()
     with pytest.raises(NotFound):
         storage.read("p")
+
+
+def test_no_more_than_the_bound_is_read_at_once(tmp_path):
+    """A sparse file costs nothing to make; the refusal names the setting for those that are real."""
+    storage = LocalStorage(tmp_path, read_bytes_max=1000)
+    storage.create_new("just", bytes(1000))
+    assert len(storage.read("just")) == 1000
+    with open(tmp_path / "sparse", "wb") as file:
+        file.truncate(3_000_000_000)
+    for read in (storage.read, storage.read_version, LocalStorage(tmp_path).read):
+        with pytest.raises(CorruptMetadata, match=r"sparse: 3000000000 bytes; .*hudi_py\.read\.max\.bytes"):
+            read("sparse")
+
+
+@pytest.mark.parametrize("target", [".", "..", "p", "../table/p"])
+def test_listing_refuses_links_that_show_the_table_again(storage, target):
+    """Two links of this kind in one folder would make a walk over the partitions endless."""
+    os.symlink(target, f"{storage.root}/again")
+    for details in (False, True):
+        with pytest.raises(CorruptMetadata, match="again is a symbolic link to"):
+            storage.list("", details=details)
+
+
+def test_listing_follows_a_link_out_of_the_table_once(storage, outside):
+    """A partition on another disk is read; a link behind it is not followed, wherever it leads."""
+    os.symlink(outside, f"{storage.root}/q")
+    assert {entry.name for entry in storage.list("q")} == {CANARY, "file", "sub"}
+    os.symlink(outside, outside / "round")
+    with pytest.raises(CorruptMetadata, match="q/round is a symbolic link"):
+        storage.list("q")

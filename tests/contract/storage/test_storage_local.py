@@ -375,7 +375,7 @@ def test_listing_without_details_does_not_ask_for_each_file(storage, monkeypatch
 
     class Item:
         def __init__(self, item: os.DirEntry[str]) -> None:
-            self.name, self.is_dir = item.name, item.is_dir
+            self.name, self.is_dir, self.is_symlink = item.name, item.is_dir, item.is_symlink
 
     class Listing(list):
         def __enter__(self):
