@@ -21,6 +21,7 @@ settings.register_profile("any machine", deadline=None, suppress_health_check=[H
 settings.load_profile("any machine")
 
 
+hostile: list[int] = []
 interruptions: list[int] = []
 """Of the crash tests; here, because a run on several processes loads no other conftest where it sums up."""
 
@@ -32,6 +33,7 @@ def pytest_runtest_logreport(report):
     if report.when == "call":
         interruptions.extend(count for name, count in report.user_properties if name == "interruptions")
         seeds.extend(seed for name, seed in report.user_properties if name == "history seed")
+        hostile.extend(count for name, count in report.user_properties if name == "hostile")
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -39,6 +41,8 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line(f"crash tests: {sum(interruptions)} interruptions tried")
     if seeds:
         terminalreporter.write_line(f"random histories: {len(seeds)} played, seeds {min(seeds)} to {max(seeds)}")
+    if hostile:
+        terminalreporter.write_line(f"hostile tables: {len(hostile)}, with {sum(hostile)} commands on them")
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,87 @@
+"""Runs every command on one table in this process, within bounds of memory and time; prints what came of each."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import resource
+import signal
+import sys
+from typing import Any
+
+from hudi_py.inspection.cli import main
+
+MEMORY_BYTES = 3 << 30  # of addresses: libraries and their threads reserve a good part of it
+SECONDS = 60
+
+
+class TooSlow(BaseException):
+    """Past every handler, like a kill."""
+
+
+def commands(table: str, time: str) -> list[list[str]]:
+    """The whole command line; what only looks comes first."""
+    return [
+        ["timeline", table, "--contents", "--archived", "--json"],
+        ["timeline", table, "--all-states"],
+        ["instant", table, time],
+        ["files", table],
+        ["files", table, "--json"],
+        ["clean", table, "--dry-run", "--commits-retained", "1"],
+        ["explain", table, "."],
+        ["overview", table],
+        ["check", table],
+        ["read", table, "--limit", "3"],
+        ["savepoint", "list", table],
+        ["recover", table, "--dry-run"],
+        ["recover", table],
+        ["archive", table],
+        ["rollback", table, time],
+        ["clean", table, "--commits-retained", "1"],
+        ["savepoint", "create", table],
+    ]
+
+
+def run(arguments: list[str]) -> dict[str, Any]:
+    """One command; its exit code and what it printed."""
+    out, err = io.StringIO(), io.StringIO()
+    signal.alarm(SECONDS)
+    code: Any = 0
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            main(arguments)
+    except SystemExit as stopped:
+        code = stopped.code
+    except TooSlow:
+        code = "too slow"
+    except BaseException as error:
+        code = repr(error)
+    finally:
+        signal.alarm(0)
+    return {
+        "command": " ".join(arguments[:1] + arguments[2:]),
+        "code": code,
+        "out": out.getvalue(),
+        "err": err.getvalue(),
+    }
+
+
+def peak_mb() -> int:
+    """Most memory that this program held; the rusage of a process begins with that of its parent."""
+    with open("/proc/self/status", encoding="ascii") as file:
+        line = next(line for line in file if line.startswith("VmHWM:"))
+    return int(line.split()[1]) // 1024
+
+
+def _too_slow(*_: object) -> None:
+    raise TooSlow
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    signal.signal(signal.SIGALRM, _too_slow)
+    for each in commands(sys.argv[1], sys.argv[2]):
+        answer = run(each)
+        answer["peak_mb"] = peak_mb()
+        sys.stdout.write(json.dumps(answer) + "\n")

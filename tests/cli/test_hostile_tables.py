@@ -1,0 +1,62 @@
+"""Hostile tables: no command reaches outside of one, hangs, fills the memory or lets it write to the terminal."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.hostile_tables import KINDS
+from fixtures import unpack
+
+PEAK_MB_MAX = 1000
+CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
+FIXTURES = ("cow_archived-0.15.0", "cow_archived-1.1.1")
+RUNNER = Path(__file__).with_name("hostile_commands.py")
+
+
+def prints(folder: Path) -> dict[str, str]:
+    """What every name below *folder* holds."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        is_link = path.is_symlink()
+        content = os.readlink(path).encode() if is_link else b"" if path.is_dir() else path.read_bytes()
+        found[str(path.relative_to(folder))] = hashlib.sha256(content).hexdigest()
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fixture", FIXTURES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_command_holds_its_bounds(tmp_path, record_property, fixture, kind):
+    """Nothing outside is touched; time and memory are bounded; an error is a line or two without controls."""
+    table = unpack(fixture, tmp_path)
+    outside = tmp_path / "outside"
+    (outside / "sub").mkdir(parents=True)
+    for name in ("canary.parquet", "sub/canary.parquet", "hoodie.properties"):
+        (outside / name).write_bytes(name.encode())
+    commits = sorted(path.name[:17] for path in (table / ".hoodie").rglob("2*.commit") if "metadata" not in path.parts)
+    KINDS[kind](table, outside)
+    before = prints(outside)
+    done = subprocess.run(
+        [sys.executable, str(RUNNER), str(table), commits[-1]],
+        capture_output=True, text=True, timeout=800, check=False, env={**os.environ, "COLUMNS": "200"},
+    )  # fmt: skip
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert len(answers) == 17
+    assert prints(outside) == before
+    for each in answers:
+        command = each["command"]
+        assert each["code"] in range(6), (command, each["code"], each["err"][-300:])
+        assert "unexpected" not in each["err"], (command, each["err"][:300])
+        assert len(each["err"].splitlines()) <= 2 or each["code"] == 0, (command, each["err"][:1000])
+        assert not CONTROLS.search(each["out"] + each["err"]), command
+        assert each["peak_mb"] <= PEAK_MB_MAX, (command, each["peak_mb"])
+    record_property("hostile", len(answers))
