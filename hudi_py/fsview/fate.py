@@ -14,8 +14,8 @@ needed by      rule
                restore takes back what superseded it
 =============  ====================================================================================================
 
-Where we are stricter than Apache Hudi: its cleaner spares nothing for a pending clustering, and nothing for a pending
-rollback or restore.
+Where we are stricter than Apache Hudi: its cleaner spares nothing for a pending clustering, nothing for a pending
+rollback or restore, and no base file below a newest slice that has none.
 """
 
 from __future__ import annotations
@@ -139,15 +139,17 @@ class Protection:
         savepointed_files: Partition path to names of files held by savepoints (rule A-39).
         pending: Pending compactions by file group (rule A-40).
         pending_files: Relative paths that a pending compaction plan reads (K-15: never planned, even on a mismatch).
+        clustered_files: Files that a pending clustering reads, to its requested time.
     """
 
     savepointed_files: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     pending: Mapping[GroupKey, PendingOperation] = attrs.field(factory=dict)
     pending_files: frozenset[FileKey] = frozenset()
+    clustered_files: Mapping[FileKey, str] = attrs.field(factory=dict)
 
     def concerns(self, partition_path: str) -> bool:
         """Whether anything in the partition is protected at all; most partitions have nothing to ask about."""
-        return bool(self.pending) or partition_path in self.savepointed_files
+        return bool(self.pending) or bool(self.clustered_files) or partition_path in self.savepointed_files
 
     def is_savepointed(self, file_slice: FileSlice) -> bool:
         """Rule A-39: one savepointed file protects its whole slice."""
@@ -162,6 +164,13 @@ class Protection:
         return bool(self.pending_files) and any(
             (file_slice.partition_path, name) in self.pending_files for name in file_slice.file_names
         )
+
+    def clusterings(self, file_slice: FileSlice) -> tuple[str, ...]:
+        """Requested times of the pending clusterings that read a file of the slice, ascending."""
+        if not self.clustered_files:
+            return ()
+        times = (self.clustered_files.get((file_slice.partition_path, name)) for name in file_slice.file_names)
+        return tuple(sorted({time for time in times if time is not None}))
 
 
 @attrs.frozen(kw_only=True)
@@ -196,7 +205,6 @@ class TableFacts:
         context: The planners' view (``for_planning=True``).
         protection: Files that savepoints hold and pending compactions need.
         savepoints: Requested time of each savepoint to the files it holds, by partition.
-        clustered_files: Files that a pending clustering reads, to its requested time.
         undoing: Requested time of every write that still counts as completed although a pending rollback or restore
             takes it back, to that rollback or restore.
         promise: What was promised to stay readable.
@@ -205,7 +213,6 @@ class TableFacts:
     context: ViewContext
     protection: Protection = Protection()
     savepoints: Mapping[str, Mapping[str, frozenset[str]]] = attrs.field(factory=dict)
-    clustered_files: Mapping[FileKey, str] = attrs.field(factory=dict)
     undoing: Mapping[str, Pending] = attrs.field(factory=dict)
     promise: Promise = NO_PROMISE
 
@@ -224,7 +231,7 @@ class TableFacts:
     @property
     def _reads(self) -> Mapping[str, set[str]]:
         reads: dict[str, set[str]] = {}
-        for partition, name in (*self.protection.pending_files, *self.clustered_files):
+        for partition, name in (*self.protection.pending_files, *self.protection.clustered_files):
             reads.setdefault(partition, set()).add(name)
         return reads
 
@@ -294,7 +301,7 @@ def judge_partition_files(facts: TableFacts, partition_path: str, names: Iterabl
 def _needs(facts: TableFacts, view: PartitionView) -> dict[tuple[str, str], tuple[Need, ...]]:
     """Slices that somebody needs, with every reason; the table taken as it is."""
     needs: dict[tuple[str, str], tuple[Need, ...]] = {}
-    is_held = facts.protection.concerns(view.partition_path) or bool(facts.clustered_files)
+    is_held = facts.protection.concerns(view.partition_path)
     for group in view.groups:
         latest = {each.base_instant_time for each in latest_of(group)}
         _add_group(facts, needs, group, latest, None, is_held=is_held)
@@ -327,7 +334,7 @@ def _add_group(
 
 
 def latest_of(group: FileGroup) -> tuple[FileSlice, ...]:
-    """The newest slice of a live group, and those below it as long as a pending compaction opened it without a base."""
+    """The newest slice of a live group and, while that has no base file, the one below it."""
     found = []
     for each in group.slices:
         found.append(each)
@@ -349,9 +356,7 @@ def _holders(facts: TableFacts, file_slice: FileSlice, *, is_replaced: bool) -> 
         if operation is not None:
             action = Action.LOG_COMPACTION if operation.is_log_compaction else Action.COMPACTION
             yield Pending(action, operation.instant_time)
-    if facts.clustered_files:
-        times = {facts.clustered_files.get((file_slice.partition_path, name)) for name in file_slice.file_names}
-        yield from (Pending(Action.CLUSTERING, time) for time in sorted(filter(None, times)))
+    yield from (Pending(Action.CLUSTERING, time) for time in facts.protection.clusterings(file_slice))
 
 
 def _named(facts: TableFacts, partition_path: str, name: str, *, is_replaced: bool) -> Iterable[Need]:
@@ -365,7 +370,7 @@ def _named(facts: TableFacts, partition_path: str, name: str, *, is_replaced: bo
         if operation is not None:
             action = Action.LOG_COMPACTION if operation.is_log_compaction else Action.COMPACTION
             yield Pending(action, operation.instant_time)
-    clustering = facts.clustered_files.get((partition_path, name))
+    clustering = facts.protection.clustered_files.get((partition_path, name))
     if clustering is not None:
         yield Pending(Action.CLUSTERING, clustering)
 

@@ -64,13 +64,12 @@ def load_facts(timeline: Timeline, contents: Contents, *, promise: Promise = NO_
     Raises:
         CorruptMetadata: A savepoint, a replacecommit or a pending plan does not decode: nothing can be judged.
     """
-    context = load_context(timeline, contents, for_planning=True)
+    context = load_context(timeline, contents, for_planning=True, with_clustering=False)
     savepoints = load_savepoints(timeline, contents)
     return TableFacts(
         context=context,
-        protection=protection_of(context, savepoints),
+        protection=protection_of(context, savepoints, load_clustered_files(timeline, contents)),
         savepoints=savepoints,
-        clustered_files=_clustered_files(timeline, contents),
         undoing=load_undoing(timeline, contents),
         promise=promise,
     )
@@ -84,7 +83,11 @@ def load_savepoints(timeline: Timeline, contents: Contents) -> dict[str, dict[st
     }
 
 
-def protection_of(context: ViewContext, savepoints: Mapping[str, Mapping[str, frozenset[str]]]) -> Protection:
+def protection_of(
+    context: ViewContext,
+    savepoints: Mapping[str, Mapping[str, frozenset[str]]],
+    clustered_files: Mapping[FileKey, str],
+) -> Protection:
     """What no policy may delete."""
     files: dict[str, frozenset[str]] = {}
     for held in savepoints.values():
@@ -95,6 +98,7 @@ def protection_of(context: ViewContext, savepoints: Mapping[str, Mapping[str, fr
         savepointed_files=files,
         pending=pending,
         pending_files=frozenset((key[0], name) for key, operation in pending.items() for name in operation.file_names),
+        clustered_files=clustered_files,
     )
 
 
@@ -200,11 +204,20 @@ def _pending_clustering(timeline: Timeline, contents: Contents) -> dict[GroupKey
     return {group: time for time, plan in _clustering_plans(timeline, contents) for group in sorted(plan.file_groups)}
 
 
-def _clustered_files(timeline: Timeline, contents: Contents) -> dict[FileKey, str]:
-    """Partition path and name of every file that a pending clustering reads, to its requested time."""
+def load_clustered_files(timeline: Timeline, contents: Contents) -> dict[FileKey, str]:
+    """
+    Partition path and name of every file that a pending clustering reads, to its requested time.
+
+    A plan that does not decode is carried out by nobody, so nothing is read for it.
+    """
+    try:
+        plans = list(_clustering_plans(timeline, contents))
+    except CorruptMetadata as error:
+        log.warning("view.clustering.unreadable", error=str(error))
+        return {}
     return {
         (each.partition_path or "", path.rpartition("/")[2]): time
-        for time, plan in _clustering_plans(timeline, contents)
+        for time, plan in plans
         for group in plan.input_groups
         for each in group.slices
         for path in filter(None, (each.data_file_path, *(each.delta_file_paths or ())))

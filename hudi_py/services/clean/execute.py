@@ -85,7 +85,7 @@ def execute_clean(
     outcome = _delete(recheck, engine, config, names, deadline)
     if is_first_attempt:
         _check_access(outcome, names, known, store.storage.root)
-    plan = _with_savepoints(recheck)
+    plan = _as_carried_out(recheck)
     gone = {} if outcome.left else _delete_partitions(store.storage, plan.partitions_to_delete)
     elapsed_ms = max(0, int((store.clock.now() - started).total_seconds() * 1000))
     metadata = metadata_of(instant, plan, outcome, frozenset(gone), config, elapsed_ms)
@@ -104,7 +104,7 @@ def execute_clean(
         failed_files=tuple(sorted(outcome.failed)),
         is_finished=not outcome.left,
         why_spared=recheck.why,
-        is_partial=is_partial(plan),
+        is_partial=is_partial(recheck.plan),
         deleted=together(outcome.deleted, gone),
         spared=recheck.spared,
     )
@@ -147,9 +147,9 @@ def _begin(recheck: Recheck) -> Instant | CleanResult:
         found = timeline.find(instant.requested_time, Action.CLEAN)
         if found is not None and found.is_completed:
             return _result(instant, contents.clean(found), superseded=True)
-        if found is None or (recheck.spared and found.state is State.REQUESTED):
+        if found is None or (found.state is State.REQUESTED and not recheck.is_right):
             return _withdraw(recheck)
-        if recheck.spared:
+        if not recheck.is_right:
             log.warning(
                 "clean.plan.settled",
                 instant=instant.requested_time,
@@ -179,13 +179,18 @@ def _result(instant: Instant, metadata: CleanMetadata, *, superseded: bool) -> C
     return CleanResult(instant=instant.requested_time, metadata=metadata, missing_files=(), superseded=superseded)
 
 
-def _with_savepoints(recheck: Recheck) -> CleanerPlan:
+def _as_carried_out(recheck: Recheck) -> CleanerPlan:
     """
-    Record the savepoints that files were spared for, as a plan made now would (rule A-34).
+    What a settled plan records, where that differs from what was planned.
 
-    Once such a savepoint is deleted, a clean then looks everywhere again, Apache Hudi's too (rule A-33).
+    The savepoints that files were spared for, as a plan made now would (rule A-34): once one is deleted, a clean looks
+    everywhere again, Apache Hudi's too (rule A-33). And, by file versions, the last commit there is, for the one that
+    was planned with is gone: whether the files of a time before it are all there has to be asked.
     """
     plan = recheck.plan
+    if recheck.is_undone and plan.earliest_instant_to_retain is None and recheck.timeline is not None:
+        last = recheck.timeline.committed.instants[-1:]
+        plan = attrs.evolve(plan, last_completed_commit_timestamp=last[0].requested_time if last else "")
     fates = (fate for names in recheck.spared.values() for fate in names.values())
     held = {need.time for fate in fates if isinstance(fate, Needed) for need in fate.by if isinstance(need, Savepoint)}
     if not held:

@@ -38,6 +38,7 @@ class Need(enum.Enum):
     CUT_OFF = "by a clean whose cut-off lies behind {}"
     PENDING = "when {} is completed or rolled back"
     COMPACTION = "when compaction {} is completed"
+    CLUSTERING = "when clustering {} is completed or rolled back"
     SAVEPOINT = "when savepoint {} is deleted"
     FULL_CLEAN = "by a clean that looks at every partition: {}"
     PENDING_CLEAN = "after clean {}, which is pending, is finished"
@@ -213,6 +214,7 @@ def _held(file_slice: FileSlice, is_replaced: bool, protection: Protection, arou
         operation = protection.pending.get((file_slice.partition_path, file_slice.file_id))
         of = "of another file group" if operation is None else operation.instant_time
         held.append(Condition(Need.COMPACTION, of))
+    held += [Condition(Need.CLUSTERING, time) for time in protection.clusterings(file_slice)]
     return held
 
 

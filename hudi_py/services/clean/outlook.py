@@ -22,18 +22,15 @@ class PendingOutlook:
         instant: The clean.
         files: Relative path of each file that would be deleted, and is there, to its size in bytes (None: unknown).
         spared_files: Relative paths of planned files that somebody needs by now, sorted.
-        why_spared: The first of them and who needs it, ``""`` without any.
+        why_spared: The first of them and who needs it, else why the plan is not right; ``""`` where it is.
+        is_withdrawn: Whether the plan is taken off the timeline instead, and made anew: nothing was deleted by it yet.
     """
 
     instant: Instant
     files: Mapping[str, int | None]
     spared_files: tuple[str, ...] = ()
     why_spared: str = ""
-
-    @property
-    def is_withdrawn(self) -> bool:
-        """Whether the plan is taken off the timeline instead, and made anew: nothing was deleted by it yet."""
-        return bool(self.spared_files) and self.instant.state is State.REQUESTED
+    is_withdrawn: bool = False
 
     @property
     def size_bytes(self) -> int | None:
@@ -52,7 +49,13 @@ def outlook(contents: Contents, instant: Instant) -> PendingOutlook:
     recheck = recheck_of(contents, instant)
     recheck.look()
     spared = tuple(sorted(join_path(path, name) for path, names in recheck.spared.items() for name in names))
-    found = PendingOutlook(instant=instant, files={}, spared_files=spared, why_spared=recheck.why)
+    found = PendingOutlook(
+        instant=instant,
+        files={},
+        spared_files=spared,
+        why_spared=recheck.why,
+        is_withdrawn=instant.state is State.REQUESTED and not recheck.is_right,
+    )
     if found.is_withdrawn:
         return found
     folders = FolderListing(contents.store.storage)

@@ -16,7 +16,7 @@ import attrs
 
 from hudi_py.config.clean import CleanConfig, CleanPolicy
 from hudi_py.fsview.build import PartitionView, ViewContext
-from hudi_py.fsview.fate import Protection
+from hudi_py.fsview.fate import Protection, latest_of
 from hudi_py.model.files import PARTITION_METAFILE, FileGroup, FileSlice
 from hudi_py.model.instant import Instant
 from hudi_py.model.instant_time import time_before
@@ -37,6 +37,8 @@ class Reason(enum.Enum):
     MONTHLY = "in the newest snapshot of a month that is kept"
     SAVEPOINT = "held by a savepoint"
     PENDING_COMPACTION = "needed by a pending compaction"
+    PENDING_CLUSTERING = "read by a pending clustering"
+    BASE_OF_LATEST = "holds the base file of its file group: the newest slice has none"
     NOT_EXAMINED = "its partition did not change since the last clean"
     NO_WINDOW = "not enough history for the policy to remove anything"
     UNCOMMITTED = "written by an instant that is not completed: rollback's business"
@@ -283,13 +285,20 @@ def _judge_window(group: FileGroup, earliest: str, protection: Protection) -> li
             keeps = _LATEST_BEFORE_WINDOW if file_slice is newest else _BEFORE_WINDOW
         if protected:
             keeps += _protections(file_slice, protection)
-        if keeps:
+        if keeps or _is_base_of_latest(group, file_slice):
+            keeps = keeps or _BASE_OF_LATEST
             verdicts.append(Verdict(file_slice, True, keeps[0], keeps[1:]))
         else:
             verdicts.append(Verdict(file_slice, False, Reason.EXPIRED))
     return verdicts
 
 
+def _is_base_of_latest(group: FileGroup, file_slice: FileSlice) -> bool:
+    """Whether the newest slice has no base file, and this one below it holds the newest rows too."""
+    return group.slices[0].base_file is None and file_slice in latest_of(group)
+
+
+_BASE_OF_LATEST = (Reason.BASE_OF_LATEST,)
 _IN_WINDOW = (Reason.WINDOW,)
 _LATEST_IN_WINDOW = (Reason.LATEST, Reason.WINDOW)
 _BEFORE_WINDOW = (Reason.BEFORE_WINDOW,)
@@ -310,7 +319,8 @@ def _judge_versions(group: FileGroup, versions: int, protection: Protection) -> 
                 keeps += (Reason.VERSIONS,)
             remaining -= 1
         keeps += _protections(file_slice, protection)
-        if keeps:
+        if keeps or _is_base_of_latest(group, file_slice):
+            keeps = keeps or _BASE_OF_LATEST
             verdicts.append(Verdict(file_slice, True, keeps[0], keeps[1:]))
         else:
             verdicts.append(Verdict(file_slice, False, Reason.OLD_VERSION))
@@ -341,6 +351,8 @@ def _judge_union(group: FileGroup, keeps: Keeps, protection: Protection) -> list
             remaining -= 1
         reasons += keeps.rungs(begins, ends)
         reasons += _protections(file_slice, protection)
+        if not reasons and _is_base_of_latest(group, file_slice):
+            reasons += _BASE_OF_LATEST
         if reasons:
             verdicts.append(Verdict(file_slice, True, reasons[0], tuple(reasons[1:])))
         else:
@@ -354,6 +366,8 @@ def _judge_replaced(
 ) -> Verdict:
     """A replaced group goes as a whole, its newest slice too (rules A-42, A-47); compaction does not hold it."""
     keeps = list(rungs) if expired else [Reason.REPLACED_IN_WINDOW]
+    if protection.clusterings(file_slice):
+        keeps.insert(0, Reason.PENDING_CLUSTERING)
     if protection.is_savepointed(file_slice):
         keeps.insert(0, Reason.SAVEPOINT)
     if keeps:
@@ -364,4 +378,6 @@ def _judge_replaced(
 def _protections(file_slice: FileSlice, protection: Protection) -> tuple[Reason, ...]:
     """What holds a slice whatever the policy says."""
     held = (Reason.SAVEPOINT,) if protection.is_savepointed(file_slice) else ()
-    return (*held, Reason.PENDING_COMPACTION) if protection.is_pending(file_slice) else held
+    if protection.is_pending(file_slice):
+        held = (*held, Reason.PENDING_COMPACTION)
+    return (*held, Reason.PENDING_CLUSTERING) if protection.clusterings(file_slice) else held

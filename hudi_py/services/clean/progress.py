@@ -55,7 +55,7 @@ def progress_of(plan: CleanPlan, seen: Situation, config: CleanConfig) -> Progre
         or not plan.is_examined
     ):
         return None
-    held = bool(seen.protection.pending) or any(
+    held = bool(seen.protection.pending or seen.protection.clustered_files) or any(
         i.requested_time < earliest.requested_time for i in seen.timeline.writes.pending()
     )
     if held or len(seen.table_commits) <= config.commits_required:

@@ -46,13 +46,20 @@ def promise_of(plan: CleanerPlan) -> Promise:
     return Promise(earliest=start or None, times=holes.snapshots)
 
 
-def stands_as_planned(timeline: Timeline, contents: Contents, plan: CleanerPlan) -> bool:
-    """Whether no commit that the plan was made of was taken back since; False where that cannot be told."""
+def stands_as_planned(timeline: Timeline, contents: Contents, plan: CleanerPlan) -> bool | None:
+    """
+    Whether no commit that the plan was made of was taken back since.
+
+    Returns:
+        False where one was: the last one is gone. None where the timeline does not tell, so that files have to.
+    """
     last = plan.last_completed_commit_timestamp
-    if not last or timeline.committed.find(last) is None:
-        return False
+    if not last:
+        return None
+    if timeline.committed.find(last) is None:
+        return None if timeline.committed.is_before_start(last) else False
     if any(each.requested_time > last for each in timeline.of([Action.RESTORE])):
-        return False
+        return None
     rollbacks = [each for each in timeline.of([Action.ROLLBACK]) if each.requested_time > last]
     try:
         undone = [
@@ -61,8 +68,8 @@ def stands_as_planned(timeline: Timeline, contents: Contents, plan: CleanerPlan)
             for time in (contents.rollback(each).commits_rollback if each.is_completed else _targets(contents, each))
         ]
     except (CorruptMetadata, NotFound):
-        return False
-    return all(time > last for time in undone)
+        return None
+    return True if all(time > last for time in undone) else None
 
 
 def _targets(contents: Contents, rollback: Instant) -> tuple[str, ...]:
@@ -81,6 +88,7 @@ class Recheck:
         plan: Its plan; the files in it are not looked at.
         names: The planned files.
         spared: Files that are there and must not go: partition path to name to why.
+        is_undone: A commit that the plan was made of was taken back since.
         timeline: That the last look was made of.
     """
 
@@ -89,6 +97,7 @@ class Recheck:
     plan: CleanerPlan
     names: Names = attrs.field(repr=False)
     spared: dict[str, dict[str, Fate]] = attrs.field(factory=dict)
+    is_undone: bool = False
     timeline: Timeline | None = None
 
     def look(self) -> Timeline:
@@ -111,7 +120,9 @@ class Recheck:
         return now
 
     def _judge(self, timeline: Timeline) -> None:
-        everything = not stands_as_planned(timeline, self.contents, self.plan)
+        stands = stands_as_planned(timeline, self.contents, self.plan)
+        self.is_undone = self.is_undone or stands is False
+        everything = stands is not True
         if not everything and not timeline.writes.pending() and not timeline.completed(Action.SAVEPOINT):
             return
         facts = load_facts(timeline, self.contents, promise=promise_of(self.plan))
@@ -139,11 +150,18 @@ class Recheck:
         return sum(map(len, self.spared.values()))
 
     @property
+    def is_right(self) -> bool:
+        """Whether the plan may be carried out as it stands."""
+        return not self.spared and not self.is_undone
+
+    @property
     def why(self) -> str:
-        """The first file that stays, and what needs it; ``""`` when the plan is right."""
+        """The first file that stays, and what needs it; else what was taken back; ``""`` when the plan is right."""
         for path, names in sorted(self.spared.items()):
             name = min(names)
             return f"{join_path(path, name)} must stay: {names[name]}"
+        if self.is_undone:
+            return f"{self.plan.last_completed_commit_timestamp}, the last commit that it was made of, was taken back"
         return ""
 
     def left(self) -> Names:

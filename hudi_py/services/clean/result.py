@@ -25,9 +25,10 @@ class CleanResult:
         failed_files: Refused to go; the next clean tries them again.
         superseded: Another process completed the same clean first; its record counts, ours was not written.
         is_finished: False when the time was up: the clean stays pending, and the next one deletes the rest.
-        withdrawn: Somebody needs a file of the plan, and nothing was deleted yet: the plan was taken off the timeline,
-            and the next clean plans anew.
-        why_spared: Which planned file stays and who needs it; the first of `spared_files`, ``""`` without any.
+        withdrawn: The plan is no longer right, and nothing was deleted yet: it was taken off the timeline, and the next
+            clean plans anew.
+        why_spared: Which planned file stays and who needs it, the first of `spared_files`; without any, which commit
+            was taken back; ``""`` where the plan was right.
         is_partial: A limit cut the plan short: the next clean plans the rest.
         expired_savepoints: Of the first clean of a run: times of the savepoints that the run let go of before, because
             their time to live was over.

@@ -19,7 +19,7 @@ from hudi_py.engine.base import Engine
 from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.listing import FolderListing, is_partition
-from hudi_py.fsview.loader import load_context, load_savepoints, protection_of
+from hudi_py.fsview.loader import load_clustered_files, load_context, load_savepoints, protection_of
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.listing import open_snapshot
 from hudi_py.model.instant import Action, Instant
@@ -170,7 +170,7 @@ class CleanService:
             timeline=timeline,
             listing=listing,
             context=context,
-            protection=protection_of(context, held),
+            protection=protection_of(context, held, load_clustered_files(timeline, self.contents)),
             savepoints=savepoints,
             now=now,
             earliest=earliest,

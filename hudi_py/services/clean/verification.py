@@ -8,6 +8,7 @@ from hudi_py.config.clean import CleanConfig, CleanPolicy
 from hudi_py.config.table import TableConfig, TableType
 from hudi_py.errors import RefusedError
 from hudi_py.fsview.listing import FolderListing, Listing
+from hudi_py.fsview.loader import load_clustered_files
 from hudi_py.model.files import PARTITION_METAFILE, join_path
 from hudi_py.model.instant import Action
 from hudi_py.model.instant_time import time_before
@@ -40,6 +41,8 @@ def load_roots(
     for instant in timeline.completed(Action.SAVEPOINT):
         for path, names in contents.savepoint(instant).files.items():
             savepointed[path] = savepointed.get(path, frozenset()) | frozenset(names)
+    for path, name in load_clustered_files(timeline, contents):
+        savepointed[path] = savepointed.get(path, frozenset()) | {name}
     compactions = {
         (operation.partition_path or "", operation.file_id or ""): PendingCompaction(
             instant.requested_time,

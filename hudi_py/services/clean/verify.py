@@ -8,7 +8,7 @@ A.5; requirements A28.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 
 import attrs
@@ -69,7 +69,7 @@ class Roots:
         policy: Word in plans.
         retained: Commits, hours or versions of that policy.
         limit: By hours only: the instant time that lies so many hours back.
-        savepointed: Partition path to file names that savepoints hold.
+        savepointed: Partition path to file names that savepoints hold, or that pending clusterings read.
         compactions: (partition path, file id) to its pending compaction.
         replaced: (partition path, file id) to the time of the last completed replacecommit that names it.
         more: Roots besides the policy's.
@@ -227,6 +227,7 @@ def _live(
         needed.update(time for time in slices if time >= compaction.base_time)
     # the newest version stays whatever is asked for, but a pending compaction's, which is its plan's
     reached = newest_first[:1] if compaction is None or roots.more != More() else []
+    reached += _down_to_a_base_file(newest_first, slices)
     versions = max(roots.retained if by_versions else 0, roots.more.versions)
     if versions:
         reached += [time for time in newest_first if time not in needed][: max(0, versions - (compaction is not None))]
@@ -237,6 +238,13 @@ def _live(
             if position == 0 or window is None or newest_first[position - 1] >= window
         ]
     return frozenset(live | needed | set(reached))
+
+
+def _down_to_a_base_file(newest_first: Sequence[str], slices: Mapping[str, frozenset[str]]) -> Sequence[str]:
+    """Slices below a newest one without a base file, up to the first that has one: the newest rows are there too."""
+    bases = (position for position, time in enumerate(newest_first) if any(map(parse_base_file, slices[time])))
+    first = next(bases, len(newest_first))
+    return newest_first[1 : first + 1]
 
 
 @attrs.frozen

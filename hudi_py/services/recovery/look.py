@@ -99,7 +99,7 @@ def _stale_cleans(contents: Contents, timeline: Timeline) -> dict[str, str]:
             recheck.look()
         except (CorruptMetadata, NotFound, RefusedError):
             continue
-        if recheck.spared:
+        if not recheck.is_right:
             found[instant.requested_time] = f"{recheck.spared_count} planned files are needed; {recheck.why}"
     return found
 

@@ -8,13 +8,22 @@ from hudi_py.errors import AlreadyExists, RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Action, State
-from hudi_py.model.records import InstantInfo, RestorePlan, RollbackPlan
+from hudi_py.model.records import (
+    ClusteringGroup,
+    ClusteringPlan,
+    ClusteringSlice,
+    InstantInfo,
+    RequestedReplaceMetadata,
+    RestorePlan,
+    RollbackPlan,
+)
 from hudi_py.services.clean import execute
 from hudi_py.services.clean.outlook import outlook
 from hudi_py.services.clean.recheck import stands_as_planned
 from hudi_py.services.recovery.finding import Step
 from hudi_py.table import Table
 from hudi_py.testing import interruptions
+from hudi_py.timeline.cleaned import whole_from
 from tables import SYNC, TableBuilder, at, data_files
 
 NAME = TableBuilder.base_name
@@ -103,6 +112,24 @@ def test_an_inflight_plan_is_settled_once_commits_are_rolled_back(layout, retent
     assert not recorded & before
     assert recorded >= {f"r1/{NAME('b', at(1))}"}
     assert set(data_files(builder.storage)) == before
+
+
+@LAYOUTS
+@pytest.mark.parametrize("inflight", [False, True])
+def test_times_that_a_stale_plan_by_versions_took_are_not_promised(layout, inflight):
+    """The commit it was made of is gone, and a later one superseded what it deletes: whole is only what came since."""
+    builder = five_versions(layout, commits=3)
+    schedule(builder, ONE_VERSION, inflight=inflight)
+    forget(builder, 3)
+    builder.commit(LATER, {"r0": ["a"], "r1": ["b"]})
+    results = builder.table().clean(**ONE_VERSION)
+    assert results[0].withdrawn is not inflight
+    if not inflight:
+        assert f"{at(3)}, the last commit that it was made of, was taken back" in results[0].why_spared
+    assert shown(builder) == set(data_files(builder.storage))
+    table = builder.table()
+    assert whole_from(table.contents.clean(table.timeline.completed("clean")[-1])) == LATER
+    assert table.timeline.pending() == ()
 
 
 def test_what_was_spared_goes_once_it_is_superseded_by_incremental_cleans():
@@ -215,7 +242,7 @@ def test_a_rolled_back_write_that_never_completed_costs_no_listing():
     plan = table.contents.clean_plan(instant)
     assert stands_as_planned(table.timeline, table.contents, plan)
     forget(builder, 5)
-    assert not stands_as_planned(builder.table().timeline, table.contents, plan)
+    assert stands_as_planned(builder.table().timeline, table.contents, plan) is False
 
 
 @LAYOUTS
@@ -229,9 +256,8 @@ def test_what_is_rolled_back_between_two_rounds_of_deletions_stops_the_rest(layo
         patch.setattr(execute, "TASK_FILES_MAX_TIMED", 1)
         (result,) = table.clean(engine=engine, **ONE_COMMIT)
     assert engine.rounds > 1
-    there = set(data_files(builder.storage))
-    assert shown(builder) <= there
-    assert set(result.spared_files) == shown(builder)
+    needed = {f"r0/{NAME('a', at(2))}", f"r1/{NAME('b', at(2))}"}
+    assert set(result.spared_files) == needed == shown(builder)
     assert result.deleted_count == len(result.deleted_files)
 
 
@@ -347,3 +373,42 @@ def test_a_limit_that_bites_is_told():
     assert first.is_finished
     rest = builder.table().clean(**ONE_COMMIT)
     assert [each.is_partial for each in rest] == [False]
+
+
+def clustering_of(builder, time, names):
+    """A pending clustering by Apache Hudi that reads these files of r0."""
+    slices = tuple(
+        ClusteringSlice(file_id="a", partition_path="r0", data_file_path=f"file:///lake/trips/r0/{name}")
+        for name in names
+    )
+    plan = ClusteringPlan(input_groups=(ClusteringGroup(slices=slices),))
+    requested = RequestedReplaceMetadata(operation_type="CLUSTER", clustering_plan=plan)
+    word = "replacecommit" if builder.layout.version == 1 else "clustering"
+    builder.instant(time, word, State.REQUESTED, codec.encode_requested_replace(requested, sync=SYNC))
+
+
+@LAYOUTS
+@pytest.mark.parametrize("verify", [False, True])
+def test_what_a_pending_clustering_reads_is_not_even_planned(layout, verify):
+    """Stricter than Apache Hudi's planner; so that no plan is withdrawn again and again, planner and judge agree."""
+    builder = five_versions(layout)
+    clustering_of(builder, at(6), [NAME("a", at(2))])
+    table = Table(builder.storage, settings={"hoodie_py.clean.verify": verify}, clock=builder.clock)
+    assert "when clustering" in str(table.explain(NAME("a", at(2)), **ONE_VERSION))
+    (result,) = table.clean(**ONE_VERSION)
+    assert not result.withdrawn
+    assert set(data_files(builder.storage)) == shown(builder) | {f"r0/{NAME('a', at(2))}"}
+
+
+@pytest.mark.parametrize("verify", [False, True])
+def test_the_base_file_below_a_newest_slice_without_one_is_not_even_planned(verify):
+    """The newest rows are what log files add to it; Apache Hudi counts the slice of log files alone as a version."""
+    builder = TableBuilder(1, table_type="MERGE_ON_READ")
+    for number in (1, 2):
+        builder.commit(at(number), {"r0": ["a"]}, action="deltacommit")
+    builder.log_files(at(3), [("r0", "a", at(3))])
+    before = set(data_files(builder.storage))
+    table = Table(builder.storage, settings={"hoodie_py.clean.verify": verify}, clock=builder.clock)
+    (result,) = table.clean(**ONE_VERSION)
+    assert result.deleted_files == (f"r0/{NAME('a', at(1))}",)
+    assert set(data_files(builder.storage)) == before - set(result.deleted_files)
