@@ -68,7 +68,8 @@ class QuickJudge:
             return None
         by_versions = config.policy is CleanPolicy.KEEP_LATEST_FILE_VERSIONS
         others = {path for path, _ in (*context.replaced, *context.pending_compactions, *protection.pending)}
-        others.update(protection.savepointed_files, (path for path, _ in protection.pending_files))
+        read = (*protection.pending_files, *protection.clustered_files)
+        others.update(protection.savepointed_files, (path for path, _ in read))
         return cls(
             context=context,
             protection=protection,
