@@ -13,30 +13,52 @@ def whole_from(metadata: CleanMetadata) -> str:
     """
     Requested time of the oldest commit from which on a clean left every snapshot whole, ``""`` for all of them.
 
-    One by file versions names no such commit: it takes superseded files however young they are.
+    One by file versions names no such commit: it takes superseded files however young they are. One that a limit cut
+    short names none at all: then only what is younger than the clean is whole.
     """
-    window = holes_of(metadata.extra_metadata).window or metadata.earliest_commit_to_retain.strip()
-    has_deleted = any(each.delete_path_patterns for each in metadata.partitions.values())
-    return window or (metadata.last_completed_commit_timestamp if has_deleted else "")
+    basis = _basis(metadata)
+    return basis or (metadata.start_clean_time if _has_deleted(metadata) else "")
 
 
 def deleted_since(contents: Contents, timeline: Timeline, time: str) -> dict[str, list[str]]:
     """
     Partition path to names of files that cleans deleted, or began to, and that a reader at *time* may need.
 
+    Cleans that came before *time* count where they were planned beside a commit that is rolled back by now: what
+    superseded the files is younger then than the plan says.
+
     Raises:
         CorruptMetadata: A clean since then is damaged.
     """
     deleted: dict[str, list[str]] = {}
     for instant in timeline.of([Action.CLEAN]):
-        if instant.requested_time <= time or instant.state is State.REQUESTED:
+        if instant.state is State.REQUESTED:
             continue
         if instant.is_pending:
             for path, files in contents.clean_plan(instant).files_to_delete.items():
                 deleted.setdefault(path, []).extend(file.name for file in files)
             continue
         metadata = contents.clean(instant)
-        if whole_from(metadata) > time:
+        is_since = instant.requested_time > time and whole_from(metadata) > time
+        if is_since or _is_undone(timeline, _basis(metadata)):
             for path, result in metadata.partitions.items():
                 deleted.setdefault(path, []).extend(result.delete_path_patterns)
     return deleted
+
+
+def _basis(metadata: CleanMetadata) -> str:
+    """The commit that a clean counted from: of its window, else the newest that its plan saw."""
+    window = holes_of(metadata.extra_metadata).window or metadata.earliest_commit_to_retain.strip()
+    return window or (metadata.last_completed_commit_timestamp if _has_deleted(metadata) else "")
+
+
+def _has_deleted(metadata: CleanMetadata) -> bool:
+    return any(each.delete_path_patterns for each in metadata.partitions.values())
+
+
+def _is_undone(timeline: Timeline, commit: str) -> bool:
+    """Whether a commit is neither completed nor archived."""
+    if not commit or timeline.commits.is_before_start(commit):
+        return False
+    found = timeline.find(commit)
+    return found is None or not found.is_completed

@@ -119,20 +119,6 @@ CORPUS: Final[dict[str, tuple[tuple[Kind, tuple[Step, ...]], ...]]] = {
 
 OPEN: Final = frozenset(
     {
-        "clean begun, rollback, clean",
-        "clustering, plan, rollback by Hudi, clean",
-        "earlier times after a clean cut short",
-        "overwrite, plan by commits, all undone by Hudi, clean",
-        "overwrite, plan, rollback by Hudi, clean",
-        "overwrite, plan, rollback, clean",
-        "partition dropped, plan, rollback by Hudi, clean",
-        "plan by commits, two rollbacks, clean",
-        "plan, rollback by Hudi, clean",
-        "plan, rollback by Hudi, recover",
-        "plan, rollback by Hudi, same groups written again, clean",
-        "plan, rollback, clean",
-        "plan, rollback, recover",
-        "plan, rollback, write that cleans",
         "restore below a newer savepoint",
         "restore below a newer savepoint, table of Hudi",
         "restore to a savepoint whose commit is undone",

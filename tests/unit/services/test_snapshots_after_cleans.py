@@ -18,6 +18,7 @@ CLEANS = (
     {"file_versions_retained": 2},
     {"commits_retained": 1},
     {"commits_retained": 4},
+    {"file_versions_retained": 1, "max_partitions": 1},
 )
 steps = st.lists(
     st.one_of(
