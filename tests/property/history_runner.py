@@ -82,11 +82,16 @@ def kinds(seed: int) -> Kind:
     )
 
 
-def make_steps(seed: int, kind: Kind) -> tuple[Step, ...]:
-    """A random sequence; tables of ours begin with two writes."""
+def make_steps(seed: int, kind: Kind, *, steps_max: int = STEPS_MAX) -> tuple[Step, ...]:
+    """
+    A random sequence; tables of ours begin with two writes.
+
+    Args:
+        steps_max: Random steps at most; those of a motif come on top.
+    """
     chance = random.Random(f"steps {seed}")
     steps = [_write(chance, "UPSERT") for _ in range(2)] if kind.fixture is None else []
-    steps += [_step(chance, kind) for _ in range(chance.randint(STEPS_MIN, STEPS_MAX))]
+    steps += [_step(chance, kind) for _ in range(chance.randint(min(STEPS_MIN, steps_max), steps_max))]
     for _ in range(chance.choice((0, 1, 1, 2))):
         _weave(chance, steps, [_named(chance, kind, name) for name in chance.choice(_MOTIFS)])
     return tuple(steps)
@@ -333,7 +338,7 @@ def outcome_of(seed: int, kind: Kind, steps: Sequence[Step]) -> tuple[Violation 
 
 # ------------------------------------------------------------------ making it shorter
 def shrink(
-    seed: int, kind: Kind, steps: Sequence[Step], law: str, *, rounds: int = 400
+    seed: int, kind: Kind, steps: Sequence[Step], law: str, *, rounds: int = 90
 ) -> tuple[Kind, tuple[Step, ...]]:
     """Leave out whatever the violation does not need."""
     left = rounds
@@ -387,10 +392,10 @@ def _simpler(kind: Kind) -> Iterator[Kind]:
         yield attrs.evolve(kind, fixture=None)
 
 
-def find_failure(seed: int) -> tuple[Failure | None, Counter[str]]:
-    """Play the history of a seed, and shorten it where it breaks a law."""
+def find_failure(seed: int, *, steps_max: int = STEPS_MAX) -> tuple[Failure | None, Counter[str]]:
+    """Play the history of a seed, and shorten it where it breaks a law; *steps_max* as `make_steps`."""
     kind = kinds(seed)
-    steps = make_steps(seed, kind)
+    steps = make_steps(seed, kind, steps_max=steps_max)
     violation, counts = outcome_of(seed, kind, steps)
     if violation is None:
         return None, counts
