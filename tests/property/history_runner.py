@@ -216,6 +216,8 @@ def _write(chance: random.Random, operation: str) -> Step:
     arguments = {"operation": operation, "seed": chance.randrange(1000), "small_files": chance.random() < 0.7}
     if chance.random() < 0.15:
         arguments["services"] = chance.choice(CLEANS)
+    if chance.random() < 0.08:
+        arguments["metadata"] = chance.choice((True, False))  # another process, with other settings
     return ("write", arguments)
 
 
@@ -378,9 +380,10 @@ def _shorter(steps: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
         arguments = step[1]
         if arguments.get("settings"):
             yield (*steps[:number], (step[0], {**arguments, "settings": {}}), *steps[number + 1 :])
-        if "services" in arguments:
-            less = {name: value for name, value in arguments.items() if name != "services"}
-            yield (*steps[:number], (step[0], less), *steps[number + 1 :])
+        for name in ("services", "metadata"):
+            if name in arguments:
+                less = {each: value for each, value in arguments.items() if each != name}
+                yield (*steps[:number], (step[0], less, *step[2:]), *steps[number + 1 :])
 
 
 def _simpler(kind: Kind) -> Iterator[Kind]:

@@ -36,7 +36,7 @@ REFUSALS: Final = (RefusedError, ConfigError, ConflictError, UnsupportedTable, T
 
 # ------------------------------------------------------------------ writing
 def _write(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
-    table = world.open(storage)
+    table = world.open(storage, metadata=args.get("metadata", "kind"))
     if world.is_mor:
         history_deltas.write_delta(table, args["seed"], world.announce_files)
         return
@@ -86,7 +86,8 @@ def _replace(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
     kind, chance = args["kind"], random.Random(args["seed"])
     files = table.base_files()
     partitions = sorted({partition for partition, _ in files})
-    if not partitions:
+    busy = {group for each in writer.pending_clusterings(table) for group in _groups(table, each)}
+    if not partitions or busy:  # nothing that a pending clustering rewrites is replaced
         return
     chosen = set(partitions if kind == "INSERT_OVERWRITE_TABLE" else [chance.choice(partitions)])
     world.next_ts += 1
@@ -149,7 +150,8 @@ def _groups(table: Table, instant: Any) -> Any:
 
 # ------------------------------------------------------------------ services
 def _clean(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
-    world.open(storage, **args.get("settings", {})).clean(engine=ONE_THREAD, **args.get("options", {}))
+    table = world.open(storage, metadata=args.get("metadata", "kind"), **args.get("settings", {}))
+    table.clean(engine=ONE_THREAD, **args.get("options", {}))
 
 
 def _plan_clean(world: World, storage: Storage, args: Mapping[str, Any]) -> None:

@@ -81,7 +81,8 @@ def test_a_ladder_keeps_no_snapshot_that_has_lost_a_file(layout, history):
     whole = whole_times(table.contents, table.config, table.timeline)
     assert [time for time in whole if not needed[time] <= left] == []
     bounds = [table.contents.clean(clean) for clean in table.timeline.completed(Action.CLEAN)]
-    last = max((each.earliest_commit_to_retain or each.last_completed_commit_timestamp for each in bounds), default="")
+    times = (each.earliest_commit_to_retain or each.last_completed_commit_timestamp for each in bounds)
+    last = max((time or each.start_clean_time for time, each in zip(times, bounds, strict=True)), default="")
     assert {time for time in needed if time >= last} <= set(whole)
 
 
