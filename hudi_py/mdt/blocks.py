@@ -20,6 +20,7 @@ from hudi_py.formats.commit_codec import decode_commit
 from hudi_py.formats.delete_block import decode_delete_block
 from hudi_py.formats.hfile import HFile
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, iterate_log_blocks
+from hudi_py.mdt.recorded import WAY_OUT
 from hudi_py.mdt.records import Alone, Files, decode_files, merge_files
 from hudi_py.mdt.table import INIT_TIME, MetadataTable, Slice, is_committed
 from hudi_py.model.files import LogFile
@@ -50,9 +51,20 @@ class Validity:
 
 
 def read_blocks(table: MetadataTable, file_slice: Slice, log: LogFile) -> list[LogBlock]:
-    """All blocks of one log file, torn ones included."""
+    """
+    All blocks of one log file, torn ones included.
+
+    Raises:
+        CorruptMetadata: It is shorter than a completed delta commit recorded.
+    """
     path = file_slice.path(log.name)
-    return list(iterate_log_blocks(table.storage.read(path), table.source(path)))
+    data = table.storage.read(path)
+    if len(data) < (log.size_bytes or 0):
+        raise CorruptMetadata(
+            f"{table.source(path)} is damaged: it has {len(data)} bytes, and a completed delta commit of the metadata "
+            f"table wrote {log.size_bytes}; {WAY_OUT}"
+        )
+    return list(iterate_log_blocks(data, table.source(path)))
 
 
 def visible_blocks(
@@ -180,6 +192,5 @@ def _check_torn(
             if name in suspects and (name, instant.requested_time) not in seen:
                 raise CorruptMetadata(
                     f"{table.source(file_slice.path(name))}: byte {suspects[name]}: the block of the completed delta "
-                    f"commit {instant.requested_time} is damaged; nothing was changed; rebuild the metadata table "
-                    "(hoodie.metadata.enable=false drops it, Apache Hudi makes it anew)"
+                    f"commit {instant.requested_time} is damaged; {WAY_OUT}"
                 )

@@ -32,8 +32,10 @@ Source: format/timeline 2.2, format/data-files section 11; Hudi 0.15.0 to 1.1.1 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
+
+import attrs
 
 from hudi_py.errors import CorruptMetadata, RefusedError, UnsupportedTable
 from hudi_py.formats.commit_codec import encode_commit
@@ -221,7 +223,7 @@ def _execute(
         instant = table.store.transition(instant, b"")
     validity = Validity(timeline, data_timeline)
     stats: dict[str, tuple[WriteStat, ...]] = {}
-    for each in slices:
+    for each in _as_recorded(table, timeline, slices):
         blocks = visible_blocks(table, each, timeline, validity)
         written = write_merged(table, each, blocks, instant.requested_time)
         stat = _stat(table, each, written, len(blocks))
@@ -234,6 +236,18 @@ def _execute(
     )
     content = encode_commit(metadata, as_json=table.layout_version == 1, sync=sync)
     return table.store.complete(instant, content, after=data_timeline.last_time)
+
+
+def _as_recorded(table: MetadataTable, timeline: Timeline, planned: list[Slice]) -> Iterator[Slice]:
+    """The planned slices, their log files with the sizes that were recorded: one that is cut off is not taken in."""
+    known = {
+        log.name: log
+        for partition in {each.partition for each in planned}
+        for each in table.slices(timeline, partition)
+        for log in each.logs
+    }
+    for each in planned:
+        yield attrs.evolve(each, logs=tuple(known.get(log.name, log) for log in each.logs))
 
 
 def _planned_slice(operation: CompactionOperation, source: str) -> Slice | None:

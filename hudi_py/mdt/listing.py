@@ -5,16 +5,25 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from itertools import repeat
+from typing import Final
 
 from hudi_py.config import keys
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
+from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
 from hudi_py.fsview.listing import FolderListing, Listing
+from hudi_py.mdt.in_step import has_records, unrecorded
 from hudi_py.mdt.read import MetadataReader
-from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
+from hudi_py.mdt.recorded import WAY_OUT
+from hudi_py.mdt.table import FILES_PARTITION, METADATA_FOLDER, MetadataTable
+from hudi_py.model.instant import Action
 from hudi_py.storage.base import Entry
+from hudi_py.timeline.archive import load_archived
+from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
+
+_LOADS_MAX: Final = 5  # each time another writer has completed something in the metadata table meanwhile
 
 
 class MetadataListing:
@@ -55,15 +64,38 @@ def open_snapshot(store: TimelineStore, config: TableConfig, settings: Settings)
     """
     The table's timeline, and the listing that goes with it: through the metadata table where there is one.
 
-    The metadata table's timeline is loaded first: an action that completes in between is then not seen at all, instead
-    of half. With ``hoodie.metadata.enable=false`` the folders are listed.
+    The metadata table's timeline is loaded first: an action that completes in between is then seen not at all, or
+    everything is loaded again. With ``hoodie.metadata.enable=false`` the folders are listed.
 
     Raises:
-        CorruptMetadata: The metadata table is damaged; the setting above leads around it.
+        CorruptMetadata: The metadata table is damaged or lacks a completed action; the setting above leads around it.
+        ConflictError: Other writers changed the metadata table each time.
     """
     if FILES_PARTITION not in config.metadata_partitions or settings[keys.METADATA_ENABLED] is False:
         return store.load(), FolderListing(store.storage)
     table = MetadataTable(store.storage, store.clock)
-    metadata = table.store.load()
-    timeline = store.load()
-    return timeline, MetadataListing(MetadataReader(table, timeline, metadata))
+    for _ in range(_LOADS_MAX):
+        metadata = table.store.load()
+        timeline = store.load()
+        try:
+            _check_in_step(store, timeline, table, metadata)
+            return timeline, MetadataListing(MetadataReader(table, timeline, metadata))
+        except (CorruptMetadata, NotFound):
+            if table.store.load().instants == metadata.instants:
+                raise
+    raise ConflictError(f"{table.storage.root} was changed by other writers each time it was read; try again")
+
+
+def _check_in_step(store: TimelineStore, timeline: Timeline, table: MetadataTable, metadata: Timeline) -> None:
+    contents = Contents(store)
+    archived = None
+    for instant in unrecorded(timeline, metadata):
+        content = contents.clean(instant) if instant.action is Action.CLEAN else contents.commit(instant)
+        if not has_records(content):
+            continue
+        archived = archived or load_archived(table.storage, table.config)
+        if archived.find(instant.requested_time) is None:
+            raise CorruptMetadata(
+                f"{store.storage.root}/{METADATA_FOLDER} lacks the completed {instant}: what it wrote would not be "
+                f"listed; {WAY_OUT}"
+            )

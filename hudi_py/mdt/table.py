@@ -15,6 +15,8 @@ from hudi_py.config.table import TableConfig, table_config
 from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.formats.properties import parse_properties
 from hudi_py.formats.records_codec import decode_compaction_plan
+from hudi_py.fsview.expected import ExpectedSlice
+from hudi_py.mdt.recorded import check_recorded, recorded_slices
 from hudi_py.model.files import BaseFile, LogFile, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action
 from hudi_py.runtime.clock import Clock
@@ -46,7 +48,7 @@ class Slice:
         partition: Of the metadata table (``files``).
         file_id: Of the group.
         base: Completed base file, or None in a group that has only logs.
-        logs: Oldest first, those of pending delta commits included.
+        logs: Oldest first, those of pending delta commits included; ``size_bytes`` is what a completed one recorded.
         next_base_time: Base instant for the next log file of layout 1: that of the newest slice, pending or not.
     """
 
@@ -104,6 +106,9 @@ class MetadataTable:
         Args:
             timeline: Of the metadata table.
             partition: Of the metadata table.
+
+        Raises:
+            CorruptMetadata: A file is missing that a completed commit wrote into a current slice.
         """
         bases: dict[str, list[BaseFile]] = {}
         logs: dict[str, list[LogFile]] = {}
@@ -116,9 +121,18 @@ class MetadataTable:
             if log is not None:
                 logs.setdefault(log.file_id, []).append(log)
         pending = self.pending_compactions(timeline, partition)
+        recorded = recorded_slices(self.store, timeline, partition, bases.keys() | logs.keys())
         return tuple(
-            self._slice(timeline, partition, file_id, bases.get(file_id, ()), logs.get(file_id, ()), pending)
-            for file_id in sorted(bases.keys() | logs.keys())
+            self._slice(
+                timeline,
+                partition,
+                file_id,
+                bases.get(file_id, ()),
+                logs.get(file_id, ()),
+                pending,
+                recorded.get(file_id, ExpectedSlice(None)),
+            )
+            for file_id in sorted(bases.keys() | logs.keys() | recorded.keys())
         )
 
     def pending_compactions(self, timeline: Timeline, partition: str) -> dict[str, str]:
@@ -139,11 +153,15 @@ class MetadataTable:
         bases: Iterable[BaseFile],
         logs: Iterable[LogFile],
         pending: dict[str, str],
+        recorded: ExpectedSlice,
     ) -> Slice:
         visible = [base for base in bases if is_committed(timeline, base.instant_time)]
         base = max(visible, key=lambda each: (each.instant_time, each.name), default=None)
         base_time = base.instant_time if base is not None else ""
         current = [log for log in logs if self._slice_time(timeline, log) >= base_time]
+        check_recorded(recorded, base, {log.name for log in current}, self.source(partition))
+        sizes = {file.name: file.size_bytes for file in recorded.logs}
+        current = [attrs.evolve(log, size_bytes=sizes.get(log.name)) for log in current]
         times = [base_time, pending.get(file_id, "")]
         if self.layout_version == 1:
             times += [log.instant_time for log in current]

@@ -8,18 +8,13 @@ they leave is judged by the files. Source: format/data-files section 11.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
-from hudi_py.errors import CorruptMetadata
-from hudi_py.mdt.changes import Changes, changes_of_clean, changes_of_commit, records_of
+from hudi_py.mdt.in_step import TIME_LENGTH, has_records, is_first_listing, is_in_first_listing
 from hudi_py.mdt.table import INIT_TIME, METADATA_FOLDER
 from hudi_py.model.instant import Action, Instant
-from hudi_py.model.records import CleanMetadata, CommitMetadata, RestoreMetadata, RollbackMetadata
-from hudi_py.services.check.facts import InstantFacts, MetadataFacts, TableFacts
+from hudi_py.model.records import RestoreMetadata, RollbackMetadata
+from hudi_py.services.check.facts import MetadataFacts, TableFacts
 from hudi_py.services.check.findings import Finding, finding
-
-_TIME_LENGTH: Final = 17
-"""Layout 1 adds three digits to the time of the last delta commit for what the metadata table does for itself."""
 
 
 def judge_metadata(facts: TableFacts) -> list[Finding]:
@@ -41,39 +36,13 @@ def judge_metadata(facts: TableFacts) -> list[Finding]:
 
 def _missing(facts: TableFacts, metadata: MetadataFacts) -> Iterator[Finding]:
     recorded = {i.requested_time for i in _delta_commits(metadata)}
+    firsts = [i for i in _delta_commits(metadata) if is_first_listing(i)]
     for each in facts.instants:
         instant = each.instant
-        if not instant.is_completed or instant.requested_time in recorded or not _has_records(each):
+        if not instant.is_completed or instant.requested_time in recorded or not has_records(each.content):
             continue
-        if not _is_in_first_listing(instant, metadata):
+        if not is_in_first_listing(instant, firsts):
             yield finding("mdt-instant-missing", str(instant))
-
-
-def _has_records(each: InstantFacts) -> bool:
-    try:
-        return bool(records_of(_changes(each)))
-    except CorruptMetadata:  # a file without size: Hudi could not record it either
-        return False
-
-
-def _changes(each: InstantFacts) -> Changes:
-    if isinstance(each.content, CommitMetadata):
-        return changes_of_commit(each.content)
-    if isinstance(each.content, CleanMetadata):
-        return changes_of_clean(each.content)
-    return Changes()
-
-
-def _is_in_first_listing(instant: Instant, metadata: MetadataFacts) -> bool:
-    """Whether the metadata table was made of a listing after the instant completed."""
-    for first in _delta_commits(metadata):
-        if first.requested_time.startswith(INIT_TIME):
-            made = first.completion_time
-            if made is not None and instant.completion_time is not None and instant.completion_time <= made:
-                return True
-        elif len(first.requested_time) > _TIME_LENGTH and instant.requested_time <= first.requested_time:
-            return True
-    return False
 
 
 def _unknown(facts: TableFacts, metadata: MetadataFacts) -> Iterator[Finding]:
@@ -84,7 +53,7 @@ def _unknown(facts: TableFacts, metadata: MetadataFacts) -> Iterator[Finding]:
         known |= _undone(each.content)
     for instant in metadata.timeline.completed(Action.DELTA_COMMIT):
         time = instant.requested_time
-        if time not in known and not time.startswith(INIT_TIME) and len(time) <= _TIME_LENGTH:
+        if time not in known and not time.startswith(INIT_TIME) and len(time) <= TIME_LENGTH:
             yield finding("mdt-instant-unknown", str(instant))
 
 

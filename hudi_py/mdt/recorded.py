@@ -1,0 +1,115 @@
+"""
+What the metadata table's own completed commits say that the current slices of a partition hold.
+
+A log file that is lost, empty or cut off at the end of a block leaves a slice that reads well and lists older files;
+without its newest base file a group falls back to the one before. So before a slice is believed, it is held against
+what its commits recorded.
+
+Only commits since the last compaction count, and that is what is read: in layout 1 Hudi and we compact only while no
+earlier action is pending, so what was requested before a compaction is in its base file; in layout 2 completion times
+tell. Commits that are archived are in the base file or covered by the one that is active.
+
+Source: format/data-files 9.1 and 10; Hudi ``HoodieBackedTableMetadataWriter.validateCompactionScheduling``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from hudi_py.errors import CorruptMetadata
+from hudi_py.formats.commit_codec import decode_commit
+from hudi_py.fsview.expected import ExpectedSlice, expected_slices
+from hudi_py.fsview.listing import listing_threads
+from hudi_py.model.files import BaseFile, parse_base_file
+from hudi_py.model.instant import Action, Instant
+from hudi_py.model.records import CommitMetadata
+from hudi_py.timeline.store import TimelineStore
+from hudi_py.timeline.timeline import Timeline
+
+WAY_OUT = (
+    "nothing was changed; hudi-py recover makes the metadata table anew, and until then "
+    "--conf hoodie.metadata.enable=false lists the folders instead"
+)
+
+
+def recorded_slices(
+    store: TimelineStore, timeline: Timeline, partition: str, file_ids: Collection[str]
+) -> dict[str, ExpectedSlice]:
+    """
+    File id to what the current slice must hold.
+
+    Args:
+        store: Of the metadata table.
+        timeline: Of the metadata table.
+        partition: Of the metadata table.
+        file_ids: Those whose files were found.
+
+    Raises:
+        CorruptMetadata: A commit that tells it does not decode.
+        StorageError: As the storage.
+    """
+    commits = sorted(_since_compaction(store, timeline, partition, file_ids), key=lambda each: each[0].requested_time)
+    slices = expected_slices(commits, store.layout.version)
+    return {file_id: each for (path, file_id), each in slices.items() if path == partition}
+
+
+def check_recorded(expected: ExpectedSlice, base: BaseFile | None, logs: Collection[str], source: str) -> None:
+    """
+    Refuse a slice without the base file, or a log file, that a completed commit of the metadata table wrote.
+
+    Args:
+        expected: See `recorded_slices`.
+        base: The newest committed one that was found.
+        logs: Names of the log files of the slice.
+        source: Folder of the partition, for messages.
+
+    Raises:
+        CorruptMetadata: One is missing.
+    """
+    for file in expected.files:
+        is_there = file.name in logs if file.is_log else base is not None and base.instant_time >= file.slice_time
+        if not is_there:
+            raise CorruptMetadata(
+                f"{source}/{file.name} is missing, which the completed {file.commit.action.value} "
+                f"{file.commit.requested_time} of the metadata table wrote: without it older files would be listed as "
+                f"the latest; {WAY_OUT}"
+            )
+
+
+def _since_compaction(
+    store: TimelineStore, timeline: Timeline, partition: str, file_ids: Collection[str]
+) -> Iterator[tuple[Instant, CommitMetadata]]:
+    """The completed commits that the current slices can be of, newest first."""
+    completed = timeline.writes.completed()
+    _prefetch(store, completed)
+    waiting, oldest = set(file_ids), ""
+    for instant in reversed(completed):
+        if not waiting and (instant.completion_time or instant.requested_time) < oldest:
+            if store.layout.has_completion_times:
+                continue  # one that was requested earlier may have completed later
+            return
+        metadata = _decoded(store, instant)
+        yield instant, metadata
+        for stat in metadata.partition_to_write_stats.get(partition, ()):
+            base = parse_base_file((stat.path or "").rpartition("/")[2])
+            if base is not None and base.file_id in waiting:
+                waiting.remove(base.file_id)
+                oldest = min(filter(None, (oldest, base.instant_time)))
+
+
+def _decoded(store: TimelineStore, instant: Instant) -> CommitMetadata:
+    try:
+        return decode_commit(store.read(instant), f"{store.storage.root}/{store.path(instant)}")
+    except CorruptMetadata as error:
+        raise CorruptMetadata(f"{error}: which log files count cannot be told; {WAY_OUT}") from error
+
+
+def _prefetch(store: TimelineStore, completed: Collection[Instant]) -> None:
+    """On object stores each instant is a round trip: those since the last compaction are read at once."""
+    threads = listing_threads(store.storage)
+    if threads <= 1:
+        return
+    last = next((i.requested_time for i in reversed(list(completed)) if i.action is Action.COMMIT), "")
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(store.read, (i for i in completed if i.requested_time >= last)))
