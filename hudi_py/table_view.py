@@ -11,11 +11,11 @@ from hudi_py.config import keys
 from hudi_py.config.door import admitted, require_served
 from hudi_py.config.table import TableConfig
 from hudi_py.config.uses import Use
-from hudi_py.errors import ConfigError, CorruptMetadata, HudiError, NotFound, RefusedError
+from hudi_py.errors import ConfigError, CorruptMetadata, HudiError, NotFound
 from hudi_py.formats.column_history import HISTORY_FOLDER, newest_history, renamed_columns
 from hudi_py.formats.instant_content import decode_content
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, latest_slices
-from hudi_py.fsview.gone import gone_at
+from hudi_py.fsview.checked import CheckedListing
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.listing import open_snapshot
@@ -27,13 +27,13 @@ from hudi_py.model.holes import NO_HOLES, Holes, holes_of
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import resolve_time
 from hudi_py.reading.overview import Amount, ColumnRange, FileTotals, Overview, overview_of, ranges_of
+from hudi_py.reading.past import Snapshot
 from hudi_py.reading.select import (
     base_files,
     check_as_of,
     check_columns_keep_names,
     check_rows_are_whole,
     context_as_of,
-    slices_as_of,
     slices_of_names,
 )
 from hudi_py.runtime.clock import Clock, SystemClock
@@ -164,28 +164,24 @@ class TableView:
             savepoint: Requested time of a savepoint: what it holds, whatever cleans and archivals have passed it.
 
         Raises:
-            ConfigError: There is no such savepoint.
+            ConfigError: There is no such savepoint, or both are given.
             RefusedError: The table has no single answer for that time (any more).
-            UnsupportedTable: There are log files to merge, base files hold a part of the columns only, or columns have
-                other names in older files.
+            UnsupportedTable: There are log files to merge, base files are not Parquet or hold a part of the columns
+                only, or columns have other names in older files.
+            CorruptMetadata: A file is missing that a completed commit wrote: older rows would be shown as the latest.
         """
-        as_of = None if as_of is None else self.resolve_time(as_of)
-        check_rows_are_whole(self.config.properties, self.storage.root)
-        self._check_column_names(as_of if savepoint is None else savepoint)
+        _check_one_time(as_of, savepoint)
+        if as_of is not None:
+            return self.as_of(as_of).base_files()
+        self._check_rows(savepoint)
         if savepoint is not None:
             held = base_files(self._held(savepoint), self.storage.root)
             return tuple(sorted(held, key=lambda each: (each[0], each[1].name)))
-        if as_of is None:
-            context = load_context(self.timeline, self._contents, with_clustering=False)
-        else:
-            context = self.as_of(as_of).view_context
+        context = load_context(self.timeline, self._contents, with_clustering=False)
         found: list[tuple[str, BaseFile]] = []
         for path, entries in self.listing.walk():
             partition = build_partition(context, path, ((e.name, e.size_bytes) for e in entries))
-            slices = latest_slices(context, partition) if as_of is None else slices_as_of(partition)
-            found += base_files(slices, self.storage.root)
-        if as_of is not None:
-            self._check_nothing_is_gone(context, as_of, found)
+            found += base_files(latest_slices(context, partition), self.storage.root)
         return tuple(sorted(found, key=lambda each: (each[0], each[1].name)))
 
     def rows(
@@ -214,12 +210,14 @@ class TableView:
             RefusedError, UnsupportedTable: As `base_files`.
         """
         self.require(Use.READ)
+        _check_one_time(as_of, savepoint)
+        if as_of is not None:
+            return self.as_of(as_of).rows(where=where, columns=columns, with_meta=with_meta)
         from hudi_py.reading.rows import Rows
         from hudi_py.reading.snapshot import row_schema
 
-        files = self.base_files(as_of, savepoint=savepoint)
-        text = self.schema_text(as_of or savepoint) or self.schema_text()  # before the first commit: the newest
-        schema = row_schema(self.storage, files, text)
+        files = self.base_files(savepoint=savepoint)
+        schema = row_schema(self.storage, files, self._schema_text_at(savepoint))
         return Rows(
             self.storage, files, schema,
             columns=columns, where=where, with_meta=with_meta, statistics=self.column_statistics,
@@ -286,13 +284,12 @@ class TableView:
             found[name] = amount
         return found
 
-    def _check_nothing_is_gone(self, context: ViewContext, as_of: str, found: list[tuple[str, BaseFile]]) -> None:
-        gone = gone_at(context, as_of, found, deleted_since(self._contents, self.timeline, as_of))
-        if gone is not None:
-            raise RefusedError(
-                f"the table cannot be read as of {as_of}: a clean deleted {gone}, which held rows at that time; read a "
-                "later instant, or the latest snapshot"
-            )
+    def _check_rows(self, time: str | None) -> None:
+        check_rows_are_whole(self.config.properties, self.storage.root)
+        self._check_column_names(time)
+
+    def _schema_text_at(self, time: str | None) -> str | None:
+        return self.schema_text(time) or self.schema_text()  # before the first commit: the newest
 
     def _held(self, savepoint: str) -> tuple[FileSlice, ...]:
         instant = self.timeline.find(savepoint, Action.SAVEPOINT)
@@ -340,9 +337,9 @@ class TableView:
         moved = renamed_columns(latest, self.storage.read(path), f"{self.storage.root}/{path}")
         check_columns_keep_names(moved, self.storage.root)
 
-    def as_of(self, time: str) -> Self:
+    def as_of(self, time: str) -> Snapshot:
         """
-        The same table with its files as they were at that time.
+        The table as it was at that time: a value to look at, which stays in the past whatever happens.
 
         Args:
             time: As for `resolve_time`.
@@ -359,9 +356,18 @@ class TableView:
             holes=self._holes(),
             pending_clusterings=frozenset(self.view_context.pending_clustering.values()),
         )
-        past = type(self)(self.storage, settings=self.settings.as_dict(), clock=self._store.clock)
-        past.__dict__["view_context"] = context_as_of(self.view_context, requested_time)
-        return past
+        timeline, listing = self._snapshot
+        return Snapshot(
+            storage=self.storage,
+            config=self.config,
+            requested_time=requested_time,
+            view_context=context_as_of(self.view_context, requested_time),
+            listing=listing.until(requested_time) if isinstance(listing, CheckedListing) else listing,
+            deleted=lambda: deleted_since(self._contents, timeline, requested_time),
+            check_rows=lambda: self._check_rows(requested_time),
+            schema=lambda: self._schema_text_at(requested_time),
+            statistics=self.column_statistics,
+        )
 
     def earliest_retained(self) -> str:
         """
@@ -443,3 +449,8 @@ class TableView:
         """
         source = f"{self.storage.root}/{self._store.path(instant)}"
         return decode_content(self._store.read(instant), source).value
+
+
+def _check_one_time(as_of: str | None, savepoint: str | None) -> None:
+    if as_of is not None and savepoint is not None:
+        raise ConfigError(f"as_of={as_of} and savepoint={savepoint} are two answers to one question; give one of them")

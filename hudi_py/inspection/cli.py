@@ -159,9 +159,8 @@ def files(common: Common, table: str, partition: str | None, as_of: str | None) 
     """File groups and slices."""
     from hudi_py.inspection.report import files_report
 
-    opened = common.open(table)
-    if as_of is not None:
-        opened = opened.as_of(opened.resolve_time(as_of))
+    present = common.open(table)
+    opened = present if as_of is None else present.as_of(as_of)
     paths = opened.partitions() if partition is None else (partition.rstrip("/"),)
     if partition is not None and paths[0] not in opened.partitions():
         raise ConfigError(f"{table} has no partition {partition!r}; see hudi-py files")

@@ -11,12 +11,12 @@ from hudi_py.config import keys
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
-from hudi_py.fsview.listing import FolderListing, Listing
+from hudi_py.fsview.checked import CheckedListing
+from hudi_py.fsview.listing import Listing
 from hudi_py.mdt.in_step import has_records, unrecorded
 from hudi_py.mdt.read import MetadataReader
 from hudi_py.mdt.recorded import WAY_OUT
 from hudi_py.mdt.table import FILES_PARTITION, METADATA_FOLDER, MetadataTable
-from hudi_py.model.instant import Action
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.contents import Contents
@@ -72,7 +72,8 @@ def open_snapshot(store: TimelineStore, config: TableConfig, settings: Settings)
         ConflictError: Other writers changed the metadata table each time.
     """
     if FILES_PARTITION not in config.metadata_partitions or settings[keys.METADATA_ENABLED] is False:
-        return store.load(), FolderListing(store.storage)
+        timeline = store.load()
+        return timeline, CheckedListing(Contents(store), timeline)
     table = MetadataTable(store.storage, store.clock)
     for _ in range(_LOADS_MAX):
         metadata = table.store.load()
@@ -90,8 +91,7 @@ def _check_in_step(store: TimelineStore, timeline: Timeline, table: MetadataTabl
     contents = Contents(store)
     archived = None
     for instant in unrecorded(timeline, metadata):
-        content = contents.clean(instant) if instant.action is Action.CLEAN else contents.commit(instant)
-        if not has_records(content):
+        if not has_records(contents.commit(instant)):
             continue
         archived = archived or load_archived(table.storage, table.config)
         if archived.find(instant.requested_time) is None:

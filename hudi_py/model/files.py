@@ -17,7 +17,7 @@ METADATA_FOLDER: Final = ".hoodie"
 
 _TIME_DIGITS_MIN: Final = 14  # what no release ever wrote is somebody else's file: app_2024_01.csv, .app_2024.log.1
 BASE_FILE_PATTERN: Final = (
-    rf"([^._{{none}}][^_{{none}}]*)_([^_{{none}}]*)_([0-9]{{{{{_TIME_DIGITS_MIN},}}}})\.(parquet|orc|hfile)"
+    rf"([^._{{none}}][^_{{none}}]*)_([^_{{none}}]*)_([0-9]{{{{{_TIME_DIGITS_MIN},}}}})\.(parquet|orc|hfile|lance)"
 )
 """Of file id, write token, instant time and extension; ``none`` is to be filled in with characters no name holds."""
 _match_base_file: Final = re.compile(BASE_FILE_PATTERN.format(none="")).fullmatch

@@ -13,7 +13,7 @@ import attrs
 
 from hudi_py.errors import RefusedError, UnsupportedTable
 from hudi_py.fsview.build import PartitionView, ViewContext
-from hudi_py.model.files import BaseFile, FileSlice, parse_base_file, parse_log_file
+from hudi_py.model.files import BaseFile, FileSlice, join_path, parse_base_file, parse_log_file
 from hudi_py.model.holes import NO_HOLES, Holes
 from hudi_py.timeline.timeline import Timeline
 
@@ -135,6 +135,11 @@ def base_files(slices: tuple[FileSlice, ...], source: str) -> tuple[tuple[str, B
                 "with Apache Hudi, or compact it first"
             )
         if each.base_file is not None:
+            if each.base_file.extension != "parquet":
+                raise UnsupportedTable(
+                    f"{source}: {join_path(each.partition_path, each.base_file.name)} is not a Parquet file, and "
+                    "hudi_py reads the rows of Parquet only; read the table with Apache Hudi"
+                )
             found.append((each.partition_path, each.base_file))
     return tuple(found)
 

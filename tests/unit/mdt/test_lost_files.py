@@ -82,13 +82,13 @@ def test_no_table_of_hudi_lacks_a_file_or_an_action():
         assert walked(table_of(name)), name
 
 
-def test_an_action_must_be_recorded_unless_it_changed_nothing_or_came_before_the_first_listing():
-    """Rollbacks and savepoints may do without; what was there when the metadata table was made is in its listing."""
+def test_a_commit_must_be_recorded_unless_it_changed_nothing_or_came_before_the_first_listing():
+    """What was there when the metadata table was made is listed; a clean leaves outdated files listed at most."""
 
     def completed(time: str, action: Action = Action.COMMIT) -> Instant:
         return Instant(time.ljust(17, "0"), action, State.COMPLETED, time.ljust(17, "1"))
 
-    table = Timeline((completed("20260101"), completed("20260103"), completed("20260104", Action.ROLLBACK)))
+    table = Timeline((completed("20260101"), completed("20260103"), completed("20260104", Action.CLEAN)))
     first = Instant("0" * 17, Action.DELTA_COMMIT, State.COMPLETED, "20260102".ljust(17, "0"))
     assert unrecorded(table, Timeline((first,))) == (completed("20260103"),)
     assert unrecorded(table, Timeline((first, completed("20260103", Action.DELTA_COMMIT)))) == ()

@@ -1,0 +1,219 @@
+"""
+A listing of the folders that shows nothing old as current: what it lacks of the latest slices is an error.
+
+What the completed commits name is held against what lies in the folders. That costs about a twentieth of a listing,
+for names are found without decoding the commits; only where one is missing everything is decoded, to tell what is lost.
+Files of archived commits are not covered: nothing on the active timeline names them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from operator import attrgetter
+
+from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
+from hudi_py.fsview.build import GroupKey
+from hudi_py.fsview.expected import Mismatch, Removals, expected_slices, mismatches, removals
+from hudi_py.fsview.listing import FolderListing, listing_threads
+from hudi_py.fsview.named import base_paths
+from hudi_py.model.files import PARTITION_METAFILE, join_path
+from hudi_py.model.instant import Action, Instant
+from hudi_py.model.records import CommitMetadata
+from hudi_py.runtime.log import log
+from hudi_py.storage.base import Entry
+from hudi_py.timeline.archive import load_archived_contents
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
+
+_name = attrgetter("name")
+
+
+class CheckedListing:
+    """
+    The folders, held against the commits. Files of pending writes and others that no commit names are shown too.
+
+    Args:
+        contents: Of the table's timeline.
+        timeline: As loaded before the folders are listed.
+        until: Only what was committed up to this time must be there, as a snapshot of that time needs it; what cleans
+            removed of that is judged by `hudi_py.fsview.gone`.
+    """
+
+    is_fresh = True
+
+    def __init__(self, contents: Contents, timeline: Timeline, until: str | None = None) -> None:
+        self._contents = contents
+        self._timeline = timeline
+        self._until = until
+        self._folders = FolderListing(contents.store.storage)
+
+    def until(self, time: str) -> CheckedListing:
+        """The same for a snapshot of that time."""
+        return CheckedListing(self._contents, self._timeline, time)
+
+    def walk(self, *, details: bool = False) -> Iterator[tuple[str, list[Entry]]]:
+        """
+        Every partition with the files directly in it; sizes too, with *details*.
+
+        Raises:
+            CorruptMetadata: A file that the latest slices need is missing; told at the latest when all were walked.
+            ConflictError: The table changed meanwhile.
+        """
+        walked = set()
+        for path, entries in self._folders.walk(details=details):
+            walked.add(path)
+            self._check(path, entries)
+            yield path, entries
+        for path in self._needed.keys() - walked:
+            self._check(path, self._folders.partition(path))
+            parts = path.split("/")
+            if not any("/".join(parts[:depth]) in walked for depth in range(len(parts))):
+                raise CorruptMetadata(
+                    f"{self._root}/{join_path(path, PARTITION_METAFILE)} is missing, so rows of the partition would "
+                    "not be shown; nothing was changed; hudi-py recover writes it again"
+                )
+
+    def partition(self, path: str, *, details: bool = False) -> list[Entry]:
+        """Files directly in one partition; raises as `walk`."""
+        entries = self._folders.partition(path, details=details)
+        self._check(path, entries)
+        return entries
+
+    @property
+    def _root(self) -> str:
+        return self._contents.store.storage.root
+
+    def _check(self, path: str, entries: Iterable[Entry]) -> None:
+        if self._needed.get(path, frozenset()).difference(map(_name, entries)):
+            self._tell(path, entries)
+
+    @cached_property
+    def _commits(self) -> tuple[Instant, ...]:
+        completed = self._timeline.writes.completed()
+        return tuple(i for i in completed if self._until is None or i.requested_time <= self._until)
+
+    @cached_property
+    def _needed(self) -> dict[str, frozenset[str]]:
+        """Partition path to names of the files of its latest slices."""
+        self._prefetch()
+        newest: dict[bytes, tuple[bytes, str]] = {}
+        replaced: set[GroupKey] = set()
+        for instant in self._commits:
+            try:
+                paths = base_paths(self._contents.store.read(instant), instant.requested_time)
+            except NotFound:
+                return {}  # archived or rolled back since: who asks for it is told
+            if paths is None:
+                return self._decoded
+            newest.update(
+                (path[: path.find(b"_", path.rfind(b"/") + 1)], (path, instant.requested_time)) for path in paths
+            )
+            if instant.action is Action.REPLACE_COMMIT:
+                replaced.update(self._replaced(instant))
+        gone = {join_path(*key).encode() for key in replaced}
+        needed: dict[str, list[str]] = {}
+        for group, (path, time) in newest.items():
+            if group not in gone:
+                partition, _, name = f"{path.decode()}_{time}.parquet".rpartition("/")
+                needed.setdefault(partition, []).append(name)
+        return {partition: frozenset(names) for partition, names in needed.items()}
+
+    @cached_property
+    def _decoded(self) -> dict[str, frozenset[str]]:
+        needed: dict[str, list[str]] = {}
+        for each in expected_slices(self._metadata, self._contents.store.layout.version).values():
+            for file in each.files:
+                needed.setdefault(file.partition_path, []).append(file.name)
+        return {partition: frozenset(names) for partition, names in needed.items()}
+
+    @cached_property
+    def _metadata(self) -> list[tuple[Instant, CommitMetadata]]:
+        found = []
+        for instant in self._commits:
+            try:
+                found.append((instant, self._contents.commit(instant)))
+            except CorruptMetadata as error:  # a snapshot may not need it; the check reports it
+                log.warning("view.commit.unreadable", instant=instant.requested_time, reason=str(error))
+        return found
+
+    def _replaced(self, instant: Instant) -> Iterable[GroupKey]:
+        metadata = self._contents.commit(instant)
+        for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
+            yield from ((partition, file_id) for file_id in file_ids)
+
+    def _prefetch(self) -> None:
+        """On object stores each commit is a round trip."""
+        store = self._contents.store
+        threads = listing_threads(store.storage)
+        if threads > 1:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(self._read_ahead, self._commits))
+
+    def _read_ahead(self, instant: Instant) -> None:
+        with contextlib.suppress(NotFound):
+            self._contents.store.read(instant)
+
+    # --- what is missing ------------------------------------------------------------------------------------------
+    def _tell(self, path: str, entries: Iterable[Entry]) -> None:
+        """Raise, unless something accounts for what is missing."""
+        slices = expected_slices(self._metadata, self._contents.store.layout.version)
+        here = (each for (partition, _), each in slices.items() if partition == path)
+        found = mismatches(here, {path: dict.fromkeys(map(_name, entries))})
+        if not found:
+            return
+        removed = self._removals()
+        if self._until is not None:
+            found = [each for each in found if (path, each.file.name) not in removed]
+        archived = self._archived_replacements(found)
+        found = [each for each in found if (path, each.file.file_id) not in archived]
+        if not found:
+            return
+        if self._contents.store.load().instants != self._timeline.instants:
+            raise ConflictError(f"{self._root} was changed by another process while it was listed; try again")
+        raise CorruptMetadata(self._message(found, removed))
+
+    def _message(self, found: list[Mismatch], removed: Removals) -> str:
+        file = found[0].file
+        more = f" (and {len(found) - 1} more in this partition)" if len(found) > 1 else ""
+        by = removed.get((file.partition_path, file.name))
+        why = f"; {by[-1]} removed it, and what made that right was undone since" if by else ""
+        return (
+            f"{self._root}/{file.path}{more} is missing, which the completed {file.commit.action.value} "
+            f"{file.commit.requested_time} wrote{why}: older rows would be shown as the latest. Nothing was changed. "
+            "hudi-py check shows everything that is lost; go back to a savepoint (hudi-py restore), roll that commit "
+            "back, or read an earlier time (--as-of)"
+        )
+
+    def _removals(self) -> Removals:
+        contents: list[tuple[Instant, object]] = []
+        for instant in self._timeline.of([Action.CLEAN, Action.ROLLBACK]):
+            try:
+                if instant.action is Action.CLEAN:
+                    read = self._contents.clean if instant.is_completed else self._contents.clean_plan
+                    contents.append((instant, read(instant)))
+                elif instant.is_completed:
+                    contents.append((instant, self._contents.rollback(instant)))
+            except (CorruptMetadata, NotFound):  # it only tells the story
+                continue
+        return removals(contents)
+
+    def _archived_replacements(self, found: list[Mismatch]) -> set[GroupKey]:
+        """Groups of *found* that an archived replacecommit replaced: archival went beyond a savepoint (rule D-7)."""
+        if not found:
+            return set()
+        store = self._contents.store
+        try:
+            archived = load_archived_contents(store.storage, store.config)
+        except (CorruptMetadata, NotFound) as error:
+            log.warning("view.archive.unreadable", error=str(error))
+            return set()
+        since = {(each.file.partition_path, each.file.file_id): each.file.commit.requested_time for each in found}
+        replaced = set()
+        for instant, content in archived.items():
+            for partition, file_ids in ((content or {}).get("partitionToReplaceFileIds") or {}).items():
+                keys = {(partition, file_id) for file_id in file_ids}
+                replaced |= {key for key in keys & since.keys() if instant.requested_time > since[key]}
+        return replaced

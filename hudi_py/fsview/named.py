@@ -1,0 +1,72 @@
+"""
+Paths of the base files that a commit names, without decoding it: a hundred times as fast. Pure.
+
+A view needs no more than that of most commits. The name of a base file ends with the time of its commit, and in both
+encodings it stands in the bytes as it is. Whatever does not have the form that every release writes is left to
+`hudi_py.formats.commit_codec`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+_AVRO: Final = b"Obj\x01"
+_SYNC_LENGTH: Final = 16
+_CODEC: Final = b"avro.codec"
+_NO_CODEC: Final = b"\x08null"
+_ONE_BYTE: Final = 0x80
+
+
+def base_paths(data: bytes, requested_time: str) -> list[bytes] | None:
+    """
+    Paths, relative to the table, of the Parquet files that the commit wrote, each without ``_<time>.parquet``.
+
+    Args:
+        data: Content of a completed commit, deltacommit or replacecommit.
+        requested_time: Of the commit.
+
+    Returns:
+        None where decoding has to tell: another form, log files, other formats, a file that does not end properly.
+    """
+    stamp = f"_{requested_time}.".encode()
+    end = stamp + b"parquet"
+    pieces = data.split(end)
+    if data.count(stamp) != len(pieces) - 1 or b".log." in data:
+        return None
+    pieces.pop()
+    if data.startswith(_AVRO):
+        at = data.find(_CODEC) + len(_CODEC)
+        is_plain = at < len(_CODEC) or data.startswith(_NO_CODEC, at)
+        sync = data.find(data[-_SYNC_LENGTH:])  # it stands behind the header's map too, which ends with a zero
+        is_whole = 0 < sync < len(data) - _SYNC_LENGTH and not data[sync - 1]
+        return _all(pieces, lambda piece: _avro_path(piece, len(end))) if is_plain and is_whole else None
+    if data.startswith(b"{") and data.endswith(b"}"):
+        return _all(pieces, _json_path)
+    return None
+
+
+def _all(pieces: list[bytes], path_of: Callable[[bytes], bytes | None]) -> list[bytes] | None:
+    paths = [path_of(piece) for piece in pieces]
+    found = [path for path in paths if path is not None]
+    return found if len(found) == len(paths) else None
+
+
+def _json_path(piece: bytes) -> bytes | None:
+    path = piece[piece.rfind(b'"') + 1 :]
+    return None if b"\\" in path else path
+
+
+def _avro_path(piece: bytes, end_length: int) -> bytes | None:
+    """The file id stands before the path, each with its branch of the union and its length in front."""
+    start = piece.rfind(b"/") + 1
+    if not start:
+        return None  # not partitioned: nothing shows where the name begins
+    file_id = piece[start : piece.find(b"_", start)]
+    at = piece.rfind(file_id, 0, start) + len(file_id)
+    if at < len(file_id) or at + 3 > len(piece):
+        return None
+    low = piece[at + 1]
+    begin = at + 2 if low < _ONE_BYTE else at + 3
+    length = (low if low < _ONE_BYTE else (low & 0x7F) | piece[at + 2] << 7) >> 1
+    return piece[begin:] if length == len(piece) - begin + end_length else None
