@@ -9,7 +9,8 @@ Files of archived commits are not covered: nothing on the active timeline names 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from operator import attrgetter
@@ -18,7 +19,7 @@ from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
 from hudi_py.fsview.build import GroupKey
 from hudi_py.fsview.expected import Mismatch, Removals, expected_slices, mismatches, removals
 from hudi_py.fsview.listing import FolderListing, listing_threads
-from hudi_py.fsview.named import base_paths
+from hudi_py.fsview.named import base_paths, count_base_files
 from hudi_py.model.files import PARTITION_METAFILE, join_path
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CommitMetadata
@@ -62,11 +63,20 @@ class CheckedListing:
             CorruptMetadata: A file that the latest slices need is missing; told at the latest when all were walked.
             ConflictError: The table changed meanwhile.
         """
-        walked = set()
+        walked: set[str] = set()
+        counts: Counter[str] | None = None if self._timeline.completed(Action.CLEAN) else Counter()
         for path, entries in self._folders.walk(details=details):
             walked.add(path)
-            self._check(path, entries)
+            if counts is None:
+                self._check(path, entries)
+            else:  # nothing was cleaned, so counting will tell
+                counts.update([entry.name.rpartition("_")[2] for entry in entries])
             yield path, entries
+        if counts is not None:
+            if self._are_all_there(counts):
+                return
+            for path in sorted(walked):
+                self._check(path, self._folders.partition(path))
         for path in self._needed.keys() - walked:
             self._check(path, self._folders.partition(path))
             parts = path.split("/")
@@ -85,6 +95,22 @@ class CheckedListing:
     @property
     def _root(self) -> str:
         return self._contents.store.storage.root
+
+    def _are_all_there(self, counts: Mapping[str, int]) -> bool:
+        """
+        Whether of each commit as many base files were listed as it names: then none is missing, and no name is needed.
+
+        Args:
+            counts: What stands behind the last underscore of the listed names, and how often.
+        """
+        for instant in self._commits:
+            try:
+                named = count_base_files(self._contents.store.read(instant), instant.requested_time)
+            except NotFound:
+                return False
+            if named is None or named != counts.get(f"{instant.requested_time}.parquet", 0):
+                return False
+        return True
 
     def _check(self, path: str, entries: Iterable[Entry]) -> None:
         if self._needed.get(path, frozenset()).difference(map(_name, entries)):

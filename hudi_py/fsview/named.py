@@ -18,6 +18,13 @@ _NO_CODEC: Final = b"\x08null"
 _ONE_BYTE: Final = 0x80
 
 
+def count_base_files(data: bytes, requested_time: str) -> int | None:
+    """How many Parquet files the commit names; None where decoding has to tell, as for `base_paths`."""
+    named = data.count(f"_{requested_time}.parquet".encode())
+    is_plain = named == data.count(f"_{requested_time}.".encode()) and b".log." not in data
+    return named if is_plain and named and _is_whole(data) else None
+
+
 def base_paths(data: bytes, requested_time: str) -> list[bytes] | None:
     """
     Paths, relative to the table, of the Parquet files that the commit wrote, each without ``_<time>.parquet``.
@@ -35,15 +42,21 @@ def base_paths(data: bytes, requested_time: str) -> list[bytes] | None:
     if data.count(stamp) != len(pieces) - 1 or b".log." in data:
         return None
     pieces.pop()
+    if not _is_whole(data):
+        return None
     if data.startswith(_AVRO):
-        at = data.find(_CODEC) + len(_CODEC)
-        is_plain = at < len(_CODEC) or data.startswith(_NO_CODEC, at)
-        sync = data.find(data[-_SYNC_LENGTH:])  # it stands behind the header's map too, which ends with a zero
-        is_whole = 0 < sync < len(data) - _SYNC_LENGTH and not data[sync - 1]
-        return _all(pieces, lambda piece: _avro_path(piece, len(end))) if is_plain and is_whole else None
-    if data.startswith(b"{") and data.endswith(b"}"):
-        return _all(pieces, _json_path)
-    return None
+        return _all(pieces, lambda piece: _avro_path(piece, len(end)))
+    return _all(pieces, _json_path)
+
+
+def _is_whole(data: bytes) -> bool:
+    """Whether it is JSON, or Avro that is not compressed, and ends as such files do."""
+    if not data.startswith(_AVRO):
+        return data.startswith(b"{") and data.endswith(b"}")
+    at = data.find(_CODEC) + len(_CODEC)
+    is_plain = at < len(_CODEC) or data.startswith(_NO_CODEC, at)
+    sync = data.find(data[-_SYNC_LENGTH:])  # it stands behind the header's map too, which ends with a zero
+    return is_plain and 0 < sync < len(data) - _SYNC_LENGTH and not data[sync - 1]
 
 
 def _all(pieces: list[bytes], path_of: Callable[[bytes], bytes | None]) -> list[bytes] | None:
