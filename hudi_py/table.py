@@ -262,7 +262,12 @@ class Table(TableView):
         self.require(Use.ROLLBACK)
         from hudi_py.services.rollback.service import RollbackService
 
-        return RollbackService(contents=self._contents, table=self.config, metadata_table=self.metadata_table)
+        return RollbackService(
+            contents=self._contents,
+            table=self.config,
+            metadata_table=self.metadata_table,
+            ways_back=lambda: self.restore_service().ways_back(),
+        )
 
     def check(self) -> tuple[Finding, ...]:
         """

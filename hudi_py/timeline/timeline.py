@@ -66,6 +66,11 @@ class Timeline:
         wanted = frozenset(actions)
         return Timeline(tuple(i for i in self.instants if i.action in wanted))
 
+    def without(self, instant: Instant) -> Timeline:
+        """As if there were no such instant, in any state."""
+        key = _key(instant)
+        return Timeline(tuple(i for i in self.instants if _key(i) != key))
+
     def without_savepoints(self, requested_times: Collection[str]) -> Timeline:
         """As if the savepoints of these times had been deleted."""
 
@@ -190,6 +195,10 @@ def build_timeline(names: Iterable[str], layout: Layout) -> Timeline:
         state, completion, action, name = highest[key]
         instants.append(Instant(key.partition(".")[0], action, state, completion or None, name))
     return Timeline(tuple(instants), names, layout)
+
+
+def _key(instant: Instant) -> tuple[str, Action]:
+    return (instant.requested_time, instant.comparable_action)
 
 
 def _order(instant: Instant) -> tuple[str, str, int, str]:

@@ -11,7 +11,12 @@ from collections.abc import Collection, Mapping
 from hudi_py.errors import ConfigError, RefusedError
 from hudi_py.model.files import join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
+from hudi_py.services.rollback.before import Before
 from hudi_py.timeline.timeline import Timeline
+
+
+class FilesGone(RefusedError):
+    """Files that held the savepoint's rows are not there any more."""
 
 
 def restore_targets(
@@ -66,6 +71,32 @@ def restore_targets(
     )
 
 
+def check_savepoints_after(timeline: Timeline, savepoint_time: str, undone: Collection[str], location: str) -> None:
+    """
+    Refuse to undo commits that other savepoints are of: those would stay listed and could not be read.
+
+    Apache Hudi undoes everything newer, then stops at the savepointed commit with an error; the restore stays pending
+    and no commit can start before it is done. Here nothing is begun.
+
+    Args:
+        timeline: The active timeline.
+        savepoint_time: Of the savepoint to go back to.
+        undone: Requested times of the writes that would be undone.
+        location: Of the table, for the way out.
+
+    Raises:
+        RefusedError: There are such savepoints, completed or being made; nothing was changed.
+    """
+    others = [i for i in timeline.of((Action.SAVEPOINT,)) if i.requested_time in undone]
+    if others:
+        times = [each.requested_time for each in others]
+        deletions = " && ".join(f"hudi-py savepoint delete {location} {time}" for time in times)
+        raise RefusedError(
+            f"restore to {savepoint_time} refused: it would undo {len(times)} commits that are savepointed, "
+            f"{', '.join(times)}; nothing was changed. Delete those savepoints first: {deletions}"
+        )
+
+
 def check_nothing_is_archived_after(timeline: Timeline, archived: Timeline, savepoint_time: str, location: str) -> None:
     """
     Refuse where archival has gone beyond the savepoint: what is not on the active timeline would not be undone.
@@ -108,7 +139,7 @@ def check_files_are_there(
         undone: Requested times of writes that are undone, or were by an earlier restore: their files are not needed.
 
     Raises:
-        RefusedError: A file of the savepoint is gone; nothing was changed.
+        FilesGone: A file of the savepoint is gone; nothing was changed.
     """
 
     def is_needed(name: str) -> bool:
@@ -118,8 +149,29 @@ def check_files_are_there(
     gone = [join_path(p, name) for p, names in held.items() for name in names if name not in there[p]]
     gone = [path for path in gone if is_needed(path.rpartition("/")[2])]
     if gone:
-        raise RefusedError(
+        raise FilesGone(
             f"restore refused: {len(gone)} files of the savepoint are gone, the first is {gone[0]}; nothing was changed"
+        )
+
+
+def check_state_before(before: Before, savepoint_time: str) -> None:
+    """
+    Refuse where the latest rows of the savepoint's moment are not all there (not checked by Hudi).
+
+    Releases of Hudi savepoint a commit though a clean has deleted some of its files: the savepoint then holds older
+    ones, or none, of the file group.
+
+    Args:
+        before: The state before the writes that would be undone.
+        savepoint_time: Of the savepoint.
+
+    Raises:
+        FilesGone: Files of that state are gone; nothing was changed.
+    """
+    if before.lost:
+        raise FilesGone(
+            f"restore to {savepoint_time} refused: {len(before.lost)} files that held its rows are gone though the "
+            f"savepoint should have held them, the first is {before.lost[0]}; nothing was changed"
         )
 
 

@@ -20,18 +20,26 @@ import attrs
 
 from hudi_py.config import keys
 from hudi_py.config.table import TableConfig, TableType
-from hudi_py.errors import ConfigError, ConflictError, RefusedError
+from hudi_py.errors import ConfigError, ConflictError, HudiError, RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import InstantInfo, RestoreMetadata, RestorePlan, RollbackMetadata, RollbackPlan
 from hudi_py.runtime.log import log
-from hudi_py.services.restore.plan import check_files_are_there, check_nothing_is_archived_after, restore_targets
+from hudi_py.services.restore.plan import (
+    FilesGone,
+    check_files_are_there,
+    check_nothing_is_archived_after,
+    check_savepoints_after,
+    check_state_before,
+    restore_targets,
+)
 from hudi_py.services.rollback.execute import RollbackExecutor
 from hudi_py.services.rollback.leftovers import Leftovers
 from hudi_py.services.rollback.metadata import prepare_metadata_table
 from hudi_py.services.rollback.plan import Written, rollback_plan, target_info
+from hudi_py.services.rollback.state_before import StateBefore
 from hudi_py.services.rollback.stored import stored_plan
 from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.contents import Contents
@@ -62,12 +70,13 @@ class RestoreService:
 
         Raises:
             ConfigError: There is no such savepoint.
-            RefusedError: Files of the savepoint are gone, commits after it are archived, or another restore is pending.
+            RefusedError: Files of the savepoint are gone, commits after it are archived or savepointed, or another
+                restore is pending.
             CorruptMetadata: The archive is damaged, so that cannot be told.
         """
         timeline = self.contents.store.load()
         pending = self._pending(timeline, savepoint_time)
-        return self._new_plan(timeline, savepoint_time) if pending is None else self._stored_plan(pending)
+        return self._new_plan(timeline, savepoint_time) if pending is None else self._pending_plan(timeline, pending)
 
     def run(self, savepoint_time: str) -> RestoreMetadata:
         """
@@ -89,7 +98,7 @@ class RestoreService:
         timeline = store.load()
         instant = self._pending(timeline, savepoint_time)
         if instant is not None:
-            return instant, self._stored_plan(instant)
+            return instant, self._pending_plan(timeline, instant)
         plan = self._new_plan(timeline, savepoint_time)
         last = self._last_restore(timeline, savepoint_time)
         if last is not None and not plan.instants_to_rollback:
@@ -100,7 +109,9 @@ class RestoreService:
             (timeline.find(each.requested_time, Action(each.action)) for each in plan.instants_to_rollback),
         )
         content = codec.encode_restore_plan(plan, os.urandom(16))
-        return store.request(Action.RESTORE, store.new_time(), content), plan
+        instant = store.request(Action.RESTORE, store.new_time(), content)
+        self._look_again(timeline, instant, plan)
+        return instant, plan
 
     def _execute(self, instant: Instant, plan: RestorePlan, savepoint_time: str) -> RestoreMetadata:
         store = self.contents.store
@@ -170,6 +181,17 @@ class RestoreService:
             raise RefusedError(f"{pending[-1]} to savepoint {wanted} is pending; finish that one first")
         return pending[-1]
 
+    def _pending_plan(self, timeline: Timeline, instant: Instant) -> RestorePlan:
+        """Of a restore that is to go on; Apache Hudi leaves those pending that meet a savepoint."""
+        plan = self._stored_plan(instant)
+        check_savepoints_after(
+            timeline,
+            plan.savepoint_to_restore_timestamp or "",
+            {each.requested_time for each in plan.instants_to_rollback},
+            self.contents.store.storage.root,
+        )
+        return plan
+
     def _stored_plan(self, instant: Instant) -> RestorePlan:
         store = self.contents.store
         return codec.decode_restore_plan(store.read_plan(instant), f"{store.storage.root}/{store.path(instant)}")
@@ -181,7 +203,41 @@ class RestoreService:
             return None
         return completed[-1]
 
+    def ways_back(self, other_than: str = "") -> str:
+        """
+        Which state the table can be gone back to, as a sentence for those who were refused.
+
+        Args:
+            other_than: Requested time of the savepoint that was refused.
+        """
+        store = self.contents.store
+        timeline = store.load()
+        in_the_way: list[str] = []
+        for savepoint in reversed(timeline.completed(Action.SAVEPOINT)):
+            time = savepoint.requested_time
+            if time != other_than and self._is_reachable(timeline.without_savepoints(in_the_way), time):
+                first = f" once the newer savepoints {', '.join(in_the_way)} are deleted" if in_the_way else ""
+                return (
+                    f"The newest state that can be reached is that of savepoint {time}{first}: "
+                    f"hudi-py restore {store.storage.root} {time}"
+                )
+            in_the_way.append(time)
+        return "No earlier state can be reached: there is no savepoint whose files are all there"
+
+    def _is_reachable(self, timeline: Timeline, savepoint_time: str) -> bool:
+        try:
+            self._judged_plan(timeline, savepoint_time)
+        except HudiError:
+            return False
+        return True
+
     def _new_plan(self, timeline: Timeline, savepoint_time: str) -> RestorePlan:
+        try:
+            return self._judged_plan(timeline, savepoint_time)
+        except FilesGone as error:
+            raise RefusedError(f"{error}. {self.ways_back(savepoint_time)}") from error
+
+    def _judged_plan(self, timeline: Timeline, savepoint_time: str) -> RestorePlan:
         clusterings = frozenset(
             i.requested_time for i in timeline.pending(Action.REPLACE_COMMIT) if self.contents.is_clustering(i)
         )
@@ -196,6 +252,7 @@ class RestoreService:
         savepoint = timeline.find(savepoint_time, Action.SAVEPOINT)
         assert savepoint is not None  # or there would be no targets
         storage = self.contents.store.storage
+        check_savepoints_after(timeline, savepoint_time, {each.requested_time for each in targets}, storage.root)
         check_nothing_is_archived_after(timeline, load_archived(storage, self.table), savepoint_time, storage.root)
         if self.metadata_table.settings[keys.ARCHIVE_BEYOND_SAVEPOINT]:
             raise ConfigError(
@@ -211,7 +268,30 @@ class RestoreService:
         infos = tuple(target_info(each) for each in targets)
         undone = frozenset(each.requested_time for each in (*before, *infos))
         check_files_are_there(held, there, savepoint_time, undone)
+        check_state_before(StateBefore(self.contents, self.table).judge(timeline, targets), savepoint_time)
         return RestorePlan(instants_to_rollback=infos, savepoint_to_restore_timestamp=savepoint_time)
+
+    def _look_again(self, before: Timeline, instant: Instant, plan: RestorePlan) -> None:
+        """
+        Give the restore up where the timeline has changed since it was planned and something else is to be done now.
+
+        Without a lock nothing else keeps a commit or a savepoint from coming in between; see `RollbackService`.
+
+        Raises:
+            ConflictError: Nothing was undone, the restore is withdrawn.
+        """
+        store = self.contents.store
+        now = store.load().without(instant)
+        if now == before:
+            return
+        try:
+            changed = self._judged_plan(now, plan.savepoint_to_restore_timestamp or "") != plan
+            why = "there are other writes to undo now"
+        except HudiError as error:
+            changed, why = True, str(error)
+        if changed or now.pending(Action.RESTORE):
+            store.remove(instant)
+            raise ConflictError(f"another process was faster, nothing was changed: {why}; restore again")
 
     def _check_result(self, savepoint_time: str) -> None:
         """Rule B-32: the savepointed commit is the newest one now."""

@@ -16,6 +16,7 @@ from hudi_py.fsview.build import ViewContext
 from hudi_py.model.files import join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CommitMetadata, InstantInfo, RollbackPlan, RollbackRequest
+from hudi_py.services.rollback.before import Before
 from hudi_py.timeline.timeline import Timeline
 
 RUN_AGAIN = frozenset({Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING})
@@ -104,8 +105,12 @@ def check_named(timeline: Timeline, table_type: TableType, target: Instant, *, c
     if target.is_pending:
         return
     savepoint = timeline.find(time, Action.SAVEPOINT)
-    if savepoint is not None and savepoint.is_completed:
-        raise RefusedError(f"rollback of {target} refused: it is savepointed; delete the savepoint first")
+    if savepoint is not None:
+        state = "savepointed" if savepoint.is_completed else "being savepointed, or that was interrupted"
+        raise RefusedError(
+            f"rollback of {target} refused: it is {state}; delete the savepoint first: "
+            f"hudi-py savepoint delete TABLE {time}"
+        )
     commits = timeline.table_commits(table_type)
     later = [i for i in commits.completed() if i.requested_time > time]
     if later:
@@ -137,37 +142,22 @@ def check_undone_by_plans(context: ViewContext, target: Instant, metadata: Commi
                 )
 
 
-def check_state_before(target: Instant, metadata: CommitMetadata, names: Mapping[str, Collection[str]]) -> None:
+def check_state_before(target: Instant, before: Before, ways_back: str) -> None:
     """
-    Refuse where a clean has removed what was there before the commit: its rows would be lost (not checked by Hudi).
+    Refuse where what was there right before the commit is not whole any more: rows would be lost (not checked by Hudi).
 
     Args:
         target: The completed commit.
-        metadata: Its content.
-        names: Partition path to the files that are there now; every partition that *metadata* names.
+        before: What was there.
+        ways_back: Which state can be gone back to instead, for the message.
 
     Raises:
-        RefusedError: A file group would be left without any file.
+        RefusedError: Files of that state are gone; nothing was changed.
     """
-    older: set[tuple[str, str]] = set()
-    for partition, there in names.items():
-        bases = filter(None, map(parse_base_file, there))
-        older |= {(partition, base.file_id) for base in bases if base.instant_time < target.requested_time}
-        logs = filter(None, map(parse_log_file, there))
-        older |= {(partition, log.file_id) for log in logs if log.instant_time < target.requested_time}
-    needed = {
-        (partition, stat.file_id or "")
-        for partition, stats in metadata.partition_to_write_stats.items()
-        for stat in stats
-        if stat.prev_commit not in (None, "", "null") and stat.log_version is None
-    }
-    for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
-        needed |= {(partition, file_id) for file_id in file_ids}
-    lost = sorted(needed - older)
-    if lost:
+    if before.lost:
         raise RefusedError(
-            f"rollback of {target} refused: of {len(lost)} file groups nothing older is left (the first is "
-            f"{join_path(*lost[0])}): a clean removed it, and the rows in it would be lost"
+            f"rollback of {target} refused: the rows of before cannot come back, for {len(before.lost)} files that "
+            f"held them are gone, the first is {before.lost[0]}: a clean deleted them; nothing was changed. {ways_back}"
         )
 
 

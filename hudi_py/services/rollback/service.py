@@ -17,7 +17,7 @@ from typing import NamedTuple
 import attrs
 
 from hudi_py.config.table import TableConfig, TableType
-from hudi_py.errors import CorruptMetadata, RefusedError
+from hudi_py.errors import ConflictError, CorruptMetadata, HudiError, RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.fsview.loader import load_context
@@ -29,6 +29,7 @@ from hudi_py.services.rollback import plan as planning
 from hudi_py.services.rollback.execute import RollbackExecutor
 from hudi_py.services.rollback.leftovers import Leftovers
 from hudi_py.services.rollback.metadata import prepare_metadata_table
+from hudi_py.services.rollback.state_before import StateBefore
 from hudi_py.services.rollback.stored import stored_plan
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import delete_markers, instants_with_markers
@@ -54,11 +55,13 @@ class RollbackService:
         contents: The table's timeline.
         table: Its settings.
         metadata_table: What to do about the table's metadata table before our first instant.
+        ways_back: Says in a sentence which state can be gone back to where a rollback is refused.
     """
 
     contents: Contents
     table: TableConfig
     metadata_table: MetadataTableKeeper
+    ways_back: Callable[[], str] = str
 
     def run(
         self, *, only: Collection[str] | None = None, is_dead: Callable[[str], bool] | None = None
@@ -135,7 +138,6 @@ class RollbackService:
 
     def _begin_named(self, requested_time: str) -> _Begun:
         timeline = self.contents.store.load()
-        self._sweep_markers(timeline)
         for instant in reversed(timeline.pending(Action.ROLLBACK)):
             stored = stored_plan(self.contents, instant)
             if stored is None or stored.instant_to_rollback is None:
@@ -144,12 +146,36 @@ class RollbackService:
                 found = timeline.find(requested_time, Action(stored.instant_to_rollback.action))
                 if found is not None and found.is_completed and instant.state is State.REQUESTED:
                     self._checked_plan(timeline, found)  # nothing was done yet, and things may have changed
+                self._sweep_markers(timeline)
                 prepare_metadata_table(self.metadata_table, (found,))
                 return _Begun(instant, stored, stored.instant_to_rollback)
         target = planning.named_write(timeline, requested_time)
         plan = self._checked_plan(timeline, target)
+        self._sweep_markers(timeline)
         prepare_metadata_table(self.metadata_table, (target,))
-        return self._request(plan, planning.target_info(target))
+        begun = self._request(plan, planning.target_info(target))
+        self._look_again(timeline, begun.instant, target)
+        return begun
+
+    def _look_again(self, before: Timeline, rollback: Instant, target: Instant) -> None:
+        """
+        Give the rollback up where the timeline has changed since it was planned, so that it would be refused now.
+
+        Without a lock nothing else keeps a commit or a savepoint from coming in between. Whoever creates a savepoint
+        looks for rollbacks after its first file as this one looks after its own, so at least one sees the other.
+
+        Raises:
+            ConflictError: Nothing was undone, the rollback is withdrawn.
+        """
+        store = self.contents.store
+        now = store.load().without(rollback)
+        if target.is_pending or now == before:
+            return
+        try:
+            self._checked_plan(now, planning.named_write(now, target.requested_time))
+        except HudiError as error:
+            store.remove(rollback)
+            raise ConflictError(f"another process was faster, nothing was changed: {error}") from error
 
     def _execute(self, begun: _Begun) -> RollbackMetadata:
         """Without the lock, which the executor takes for its end (rule B-22)."""
@@ -165,13 +191,12 @@ class RollbackService:
                 raise RefusedError(f"{target} is only planned: there is nothing to roll back yet")
             return planning.rollback_plan(planning.target_info(target), self._leftovers.of_pending(target), root)
         metadata = self.contents.commit(target)
-        names = {
-            path: [entry.name for entry in FolderListing(self.contents.store.storage).partition(path)]
-            for path in {*metadata.partition_to_write_stats, *(metadata.partition_to_replace_file_ids or {})}
-        }
-        planning.check_state_before(target, metadata, names)
+        before = StateBefore(self.contents, self.table).judge(timeline, (target,))
+        planning.check_state_before(target, before, self.ways_back() if before.lost else "")
         planning.check_undone_by_plans(load_context(timeline, self.contents), target, metadata)
         if self._is_compaction(target):
+            listing = FolderListing(self.contents.store.storage)
+            names = {p: [entry.name for entry in listing.partition(p)] for p in metadata.partition_to_write_stats}
             planning.check_no_logs_above(target, names)
         written = self._leftovers.of_completed(target, metadata)
         return planning.rollback_plan(planning.target_info(target), written, root)

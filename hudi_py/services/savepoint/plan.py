@@ -13,6 +13,7 @@ from typing import Final
 from hudi_py.config.table import TableType
 from hudi_py.errors import ConfigError, RefusedError
 from hudi_py.fsview.build import PartitionView, ViewContext
+from hudi_py.fsview.fate import Pending
 from hudi_py.fsview.gone import gone_at
 from hudi_py.model.files import FileGroup, FileSlice, join_path, parse_base_file
 from hudi_py.model.holes import Holes
@@ -176,6 +177,26 @@ def check_pending_cleans(held: Mapping[str, tuple[str, ...]], planned: Mapping[s
                     f"the pending clean {time} deletes {join_path(partition, gone[0])}, which the savepoint needs; "
                     "finish that clean first (hudi-py clean), then savepoint a later commit"
                 )
+
+
+def check_not_undone(timeline: Timeline, target: Instant, undoing: Mapping[str, Pending]) -> None:
+    """
+    Refuse a commit that a rollback or restore takes back, or that is not completed any more.
+
+    Args:
+        timeline: As it is now.
+        target: The commit to pin.
+        undoing: Requested times of commits to the pending rollback or restore that takes each back.
+
+    Raises:
+        RefusedError: It is undone; nothing was changed.
+    """
+    time = target.requested_time
+    if time in undoing:
+        raise RefusedError(f"{target} cannot be savepointed: {undoing[time]} undoes it; finish that first")
+    found = timeline.find(time, target.action)
+    if found is None or not found.is_completed:
+        raise RefusedError(f"{target} cannot be savepointed: it was rolled back or archived meanwhile")
 
 
 def check_nothing_is_gone(

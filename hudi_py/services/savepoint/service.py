@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict
 import attrs
 
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError
+from hudi_py.errors import ConfigError, ConflictError, CorruptMetadata, NotFound, RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition
 from hudi_py.fsview.listing import Listing
-from hudi_py.fsview.loader import load_context
+from hudi_py.fsview.loader import load_context, load_undoing
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.listing import open_snapshot
 from hudi_py.model.files import join_path
@@ -36,6 +36,7 @@ from hudi_py.services.savepoint.plan import (
     check_bound,
     check_name,
     check_no_hole,
+    check_not_undone,
     check_nothing_is_gone,
     check_pending_cleans,
     expiry_ms,
@@ -125,6 +126,7 @@ class SavepointService:
             raise RefusedError(f"{time} is savepointed already; delete that savepoint first to change it")
         if name:
             check_name(name, self._names(timeline), now)
+        check_not_undone(timeline, target, load_undoing(timeline, self.contents))
         check_bound(target, *self._earliest_retained(timeline))
         context = load_context(timeline, self.contents, for_planning=True, with_clustering=False)
         held = held_files(context, _partitions(context, listing), time)
@@ -157,9 +159,31 @@ class SavepointService:
         with store.lock.held("savepoint"):  # from the look on: a clean that is stored meanwhile could take the files
             time, metadata = self.plan(requested_time, **words)
             pending = store.load().find(time, Action.SAVEPOINT) or store.open_savepoint(time)
+            self._look_again(pending, metadata)
             done = store.complete(pending, codec.encode_savepoint(metadata, sync=os.urandom(16)))
         log.info("savepoint.created", instant=time, files_held=sum(map(len, metadata.files.values())))
         return done
+
+    def _look_again(self, savepoint: Instant, metadata: SavepointMetadata) -> None:
+        """
+        Give the savepoint up where its commit is being undone, or a clean was planned that takes its files.
+
+        Without a lock nothing else keeps them from coming in between. Whoever undoes a commit looks for savepoints
+        after its first file as this one looks after its own, so at least one sees the other.
+
+        Raises:
+            ConflictError: Nothing is pinned, the savepoint is withdrawn.
+        """
+        store = self.contents.store
+        timeline = store.load()
+        try:
+            target = savepoint_target(timeline, self.table.table_type, savepoint.requested_time)
+            check_not_undone(timeline, target, load_undoing(timeline, self.contents))
+            check_pending_cleans(metadata.files, self._pending_cleans(timeline))
+        except (ConfigError, RefusedError) as error:
+            if savepoint.is_pending:
+                store.remove(savepoint)
+            raise ConflictError(f"another process was faster: {error}") from error
 
     def delete(self, requested_time: str) -> bool:
         """

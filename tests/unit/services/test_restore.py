@@ -182,11 +182,46 @@ def test_compaction_that_was_planned_before_the_savepoint_stays():
 
 def test_pending_restore_stops_another_one(builder):
     """One at a time; the pending one is named."""
-    builder.table().create_savepoint(at(6))
     plan = builder.table().restore_service().plan(at(2))
+    builder.table().create_savepoint(at(6))
     builder.instant(at(9), "restore", State.REQUESTED, codec.encode_restore_plan(plan, SYNC))
     with pytest.raises(RefusedError, match="pending"):
         builder.table().restore(at(6))
+
+
+@pytest.mark.parametrize("is_pending", [False, True])
+def test_newer_savepoints_stand_in_the_way_and_are_named(builder, is_pending):
+    """
+    They would stay listed and could not be read; nothing is changed, the dry run says so too, the way out works.
+
+    Apache Hudi stops in the middle of such a restore: the one that it left goes on once the savepoints are deleted.
+    """
+    if is_pending:
+        plan = builder.table().restore_service().plan(at(2))
+        builder.instant(at(9), "restore", State.REQUESTED, codec.encode_restore_plan(plan, SYNC))
+    for number in (3, 6):
+        builder.savepoint(at(number), {})
+    before = builder.storage.files()
+    for call in (builder.table().restore, builder.table().restore_service().plan):
+        with pytest.raises(RefusedError, match=f"{at(3)}, {at(6)}") as refusal:
+            call(at(2))
+    assert before == builder.storage.files()
+    for number in (3, 6):
+        assert f"hudi-py savepoint delete {builder.storage.root} {at(number)}" in str(refusal.value)
+        assert builder.table().delete_savepoint(at(number))
+    assert builder.table().restore(at(2)).instants_to_rollback == (at(6), at(5), at(3))
+
+
+def test_savepoint_that_holds_older_files_than_its_own_is_refused(builder):
+    """Releases of Hudi savepoint a commit whose file a clean has deleted; its rows cannot come back."""
+    assert builder.table().delete_savepoint(at(2))
+    builder.savepoint(at(2), {"eu": [builder.base_name("a", at(1))], "us": [builder.base_name("b", at(2))]})
+    assert builder.storage.delete(f"eu/{builder.base_name('a', at(2))}")
+    before = builder.storage.files()
+    with pytest.raises(RefusedError, match=builder.base_name("a", at(2))) as refusal:
+        builder.table().restore(at(2))
+    assert "No earlier state can be reached" in str(refusal.value)
+    assert before == builder.storage.files()
 
 
 @pytest.mark.parametrize("state", [State.REQUESTED, State.INFLIGHT])

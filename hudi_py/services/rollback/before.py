@@ -1,0 +1,169 @@
+"""
+What the file groups that some writes touched were right before them, and whether that is still there. Pure.
+
+A group's latest slice at a moment follows from the commits that were completed then (`fsview.expected`). An older slice
+that happens to be left, because a savepoint holds it, is not that state: the group would fall back by several commits
+whose instants stay completed.
+
+Where no commit of the active timeline tells (they are archived), the slice was latest until the first of those writes,
+so only a clean after that can have taken it; what cleans recorded tells whether one did. Apache Hudi asks none of this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final
+
+import attrs
+
+from hudi_py.fsview.build import GroupKey
+from hudi_py.fsview.expected import ExpectedSlice
+from hudi_py.model.files import BaseFile, LogFile, join_path, parse_base_file, parse_log_file
+from hudi_py.model.instant import Instant
+from hudi_py.model.records import CommitMetadata
+
+_NO_COMMIT: Final = frozenset({None, "", "null"})
+Commit = tuple[Instant, CommitMetadata]
+
+
+@attrs.frozen(kw_only=True)
+class Touch:
+    """
+    How the oldest of the writes to undo found a file group.
+
+    Args:
+        base_time: Base instant of the slice that it merged with, where it says so; None otherwise.
+        is_certain: Whether *base_time* is that of a base file, as in copy-on-write tables.
+        was_there: Whether there was such a group: it was replaced, appended to, or compacted.
+    """
+
+    base_time: str | None = None
+    is_certain: bool = False
+    was_there: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class Before:
+    """
+    Whether the state before some writes is whole.
+
+    Args:
+        needed: Partition path to names of the files that become the latest ones again.
+        lost: Relative paths, or groups, of what is missing; sorted.
+    """
+
+    needed: Mapping[str, frozenset[str]]
+    lost: tuple[str, ...]
+
+
+def touched_groups(undone: Iterable[Commit], *, is_merge_on_read: bool) -> dict[GroupKey, Touch]:
+    """
+    The file groups that the writes wrote to or replaced, as the oldest of them found each.
+
+    Args:
+        undone: Completed writes, the newest first.
+        is_merge_on_read: Whether a slice may have log files.
+    """
+    found: dict[GroupKey, Touch] = {}
+    for instant, metadata in undone:
+        mine: dict[GroupKey, Touch] = {}
+        for partition, stats in metadata.partition_to_write_stats.items():
+            for stat in stats:
+                name = (stat.path or "").rpartition("/")[2]
+                if stat.file_id is None or (parse_base_file(name) is None and parse_log_file(name) is None):
+                    continue
+                previous = None if stat.prev_commit in _NO_COMMIT else stat.prev_commit
+                if previous is not None and previous >= instant.requested_time:
+                    previous = None  # the first log file of a group of its own
+                mine[partition, stat.file_id] = Touch(
+                    base_time=previous,
+                    is_certain=previous is not None and not is_merge_on_read,
+                    was_there=previous is not None,
+                )
+        for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
+            for file_id in file_ids:
+                mine.setdefault((partition, file_id), Touch(was_there=True))
+        found |= mine
+    return found
+
+
+def judge_before(
+    touched: Mapping[GroupKey, Touch],
+    expected: Mapping[GroupKey, ExpectedSlice],
+    there: Mapping[str, Collection[str]],
+    cleaned: Mapping[str, Collection[str]],
+    undone: Collection[str],
+    layout_version: int,
+) -> Before:
+    """
+    Hold what was there before some writes against what is there now.
+
+    Args:
+        touched: By the writes.
+        expected: What the commits that stay tell about the latest slices.
+        there: Partition path to the names in it, of every partition in *touched*.
+        cleaned: Partition path to names of files that cleans deleted, for groups that no commit tells about.
+        undone: Requested times of the writes to undo.
+        layout_version: 1 or 2: how log files find their slice.
+    """
+    left = _by_group(there, undone)
+    gone = _by_group(cleaned, undone)
+    needed: dict[str, set[str]] = {}
+    lost: set[str] = set()
+    for key, touch in touched.items():
+        told = expected.get(key, ExpectedSlice(None))
+        partition, here, names = key[0], left.get(key, _Files()), there[key[0]]
+        start = _base_time(told, touch) or max(here.bases, default="")
+        wanted = {each.name for each in told.files}
+        if told.base is None and not touch.is_certain:
+            wanted |= _cleaned_since(gone.get(key, _Files()), start)
+        missing = {join_path(partition, name) for name in wanted if name not in names}
+        is_without_base = touch.is_certain and start not in here.bases
+        is_without_files = touch.was_there and not here.bases and not here.logs
+        if not missing and (is_without_base or is_without_files):
+            missing.add(join_path(partition, key[1]))
+        lost |= missing
+        needed.setdefault(partition, set()).update(_from(here, start, layout_version))
+    return Before(needed={path: frozenset(names) for path, names in needed.items() if names}, lost=tuple(sorted(lost)))
+
+
+@attrs.frozen
+class _Files:
+    """Base files of a group by instant time, and its log files."""
+
+    bases: dict[str, str] = attrs.field(factory=dict)
+    logs: list[LogFile] = attrs.field(factory=list)
+
+
+def _base_time(told: ExpectedSlice, touch: Touch) -> str | None:
+    if told.base is not None:
+        return told.base.slice_time
+    return touch.base_time if touch.is_certain else None
+
+
+def _cleaned_since(gone: _Files, start: str) -> set[str]:
+    """What cleans deleted of slices that were newer than the newest one left."""
+    newer = {name for time, name in gone.bases.items() if time > start}
+    return newer | {log.name for log in gone.logs if log.instant_time >= start}
+
+
+def _from(here: _Files, start: str, layout_version: int) -> set[str]:
+    """What is there of the slice and of newer ones; of layout 2 all log files, whose names do not tell."""
+    bases = {name for time, name in here.bases.items() if time >= start}
+    return bases | {log.name for log in here.logs if layout_version == 2 or log.instant_time >= start}
+
+
+def _by_group(names: Mapping[str, Collection[str]], undone: Collection[str]) -> dict[GroupKey, _Files]:
+    """Without the files of the writes to undo."""
+    found: dict[GroupKey, _Files] = {}
+    for partition, each in names.items():
+        for name in each:
+            parsed: BaseFile | LogFile | None = parse_base_file(name) or parse_log_file(name)
+            if parsed is None or parsed.instant_time in undone:
+                continue
+            files = found.setdefault((partition, parsed.file_id), _Files())
+            if isinstance(parsed, BaseFile):
+                files.bases[parsed.instant_time] = name
+            elif not parsed.is_cdc:
+                files.logs.append(parsed)
+    return found

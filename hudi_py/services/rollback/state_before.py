@@ -1,0 +1,74 @@
+"""What the state before some writes needs, read from the timeline and the folders."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+import attrs
+
+from hudi_py.config.table import TableConfig, TableType
+from hudi_py.fsview.expected import ExpectedSlice, expected_slices
+from hudi_py.fsview.listing import FolderListing
+from hudi_py.model.instant import Action, Instant
+from hudi_py.services.rollback.before import Before, Commit, judge_before, touched_groups
+from hudi_py.timeline.archive import load_archived_cleans
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
+
+
+@attrs.frozen
+class StateBefore:
+    """
+    Judges whether a table can go back to before some writes.
+
+    Args:
+        contents: The table's timeline.
+        table: Its settings.
+    """
+
+    contents: Contents
+    table: TableConfig
+
+    def judge(self, timeline: Timeline, undone: Iterable[Instant]) -> Before:
+        """
+        Args:
+            timeline: The active timeline.
+            undone: The writes; pending ones have changed nothing that readers see.
+
+        Raises:
+            CorruptMetadata: A commit or clean that would tell does not decode.
+        """
+        writes = sorted((i for i in undone if i.is_completed), key=lambda i: i.requested_time, reverse=True)
+        times = frozenset(i.requested_time for i in writes)
+        is_merge_on_read = self.table.table_type is TableType.MERGE_ON_READ
+        touched = touched_groups(self._commits(writes), is_merge_on_read=is_merge_on_read)
+        untold = {key for key, touch in touched.items() if not touch.is_certain}
+        kept = (i for i in timeline.writes.completed() if i.requested_time not in times)
+        expected = expected_slices(self._commits(kept), self.table.layout_version) if untold else {}
+        untold = {
+            key
+            for key in untold
+            if (is_merge_on_read or touched[key].was_there) and expected.get(key, ExpectedSlice(None)).base is None
+        }
+        listing = FolderListing(self.contents.store.storage)
+        return judge_before(
+            touched,
+            expected,
+            {path: {entry.name for entry in listing.partition(path)} for path in {key[0] for key in touched}},
+            self._cleaned(timeline, min(times), {path for path, _ in untold}) if untold else {},
+            times,
+            self.table.layout_version,
+        )
+
+    def _commits(self, instants: Iterable[Instant]) -> Iterator[Commit]:
+        return ((instant, self.contents.commit(instant)) for instant in instants)
+
+    def _cleaned(self, timeline: Timeline, since: str, partitions: Collection[str]) -> dict[str, set[str]]:
+        """Partition path to names that cleans deleted, archived ones since then included."""
+        archived = load_archived_cleans(self.contents.store.storage, self.table, since)
+        found = {path: set(archived.get(path, ())) for path in partitions}
+        for instant in timeline.completed(Action.CLEAN):
+            for path, result in self.contents.clean(instant).partitions.items():
+                if path in found:
+                    found[path].update(name.rpartition("/")[2] for name in result.delete_path_patterns)
+        return found

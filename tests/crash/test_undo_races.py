@@ -1,0 +1,68 @@
+"""Two services that undo or pin one commit at the same moment, without a lock, in every order of their steps."""
+
+from __future__ import annotations
+
+import pytest
+
+from crash.history_tables import open_in
+from crash.turns import interleavings
+from hudi_py.errors import ConfigError, ConflictError, RefusedError
+from hudi_py.model.files import join_path
+from hudi_py.model.instant import Action
+from hudi_py.storage.memory import MemoryStorage
+from tests.tables import TableBuilder, at
+
+LATE = (ConfigError, ConflictError, RefusedError)
+
+
+def on_timeline(verb: str, path: str) -> bool:
+    """Calls by which one service can see or hinder another; the rest is in nobody's way."""
+    return path in (".hoodie", ".hoodie/timeline") or (path.rpartition("/")[2][:1].isdigit() and ".hoodie" in path)
+
+
+def fresh(layout: int) -> MemoryStorage:
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"eu": ["a"]})
+    builder.table().create_savepoint(at(1))
+    builder.commit(at(2), {"eu": ["a"]})
+    return builder.storage
+
+
+UNDOING = {
+    "rollback": lambda storage: open_in(storage).rollback(at(2)),
+    "restore": lambda storage: open_in(storage).restore(at(1)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("starts", ["savepoint", "undoing"])
+@pytest.mark.parametrize("undoing", UNDOING)
+@pytest.mark.parametrize("layout", [1, 2])
+def test_commit_is_pinned_or_undone_never_both(layout, undoing, starts, record_property):
+    """Whoever loses says so and leaves nothing behind; a savepoint that is there can be gone back to."""
+
+    def pin(storage):
+        return open_in(storage).create_savepoint(at(2))
+
+    order = (pin, UNDOING[undoing]) if starts == "savepoint" else (UNDOING[undoing], pin)
+    seen, runs = set(), 0
+    for what, storage, one, other in interleavings(lambda: fresh(layout), *order, on_timeline):
+        runs += 1
+        pinned, undone = (one, other) if starts == "savepoint" else (other, one)
+        timeline = open_in(storage).timeline
+        is_pinned, is_undone = pinned.error is None, undone.error is None
+        assert not (is_pinned and is_undone), what
+        for each in (one, other):
+            assert each.error is None or isinstance(each.error, LATE), (what, repr(each.error))
+        savepoints = [i.requested_time for i in timeline.of((Action.SAVEPOINT,))]
+        assert savepoints == ([at(1), at(2)] if is_pinned else [at(1)]), what
+        assert [i.requested_time for i in timeline.writes] == ([at(1)] if is_undone else [at(1), at(2)]), what
+        assert not timeline.pending(), what
+        for instant in timeline.completed(Action.SAVEPOINT):
+            held = open_in(storage).contents.savepoint(instant).files
+            assert {join_path(path, name) for path, names in held.items() for name in names} <= set(storage.files()), (
+                what
+            )
+        seen.add((is_pinned, is_undone))
+    assert {(True, False), (False, True)} <= seen
+    record_property("interleavings", runs)

@@ -1,0 +1,90 @@
+"""Rolling back to what was there right before, or not at all (format/table-services B)."""
+
+from __future__ import annotations
+
+import pytest
+
+from hudi_py.errors import RefusedError
+from tests.tables import TableBuilder, at, data_files
+from tests.unit.services.test_rollback import builder, merge_on_read, times, update
+
+__all__ = ["builder"]
+
+
+def test_older_slice_that_a_savepoint_holds_is_not_the_state_before(builder):
+    """The group would fall back by several commits that stay completed: refused, and the way out is named and works."""
+    builder.table().create_savepoint(at(1))
+    update(builder, at(3), {"eu": ["a"]}, at(2))
+    builder.table().clean(file_versions_retained=1)
+    before = builder.storage.files()
+    assert sorted(data_files(builder.storage)) == [f"eu/{builder.base_name('a', at(t))}" for t in (1, 3)]
+    for call in (builder.table().rollback, builder.table().rollback_service().plan):
+        with pytest.raises(RefusedError, match=f"hudi-py restore {builder.storage.root} {at(1)}"):
+            call(at(3))
+    assert before == builder.storage.files()
+    builder.table().restore(at(1))
+    assert times(builder, "commit") == [at(1)]
+
+
+def test_way_out_of_a_refused_rollback_tells_which_savepoints_are_in_its_way(builder):
+    """The commit after the one that can be reached is savepointed, with a file that was deleted by hand."""
+    builder.table().create_savepoint(at(1))
+    update(builder, at(3), {"eu": ["a"]}, at(2))
+    builder.savepoint(at(2), {})
+    builder.table().clean(file_versions_retained=1)
+    with pytest.raises(
+        RefusedError, match=f"once the newer savepoints {at(2)} are deleted: hudi-py restore .* {at(1)}"
+    ):
+        builder.table().rollback(at(3))
+    builder.table().delete_savepoint(at(2))
+    builder.table().restore(at(1))
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_replaced_group_comes_back_whole_or_not_at_all(layout):
+    """What a replacecommit replaced lives again with its newest slice; an older one that is left is another state."""
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"eu": ["a"]})
+    builder.table().create_savepoint(at(1))
+    builder.commit(at(2), {"eu": ["a"]})
+    builder.commit(at(3), {"eu": ["n"]}, replaced={"eu": ["a"]})
+    builder.table().clean(file_versions_retained=1)
+    with pytest.raises(RefusedError, match=builder.base_name("a", at(2))):
+        builder.table().rollback(at(3))
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_log_file_of_the_slice_before_has_to_be_there(layout):
+    """Merge on read: without it the rows would be those of an earlier delta commit."""
+    builder = merge_on_read(layout)
+    builder.log_files(at(3), [("eu", "a", at(1))])
+    (second,) = [path for path, data in builder.storage.files().items() if ".log.1" in path and at(2).encode() in data]
+    assert builder.storage.delete(second)
+    before = builder.storage.files()
+    with pytest.raises(RefusedError, match=second.rpartition("/")[2]):
+        builder.table().rollback(at(3))
+    assert before == builder.storage.files()
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+@pytest.mark.parametrize("layout", [1, 2])
+def test_archived_commits_before_are_told_by_what_cleans_deleted(layout, is_lost):
+    """No active commit tells of a replaced group: what cleans deleted says whether its newest slice is there."""
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"eu": ["a"]})
+    builder.table().create_savepoint(at(1))
+    builder.commit(at(2), {"eu": ["a"]})
+    for number in range(3, 7):
+        builder.commit(at(number), {"us": ["b"]})
+    builder.table().archive(keep_min_commits=2, keep_max_commits=3, archive_beyond_savepoint=True)
+    builder.table().delete_savepoint(at(1), archive_commit=True)
+    builder.savepoint(at(1), {"eu": [builder.base_name("a", at(1))]})
+    builder.commit(at(8), {"eu": ["n"]}, replaced={"eu": ["a"]})
+    if not is_lost:
+        builder.table().rollback(at(8))
+        assert [each.base_instant_time for each in builder.table().file_slices("eu")] == [at(2)]
+        return
+    builder.table().clean(file_versions_retained=1)
+    assert f"eu/{builder.base_name('a', at(2))}" not in data_files(builder.storage)
+    with pytest.raises(RefusedError, match=builder.base_name("a", at(2))):
+        builder.table().rollback(at(8))
