@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 
 from hudi_py.config.table import TableType
 from hudi_py.errors import CorruptMetadata, NotFound
-from hudi_py.formats.records_codec import decode_restore_plan
 from hudi_py.fsview.build import GroupKey, PendingOperation, ViewContext
 from hudi_py.fsview.fate import NO_PROMISE, FileKey, Pending, Promise, Protection, TableFacts
 from hudi_py.model.instant import Action, Instant
@@ -122,8 +121,7 @@ def load_undoing(timeline: Timeline, contents: Contents) -> dict[str, Pending]:
 
 def _undone_by(contents: Contents, instant: Instant) -> tuple[str, ...]:
     if instant.action is Action.RESTORE:
-        plan = decode_restore_plan(contents.store.read_plan(instant), contents.store.path(instant))
-        return tuple(each.requested_time for each in plan.instants_to_rollback)
+        return tuple(each.requested_time for each in contents.restore_plan(instant).instants_to_rollback)
     target = contents.rollback_plan(instant).instant_to_rollback
     return () if target is None else (target.requested_time,)
 

@@ -19,6 +19,7 @@ from hudi_py.model.records import (
     CommitMetadata,
     CompactionPlan,
     RequestedReplaceMetadata,
+    RestorePlan,
     RollbackMetadata,
     RollbackPlan,
     SavepointMetadata,
@@ -89,6 +90,10 @@ class Contents:
     def rollback_plan(self, instant: Instant) -> RollbackPlan:
         """Of a pending rollback."""
         return codec.decode_rollback_plan(self.store.read_plan(instant), self._plan_source(instant))
+
+    def restore_plan(self, instant: Instant) -> RestorePlan:
+        """Of a restore, pending or completed."""
+        return codec.decode_restore_plan(self.store.read_plan(instant), self._plan_source(instant))
 
     def is_clustering(self, instant: Instant) -> bool:
         """Whether a pending instant is a clustering (layout 1 writes those as replacecommit)."""

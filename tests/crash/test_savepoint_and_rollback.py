@@ -190,6 +190,46 @@ def test_rollback_of_a_completed_commit_survives_every_interruption(name, record
     record_property("interruptions", cases)
 
 
+@pytest.mark.parametrize("layout", [1, 2])
+def test_no_stale_clean_outlives_a_rollback(layout, record_property):
+    """
+    Interrupted anywhere, the commit is there, or no pending clean names what lies below it.
+
+    Whoever carries out a plan without judging it, as Apache Hudi does, would delete the latest rows.
+    """
+
+    def planned() -> MemoryStorage:
+        builder = TableBuilder(layout)
+        for number in (1, 2, 3):
+            builder.commit(at(number), {"eu": ["a"]})
+        table = Table(builder.storage, settings=CLEANING, clock=FixedClock(NOW))
+        table.clean_service(table.clean_config(file_versions_retained=1)).schedule()
+        assert builder.table().timeline.pending(Action.CLEAN)
+        return builder.storage
+
+    calm = planned()
+    open_in(calm).rollback(at(3))
+    assert state_of(calm)["pending"] == []
+    cases = 0
+    for cases, case in enumerate(interruptions(planned), 1):  # noqa: B007 - reported below
+        case.run(lambda faulty: open_in(faulty).rollback(at(3)))
+        table = open_in(case.storage)
+        names = [
+            file.path
+            for i in table.timeline.pending(Action.CLEAN)
+            for files in table.contents.clean_plan(i).files_to_delete.values()
+            for file in files
+        ]
+        assert not names or table.timeline.find(at(3), Action.COMMIT).is_completed, case
+        for _ in range(2):
+            try:
+                open_in(case.storage).rollback(at(3))
+            except ConfigError as error:
+                assert "is no commit" in str(error), case
+            assert state_of(calm) == state_of(case.storage), case
+    record_property("interruptions", cases)
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_next_write_settles_an_interrupted_rollback(name):
     """Without being asked again: either nothing has happened to the commit, or it is gone altogether."""

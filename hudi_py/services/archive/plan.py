@@ -18,6 +18,7 @@ from hudi_py.model.files import parse_log_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CommitMetadata
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.pairs import Answer, Service, judge
 
 
 class Bound(enum.Enum):
@@ -113,7 +114,7 @@ def plan_archive(timeline: Timeline, facts: Facts, config: ArchiveConfig) -> Arc
     """
     completed = timeline.table_commits(facts.table_type).completed()
     keep_min, keep_max = _kept(completed, facts, config)
-    if timeline.pending(Action.RESTORE):
+    if _is_refused(timeline):
         return ArchivePlan(keep_min=keep_min, keep_max=keep_max, bound=Bound.RESTORE)
     commits, bound = _commits(timeline, completed, facts, config, keep_min, keep_max)
     if facts.layout_version == 1:
@@ -130,7 +131,7 @@ def bound_of_one(timeline: Timeline, facts: Facts, instant: Instant) -> Bound | 
 
     How many commits there are does not matter any more: those behind it are archived.
     """
-    if timeline.pending(Action.RESTORE):
+    if _is_refused(timeline):
         return Bound.RESTORE
     if facts.has_metadata_table and facts.metadata_compaction is None:
         return Bound.METADATA_TABLE
@@ -145,6 +146,11 @@ def bound_of_one(timeline: Timeline, facts: Facts, instant: Instant) -> Bound | 
     if first < time:  # to Hudi, the timeline begins there
         return Bound.BEHIND_SAVEPOINT
     return next((bound for limit, bound in bounds if limit is not None and time >= limit), None)
+
+
+def _is_refused(timeline: Timeline) -> bool:
+    """Whether something pending keeps everything active."""
+    return any(judge(Service.ARCHIVE, i).answer is Answer.REFUSED for i in timeline.pending())
 
 
 def data_timeline_start(timeline: Timeline) -> str | None:
@@ -241,7 +247,7 @@ def _bounds(
     ]
     if facts.table_type is TableType.MERGE_ON_READ and config.delta_commits_kept is not None:
         found.append((_compaction_bound(timeline, config.delta_commits_kept), Bound.COMPACTION))
-    savepoints = timeline.completed(Action.SAVEPOINT)
+    savepoints = timeline.of((Action.SAVEPOINT,)).instants  # one that is being created is of a commit that has to stay
     if savepoints and not config.beyond_savepoint:
         found.append((savepoints[0].requested_time, Bound.SAVEPOINT))
     found.append((facts.newest_behind_savepoint, Bound.BEHIND_SAVEPOINT))
@@ -250,7 +256,7 @@ def _bounds(
 
 def _pending_bound(timeline: Timeline, completed: tuple[Instant, ...]) -> str | None:
     """Rule D-4: the last completed commit before the first pending write, or that write itself."""
-    pending = timeline.writes.pending()
+    pending = [i for i in timeline.writes.pending() if judge(Service.ARCHIVE, i).answer is Answer.ENDS_THERE]
     if not pending:
         return None
     first = pending[0].requested_time

@@ -18,7 +18,6 @@ from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import ConflictError, StorageError
-from hudi_py.formats.records_codec import decode_restore_plan
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.runtime.log import log
@@ -127,8 +126,7 @@ class RecoveryExecutor:
         self._store.storage.replace(f"{_QUARANTINE}/{path.rpartition('/')[2]}", self._store.storage.read(path))
 
     def _finish_restore(self, finding: RecoveryFinding) -> None:
-        store, instant = self._store, _instant(finding)
-        plan = decode_restore_plan(store.read_plan(instant), store.path(instant))
+        plan = self.contents.restore_plan(_instant(finding))
         service = RestoreService(contents=self.contents, table=self.table, metadata_table=self.metadata_table)
         service.run(plan.savepoint_to_restore_timestamp or "")
 

@@ -13,6 +13,7 @@ from hudi_py.model.files import join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.services.rollback.before import Before
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.pairs import Relation, Service, judge
 
 
 class FilesGone(RefusedError):
@@ -90,10 +91,12 @@ def check_savepoints_after(timeline: Timeline, savepoint_time: str, undone: Coll
     others = [i for i in timeline.of((Action.SAVEPOINT,)) if i.requested_time in undone]
     if others:
         times = [each.requested_time for each in others]
+        reasons = {judge(Service.RESTORE, each, {Relation.SAME}).reason for each in others if each.is_pending}
         deletions = " && ".join(f"hudi-py savepoint delete {location} {time}" for time in times)
         raise RefusedError(
             f"restore to {savepoint_time} refused: it would undo {len(times)} commits that are savepointed, "
             f"{', '.join(times)}; nothing was changed. Delete those savepoints first: {deletions}"
+            + "".join(f". Of one that is not completed: {reason}" for reason in sorted(reasons))
         )
 
 

@@ -15,6 +15,7 @@ Source: format/table-services B-27 to B-33, J.8; Hudi ``BaseRestoreActionExecuto
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
 import attrs
 
@@ -35,6 +36,8 @@ from hudi_py.services.restore.plan import (
     check_state_before,
     restore_targets,
 )
+from hudi_py.services.rollback.before import together
+from hudi_py.services.rollback.beside import Beside, withdraw
 from hudi_py.services.rollback.execute import RollbackExecutor
 from hudi_py.services.rollback.leftovers import Leftovers
 from hudi_py.services.rollback.metadata import prepare_metadata_table
@@ -45,8 +48,16 @@ from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import delete_markers
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.pairs import Service, judge
 
 _COMPLETION_ORDER_SINCE = 9
+
+
+class _Judged(NamedTuple):
+    """A restore that may be done, and the pending instants whose plans have to go first."""
+
+    plan: RestorePlan
+    withdrawn: tuple[Instant, ...]
 
 
 @attrs.frozen(kw_only=True)
@@ -76,7 +87,9 @@ class RestoreService:
         """
         timeline = self.contents.store.load()
         pending = self._pending(timeline, savepoint_time)
-        return self._new_plan(timeline, savepoint_time) if pending is None else self._pending_plan(timeline, pending)
+        if pending is not None:
+            return self._pending_plan(timeline, pending)
+        return self._new_plan(timeline, savepoint_time).plan
 
     def run(self, savepoint_time: str) -> RestoreMetadata:
         """
@@ -99,7 +112,8 @@ class RestoreService:
         instant = self._pending(timeline, savepoint_time)
         if instant is not None:
             return instant, self._pending_plan(timeline, instant)
-        plan = self._new_plan(timeline, savepoint_time)
+        judged = self._new_plan(timeline, savepoint_time)
+        plan = judged.plan
         last = self._last_restore(timeline, savepoint_time)
         if last is not None and not plan.instants_to_rollback:
             self._remove_rollbacks(savepoint_time)
@@ -110,7 +124,7 @@ class RestoreService:
         )
         content = codec.encode_restore_plan(plan, os.urandom(16))
         instant = store.request(Action.RESTORE, store.new_time(), content)
-        self._look_again(timeline, instant, plan)
+        self._look_again(timeline, instant, judged)
         return instant, plan
 
     def _execute(self, instant: Instant, plan: RestorePlan, savepoint_time: str) -> RestoreMetadata:
@@ -176,14 +190,17 @@ class RestoreService:
         pending = timeline.pending(Action.RESTORE)
         if not pending:
             return None
-        wanted = self._stored_plan(pending[-1]).savepoint_to_restore_timestamp
+        wanted = self.contents.restore_plan(pending[-1]).savepoint_to_restore_timestamp
         if wanted != savepoint_time:
-            raise RefusedError(f"{pending[-1]} to savepoint {wanted} is pending; finish that one first")
+            pair = judge(Service.RESTORE, pending[-1])
+            raise RefusedError(
+                f"restore to {savepoint_time} refused: {pending[-1]} to savepoint {wanted} is pending: {pair.reason}"
+            )
         return pending[-1]
 
     def _pending_plan(self, timeline: Timeline, instant: Instant) -> RestorePlan:
         """Of a restore that is to go on; Apache Hudi leaves those pending that meet a savepoint."""
-        plan = self._stored_plan(instant)
+        plan = self.contents.restore_plan(instant)
         check_savepoints_after(
             timeline,
             plan.savepoint_to_restore_timestamp or "",
@@ -192,14 +209,10 @@ class RestoreService:
         )
         return plan
 
-    def _stored_plan(self, instant: Instant) -> RestorePlan:
-        store = self.contents.store
-        return codec.decode_restore_plan(store.read_plan(instant), f"{store.storage.root}/{store.path(instant)}")
-
     def _last_restore(self, timeline: Timeline, savepoint_time: str) -> Instant | None:
         """The newest completed restore, if it was to this savepoint."""
         completed = timeline.completed(Action.RESTORE)
-        if not completed or self._stored_plan(completed[-1]).savepoint_to_restore_timestamp != savepoint_time:
+        if not completed or self.contents.restore_plan(completed[-1]).savepoint_to_restore_timestamp != savepoint_time:
             return None
         return completed[-1]
 
@@ -231,13 +244,13 @@ class RestoreService:
             return False
         return True
 
-    def _new_plan(self, timeline: Timeline, savepoint_time: str) -> RestorePlan:
+    def _new_plan(self, timeline: Timeline, savepoint_time: str) -> _Judged:
         try:
             return self._judged_plan(timeline, savepoint_time)
         except FilesGone as error:
             raise RefusedError(f"{error}. {self.ways_back(savepoint_time)}") from error
 
-    def _judged_plan(self, timeline: Timeline, savepoint_time: str) -> RestorePlan:
+    def _judged_plan(self, timeline: Timeline, savepoint_time: str) -> _Judged:
         clusterings = frozenset(
             i.requested_time for i in timeline.pending(Action.REPLACE_COMMIT) if self.contents.is_clustering(i)
         )
@@ -264,34 +277,44 @@ class RestoreService:
         listing = FolderListing(storage)
         there = {path: {entry.name for entry in listing.partition(path)} for path in held}
         last = self._last_restore(timeline, savepoint_time)
-        before = () if last is None else self._stored_plan(last).instants_to_rollback
+        before = () if last is None else self.contents.restore_plan(last).instants_to_rollback
         infos = tuple(target_info(each) for each in targets)
         undone = frozenset(each.requested_time for each in (*before, *infos))
         check_files_are_there(held, there, savepoint_time, undone)
-        check_state_before(StateBefore(self.contents, self.table).judge(timeline, targets), savepoint_time)
-        return RestorePlan(instants_to_rollback=infos, savepoint_to_restore_timestamp=savepoint_time)
+        state = StateBefore(self.contents, self.table).judge(timeline, targets)
+        check_state_before(state, savepoint_time)
+        times = frozenset(each.requested_time for each in targets)
+        beside = Beside(
+            contents=self.contents,
+            service=Service.RESTORE,
+            undone=times,
+            same=times | {savepoint_time},
+            before=attrs.evolve(state, needed=together(state.needed, held)),
+        )
+        plan = RestorePlan(instants_to_rollback=infos, savepoint_to_restore_timestamp=savepoint_time)
+        return _Judged(plan, beside.to_withdraw(timeline))
 
-    def _look_again(self, before: Timeline, instant: Instant, plan: RestorePlan) -> None:
+    def _look_again(self, before: Timeline, instant: Instant, judged: _Judged) -> None:
         """
         Give the restore up where the timeline has changed since it was planned and something else is to be done now.
 
-        Without a lock nothing else keeps a commit or a savepoint from coming in between; see `RollbackService`.
+        Then withdraw the plans that would be wrong afterwards. Without a lock nothing else keeps a commit or a
+        savepoint from coming in between; see `RollbackService`.
 
         Raises:
             ConflictError: Nothing was undone, the restore is withdrawn.
         """
         store = self.contents.store
         now = store.load().without(instant)
-        if now == before:
-            return
+        savepoint_time = judged.plan.savepoint_to_restore_timestamp or ""
         try:
-            changed = self._judged_plan(now, plan.savepoint_to_restore_timestamp or "") != plan
-            why = "there are other writes to undo now"
+            again = judged if now == before else self._judged_plan(now, savepoint_time)
+            if again.plan != judged.plan or now.pending(Action.RESTORE):
+                raise ConflictError("there are other writes to undo now; restore again")
+            withdraw(self.contents, again.withdrawn, f"restore to {savepoint_time}")
         except HudiError as error:
-            changed, why = True, str(error)
-        if changed or now.pending(Action.RESTORE):
             store.remove(instant)
-            raise ConflictError(f"another process was faster, nothing was changed: {why}; restore again")
+            raise ConflictError(f"another process was faster, nothing was undone: {error}") from error
 
     def _check_result(self, savepoint_time: str) -> None:
         """Rule B-32: the savepointed commit is the newest one now."""

@@ -48,10 +48,12 @@ class Before:
     Whether the state before some writes is whole.
 
     Args:
+        groups: That the writes wrote to or replaced.
         needed: Partition path to names of the files that become the latest ones again.
         lost: Relative paths, or groups, of what is missing; sorted.
     """
 
+    groups: frozenset[GroupKey] = frozenset()
     needed: Mapping[str, frozenset[str]]
     lost: tuple[str, ...]
 
@@ -124,7 +126,11 @@ def judge_before(
             missing.add(join_path(partition, key[1]))
         lost |= missing
         needed.setdefault(partition, set()).update(_from(here, start, layout_version))
-    return Before(needed={path: frozenset(names) for path, names in needed.items() if names}, lost=tuple(sorted(lost)))
+    return Before(
+        groups=frozenset(touched),
+        needed={path: frozenset(names) for path, names in needed.items() if names},
+        lost=tuple(sorted(lost)),
+    )
 
 
 @attrs.frozen
@@ -167,3 +173,8 @@ def _by_group(names: Mapping[str, Collection[str]], undone: Collection[str]) -> 
             elif not parsed.is_cdc:
                 files.logs.append(parsed)
     return found
+
+
+def together(needed: Mapping[str, Collection[str]], held: Mapping[str, Collection[str]]) -> dict[str, frozenset[str]]:
+    """Partition path to names, of both."""
+    return {path: frozenset(needed.get(path, ())) | frozenset(held.get(path, ())) for path in {*needed, *held}}

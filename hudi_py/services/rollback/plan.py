@@ -6,18 +6,18 @@ Source: format/table-services B.2, B.3; Hudi ``BaseRollbackPlanActionExecutor``,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import attrs
 
 from hudi_py.config.table import TableType
 from hudi_py.errors import ConfigError, RefusedError
-from hudi_py.fsview.build import ViewContext
 from hudi_py.model.files import join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CommitMetadata, InstantInfo, RollbackPlan, RollbackRequest
 from hudi_py.services.rollback.before import Before
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.pairs import Service, judge
 
 RUN_AGAIN = frozenset({Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING})
 """Pending services whose plan stays: they are run again, never rolled back for good."""
@@ -88,12 +88,12 @@ def named_write(timeline: Timeline, requested_time: str) -> Instant:
     )
 
 
-def check_named(timeline: Timeline, table_type: TableType, target: Instant, *, clusterings: frozenset[str]) -> None:
+def check_named(timeline: Timeline, table_type: TableType, target: Instant) -> None:
     """
-    Whether the write may be rolled back (rule B-16).
+    Whether the completed commits and savepoints let the write be rolled back (rule B-16).
 
-    What is pending can always be undone: nobody has seen it. A completed commit must be the last one, with nothing
-    under way behind it, and no savepoint may hold it.
+    What is pending can always be undone, but not beside a restore: nobody has seen it. A completed commit must be the
+    last one, and no savepoint may hold it. What is pending beside it is judged by `Beside`.
 
     Raises:
         RefusedError: It may not; nothing was changed.
@@ -101,15 +101,14 @@ def check_named(timeline: Timeline, table_type: TableType, target: Instant, *, c
     time = target.requested_time
     restores = timeline.pending(Action.RESTORE)
     if restores:
-        raise RefusedError(f"rollback of {target} refused: {restores[0]} is pending; finish the restore first")
+        pair = judge(Service.ROLLBACK, restores[0])
+        raise RefusedError(f"rollback of {target} refused: {restores[0]} is pending: {pair.reason}")
     if target.is_pending:
         return
     savepoint = timeline.find(time, Action.SAVEPOINT)
-    if savepoint is not None:
-        state = "savepointed" if savepoint.is_completed else "being savepointed, or that was interrupted"
+    if savepoint is not None and savepoint.is_completed:
         raise RefusedError(
-            f"rollback of {target} refused: it is {state}; delete the savepoint first: "
-            f"hudi-py savepoint delete TABLE {time}"
+            f"rollback of {target} refused: it is savepointed; delete the savepoint first with hudi-py savepoint delete"
         )
     commits = timeline.table_commits(table_type)
     later = [i for i in commits.completed() if i.requested_time > time]
@@ -118,28 +117,24 @@ def check_named(timeline: Timeline, table_type: TableType, target: Instant, *, c
             f"rollback of {target} refused: {later[-1]} came after it; roll back the newest commit first, or restore "
             "to a savepoint"
         )
-    under_way = failed_writes(timeline, table_type, clusterings=clusterings)
-    if under_way:
-        raise RefusedError(f"rollback of {target} refused: {under_way[0]} is under way; roll that back first")
 
 
-def check_undone_by_plans(context: ViewContext, target: Instant, metadata: CommitMetadata) -> None:
+def check_not_the_start(archived: Timeline, target: Instant, ways_back: Callable[[], str]) -> None:
     """
-    Refuse to take files from under a pending compaction or clustering that was planned after the commit.
+    Refuse to undo the only commit of the active timeline while others are archived (not checked by Hudi).
+
+    What was written before the start of the active timeline counts as completed; without a start nothing does, and no
+    reader would see any row.
 
     Raises:
-        RefusedError: Its plan names file groups of the commit.
+        RefusedError: There are archived ones; nothing was changed.
     """
-    for partition, stats in metadata.partition_to_write_stats.items():
-        for stat in stats:
-            key = (partition, stat.file_id or "")
-            compaction = context.pending_compactions.get(key)
-            time = max(context.pending_clustering.get(key, ""), "" if compaction is None else compaction.instant_time)
-            if time > target.requested_time:
-                raise RefusedError(
-                    f"rollback of {target} refused: the pending plan {time} rewrites file group {key[1]} as that "
-                    "commit left it; let the plan be carried out, or remove it with Apache Hudi"
-                )
+    before = [i for i in archived.writes.completed() if i.requested_time < target.requested_time]
+    if before:
+        raise RefusedError(
+            f"rollback of {target} refused: it is the only commit on the active timeline, and without it the rows of "
+            f"the archived ones, the last is {before[-1]}, would be out of sight; nothing was changed. {ways_back()}"
+        )
 
 
 def check_state_before(target: Instant, before: Before, ways_back: str) -> None:

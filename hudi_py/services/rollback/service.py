@@ -20,20 +20,22 @@ from hudi_py.config.table import TableConfig, TableType
 from hudi_py.errors import ConflictError, CorruptMetadata, HudiError, RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.listing import FolderListing
-from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import InstantInfo, RollbackMetadata, RollbackPlan
 from hudi_py.runtime.log import log
 from hudi_py.services.rollback import plan as planning
+from hudi_py.services.rollback.beside import Beside, withdraw
 from hudi_py.services.rollback.execute import RollbackExecutor
 from hudi_py.services.rollback.leftovers import Leftovers
 from hudi_py.services.rollback.metadata import prepare_metadata_table
 from hudi_py.services.rollback.state_before import StateBefore
 from hudi_py.services.rollback.stored import stored_plan
+from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import delete_markers, instants_with_markers
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.pairs import Service
 
 _WRITE_ACTIONS = frozenset(action.value for action in (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT))
 
@@ -44,6 +46,13 @@ class _Begun(NamedTuple):
     instant: Instant
     plan: RollbackPlan
     target: InstantInfo
+
+
+class _Checked(NamedTuple):
+    """A rollback that may be done, and the pending instants whose plans have to go first."""
+
+    plan: RollbackPlan
+    withdrawn: tuple[Instant, ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -120,7 +129,7 @@ class RollbackService:
         """
         timeline = self.contents.store.load()
         target = planning.named_write(timeline, requested_time)
-        return self._checked_plan(timeline, target)
+        return self._checked_plan(timeline, target).plan
 
     def roll_back(self, requested_time: str) -> RollbackMetadata:
         """
@@ -145,21 +154,25 @@ class RollbackService:
             if stored.instant_to_rollback.requested_time == requested_time:
                 found = timeline.find(requested_time, Action(stored.instant_to_rollback.action))
                 if found is not None and found.is_completed and instant.state is State.REQUESTED:
-                    self._checked_plan(timeline, found)  # nothing was done yet, and things may have changed
+                    # nothing was done yet, and things may have changed
+                    checked = self._checked_plan(timeline.without(instant), found)
+                    withdraw(self.contents, checked.withdrawn, f"rollback of {found}")
                 self._sweep_markers(timeline)
                 prepare_metadata_table(self.metadata_table, (found,))
                 return _Begun(instant, stored, stored.instant_to_rollback)
         target = planning.named_write(timeline, requested_time)
-        plan = self._checked_plan(timeline, target)
+        checked = self._checked_plan(timeline, target)
         self._sweep_markers(timeline)
         prepare_metadata_table(self.metadata_table, (target,))
-        begun = self._request(plan, planning.target_info(target))
-        self._look_again(timeline, begun.instant, target)
+        begun = self._request(checked.plan, planning.target_info(target))
+        self._look_again(timeline, begun.instant, target, checked)
         return begun
 
-    def _look_again(self, before: Timeline, rollback: Instant, target: Instant) -> None:
+    def _look_again(self, before: Timeline, rollback: Instant, target: Instant, checked: _Checked) -> None:
         """
         Give the rollback up where the timeline has changed since it was planned, so that it would be refused now.
+
+        Then withdraw the plans that would be wrong afterwards.
 
         Without a lock nothing else keeps a commit or a savepoint from coming in between. Whoever creates a savepoint
         looks for rollbacks after its first file as this one looks after its own, so at least one sees the other.
@@ -169,37 +182,41 @@ class RollbackService:
         """
         store = self.contents.store
         now = store.load().without(rollback)
-        if target.is_pending or now == before:
-            return
         try:
-            self._checked_plan(now, planning.named_write(now, target.requested_time))
+            if target.is_completed and now != before:
+                checked = self._checked_plan(now, planning.named_write(now, target.requested_time))
+            withdraw(self.contents, checked.withdrawn, f"rollback of {target}")
         except HudiError as error:
             store.remove(rollback)
-            raise ConflictError(f"another process was faster, nothing was changed: {error}") from error
+            raise ConflictError(f"another process was faster, nothing was undone: {error}") from error
 
     def _execute(self, begun: _Begun) -> RollbackMetadata:
         """Without the lock, which the executor takes for its end (rule B-22)."""
         return RollbackExecutor(contents=self.contents, metadata_table=self.metadata_table).execute(*begun)
 
-    def _checked_plan(self, timeline: Timeline, target: Instant) -> RollbackPlan:
-        planning.check_named(
-            timeline, self.table.table_type, target, clusterings=self._clusterings(timeline) - {target.requested_time}
-        )
+    def _checked_plan(self, timeline: Timeline, target: Instant) -> _Checked:
+        planning.check_named(timeline, self.table.table_type, target)
         root = self.contents.store.storage.root
         if target.is_pending:
             if target.state is State.REQUESTED and self._keeps_plan(target):
                 raise RefusedError(f"{target} is only planned: there is nothing to roll back yet")
-            return planning.rollback_plan(planning.target_info(target), self._leftovers.of_pending(target), root)
+            written = self._leftovers.of_pending(target)
+            return _Checked(planning.rollback_plan(planning.target_info(target), written, root))
         metadata = self.contents.commit(target)
         before = StateBefore(self.contents, self.table).judge(timeline, (target,))
+        times = frozenset((target.requested_time,))
+        beside = Beside(contents=self.contents, service=Service.ROLLBACK, undone=times, same=times, before=before)
+        withdrawn = beside.to_withdraw(timeline)
         planning.check_state_before(target, before, self.ways_back() if before.lost else "")
-        planning.check_undone_by_plans(load_context(timeline, self.contents), target, metadata)
+        if len(timeline.commits.completed()) == 1:
+            archived = load_archived(self.contents.store.storage, self.table)
+            planning.check_not_the_start(archived, target, self.ways_back)
         if self._is_compaction(target):
             listing = FolderListing(self.contents.store.storage)
             names = {p: [entry.name for entry in listing.partition(p)] for p in metadata.partition_to_write_stats}
             planning.check_no_logs_above(target, names)
         written = self._leftovers.of_completed(target, metadata)
-        return planning.rollback_plan(planning.target_info(target), written, root)
+        return _Checked(planning.rollback_plan(planning.target_info(target), written, root), withdrawn)
 
     @property
     def _leftovers(self) -> Leftovers:

@@ -17,10 +17,11 @@ from hudi_py.fsview.fate import Pending
 from hudi_py.fsview.gone import gone_at
 from hudi_py.model.files import FileGroup, FileSlice, join_path, parse_base_file
 from hudi_py.model.holes import Holes
-from hudi_py.model.instant import Action, Instant
+from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import EPOCH, parse_duration, resolve_time
 from hudi_py.model.records import SavepointMetadata
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.pairs import Relation, Service, judge
 
 NAME_LENGTH_MAX: Final = 128
 
@@ -173,9 +174,11 @@ def check_pending_cleans(held: Mapping[str, tuple[str, ...]], planned: Mapping[s
         for partition, names in held.items():
             gone = [name for name in names if join_path(partition, name) in paths]
             if gone:
+                clean = Instant(time, Action.CLEAN, State.REQUESTED)
+                pair = judge(Service.SAVEPOINT_CREATE, clean, {Relation.NEEDED})
                 raise RefusedError(
-                    f"the pending clean {time} deletes {join_path(partition, gone[0])}, which the savepoint needs; "
-                    "finish that clean first (hudi-py clean), then savepoint a later commit"
+                    f"the pending clean {time} deletes {join_path(partition, gone[0])}, which the savepoint needs: "
+                    f"{pair.reason}"
                 )
 
 
@@ -193,7 +196,9 @@ def check_not_undone(timeline: Timeline, target: Instant, undoing: Mapping[str, 
     """
     time = target.requested_time
     if time in undoing:
-        raise RefusedError(f"{target} cannot be savepointed: {undoing[time]} undoes it; finish that first")
+        by = undoing[time]
+        pair = judge(Service.SAVEPOINT_CREATE, Instant(by.time, by.action, State.INFLIGHT), {Relation.SAME})
+        raise RefusedError(f"{target} cannot be savepointed: {by.action.value} {by.time} is pending: {pair.reason}")
     found = timeline.find(time, target.action)
     if found is None or not found.is_completed:
         raise RefusedError(f"{target} cannot be savepointed: it was rolled back or archived meanwhile")

@@ -48,6 +48,7 @@ from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.cleaned import deleted_since
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.pairs import Answer, Relation, Service, judge
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -193,7 +194,8 @@ class SavepointService:
             False when there was none.
 
         Raises:
-            RefusedError: Archival has gone beyond it, and without it the commits behind it would look uncommitted.
+            RefusedError: Archival has gone beyond it, and without it the commits behind it would look uncommitted; or a
+                restore to it is pending.
             CorruptMetadata: The archive is damaged, so that cannot be told.
         """
         with self.contents.store.lock.held(f"deletion of savepoint {requested_time}"):
@@ -204,6 +206,11 @@ class SavepointService:
         timeline = store.load()
         if timeline.find(requested_time, Action.SAVEPOINT) is None:
             return False
+        for restore in timeline.pending(Action.RESTORE):
+            is_to_it = self.contents.restore_plan(restore).savepoint_to_restore_timestamp == requested_time
+            pair = judge(Service.SAVEPOINT_DELETE, restore, {Relation.SAME} if is_to_it else ())
+            if pair.answer is Answer.REFUSED:
+                raise RefusedError(f"savepoint {requested_time} stays: {restore} is pending: {pair.reason}")
         self._check_no_hole(timeline, requested_time)
         mine = [i for i in timeline.all_states if i.requested_time == requested_time and i.action is Action.SAVEPOINT]
         if not any(i.is_pending for i in mine):

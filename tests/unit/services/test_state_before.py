@@ -88,3 +88,27 @@ def test_archived_commits_before_are_told_by_what_cleans_deleted(layout, is_lost
     assert f"eu/{builder.base_name('a', at(2))}" not in data_files(builder.storage)
     with pytest.raises(RefusedError, match=builder.base_name("a", at(2))):
         builder.table().rollback(at(8))
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_only_commit_before_archived_ones_stays(layout):
+    """Without a start of the active timeline nothing counts as completed: no reader would see any row."""
+    builder = TableBuilder(layout)
+    for number in range(1, 6):
+        builder.commit(at(number), {"eu": [f"g{number}"]})
+    builder.table().archive(keep_min_commits=1, keep_max_commits=2)
+    assert times(builder, "commit") == [at(5)]
+    before = builder.storage.files()
+    with pytest.raises(RefusedError, match="only commit on the active timeline"):
+        builder.table().rollback(at(5))
+    assert before == builder.storage.files()
+    assert len(builder.table().file_slices("eu")) == 5
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_first_commit_of_a_table_can_be_undone(layout):
+    """Nothing was there before it, so nothing is lost."""
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"eu": ["a"]})
+    builder.table().rollback(at(1))
+    assert data_files(builder.storage) == []

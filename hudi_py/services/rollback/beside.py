@@ -1,0 +1,160 @@
+"""
+What is pending beside a rollback or restore: asked of the table of pairs, and withdrawn where that says so.
+
+A plan is withdrawn after the rollback or restore stands on the timeline and before anything is undone. Whoever dies in
+between leaves a plan less, which its service makes anew, and never one that deletes what has become needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import attrs
+
+from hudi_py.errors import ConflictError, CorruptMetadata, NotFound, RefusedError
+from hudi_py.fsview.build import GroupKey
+from hudi_py.fsview.loader import load_context
+from hudi_py.model.files import join_path, parse_log_file
+from hudi_py.model.instant import Action, Instant, State
+from hudi_py.runtime.log import log
+from hudi_py.services.rollback.before import Before
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.pairs import REWRITES, Answer, Pair, Relation, Service, judge
+
+
+@attrs.frozen(kw_only=True)
+class Beside:
+    """
+    Args:
+        contents: The table's timeline.
+        service: Who asks.
+        undone: Requested times of the writes to undo, pending ones among them.
+        same: Requested times that rollbacks, restores and savepoints of the same commits have as their target.
+        before: What has to be there afterwards.
+    """
+
+    contents: Contents
+    service: Service
+    undone: frozenset[str]
+    same: frozenset[str]
+    before: Before
+
+    def to_withdraw(self, timeline: Timeline) -> tuple[Instant, ...]:
+        """
+        The pending instants whose plans have to go first.
+
+        Raises:
+            RefusedError: Something pending stands in the way; the message names the way out.
+            CorruptMetadata: A pending plan does not decode, so that it cannot be told.
+        """
+        found = []
+        for instant, pair in self._pairs(timeline):
+            if pair.answer is Answer.REFUSED:
+                raise RefusedError(
+                    f"{self.service.value} {max(self.undone, default='')} refused, nothing was changed: {instant} is "
+                    f"pending: {pair.reason}"
+                )
+            if pair.answer is Answer.WITHDRAWN:
+                self._check_nothing_lies_on(instant)
+                found.append(instant)
+        return tuple(found)
+
+    def _pairs(self, timeline: Timeline) -> Iterator[tuple[Instant, Pair]]:
+        groups: dict[str, set[GroupKey]] | None = None
+        for instant in timeline.pending():
+            relations: set[Relation] = set()
+            if instant.action is Action.CLEAN:
+                relations = self._of_clean(instant)
+            elif instant.action in (Action.ROLLBACK, Action.RESTORE, Action.SAVEPOINT):
+                relations = self._of_same(instant)
+            elif instant.requested_time in self.undone:
+                relations = {Relation.SAME}
+            elif self._rewrites(instant):
+                groups = self._planned_groups(timeline) if groups is None else groups
+                is_newer = instant.requested_time > max(self.undone, default="")
+                if is_newer and not self.before.groups.isdisjoint(groups.get(instant.requested_time, ())):
+                    relations = {Relation.BUILT_ON}
+            asked = attrs.evolve(instant, action=Action.CLUSTERING) if self._is_clustering(instant) else instant
+            yield instant, judge(self.service, asked, relations)
+
+    def _is_clustering(self, instant: Instant) -> bool:
+        return instant.action is Action.REPLACE_COMMIT and self.contents.is_clustering(instant)
+
+    def _rewrites(self, instant: Instant) -> bool:
+        return instant.action in REWRITES or self._is_clustering(instant)
+
+    def _of_clean(self, instant: Instant) -> set[Relation]:
+        for partition, files in self.contents.clean_plan(instant).files_to_delete.items():
+            if not self.before.needed.get(partition, frozenset()).isdisjoint(file.name for file in files):
+                return {Relation.NEEDED}
+        return set()
+
+    def _of_same(self, instant: Instant) -> set[Relation]:
+        if instant.action is Action.SAVEPOINT:
+            targets = {instant.requested_time}
+        elif instant.action is Action.RESTORE:
+            targets = {self.contents.restore_plan(instant).savepoint_to_restore_timestamp or ""}
+        else:
+            targets = self._rolled_back_by(instant)
+        return {Relation.SAME} if not self.same.isdisjoint(targets) else set()
+
+    def _rolled_back_by(self, instant: Instant) -> set[str]:
+        """A plan that does not decode was never begun and cannot be (rule B-7)."""
+        try:
+            target = self.contents.rollback_plan(instant).instant_to_rollback
+        except (CorruptMetadata, NotFound):
+            return set()
+        return set() if target is None else {target.requested_time}
+
+    def _planned_groups(self, timeline: Timeline) -> dict[str, set[GroupKey]]:
+        """Requested time of each pending compaction and clustering to the file groups that it rewrites."""
+        context = load_context(timeline, self.contents)
+        found: dict[str, set[GroupKey]] = {}
+        for key, operation in context.pending_compactions.items():
+            found.setdefault(operation.instant_time, set()).add(key)
+        for key, time in context.pending_clustering.items():
+            found.setdefault(time, set()).add(key)
+        return found
+
+    def _check_nothing_lies_on(self, instant: Instant) -> None:
+        """
+        Raises:
+            RefusedError: Log files of layout 1 lie on the slices that a compaction has opened; without it they would
+                be taken for the latest rows one day.
+        """
+        if instant.action is not Action.COMPACTION or self.contents.store.config.layout_version != 1:
+            return
+        storage = self.contents.store.storage
+        for operation in self.contents.compaction_plan(instant).operations:
+            partition = operation.partition_path or ""
+            for entry in storage.list(partition):
+                parsed = parse_log_file(entry.name)
+                if parsed is not None and parsed.instant_time == instant.requested_time:
+                    raise RefusedError(
+                        f"{self.service.value} {max(self.undone)} refused, nothing was changed: {instant} is pending, "
+                        f"and {join_path(partition, entry.name)} lies on what it will write; let Apache Hudi carry it "
+                        "out, and restore to a savepoint"
+                    )
+
+
+def withdraw(contents: Contents, instants: Collection[Instant], because: str) -> None:
+    """
+    Remove requested instants that nobody has begun.
+
+    Args:
+        contents: The table's timeline.
+        instants: `Beside.to_withdraw`.
+        because: Of what, for the log.
+
+    Raises:
+        ConflictError: Another process has begun one at this moment; its plan is there again.
+    """
+    store = contents.store
+    for instant in instants:
+        plan = store.read_plan(instant)
+        store.remove(instant)
+        if any(each.state is not State.REQUESTED for each in store.files_of(instant)):
+            store.request(instant.action, instant.requested_time, plan)
+            raise ConflictError(f"another process has begun {instant} at this moment; try again")
+        log.warning("plan.withdrawn", instant=str(instant), because=because)

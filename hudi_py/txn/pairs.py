@@ -1,0 +1,357 @@
+"""
+What undoes or pins beside what is pending: one table of pairs. Pure.
+
+A rollback, a restore, a savepoint or an archival meets actions that began and did not end. Each was right when it was
+planned; whether it still is, and what to do about it, is decided here and nowhere else. The services find out how the
+two are related, ask `judge`, and touch nothing before every answer is known.
+
+The same table for people, with what Apache Hudi does: docs/decisions/pairs.md.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Iterable
+from typing import Final
+
+import attrs
+
+from hudi_py.model.instant import Action, Instant, State
+
+
+class Service(enum.Enum):
+    """Who asks; values are what people read."""
+
+    ROLLBACK = "rollback of a completed commit"
+    RESTORE = "restore"
+    SAVEPOINT_CREATE = "creation of a savepoint"
+    SAVEPOINT_DELETE = "deletion of a savepoint"
+    ARCHIVE = "archival"
+
+
+class Relation(enum.Enum):
+    """How the pending action is related to what the service is about to do, the most telling first."""
+
+    NEEDED = "its plan deletes files that are needed afterwards"
+    BUILT_ON = "its plan reads what the undone commits wrote"
+    SAME = "it is about the same commits"
+    ANY = "in every other case"
+
+
+class Answer(enum.Enum):
+    """What the service does."""
+
+    ALLOWED = "goes on, and leaves it as it is"
+    INCLUDED = "deals with it along"
+    WITHDRAWN = "removes its plan, then goes on"
+    ENDS_THERE = "goes only as far as it"
+    REFUSED = "refuses, and changes nothing"
+
+
+@attrs.frozen(kw_only=True)
+class Pair:
+    """
+    One entry of the table.
+
+    Args:
+        service: Who asks.
+        action: Of the pending instant; a clustering of layout 1 counts as one, whatever its file is called.
+        states: Of the pending instant.
+        relation: See there.
+        answer: See there.
+        reason: Why, in one sentence; where it is refused, with the way out.
+    """
+
+    service: Service
+    action: Action
+    states: tuple[State, ...]
+    relation: Relation
+    answer: Answer
+    reason: str
+
+    def __str__(self) -> str:
+        states = " or ".join(state.name.lower() for state in self.states)
+        return f"{self.service.value} beside {self.action.value} {states}, {self.relation.name}"
+
+
+PENDING: Final = (State.REQUESTED, State.INFLIGHT)
+_REQUESTED: Final = (State.REQUESTED,)
+_INFLIGHT: Final = (State.INFLIGHT,)
+WRITES: Final = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+REWRITES: Final = (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING)
+
+
+def _pairs(
+    service: Service,
+    actions: Iterable[Action],
+    answer: Answer,
+    reason: str,
+    *,
+    states: tuple[State, ...] = PENDING,
+    relation: Relation = Relation.ANY,
+) -> tuple[Pair, ...]:
+    return tuple(
+        Pair(service=service, action=action, states=states, relation=relation, answer=answer, reason=reason)
+        for action in actions
+    )
+
+
+def _undoing(service: Service) -> tuple[Pair, ...]:
+    """What a rollback and a restore have in common."""
+    clean = (Action.CLEAN,)
+    return (
+        *_pairs(
+            service,
+            clean,
+            Answer.WITHDRAWN,
+            "nothing was deleted by it yet; carried out later, as Apache Hudi would, it deletes the latest rows",
+            states=_REQUESTED,
+            relation=Relation.NEEDED,
+        ),
+        *_pairs(
+            service,
+            clean,
+            Answer.REFUSED,
+            "it may be deleting at this moment; finish it with hudi-py clean or hudi-py recover, after which what it "
+            "deleted cannot come back",
+            states=_INFLIGHT,
+            relation=Relation.NEEDED,
+        ),
+        *_pairs(service, clean, Answer.ALLOWED, "what it deletes is needed neither before nor afterwards"),
+        *_pairs(
+            service,
+            (Action.INDEXING,),
+            Answer.REFUSED,
+            "the index that it builds would keep what is undone; let Apache Hudi finish it, or drop the index with it",
+        ),
+    )
+
+
+PAIRS: Final = (
+    *_undoing(Service.ROLLBACK),
+    *_pairs(
+        Service.ROLLBACK,
+        REWRITES,
+        Answer.WITHDRAWN,
+        "its plan names files that are deleted, and nobody has begun it; it is planned again when it is due",
+        states=_REQUESTED,
+        relation=Relation.BUILT_ON,
+    ),
+    *_pairs(
+        Service.ROLLBACK,
+        REWRITES,
+        Answer.REFUSED,
+        "it reads what that commit wrote and may be at work; stop it and take it back to its plan first with hudi-py "
+        "rollback",
+        states=_INFLIGHT,
+        relation=Relation.BUILT_ON,
+    ),
+    *_pairs(Service.ROLLBACK, REWRITES, Answer.ALLOWED, "its plan reads nothing of that commit"),
+    *_pairs(
+        Service.ROLLBACK,
+        WRITES,
+        Answer.REFUSED,
+        "it may build on that commit; wait until it is completed, or stop its writer and roll that back first with "
+        "hudi-py rollback",
+    ),
+    *_pairs(
+        Service.ROLLBACK,
+        (Action.ROLLBACK,),
+        Answer.INCLUDED,
+        "its stored plan is carried out, no second one is made",
+        relation=Relation.SAME,
+    ),
+    *_pairs(Service.ROLLBACK, (Action.ROLLBACK,), Answer.ALLOWED, "it undoes another write, which nobody reads"),
+    *_pairs(
+        Service.ROLLBACK,
+        (Action.RESTORE,),
+        Answer.REFUSED,
+        "it undoes commits in an order of its own; finish the restore first with hudi-py recover",
+    ),
+    *_pairs(
+        Service.ROLLBACK,
+        (Action.SAVEPOINT,),
+        Answer.REFUSED,
+        "the commit is being savepointed, or that was interrupted; delete the savepoint first with hudi-py savepoint "
+        "delete",
+        states=_INFLIGHT,
+        relation=Relation.SAME,
+    ),
+    *_pairs(
+        Service.ROLLBACK,
+        (Action.SAVEPOINT,),
+        Answer.ALLOWED,
+        "it pins another commit, whose files stay",
+        states=_INFLIGHT,
+    ),
+    *_undoing(Service.RESTORE),
+    *_pairs(
+        Service.RESTORE,
+        (*REWRITES, *WRITES),
+        Answer.INCLUDED,
+        "it began after the savepoint, so it is undone with the rest, its plan too",
+        relation=Relation.SAME,
+    ),
+    *_pairs(
+        Service.RESTORE,
+        (*REWRITES, *WRITES),
+        Answer.ALLOWED,
+        "it began before the savepoint, and what it reads stays",
+    ),
+    *_pairs(
+        Service.RESTORE,
+        (Action.ROLLBACK,),
+        Answer.INCLUDED,
+        "its stored plan is carried out as a part of the restore",
+        relation=Relation.SAME,
+    ),
+    *_pairs(
+        Service.RESTORE,
+        (Action.ROLLBACK,),
+        Answer.ALLOWED,
+        "it undoes a write that nobody reads; whoever writes next undoes that again",
+    ),
+    *_pairs(
+        Service.RESTORE,
+        (Action.RESTORE,),
+        Answer.INCLUDED,
+        "it is to the same savepoint, and goes on from its stored plan",
+        relation=Relation.SAME,
+    ),
+    *_pairs(
+        Service.RESTORE,
+        (Action.RESTORE,),
+        Answer.REFUSED,
+        "it is to another savepoint, and some commits may be undone already; finish that one first with hudi-py "
+        "recover",
+    ),
+    *_pairs(
+        Service.RESTORE,
+        (Action.SAVEPOINT,),
+        Answer.REFUSED,
+        "it is being created on a commit that would be undone, or that was interrupted; delete it first with hudi-py "
+        "savepoint delete",
+        states=_INFLIGHT,
+        relation=Relation.SAME,
+    ),
+    *_pairs(
+        Service.RESTORE,
+        (Action.SAVEPOINT,),
+        Answer.ALLOWED,
+        "it pins a commit that stays",
+        states=_INFLIGHT,
+    ),
+    *_pairs(
+        Service.SAVEPOINT_CREATE,
+        (Action.CLEAN,),
+        Answer.REFUSED,
+        "it was planned without this savepoint and deletes what that would hold; finish it with hudi-py clean, then "
+        "savepoint a later commit",
+        relation=Relation.NEEDED,
+    ),
+    *_pairs(Service.SAVEPOINT_CREATE, (Action.CLEAN,), Answer.ALLOWED, "it deletes nothing that the savepoint holds"),
+    *_pairs(
+        Service.SAVEPOINT_CREATE,
+        (*REWRITES, *WRITES, Action.INDEXING),
+        Answer.ALLOWED,
+        "it adds files, and the commit's own stay",
+    ),
+    *_pairs(
+        Service.SAVEPOINT_CREATE,
+        (Action.ROLLBACK, Action.RESTORE),
+        Answer.REFUSED,
+        "it undoes the commit; finish that first with hudi-py recover",
+        relation=Relation.SAME,
+    ),
+    *_pairs(
+        Service.SAVEPOINT_CREATE,
+        (Action.ROLLBACK, Action.RESTORE),
+        Answer.ALLOWED,
+        "it undoes other writes",
+    ),
+    *_pairs(
+        Service.SAVEPOINT_CREATE,
+        (Action.SAVEPOINT,),
+        Answer.INCLUDED,
+        "it was interrupted and is completed now",
+        states=_INFLIGHT,
+        relation=Relation.SAME,
+    ),
+    *_pairs(Service.SAVEPOINT_CREATE, (Action.SAVEPOINT,), Answer.ALLOWED, "it pins another commit", states=_INFLIGHT),
+    *_pairs(
+        Service.SAVEPOINT_DELETE,
+        (Action.RESTORE,),
+        Answer.REFUSED,
+        "it goes back to this savepoint and needs its files; finish it first with hudi-py recover",
+        relation=Relation.SAME,
+    ),
+    *_pairs(
+        Service.SAVEPOINT_DELETE,
+        (Action.RESTORE,),
+        Answer.ALLOWED,
+        "it goes back to another savepoint; one of Apache Hudi that stopped at this one can go on then",
+    ),
+    *_pairs(
+        Service.SAVEPOINT_DELETE,
+        (Action.SAVEPOINT,),
+        Answer.INCLUDED,
+        "it was interrupted, pins nothing, and is removed",
+        states=_INFLIGHT,
+        relation=Relation.SAME,
+    ),
+    *_pairs(Service.SAVEPOINT_DELETE, (Action.SAVEPOINT,), Answer.ALLOWED, "it pins another commit", states=_INFLIGHT),
+    *_pairs(
+        Service.SAVEPOINT_DELETE,
+        (Action.CLEAN, *REWRITES, *WRITES, Action.ROLLBACK, Action.INDEXING),
+        Answer.ALLOWED,
+        "no file is deleted with the savepoint; the next clean judges anew",
+    ),
+    *_pairs(
+        Service.ARCHIVE,
+        (Action.RESTORE,),
+        Answer.REFUSED,
+        "it may have to undo what would be archived; finish it first with hudi-py recover",
+    ),
+    *_pairs(
+        Service.ARCHIVE,
+        (*REWRITES, *WRITES),
+        Answer.ENDS_THERE,
+        "what is archived behind a pending write would look completed with it",
+    ),
+    *_pairs(
+        Service.ARCHIVE,
+        (Action.SAVEPOINT,),
+        Answer.ENDS_THERE,
+        "its commit stays active, or nothing could be restored to it",
+        states=_INFLIGHT,
+    ),
+    *_pairs(
+        Service.ARCHIVE,
+        (Action.CLEAN, Action.ROLLBACK, Action.INDEXING),
+        Answer.ALLOWED,
+        "it is never archived itself, and what it needs stays active by the other bounds",
+    ),
+)
+
+
+def judge(service: Service, instant: Instant, relations: Collection[Relation] = ()) -> Pair:
+    """
+    What *service* does beside a pending instant.
+
+    Args:
+        service: Who asks.
+        instant: Pending; a clustering of layout 1 under the action `Action.CLUSTERING`.
+        relations: Those that apply; `Relation.ANY` always does.
+
+    Raises:
+        KeyError: No entry; an action that this release does not know never gets so far.
+    """
+    wanted = {*relations, Relation.ANY}
+    for relation in Relation:
+        if relation in wanted:
+            for pair in PAIRS:
+                if (pair.service, pair.action, pair.relation) == (service, instant.action, relation) and (
+                    instant.state in pair.states
+                ):
+                    return pair
+    raise KeyError(f"{service.value} beside {instant}")
