@@ -123,15 +123,6 @@ def test_savepointed_commit_is_refused(builder):
         builder.table().rollback(at(2))
 
 
-def test_rows_that_a_clean_left_only_there_are_not_lost(builder):
-    """After a clean by file versions the commit's files are the only ones: undoing it would lose every older row."""
-    builder.table().clean(file_versions_retained=1)
-    before = data_files(builder.storage)
-    with pytest.raises(RefusedError, match="the rows of before cannot come back"):
-        builder.table().rollback(at(2))
-    assert before == data_files(builder.storage)
-
-
 def test_replaced_groups_come_back(builder):
     """Rolling back a replacecommit makes what it replaced live again."""
     builder.commit(at(3), {"eu": ["n"]}, replaced={"eu": ["a"]})

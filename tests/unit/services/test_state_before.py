@@ -112,3 +112,12 @@ def test_first_commit_of_a_table_can_be_undone(layout):
     builder.commit(at(1), {"eu": ["a"]})
     builder.table().rollback(at(1))
     assert data_files(builder.storage) == []
+
+
+def test_rows_that_a_clean_left_only_there_are_not_lost(builder):
+    """After a clean by file versions the commit's files are the only ones: undoing it would lose every older row."""
+    builder.table().clean(file_versions_retained=1)
+    before = data_files(builder.storage)
+    with pytest.raises(RefusedError, match="the rows of before cannot come back"):
+        builder.table().rollback(at(2))
+    assert before == data_files(builder.storage)
