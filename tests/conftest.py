@@ -9,10 +9,12 @@ The S3 server is a moto server process on a free port of this machine; or one of
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -53,6 +55,28 @@ def spark():
     session.sparkContext.setLogLevel("OFF")  # tasks that fail on purpose would fill the screen
     yield session
     session.stop()
+
+
+@pytest.fixture
+def small_disk(tmp_path) -> Iterator[Callable[[int], Path]]:
+    """Gives the root of a new file system of so many KiB; skips where this user cannot mount one, or has no mount."""
+    mounted: list[Path] = []
+    mount, umount = shutil.which("mount"), shutil.which("umount")
+
+    def make(kib: int) -> Path:
+        if mount is None or umount is None:
+            pytest.skip("a full disk needs a tmpfs, and there is no mount or umount on the PATH")
+        folder = tmp_path / f"disk{len(mounted)}"
+        folder.mkdir()
+        command = [mount, "-t", "tmpfs", "-o", f"size={kib}k", "tmpfs", str(folder)]
+        if subprocess.run(command, capture_output=True).returncode:
+            pytest.skip("a full disk needs a tmpfs, and this user may not mount one")
+        mounted.append(folder)
+        return folder
+
+    yield make
+    for folder in mounted:
+        subprocess.run([str(umount), str(folder)], check=True)
 
 
 @pytest.fixture(scope="session")

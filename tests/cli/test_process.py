@@ -226,24 +226,17 @@ def test_without_permission_nothing_is_lost_and_it_works_afterwards(tmp_path):
 
 
 @pytest.mark.slow
-def test_full_disk_loses_nothing_and_works_afterwards(tmp_path):
+def test_full_disk_loses_nothing_and_works_afterwards(small_disk):
     """The error says so; with space again the same command succeeds."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", str(disk)], capture_output=True)
-    if mounted.returncode:
-        pytest.skip("cannot mount a small disk here")
-    try:
-        path = fixtures.unpack("cow_nomdt-1.1.1", disk)
-        before = parquet_files(path)
-        with contextlib.suppress(OSError), (disk / "filler").open("wb", buffering=0) as filler:
-            while filler.write(b"x" * 4096):
-                pass
-        assert_clear(hudi_py("clean", path, "--commits-retained", 1), 1, "disk is full")
-        assert parquet_files(path) == before
-        assert hudi_py("timeline", path).returncode == 0
-        (disk / "filler").unlink()
-        assert hudi_py("clean", path, "--commits-retained", 1).returncode == 0
-        assert parquet_files(path) < before
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
+    disk = small_disk(32 * 1024)
+    path = fixtures.unpack("cow_nomdt-1.1.1", disk)
+    before = parquet_files(path)
+    with contextlib.suppress(OSError), (disk / "filler").open("wb", buffering=0) as filler:
+        while filler.write(b"x" * 4096):
+            pass
+    assert_clear(hudi_py("clean", path, "--commits-retained", 1), 1, "disk is full")
+    assert parquet_files(path) == before
+    assert hudi_py("timeline", path).returncode == 0
+    (disk / "filler").unlink()
+    assert hudi_py("clean", path, "--commits-retained", 1).returncode == 0
+    assert parquet_files(path) < before

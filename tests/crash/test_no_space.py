@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -139,15 +138,9 @@ def test_write_that_meets_its_limits_is_invisible_or_whole(version, record_prope
 
 
 @pytest.fixture
-def disk(tmp_path):
+def disk(small_disk):
     """A file system of 8 MiB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)]
-    if os.geteuid() != 0 or shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("a full disk needs a tmpfs, and this user may not mount one")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    return small_disk(8192)
 
 
 def put(storage: MemoryStorage, folder: Path) -> Path:

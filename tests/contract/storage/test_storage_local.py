@@ -232,29 +232,9 @@ def test_unconfirmed_folder_is_an_unknown_outcome(storage, monkeypatch):
     assert files(storage) == {"first", "a", "b"}
 
 
-@pytest.fixture
-def small_disk() -> Iterator[Path]:
-    """A file system of 256 KiB."""
-    folder = tempfile.mkdtemp(prefix="hudi-py-small-")
-    command = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", folder]
-    try:
-        if (
-            os.geteuid() != 0
-            or shutil.which("mount") is None
-            or subprocess.run(command, capture_output=True).returncode
-        ):
-            pytest.skip("a full disk needs a tmpfs, and this user may not mount one")
-        try:
-            yield Path(folder)
-        finally:
-            subprocess.run(["umount", folder], check=True)
-    finally:
-        os.rmdir(folder)
-
-
 def test_full_disk_loses_nothing(small_disk):
     """Each writing verb says so; the former content and the space are still there."""
-    storage = LocalStorage(small_disk)
+    storage = LocalStorage(small_disk(256))
     storage.create_new("kept", b"old")
     for verb, path in ((storage.create_new, "new"), (storage.replace, "kept")):
         with pytest.raises(StorageError, match="the disk is full") as caught:
