@@ -93,7 +93,7 @@ def clean(
     elif schedule_only:
         _scheduled(common, opened, scheduled)
     else:
-        _done(common, opened, results, config, expired)
+        _done(common, opened, results, service, expired)
 
 
 def _engine(name: str, master: str | None) -> Engine | None:
@@ -189,11 +189,16 @@ def _print_pending(pending: list[PendingOutlook]) -> None:
 
 def _idle(plan: CleanPlan, config: CleanConfig) -> str | None:
     """Why a clean would do nothing; None where it would do something."""
+    if config.services_enabled and plan.would_schedule:
+        return None
+    return _why_idle(config, is_due=plan.needs_cleaning)
+
+
+def _why_idle(config: CleanConfig, *, is_due: bool) -> str:
+    """Behind "nothing": a clean that is due found no file, or none is due."""
     if not config.services_enabled:
         return f"to do: {_SWITCHED_OFF}"
-    if plan.would_schedule:
-        return None
-    if plan.needs_cleaning:
+    if is_due:
         return "to delete"
     required = config.trigger_max_commits
     if required == 1:
@@ -213,7 +218,7 @@ def _scheduled(common: Common, opened: Table, instant: Instant | None) -> None:
 
 
 def _done(
-    common: Common, opened: Table, results: list[CleanResult], config: CleanConfig, expired: tuple[Instant, ...]
+    common: Common, opened: Table, results: list[CleanResult], service: CleanService, expired: tuple[Instant, ...]
 ) -> None:
     from hudi_py.inspection.report import clean_report
 
@@ -244,4 +249,5 @@ def _done(
         if result.failed_files:
             say(f"           {len(result.failed_files)} files could not be deleted; the next clean tries them again")
     if not results:
-        say("nothing to clean" if config.services_enabled else f"nothing was done: {_SWITCHED_OFF}")
+        is_due = service.config.services_enabled and service.situation().trigger.is_due
+        say(f"nothing {_why_idle(service.config, is_due=is_due)}")

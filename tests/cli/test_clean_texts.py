@@ -26,6 +26,19 @@ def test_a_clean_that_would_not_run_is_not_announced(run, table, options, reason
     assert run("clean", *asked, "--json").json == {"cleans": []}
 
 
+def test_a_clean_that_does_nothing_says_why(run, table):
+    """No commit since, fewer commits than asked for, no file to delete, and a window that nothing lies in."""
+    path = table("cow_nomdt-1.1.1")
+    assert "trigger.max.commits=100 commits" in run("clean", path, *RARE).out
+    assert run("clean", path, "--commits-retained", 100).out == "nothing to delete\n"
+    assert run("clean", path, "--commits-retained", 1).code == 0
+    assert run("clean", path, "--commits-retained", 1).out == "nothing to do: no commit since the last clean\n"
+    old = run("clean", path, "--hours-retained", 1, "--now", "20990101", "--dry-run", *RARE)
+    assert "every commit is older than the retention window" in lines(old)["examined"]
+    new = run("clean", path, "--commits-retained", 100, "--dry-run", *RARE)
+    assert "no commit lies outside the retention window" in lines(new)["examined"]
+
+
 def test_what_is_readable_afterwards(run, table):
     """From the window, or from where an earlier clean began to keep everything if that is later; else nobody knows."""
     path = table("cow_cleaned-1.1.1")

@@ -332,7 +332,7 @@ def test_clean_reports_what_it_did(run, table, version):
     assert clean["metadata"]["totalFilesDeleted"] == len(clean["deleted_files"]) > 0
     assert not [file for file in clean["deleted_files"] if (path / file).exists()]
     assert run("clean", path, "--commits-retained", 1, "--json").json == {"cleans": []}
-    assert run("clean", path, "--commits-retained", 1).out == "nothing to clean\n"
+    assert run("clean", path, "--commits-retained", 1).out == "nothing to do: no commit since the last clean\n"
 
 
 def test_schedule_only_stores_the_plan_and_a_clean_carries_it_out(run, table):

@@ -220,7 +220,7 @@ def test_without_permission_nothing_is_lost_and_it_works_afterwards(tmp_path):
         assert parquet_files(path) == before
         assert hudi_py("clean", path, "--json").returncode == 0
         assert parquet_files(path) < before
-        assert hudi_py("clean", path).stdout == "nothing to clean\n"
+        assert hudi_py("clean", path).stdout.startswith("nothing to do")
     finally:
         shutil.rmtree(base)
 

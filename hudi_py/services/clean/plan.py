@@ -108,7 +108,7 @@ def scope(
     partitions of the savepointed commit and so forgets files for good (K-1).
     """
     if config.has_window and earliest is None:
-        return Scope(everything=False, reason="no commit lies outside the retention window", cost=_NOTHING_LISTED)
+        return Scope(everything=False, reason=_why_no_window(timeline, config), cost=_NOTHING_LISTED)
     if config.versions or earliest is None:
         return Scope(everything=True, reason="file versions are counted in every partition")
     if not config.incremental:
@@ -146,6 +146,19 @@ def scope(
         reason=f"partitions written from {start} to {earliest.requested_time}",
         cost=f"{len(instants)} commits are read, and their partitions listed",
     )
+
+
+def _why_no_window(timeline: Timeline, config: CleanConfig) -> str:
+    """Why there is no earliest instant to retain (rules A-17, A-18, A-20)."""
+    commits = timeline.commits_and_compaction
+    completed, pending = commits.completed(), commits.pending()
+    if not completed:
+        return "no commit is completed yet"
+    if pending and pending[0].requested_time < completed[0].requested_time:
+        return f"{pending[0]} is pending, and every completed commit came after it"
+    if config.counted_commits is None and config.window_age is not None and config.min_commits is None:
+        return "every commit is older than the retention window, so nothing is deleted before a newer one completes"
+    return "no commit lies outside the retention window"
 
 
 @attrs.frozen
