@@ -299,7 +299,7 @@ class TableView:
 
     def schema_text(self, as_of: str | None = None) -> str | None:
         """
-        Avro text of the rows, without meta columns: that of the newest commit that has one (format/timeline 4.5).
+        Avro text of the rows, without meta columns: that of the newest commit that has one (rules/timeline 4.5).
 
         Args:
             as_of: Instant time; None for the newest.

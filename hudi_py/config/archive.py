@@ -1,7 +1,7 @@
 """
 Archival settings, typed.
 
-Source: format/table-services D.1; Hudi ``HoodieArchivalConfig``.
+Source: rules/table-services D.1; Hudi ``HoodieArchivalConfig``.
 """
 
 from __future__ import annotations

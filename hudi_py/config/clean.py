@@ -1,9 +1,9 @@
 """
 Cleaning settings, typed and with the policy inferred.
 
-Hudi's policy is one keep; ours come on top. A file slice stays if any of them keeps it (requirements A4, B6 to B10).
+Hudi's policy is one keep; ours come on top. A file slice stays if any of them keeps it.
 
-Source: format/table-services A.1, A-1, A-2; Hudi ``HoodieCleanConfig``.
+Source: rules/table-services A.1, A-1, A-2; Hudi ``HoodieCleanConfig``.
 """
 
 from __future__ import annotations

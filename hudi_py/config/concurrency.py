@@ -1,4 +1,4 @@
-"""How writers share a table. Pure. Source: format/table-services A.1, B.1, F."""
+"""How writers share a table. Pure. Source: rules/table-services A.1, B.1, F."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 Every ``hoodie.*`` setting that hudi_py reads: name, older spellings, default, type.
 
 Names are those of Apache Hudi 1.1; the spellings of 0.15 are aliases. Code never spells a key, it uses these values.
-Source: table-services rules A.1, B.1, D.1, E.5, F; Hudi ``HoodieCleanConfig``, ``HoodieWriteConfig``.
+Source: rules/table-services A.1, B.1, D.1, E.5, F; Hudi ``HoodieCleanConfig``, ``HoodieWriteConfig``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which lock a table has, and how long to wait for it. Pure. Source: format/table-services F-2, F.1."""
+"""Which lock a table has, and how long to wait for it. Pure. Source: rules/table-services F-2, F.1."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """
 Properties of a table that is about to be created. Pure.
 
-Source: format/data-files 14, tried against the three releases; Hudi ``HoodieTableMetaClient.TableBuilder``.
+Source: rules/data-files 14, tried against the three releases; Hudi ``HoodieTableMetaClient.TableBuilder``.
 """
 
 from __future__ import annotations

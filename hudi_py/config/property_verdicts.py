@@ -1,7 +1,7 @@
 """
 What stands in a table's ``hoodie.properties``: read by hudi_py, harmless, or a reason not to touch the table. Pure.
 
-Source: format/timeline 1.3; Hudi ``HoodieTableConfig`` of the releases.
+Source: rules/timeline 1.3; Hudi ``HoodieTableConfig`` of the releases.
 """
 
 from __future__ import annotations

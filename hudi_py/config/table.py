@@ -1,7 +1,7 @@
 """
 The table's own settings, as `hoodie.properties` holds them.
 
-Source: format/timeline sections 1.2 and 1.3; Hudi ``HoodieTableConfig``.
+Source: rules/timeline 1.2 and 1.3; Hudi ``HoodieTableConfig``.
 """
 
 from __future__ import annotations

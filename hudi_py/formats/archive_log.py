@@ -1,5 +1,5 @@
 """
-The archived timeline of layout 1: log files of ``HoodieArchivedMetaEntry`` records (timeline.md 5.2).
+The archived timeline of layout 1: log files of ``HoodieArchivedMetaEntry`` records (rules/timeline 5.2).
 
 One entry stands for one file of the former active timeline, so an instant usually has three. Entries are in no useful
 order; the files are numbered, see `archive_file_number`.

@@ -1,7 +1,7 @@
 r"""
 Avro object container files, the way Hudi writes and reads its instants.
 
-Layout (timeline.md 4.2)::
+Layout (rules/timeline 4.2)::
 
     "Obj\x01" | header map (avro.schema, rarely avro.codec or words of an application) | 16 bytes sync marker
     | block: object count, size in bytes, objects, sync marker | more blocks, in foreign files only
@@ -80,7 +80,7 @@ def decode_avro_file(data: bytes, source: str, reader_schema: str | None = None)
     Raises:
         CorruptMetadata: The bytes are not a complete container file, or do not resolve to *reader_schema*.
 
-    Source: Avro 1.11 specification, "Object Container Files"; Hudi reads the same leniently (timeline.md 4.2, 4.3).
+    Source: Avro 1.11 specification, "Object Container Files"; Hudi reads the same leniently (rules/timeline 4.2, 4.3).
     """
     header = _parse_header(data, source)
     writer = _foreign_writer(header.schema_bytes, source)

@@ -24,7 +24,7 @@ def schema_text(record: str, table_version: int = CURRENT_TABLE_VERSION) -> str:
         table_version: 6, 8 or 9; most records look the same in all of them.
 
     Returns:
-        Compact JSON, byte for byte as on disk (timeline.md 4.2).
+        Compact JSON, byte for byte as on disk (rules/timeline 4.2).
 
     Raises:
         KeyError: No such record; that is a mistake of ours, never of a file.

@@ -1,7 +1,7 @@
 """
 Columns with ids, as Hudi's schema on read keeps them: in commits (``latest_schema``) and in ``.hoodie/.schema``.
 
-Source: format/timeline 6 (``.schema/``); Hudi ``InternalSchema``, ``SerDeHelper``. Pure.
+Source: rules/timeline 6 (``.schema/``); Hudi ``InternalSchema``, ``SerDeHelper``. Pure.
 """
 
 from __future__ import annotations

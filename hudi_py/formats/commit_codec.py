@@ -1,5 +1,5 @@
 """
-Commit metadata: JSON on layout 1, Avro on layout 2, the same field names in both (timeline.md 4.4, 4.5).
+Commit metadata: JSON on layout 1, Avro on layout 2, the same field names in both (rules/timeline 4.4, 4.5).
 
 Decoding goes by the content, not by the layout: a table upgraded half way holds both.
 """

@@ -2,7 +2,7 @@
 JSON as Jackson's default pretty printer writes it: commit metadata of timeline layout 1.
 
 Objects take one line per field with an indent of two blanks and ``"key" : value``; arrays stay on their line
-(``[ a, b ]``), empty ones are ``{ }`` and ``[ ]``; UTF-8, no newline at the end (timeline.md 4.5).
+(``[ a, b ]``), empty ones are ``{ }`` and ``[ ]``; UTF-8, no newline at the end (rules/timeline 4.5).
 """
 
 from __future__ import annotations

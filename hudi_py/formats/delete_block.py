@@ -1,7 +1,7 @@
 """
 Content of a delete block in a log file: the keys that go.
 
-Source: format/data-files 8 (log blocks); Hudi 0.15.0 to 1.1.1 ``HoodieDeleteBlock``, ``HoodieDeleteRecordList.avsc``.
+Source: rules/data-files 9.2; Hudi 0.15.0 to 1.1.1 ``HoodieDeleteBlock``, ``HoodieDeleteRecordList.avsc``.
 """
 
 from __future__ import annotations

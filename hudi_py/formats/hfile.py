@@ -5,7 +5,7 @@ Opening reads the trailer and the part that HBase calls *load on open* (root ind
 each look-up reads the index blocks on the way and one data block; a scan holds one data block at a time. Nothing is
 trusted: every offset, length and count is held against the size of the file before anything is read or allocated.
 
-Source: format/data-files section 11; Apache HBase HFile v3; Hudi 1.1.1 ``HFileReaderImpl``.
+Source: rules/data-files 11; Apache HBase HFile v3; Hudi 1.1.1 ``HFileReaderImpl``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 What reader and writer of HFiles share: magic numbers, block heads, variable-length numbers, the trailer. Pure.
 
-Source: format/data-files section 11; the HFile v3 format of Apache HBase.
+Source: rules/data-files 11; the HFile v3 format of Apache HBase.
 """
 
 from __future__ import annotations

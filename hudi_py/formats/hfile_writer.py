@@ -4,7 +4,7 @@ Writing HFiles (version 3) that Hudi 0.15.0, 1.0.2 and 1.1.1 read. Pure: writes 
 One level of index, gzip, checksums of type CRC-32C, full keys everywhere: the form of Hudi 0.15.0 and 1.0.2, which
 1.1.1 reads as well. Memory: one block of data, and the index (some sixty bytes for each 64 KiB).
 
-Source: format/data-files section 11; Apache HBase HFile v3.
+Source: rules/data-files 11; Apache HBase HFile v3.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Content of any instant file, whatever its action: empty, one Avro record, or JSON (timeline.md 4.1)."""
+"""Content of any instant file, whatever its action: empty, one Avro record, or JSON (rules/timeline 4.1)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-Blocks of a Hudi log file, format version 1 (timeline.md 5.2, data-files.md 9.2). All numbers are big endian.
+Blocks of a Hudi log file, format version 1 (rules/timeline 5.2, rules/data-files 9.2). All numbers are big endian.
 
 ::
 

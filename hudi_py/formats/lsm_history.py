@@ -1,5 +1,5 @@
 """
-The archived timeline of layout 2: Parquet files of instants, listed in a numbered manifest (timeline.md 5.3).
+The archived timeline of layout 2: Parquet files of instants, listed in a numbered manifest (rules/timeline 5.3).
 
 To read it: `decode_version` of ``_version_`` (or the largest number of a manifest when that file is missing or
 unreadable), `decode_manifest` of ``manifest_<n>``, then `read_history` of the files whose range is wanted.

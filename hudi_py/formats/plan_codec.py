@@ -2,7 +2,7 @@
 Encoding the body of a clean plan: the one record that may hold a hundred thousand entries.
 
 A generic Avro writer asks of every value which branch of its union it is; here that is known. The bytes are the same.
-Source: format/timeline 4.2, 4.4.
+Source: rules/timeline 4.2, 4.4.
 """
 
 from __future__ import annotations

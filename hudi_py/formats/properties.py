@@ -1,7 +1,7 @@
 """
 Java properties: ``hoodie.properties`` and ``.hoodie_partition_metadata``, and the checksum of the former.
 
-Source: Javadoc of ``java.util.Properties`` (``load`` and ``store``); timeline.md 1.1 and 1.2.
+Source: Javadoc of ``java.util.Properties`` (``load`` and ``store``); rules/timeline 1.1 and 1.2.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ Plans and results of table services: bytes of an instant file and the frozen val
 
 Every ``decode_*`` takes the bytes and their source for messages, resolves what an older or newer Hudi wrote to our
 schema, and raises `CorruptMetadata` for anything else. Every ``encode_*`` takes the 16-byte sync marker and gives the
-bytes that Hudi would write, null and default conventions of timeline.md 4.4 included.
+bytes that Hudi would write, null and default conventions of rules/timeline 4.4 included.
 """
 
 from __future__ import annotations

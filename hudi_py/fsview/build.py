@@ -1,7 +1,7 @@
 """
 From the names in a partition folder to file groups and slices. Pure.
 
-Source: format/table-services Z-1 to Z-6, format/data-files 1 and 9.1; Hudi ``HoodieFileGroup``,
+Source: rules/table-services Z-1 to Z-6, rules/data-files 1 and 9.1; Hudi ``HoodieFileGroup``,
 ``AbstractTableFileSystemView``.
 """
 

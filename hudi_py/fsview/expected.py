@@ -9,7 +9,7 @@ restore takes the commit that names them off the timeline first. So whoever find
 One exception: where archival went beyond a savepoint, the savepointed commit is still active and the commit that
 replaced its groups is archived (rule D-7); `is_replaced_since` judges that.
 
-Source: format/table-services Z-1 to Z-6, format/data-files 1.
+Source: rules/table-services Z-1 to Z-6, rules/data-files 1.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 Finding partitions and their files by walking the table's folders.
 
 A folder is a partition when it holds a partition metafile; below one nothing is looked for. Source: Hudi
-``FileSystemBackedTableMetadata``, format/data-files 2.
+``FileSystemBackedTableMetadata``, rules/data-files 2.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ A block counts when its instant is completed in the metadata table and not pendi
 rollback block names it. The first condition hides writes of the metadata table that failed, the second those whose
 data instant was never completed: the metadata table is always written first.
 
-Source: format/data-files sections 9.2, 10 and 11; Hudi 0.15.0 to 1.1.1
+Source: rules/data-files 9.2, 10 and 11; Hudi 0.15.0 to 1.1.1
 ``HoodieTableMetadataUtil.getValidInstantTimestamps`` and ``AbstractHoodieLogRecordReader``.
 """
 

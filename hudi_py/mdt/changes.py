@@ -1,7 +1,7 @@
 """
 What an action of the data table means for the metadata table. Pure.
 
-Source: format/data-files section 11; Hudi 1.1.1 ``HoodieTableMetadataUtil.convertMetadataToRecords``.
+Source: rules/data-files 11; Hudi 1.1.1 ``HoodieTableMetadataUtil.convertMetadataToRecords``.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ base files, torn or whole    invisible while C is pending; written again
 ``C.commit``                 done; the old slices are garbage for the metadata table's clean
 ===========================  ======================================================================================
 
-Source: format/timeline 2.2, format/data-files section 11; Hudi 0.15.0 to 1.1.1 ``HoodieBackedTableMetadataWriter``
+Source: rules/timeline 2.2, rules/data-files 11.2; Hudi 0.15.0 to 1.1.1 ``HoodieBackedTableMetadataWriter``
 (``validateCompactionScheduling``, ``compactIfNecessary``, ``validateRollback``), ``HoodieTableMetadataUtil``,
 ``CompactionUtils.getOldestInstantToRetainForCompaction``.
 """

@@ -4,7 +4,7 @@ Making a metadata table for a table that has none.
 The property that makes readers use it is set last; what a crash leaves before that is a folder that nobody looks into,
 and the next call starts over.
 
-Source: format/timeline 1.3 and 2.2, format/data-files section 11; bytes of metadata tables of Hudi 0.15.0 to 1.1.1.
+Source: rules/timeline 1.3 and 2.2, rules/data-files 11; bytes of metadata tables of Hudi 0.15.0 to 1.1.1.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 Whether the metadata table's timeline knows every action that changed files. Pure.
 
 Each action that changes files has a delta commit of the same time there, which is completed before the action is.
-Rollbacks and restores may do without: what they leave is judged by the files. Source: format/data-files section 11.
+Rollbacks and restores may do without: what they leave is judged by the files. Source: rules/data-files 11.
 """
 
 from __future__ import annotations

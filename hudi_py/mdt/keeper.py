@@ -6,7 +6,7 @@ of our actions records itself there before it completes. With ``hoodie.metadata.
 dropped instead, as Apache Hudi does; with ``true`` a table that has none gets one.
 
 The answer is never cached: after every write of Apache Hudi the table may have another set of index partitions.
-Source: format/data-files 10 and 11.
+Source: rules/data-files 10 and 11.
 """
 
 from __future__ import annotations

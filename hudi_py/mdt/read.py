@@ -5,7 +5,7 @@ Opening reads the log files of the current slice (few and small: Hudi compacts t
 the base file; after that a partition costs one block of it, and `scan` goes through all of it once with one block in
 memory. No folder of the data table is listed.
 
-Source: format/data-files sections 9.1, 10 and 11; Hudi 1.1.1 ``HoodieBackedTableMetadata``.
+Source: rules/data-files 9.1, 10 and 11; Hudi 1.1.1 ``HoodieBackedTableMetadata``.
 """
 
 from __future__ import annotations

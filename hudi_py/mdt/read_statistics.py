@@ -4,7 +4,7 @@ Reading the partitions `column_stats` and `partition_stats`.
 The same slices, blocks and rules as for `files` (`hudi_py.mdt.blocks`). The log files are held in memory, of a base
 file one block at a time; all records of a column lie next to each other there.
 
-Source: format/data-files sections 9.1 and 11; Hudi 1.1.1 ``HoodieBackedTableMetadata``.
+Source: rules/data-files 9.1 and 11; Hudi 1.1.1 ``HoodieBackedTableMetadata``.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Only commits since the last compaction count, and that is what is read: in layou
 earlier action is pending, so what was requested before a compaction is in its base file; in layout 2 completion times
 tell. Commits that are archived are in the base file or covered by the one that is active.
 
-Source: format/data-files 9.1 and 10; Hudi ``HoodieBackedTableMetadataWriter.validateCompactionScheduling``.
+Source: rules/data-files 9.1 and 10; Hudi ``HoodieBackedTableMetadataWriter.validateCompactionScheduling``.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Records of the `files` partition and how they are merged. Pure.
 A record says which files came to a partition and which went. The key is the partition's path (``.`` when the table is
 not partitioned); the record under ``__all_partitions__`` lists the partitions themselves in the same form.
 
-Source: format/data-files section 11; Hudi 1.1.1 ``HoodieMetadataPayload``.
+Source: rules/data-files 11; Hudi 1.1.1 ``HoodieMetadataPayload``.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ The property goes first and the folder after it. The other way round a crash wou
 refuses to write to (the property names a metadata table that is not there); this way it leaves a folder that nobody
 looks into, and the next call removes it.
 
-Source: format/data-files sections 10.1, 10.3 and 10.4.
+Source: rules/data-files 10.1, 10.3 and 10.4.
 """
 
 from __future__ import annotations

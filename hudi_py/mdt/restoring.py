@@ -5,7 +5,7 @@ The rollbacks of a restore vanish from the data timeline, and with them, in the 
 under their times. So nothing is: the delta commits of what was undone are taken back, and what is listed otherwise than
 it lies in the folders is recorded once, under the time of the restore, which stays. Hudi compares with the folders too.
 
-Source: format/table-services B-31, format/data-files section 11; Hudi ``HoodieBackedTableMetadataWriter``.
+Source: rules/table-services B-31, rules/data-files 11; Hudi ``HoodieBackedTableMetadataWriter``.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ What the bounds are worth, as seen on tables of Hudi 0.15.0, 1.0.2 and 1.1.1:
 * 1.1.1 (index version 2) names the type of the values and keeps decimals as bytes; before it, decimals stand at scale
   15, those of a fixed length are bytes or missing.
 
-Source: format/data-files section 11; Hudi 1.1.1 ``HoodieTableMetadataUtil.mergeColumnStatsRecords``,
+Source: rules/data-files 11.1; Hudi 1.1.1 ``HoodieTableMetadataUtil.mergeColumnStatsRecords``,
 ``HoodieMetadataPayload``, ``HashID``, ``ValueType``.
 """
 

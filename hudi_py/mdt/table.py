@@ -1,7 +1,7 @@
 """
 Where the metadata table is, and which of its file slices counts.
 
-Source: format/data-files sections 9.1, 10 and 11; Hudi 1.1.1 ``HoodieTableMetadataUtil``.
+Source: rules/data-files 9.1, 10 and 11; Hudi 1.1.1 ``HoodieTableMetadataUtil``.
 """
 
 from __future__ import annotations

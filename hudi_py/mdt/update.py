@@ -16,7 +16,7 @@ The block counts once T is completed in the data table, or once T vanishes from 
 
 Callers hold the table's lock: the metadata table has one writer at a time, in Apache Hudi too.
 
-Source: format/data-files sections 10.4 and 11; Hudi 1.1.1 ``HoodieBackedTableMetadataWriter``.
+Source: rules/data-files 10.4 and 11; Hudi 1.1.1 ``HoodieBackedTableMetadataWriter``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 Instant times: text as on disk, and moments.
 
-Source: format/timeline 2.2 to 2.4; Hudi ``HoodieInstantTimeGenerator``.
+Source: rules/timeline 2.2 to 2.4; Hudi ``HoodieInstantTimeGenerator``.
 """
 
 from __future__ import annotations

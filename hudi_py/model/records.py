@@ -3,10 +3,10 @@ What the files on the timeline say: plans, results and commit metadata, as froze
 
 Records are named as on disk without the ``Hoodie`` prefix, fields are the snake-case form of those on disk unless
 noted. Paths stay as they are on disk: clean plans, clustering slices and rollback records hold full paths, everything
-else names or paths relative to the table (timeline.md 4.3). Mappings keep the order of the file and are never changed;
-they are plain dicts, so that plans can be sent to executors.
+else names or paths relative to the table (rules/timeline 4.3). Mappings keep the order of the file and are never
+changed; they are plain dicts, so that plans can be sent to executors.
 
-Source: timeline.md 4.4 for every field, 4.5 for commit metadata.
+Source: rules/timeline 4.4 for every field, 4.5 for commit metadata.
 """
 
 from __future__ import annotations

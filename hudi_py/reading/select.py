@@ -2,7 +2,7 @@
 Which files hold a snapshot. Pure.
 
 Source: Hudi ``HoodieFileSystemView.getLatestMergedFileSlicesBeforeOrOn``, ``TimelineUtils.validateTimestampAsOf``;
-format/timeline 7 (time travel).
+rules/timeline 7 (time travel).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Local disk, by plain system calls.
 Crash safety rests on three facts of POSIX file systems: a hard link appears at once and never replaces, a rename
 replaces at once, and both are durable once the folder is synchronised. Hadoop keeps a checksum of ``name`` in
 ``.name.crc`` and refuses data that does not match; a missing one is accepted. So a stale one goes *before* new data
-appears under its name (timeline.md 6.5).
+appears under its name (rules/timeline 6.5).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 Reading the archived timeline: log files in layout 1, the Parquet history in layout 2.
 
-Source: format/timeline 5.2 and 5.3; Hudi ``ArchivedTimelineV1``, ``ArchivedTimelineLoaderV2``.
+Source: rules/timeline 5.2 and 5.3; Hudi ``ArchivedTimelineV1``, ``ArchivedTimelineLoaderV2``.
 """
 
 from __future__ import annotations

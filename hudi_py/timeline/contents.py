@@ -39,7 +39,7 @@ class Contents:
 
     def clean_plan(self, instant: Instant) -> CleanerPlan:
         """
-        The stored plan: from the requested file whatever the inflight one holds (format/timeline 9.7).
+        The stored plan: from the requested file whatever the inflight one holds (rules/timeline 9.7).
 
         Only where the requested file is gone or empty, the copy counts that Hudi 0.15, 1.0 and we keep in the inflight
         file.

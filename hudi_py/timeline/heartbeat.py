@@ -5,7 +5,7 @@ One empty file ``.hoodie/.heartbeat/<instant>``, written anew every interval; it
 whose file has not been renewed for *interval x tolerable misses*, or is not there, counts as dead. The file appears
 before the requested instant and goes after the completed one; a write that fails leaves it.
 
-Source: format/timeline 6.3, format/table-services B-3, B-5, B-6; Hudi ``HoodieHeartbeatClient``, ``HeartbeatUtils``.
+Source: rules/timeline 6.3, rules/table-services B-3, B-5, B-6; Hudi ``HoodieHeartbeatClient``, ``HeartbeatUtils``.
 """
 
 from __future__ import annotations

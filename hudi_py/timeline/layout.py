@@ -1,7 +1,7 @@
 """
 Names of instant files in the two timeline layouts. Pure.
 
-Source: format/timeline 2.1; Hudi ``InstantFileNameGeneratorV1/V2``, ``InstantFileNameParserV2``.
+Source: rules/timeline 2.1; Hudi ``InstantFileNameGeneratorV1/V2``, ``InstantFileNameParserV2``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 Markers: the names of data files that a write is about to create, so that a failed write can be found again.
 
 Ours are direct ones: one empty file per data file, created before the data file. Those of Apache Hudi's timeline server
-(a few text files that list them) are read too. Source: format/timeline 6.2; Hudi ``WriteMarkers``, ``MarkerUtils``.
+(a few text files that list them) are read too. Source: rules/timeline 6.2; Hudi ``WriteMarkers``, ``MarkerUtils``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 ``.hoodie/hoodie.properties`` on storage: reading, creating, and rewriting it so that a crash loses nothing.
 
-Source: format/timeline 1.1 to 1.4; Hudi ``HoodieTableConfig.modify``, ``ConfigUtils``.
+Source: rules/timeline 1.1 to 1.4; Hudi ``HoodieTableConfig.modify``, ``ConfigUtils``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _choose(storage: Storage) -> tuple[dict[str, str], str]:
     The valid properties, and which of the two files they are from.
 
     A file without checksum is accepted as Hudi accepts it, unless there is a backup that has one: then a rewrite was
-    torn (format/timeline 1.4, step 6).
+    torn (rules/timeline 1.4, step 6).
     """
     problem: CorruptMetadata | None = None
     unproven: dict[str, str] | None = None

@@ -59,7 +59,7 @@ class TimelineStore:
         return content
 
     def read_plan(self, instant: Instant) -> bytes:
-        """Content of the instant's requested file: the stored plan, whatever the inflight file holds (section 9.7)."""
+        """Content of the requested file: the stored plan, whatever the inflight file holds (rules/timeline 9.7)."""
         return self.read(Instant(instant.requested_time, instant.action, State.REQUESTED))
 
     def request(self, action: Action, requested_time: str, content: bytes) -> Instant:
@@ -75,7 +75,7 @@ class TimelineStore:
 
     def open_savepoint(self, requested_time: str) -> Instant:
         """
-        Create an inflight savepoint: the one action that begins so (format/timeline 3.1).
+        Create an inflight savepoint: the one action that begins so (rules/timeline 3.1).
 
         Raises:
             ConflictError: There is one.

@@ -1,7 +1,7 @@
 """
 An ordered set of instants and the views on it that Hudi's rules speak of. Pure.
 
-Source: format/timeline 2.5 and 7, format/table-services 0; Hudi ``BaseHoodieTimeline``, ``TimelineLayout``.
+Source: rules/timeline 2.5 and 7, rules/table-services 0; Hudi ``BaseHoodieTimeline``, ``TimelineLayout``.
 """
 
 from __future__ import annotations

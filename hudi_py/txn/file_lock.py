@@ -9,7 +9,7 @@ which can tell that the process is gone; or a claim, which stops counting at the
 Hudi is less careful: it removes the file when it gives up or closes, whoever's it is, and on a local disk it tests
 before it creates. So holders ask `FileLock.is_ours` before their commit points.
 
-Source: format/table-services F.1; Hudi 0.15.0 to 1.1.1 ``FileSystemBasedLockProvider``, ``LockInfo``.
+Source: rules/table-services F.1; Hudi 0.15.0 to 1.1.1 ``FileSystemBasedLockProvider``, ``LockInfo``.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The lock of Hudi's ``StorageBasedLockProvider``: a file that says until when it 
 Every step is a conditional replacement, so of several who find it free one gets it. It stays when it is released, and
 says so. What a crash leaves: the file, which counts until its time is over and then is anybody's.
 
-Source: format/table-services F.1; Hudi 1.0.2 and 1.1.1 ``StorageBasedLockProvider``, ``StorageLockFile``.
+Source: rules/table-services F.1; Hudi 1.0.2 and 1.1.1 ``StorageBasedLockProvider``, ``StorageLockFile``.
 """
 
 from __future__ import annotations

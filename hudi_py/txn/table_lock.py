@@ -1,7 +1,7 @@
 """
 The lock of a table: waits for a provider's lock as the settings say, and holds it once however often it is asked for.
 
-Source: format/table-services F-2, F.1; Hudi ``LockManager``, ``TransactionManager``.
+Source: rules/table-services F-2, F.1; Hudi ``LockManager``, ``TransactionManager``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From what tasks wrote to the write stats of a commit. Pure. Source: format/data-files 8."""
+"""From what tasks wrote to the write stats of a commit. Pure. Source: rules/data-files 8."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 One write on the timeline: requested, inflight, data files under markers, completed.
 
 What a crash leaves, step by step: before the completed file nothing is visible, and the next write rolls back what the
-markers name; after it the write stands, and left-over markers harm nobody. Source: format/table-services G-1 to G-4;
+markers name; after it the write stands, and left-over markers harm nobody. Source: rules/table-services G-1 to G-4;
 Hudi ``BaseHoodieWriteClient.commitStats``.
 """
 

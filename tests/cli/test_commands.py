@@ -177,7 +177,7 @@ def test_files_that_lack_columns_are_not_read_as_null(run, table, setting):
 )
 @pytest.mark.parametrize("retention", [("--commits-retained", 1), ("--file-versions-retained", 1)])
 def test_files_of_somebody_else_are_neither_read_nor_cleaned(run, table, name, retention):
-    """Names that look like several versions of one file, and hold no time of an instant or no format of Hudi's."""
+    """K-28: names like several versions of one file, without the time of an instant or without a format of Hudi's."""
     path, elsewhere = table(name), ("--conf", "hoodie.metadata.enable=false")
     folder = min(each.parent for each in path.rglob(".hoodie_partition_metadata"))
     before = run("read", path, "--json", *elsewhere).out

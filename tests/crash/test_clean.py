@@ -73,7 +73,7 @@ def gone_partitions(plan, before):
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "retention"), PLANNED, ids=[f"{n}-{next(iter(r))}" for n, r in PLANNED])
 def test_clean_interrupted_anywhere_ends_in_the_same_table(record_property, name, retention):
-    """Plan, requested, inflight, each deletion, completion (A.7, A.8; style: the stop-at-every-call loop)."""
+    """Plan, requested, inflight, each deletion, completion (A.7, A.8)."""
     before = real_table(name)
     plan = open_real(name, before).plan_clean(**retention)
     assert plan.would_schedule
@@ -96,7 +96,7 @@ def test_pending_clean_resumed_and_interrupted_anywhere(record_property, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["cow_cleaned-0.15.0", "cow_cleaned-1.1.1"])
 def test_dropping_the_metadata_table_before_a_clean_interrupted_anywhere(record_property, name):
-    """Property, folder, instant: in this order, and what a crash left is finished (format/data-files 10.3)."""
+    """Property, folder, instant: in this order, and what a crash left is finished (rules/data-files 10.3)."""
     before = real_table(name, with_metadata_table=True)
     plan = open_real(name, before).plan_clean(**COMMITS)
     allowed = {file.path for files in plan.files.values() for file in files}

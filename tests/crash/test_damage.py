@@ -97,7 +97,7 @@ def with_pending_clean(layout, *, inflight=None):
 @pytest.mark.parametrize("inflight", [None, b"", "copy"], ids=["requested", "empty-inflight", "inflight"])
 @pytest.mark.parametrize("requested", ["good", "empty", "gone"])
 def test_pending_clean_with_empty_files_is_finished_or_planned_anew(layout, inflight, requested):
-    """The table of A.8 and format/timeline 3.3: one call ends in a clean table, in every combination."""
+    """The tables of A.8 and rules/timeline 3.3: one call ends in a clean table, in every combination."""
     builder, time = with_pending_clean(layout, inflight=inflight)
     path = f"{builder.folder}/{time}.clean.requested"
     if requested == "empty":

@@ -57,7 +57,7 @@ def on_disk(builder, folder):
 
 @pytest.mark.slow
 def test_times_of_several_processes_only_grow_whatever_their_clocks_say(tmp_path):
-    """2.4: none is given twice, and each process sees its own grow."""
+    """rules/timeline 2.4: none is given twice, and each process sees its own grow."""
     table = on_disk(TableBuilder(2), tmp_path)
     printed = [output.split() for output in race(*(("mint", table, seed, 80) for seed in range(4)))]
     times = [one for each in printed for one in each]

@@ -68,7 +68,7 @@ def test_archival_moves_instants_and_loses_none(name: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", [n for n in fixture_names() if n.startswith(("cow_many", "cow_archived"))])
 def test_contents_stay_readable_when_archived(name: str, tmp_path: Path) -> None:
-    """What Hudi archived and what we do (format/timeline 5.2, 5.3); layout 1 keeps the fields of its Avro record."""
+    """What Hudi archived and what we do (rules/timeline 5.2, 5.3); layout 1 keeps the fields of its Avro record."""
     table = Table(LocalStorage(unpack(name, tmp_path)))
     by_hudi = table.archived_contents()
     assert list(table.archived_timeline()) == sorted(by_hudi, key=lambda i: (i.requested_time, i.action.value, i.state))

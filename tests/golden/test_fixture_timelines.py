@@ -64,7 +64,7 @@ def test_all_87_fixtures_are_here():
 
 @every_fixture
 def test_contents_equal_what_hudi_decodes(name):
-    """4.1, 4.3: kind, record and every field, for each file on the data table's timeline."""
+    """rules/timeline 4.1, 4.3: kind, record and every field, for each file on the data table's timeline."""
     answers = expected(name)
     folder = timeline_folders(name)[0]
     files = {path[len(folder) :]: data for path, data in instant_files(name).items() if "/metadata/" not in path}
@@ -83,14 +83,14 @@ def test_contents_equal_what_hudi_decodes(name):
 
 @every_fixture
 def test_contents_come_out_byte_for_byte(name):
-    """4.2, 4.5: data table and metadata table."""
+    """rules/timeline 4.2, 4.5: data table and metadata table."""
     for path, data in instant_files(name).items():
         assert data == encode_content(decode_content(data, path)), path
 
 
 @every_fixture
 def test_typed_records_come_out_byte_for_byte(name):
-    """4.4: nothing that Hudi wrote is lost in the frozen values, and the null conventions are Hudi's."""
+    """rules/timeline 4.4: nothing that Hudi wrote is lost in the frozen values, and the null conventions are Hudi's."""
     version = TABLE_VERSION[name.rpartition("-")[2]]
     for path, data in instant_files(name).items():
         content = decode_content(data, path)
@@ -118,7 +118,7 @@ def test_light_commit_reading_agrees_with_the_full_one(name):
 
 @every_fixture
 def test_properties_come_out_byte_for_byte_and_their_checksum_is_right(name):
-    """1.1, 1.2: ``hoodie.properties`` of the data table and of the metadata table."""
+    """rules/timeline 1.1, 1.2: ``hoodie.properties`` of the data table and of the metadata table."""
     for path, data in metadata_files(name).items():
         if path.endswith("/hoodie.properties"):
             entries = parse_properties(data, path)
@@ -132,14 +132,14 @@ def test_properties_come_out_byte_for_byte_and_their_checksum_is_right(name):
 
 @every_fixture
 def test_properties_equal_what_hudi_reads(name):
-    """1.1: the table configuration as Hudi loads it."""
+    """rules/timeline 1.1: the table configuration as Hudi loads it."""
     entries = parse_properties(metadata_files(name)[".hoodie/hoodie.properties"], "hoodie.properties")
     assert expected(name)["expected"]["table_config"] == entries
 
 
 @pytest.mark.parametrize("name", [name for name in ARCHIVES if name.endswith("0.15.0")])
 def test_archive_logs_hold_the_history_that_hudi_lists(name):
-    """5.2: newest file first, duplicates dropped, sorted by requested time, action, state."""
+    """rules/timeline 5.2: newest file first, duplicates dropped, sorted by requested time, action, state."""
     folder = ".hoodie/archived/"
     files = {path[len(folder) :]: data for path, data in metadata_files(name).items() if path.startswith(folder)}
     newest_first = sorted(files, key=archive_file_number, reverse=True)
@@ -161,7 +161,7 @@ def test_archive_logs_hold_the_history_that_hudi_lists(name):
 
 @pytest.mark.parametrize("name", [name for name in ARCHIVES if not name.endswith("0.15.0")])
 def test_lsm_files_hold_the_history_that_hudi_lists(name):
-    """5.3: version file, manifest, then the rows of its files; each row carries the bytes of its instant."""
+    """rules/timeline 5.3: version file, manifest, rows of its files; each row carries the bytes of its instant."""
     folder = ".hoodie/timeline/history/"
     files = {path[len(folder) :]: data for path, data in metadata_files(name).items() if path.startswith(folder)}
     newest = decode_version(files["_version_"], "_version_")

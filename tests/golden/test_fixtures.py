@@ -72,14 +72,14 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_timeline_has_the_instants_that_hudi_lists(fixture: tuple[str, Path]) -> None:
-    """Instants, their highest states and completion times (format/timeline 7)."""
+    """Instants, their highest states and completion times (rules/timeline 7)."""
     name, path = fixture
     ours = [instant_entry(instant) for instant in Table(LocalStorage(path)).timeline]
     assert ours == expected(name)["expected"]["timeline"]["instants"]
 
 
 def test_partitions_are_those_that_hudi_lists(fixture: tuple[str, Path]) -> None:
-    """Partitions are the folders with a partition metafile (format/data-files 2)."""
+    """Partitions are the folders with a partition metafile (rules/data-files 2)."""
     name, path = fixture
     assert sorted(Table(LocalStorage(path)).partitions()) == expected(name)["expected"]["partitions"]
 
@@ -202,7 +202,7 @@ def test_rollback_of_a_failed_write_removes_exactly_its_files(
 
 
 def test_archived_timeline_equals_hudis(fixture: tuple[str, Path]) -> None:
-    """Log files of layout 1 and the Parquet history of layout 2 (format/timeline 5.2, 5.3)."""
+    """Log files of layout 1 and the Parquet history of layout 2 (rules/timeline 5.2, 5.3)."""
     name, path = fixture
     ours = [instant_entry(instant) for instant in Table(LocalStorage(path)).archived_timeline()]
     key = lambda each: (each["requested_time"], each["action"], each["state"])

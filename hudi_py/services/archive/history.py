@@ -7,7 +7,7 @@ What a crash leaves, step by step, and what the next run makes of it:
 2. a manifest that ``_version_`` does not name: written anew; where ``_version_`` is lost it counts, and is complete;
 3. ``_version_`` replaced, the instants still active: the file is found in the manifest, only the instants go.
 
-Source: format/timeline 5.3; Hudi ``LSMTimelineWriter``.
+Source: rules/timeline 5.3; Hudi ``LSMTimelineWriter``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 Layout 1: archived instants as entries of a log file, one entry for each file of the active timeline.
 
-Source: format/timeline 5.2; Hudi ``TimelineArchiverV1``, ``MetadataConversionUtils``.
+Source: rules/timeline 5.2; Hudi ``TimelineArchiverV1``, ``MetadataConversionUtils``.
 """
 
 from __future__ import annotations

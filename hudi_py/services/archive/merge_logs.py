@@ -7,7 +7,7 @@ What a crash leaves, step by step, and what the next archival makes of it:
 2. some inputs gone: the merged file holds all of them; the other inputs go, then the plan;
 3. an unreadable plan: it was never carried out, and goes.
 
-Readers count an instant once, however often it is in the archive. Source: format/table-services D-20, format/timeline
+Readers count an instant once, however often it is in the archive. Source: rules/table-services D-20, rules/timeline
 5.2; Hudi 0.15 ``HoodieTimelineArchiver``.
 """
 

@@ -2,7 +2,7 @@
 Which instants leave the active timeline. Pure.
 
 Commits go from the oldest on, up to the first one that something still needs on the active timeline; each such bound
-has a name. Source: format/table-services D.2, D.3; Hudi ``TimelineArchiverV1/V2``, ``ArchivalUtils``.
+has a name. Source: rules/table-services D.2, D.3; Hudi ``TimelineArchiverV1/V2``, ``ArchivalUtils``.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ What a crash leaves, step by step, and what the next run makes of it:
 4. everything deleted, small archive files or levels not merged, or old snapshots there: the next run that archives
    something does it.
 
-Source: format/table-services D; Hudi ``TimelineArchiverV1/V2``.
+Source: rules/table-services D; Hudi ``TimelineArchiverV1/V2``.
 """
 
 from __future__ import annotations

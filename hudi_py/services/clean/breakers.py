@@ -4,7 +4,6 @@ Circuit breakers: signs that a plan rests on a wrong view of the table. Pure.
 A plan that trips one is shown by a dry run and never stored, unless ``hoodie_py.clean.breakers=false`` says that it is
 meant. The limit on the share of files, ``hoodie_py.clean.breaker.max.share``, is 1 unless set: any share may go, for
 a first clean of an old table takes most of it. The other breakers are always on.
-Source: users G5; requirements A6, A21.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ round of deletions, which go without the lock, for a million of them may take ho
 takes back commits or makes savepoints beside an inflight clean. A plan with a file that somebody needs is withdrawn
 while it is only requested; once inflight it is settled: the rest goes, and only that is recorded.
 
-Source: format/table-services A.7, A.8; docs/decisions/stale-clean-plans.md.
+Source: rules/table-services A.7, A.8; docs/decisions/stale-clean-plans.md.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def _start(contents: Contents, instant: Instant) -> Instant:
     """
     Make the clean inflight, unless another process has just done so: deleting twice is no harm (rule A-73).
 
-    The file gets a copy of the plan: 0.15 archival reads it in layout 1, layout 2 tolerates it (format/timeline 9.4).
+    The file gets a copy of the plan: 0.15 archival reads it in layout 1, layout 2 tolerates it (rules/timeline 9.4).
     """
     store = contents.store
     try:

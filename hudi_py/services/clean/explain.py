@@ -2,7 +2,7 @@
 Why a file is still there, and when it may go. Pure.
 
 A file's fate is that of its slice, so the verdict is the planner's own; what is added here is everything else that
-holds it and what has to happen before a clean removes it. Source: format/table-services A.3, A.5; requirements A29.
+holds it and what has to happen before a clean removes it. Source: rules/table-services A.3, A.5.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 Planning a clean: trigger, window, partitions, verdicts, and the plan made of them. Pure.
 
-Source: format/table-services A.2 to A.6; Hudi ``CleanPlanActionExecutor``, ``CleanPlanner``.
+Source: rules/table-services A.2 to A.6; Hudi ``CleanPlanActionExecutor``, ``CleanPlanner``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 Which slices a clean removes, and why each of the others stays. Pure.
 
-Source: format/table-services A.3 and A.5; Hudi ``CleanPlanner``, ``CleanerUtils``.
+Source: rules/table-services A.3 and A.5; Hudi ``CleanPlanner``, ``CleanerUtils``.
 """
 
 from __future__ import annotations

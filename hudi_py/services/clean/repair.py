@@ -2,7 +2,7 @@
 Getting damaged cleans out of the way, so that no table stays uncleaned for ever.
 
 Only files of 0 bytes are removed: a writer that does not create its files atomically leaves those when it dies.
-Whatever holds something is evidence and stays; then the error names the way out. Source: format/table-services
+Whatever holds something is evidence and stays; then the error names the way out. Source: rules/table-services
 A.8, A-69, A-71, K-11; Hudi ``CleanPlanActionExecutor``, ``CleanActionExecutor``.
 """
 

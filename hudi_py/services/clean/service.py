@@ -1,7 +1,7 @@
 """
 Cleaning a table: finish what is pending, else plan, store the plan, carry it out.
 
-Source: format/table-services A-7 to A-15; Hudi ``CleanActionExecutor``, ``CleanPlanActionExecutor``.
+Source: rules/table-services A-7 to A-15; Hudi ``CleanActionExecutor``, ``CleanPlanActionExecutor``.
 """
 
 from __future__ import annotations

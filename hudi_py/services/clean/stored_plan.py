@@ -1,7 +1,7 @@
 """
 Between the planner's value and the record that is stored as ``.clean.requested``. Pure.
 
-Source: format/table-services A-56, A-57, J-3; format/timeline 4.3, 4.4.
+Source: rules/table-services A-56, A-57, J-3; rules/timeline 4.3, 4.4.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 The second opinion: mark every file that something can still reach; whatever is left is garbage. Pure.
 
 This is the simplest form of the rules, written once more and sharing nothing with `policy` and `fsview` but the
-grammar of file names, so that a mistake in one of them shows as a disagreement. Source: format/table-services 0, A.3,
-A.5; requirements A28.
+grammar of file names, so that a mistake in one of them shows as a disagreement. Source: rules/table-services 0, A.3,
+A.5.
 """
 
 from __future__ import annotations

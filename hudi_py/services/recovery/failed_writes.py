@@ -2,7 +2,7 @@
 Failed writes by policy: EAGER at the beginning of the next write, LAZY with a clean, NEVER by nobody.
 
 Who has a heartbeat that is not expired is at work and is never rolled back, under any policy. Source:
-format/table-services B-2 to B-5, B-8; Hudi ``BaseHoodieTableServiceClient.getInstantsToRollback``.
+rules/table-services B-2 to B-5, B-8; Hudi ``BaseHoodieTableServiceClient.getInstantsToRollback``.
 """
 
 from __future__ import annotations

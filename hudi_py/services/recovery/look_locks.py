@@ -5,7 +5,7 @@ Two of Hudi's providers keep a file there. That of `FileSystemBasedLockProvider`
 an age is set from which on it is not, or it is ours and the process that made it is gone. That of
 `StorageBasedLockProvider` says until when it is valid, and its owner renews it; released, it stays.
 
-Source: format/table-services F.1.
+Source: rules/table-services F.1.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 What is wrong with a table, and what is to be done about it. Pure.
 
 Whatever cannot be proven to be garbage stays; then the evidence says what is missing to the proof, and the way out.
-Source: format/timeline 3.3, format/table-services B, K-11, K-14, K-25.
+Source: rules/timeline 3.3, rules/table-services B, K-11, K-14, K-25.
 """
 
 from __future__ import annotations

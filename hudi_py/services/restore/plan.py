@@ -1,7 +1,7 @@
 """
 What a restore has to undo. Pure.
 
-Source: format/table-services B-27 to B-29; Hudi ``SavepointHelpers``, ``RestorePlanActionExecutor``.
+Source: rules/table-services B-27 to B-29; Hudi ``SavepointHelpers``, ``RestorePlanActionExecutor``.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ What a crash leaves, step by step, and what the next call makes of it:
 
 Where the table has a lock, plans are made and stored under it, and so is the end (F.1); files are deleted without it.
 
-Source: format/table-services B-27 to B-33, J.8; Hudi ``BaseRestoreActionExecutor``.
+Source: rules/table-services B-27 to B-33, J.8; Hudi ``BaseRestoreActionExecutor``.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ What a crash leaves, step by step, and what the next call makes of it:
 4. the target's inflight and requested files gone, the rollback not completed: the same, without them;
 5. completed: nothing is owed but marker folders, which archival removes.
 
-Source: format/table-services B.4; Hudi ``BaseRollbackActionExecutor``.
+Source: rules/table-services B.4; Hudi ``BaseRollbackActionExecutor``.
 """
 
 from __future__ import annotations

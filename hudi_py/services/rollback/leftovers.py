@@ -2,7 +2,7 @@
 What a write left behind: files of its own, and in layout 1 blocks in log files that are not its own.
 
 Markers tell it where there are any, in either form; the folders tell it otherwise, because a marker folder that is gone
-does not prove that there are no files (K-25). Source: format/table-services B.3; Hudi ``MarkerBasedRollbackStrategy``,
+does not prove that there are no files (K-25). Source: rules/table-services B.3; Hudi ``MarkerBasedRollbackStrategy``,
 ``ListingBasedRollbackStrategy``.
 """
 
@@ -69,7 +69,7 @@ class Leftovers:
         Those are of writes that were rolled back since: they would hide the slice below.
 
         Args:
-            whole_slices: Of a compaction too, as a restore takes it (table B.3).
+            whole_slices: Of a compaction too, as a restore takes it (rules/table-services B.3).
 
         Raises:
             CorruptMetadata: It records what cannot be a file of that write.

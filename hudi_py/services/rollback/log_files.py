@@ -3,7 +3,7 @@ Rolling back in log files that stay (layout 1): a rollback block behind the bloc
 
 Each block goes into a log file of its own, under the next version of the slice. An APPEND marker of the *rollback*
 names that file before it exists, so that a rollback that is carried out again finds it, by us or by Apache Hudi, and
-the metadata table learns of it. Source: format/table-services B-20, B-20a, B-21; Hudi ``RollbackHelperV1``.
+the metadata table learns of it. Source: rules/table-services B-20, B-20a, B-21; Hudi ``RollbackHelperV1``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 Which writes to roll back, whether that may be done, and what each of them left. Pure.
 
-Source: format/table-services B.2, B.3; Hudi ``BaseRollbackPlanActionExecutor``, ``MarkerBasedRollbackStrategy``.
+Source: rules/table-services B.2, B.3; Hudi ``BaseRollbackPlanActionExecutor``, ``MarkerBasedRollbackStrategy``.
 """
 
 from __future__ import annotations

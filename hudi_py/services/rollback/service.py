@@ -5,7 +5,7 @@ In layout 2 every log file belongs to one delta commit and is deleted with it; i
 rollback block. What a crash leaves is told in `execute`; the next call of either entry finishes it from the stored
 plan. Where the table has a lock, plans are made and stored under it, and what they name is deleted without it (F.1).
 
-Source: format/table-services B.2 to B.4; Hudi ``BaseRollbackActionExecutor``, ``BaseHoodieTableServiceClient``.
+Source: rules/table-services B.2 to B.4; Hudi ``BaseRollbackActionExecutor``, ``BaseHoodieTableServiceClient``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 Which commit a savepoint is for, whether it may still be made, and which files it pins. Pure.
 
-Source: format/table-services C; Hudi ``SavepointActionExecutor``.
+Source: rules/table-services C; Hudi ``SavepointActionExecutor``.
 """
 
 from __future__ import annotations

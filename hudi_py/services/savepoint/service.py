@@ -6,7 +6,7 @@ What a crash leaves, and what the next call makes of it:
 1. create, only ``.savepoint.inflight``: it pins nothing; creating it again goes on, deleting it removes it;
 2. delete, completed file gone: the same.
 
-Source: format/table-services C-1 to C-9; Hudi ``SavepointActionExecutor``, ``SavepointHelpers``.
+Source: rules/table-services C-1 to C-9; Hudi ``SavepointActionExecutor``, ``SavepointHelpers``.
 """
 
 from __future__ import annotations

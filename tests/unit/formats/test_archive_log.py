@@ -17,7 +17,7 @@ def log_of(*values, schema=SCHEMA):
 
 
 def test_entries_carry_at_most_one_payload():
-    """5.2: the table of payload fields."""
+    """rules/timeline 5.2: the table of payload fields."""
     plan = {"policy": "P", "version": 2}
     data = log_of(
         {"commitTime": "1", "actionType": "clean", "actionState": "REQUESTED", "hoodieCleanerPlan": plan},
@@ -29,7 +29,7 @@ def test_entries_carry_at_most_one_payload():
 
 
 def test_an_entry_without_state_counts_as_completed():
-    """5.2: old entries lack ``actionState``, and the oldest schemas lack the field."""
+    """rules/timeline 5.2: old entries lack ``actionState``, and the oldest schemas lack the field."""
     fields = [{"name": "commitTime", "type": "string"}, {"name": "actionType", "type": "string"}]
     old = json.dumps({"type": "record", "name": "HoodieArchivedMetaEntry", "fields": fields})
     for schema in (SCHEMA, old):
@@ -55,14 +55,14 @@ def test_damaged_archives_are_corrupt(data):
 
 
 def test_the_newest_file_wins_and_the_result_is_sorted():
-    """5.2: a crash between write and delete archives an instant twice."""
+    """rules/timeline 5.2: a crash between write and delete archives an instant twice."""
     older = (ArchivedEntry("2", "commit", "COMPLETED", "old"), ArchivedEntry("1", "commit", "INFLIGHT"))
     newer = (ArchivedEntry("2", "commit", "COMPLETED", "new"), ArchivedEntry("1", "commit", "REQUESTED"))
     assert (newer[1], older[1], newer[0]) == latest_entries([newer, older])
 
 
 def test_archive_files_are_numbered():
-    """5.2: ``.commits_.archive.<N>_1-0-1``; crc files and plans are something else."""
+    """rules/timeline 5.2: ``.commits_.archive.<N>_1-0-1``; crc files and plans are something else."""
     assert 12 == archive_file_number(".commits_.archive.12_1-0-1")
     assert archive_file_number("..commits_.archive.12_1-0-1.crc") is None
     assert archive_file_number("mergeArchivePlan") is None

@@ -47,7 +47,7 @@ def test_decoding_gives_back_what_was_encoded():
 
 
 def test_header_has_the_schema_and_nothing_else():
-    """4.2: no codec, no other key, one block of one object."""
+    """rules/timeline 4.2: no codec, no other key, one block of one object."""
     head = b"Obj\x01" + b"\x02" + b"\x16avro.schema"
     assert DATA.startswith(head)
     assert b"avro.codec" not in DATA
@@ -75,7 +75,7 @@ def test_other_readers_read_it():
 
 @pytest.mark.parametrize("codec", ["null", "deflate"])
 def test_foreign_files_are_read(codec):
-    """4.2: plain types, a codec entry, further metadata, several blocks."""
+    """rules/timeline 4.2: plain types, a codec entry, further metadata, several blocks."""
     schema = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "string"}]}
     records = [{"a": str(number)} for number in range(50)]
     data = container(schema, records, codec=codec, sync_interval=64, metadata={"who": "somebody"})
@@ -93,7 +93,7 @@ def test_header_block_with_a_negative_count_is_read():
 
 
 def test_older_files_get_defaults_and_newer_fields_are_dropped():
-    """4.3: resolution by name with the reader's schema."""
+    """rules/timeline 4.3: resolution by name with the reader's schema."""
     older = {
         "type": "record",
         "name": "HoodieCleanerPlan",

@@ -5,7 +5,7 @@ import pytest
 
 from hudi_py.formats.avro_registry import NAMESPACE, schema_files, schema_text
 
-# timeline.md 4.2: record, table versions, length, first 16 hex digits of SHA-256
+# rules/timeline 4.2: record, table versions, length, first 16 hex digits of SHA-256
 FINGERPRINTS = [
     ("HoodieCleanerPlan", (6, 8, 9), 1642, "744b54da7af51340"),
     ("HoodieCleanMetadata", (6, 8, 9), 1542, "41f41ba914b08b2f"),
@@ -27,7 +27,7 @@ FINGERPRINTS = [
 
 @pytest.mark.parametrize(("record", "versions", "length", "digest"), FINGERPRINTS)
 def test_schema_text_has_the_fingerprint_of_what_hudi_writes(record, versions, length, digest):
-    """4.2: length and hash of the ``avro.schema`` text, per generation."""
+    """rules/timeline 4.2: length and hash of the ``avro.schema`` text, per generation."""
     for version in versions:
         text = schema_text(record, version)
         assert (length, digest) == (len(text), hashlib.sha256(text.encode()).hexdigest()[:16])
@@ -41,7 +41,7 @@ def test_each_table_version_has_its_own_metadata_record(version):
 
 
 def test_every_shipped_file_is_a_record_of_its_name_in_compact_json():
-    """4.2: no blanks, order kept, file named after the record."""
+    """rules/timeline 4.2: no blanks, order kept, file named after the record."""
     for file_name in schema_files():
         record, _, generation = file_name.removesuffix(".avsc").partition(".v")
         text = schema_text(record, int(generation or 9))

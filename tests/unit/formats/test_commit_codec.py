@@ -76,7 +76,7 @@ def test_avro_round_trips(commit):
 @settings(max_examples=30)
 @given(commits)
 def test_json_round_trips_but_for_the_fields_it_does_not_have(commit):
-    """4.5: the JSON of version 6 knows less than the Avro of version 8."""
+    """rules/timeline 4.5: the JSON of version 6 knows less than the Avro of version 8."""
     assert without_avro_only(commit) == decode_commit(encode_commit(commit, as_json=True), "x")
 
 
@@ -100,14 +100,14 @@ def test_attributes_stand_in_the_order_of_the_fields_on_disk():
 
 
 def test_an_empty_file_is_a_default_object():
-    """4.1: operation UNKNOWN, no stats."""
+    """rules/timeline 4.1: operation UNKNOWN, no stats."""
     assert CommitMetadata() == decode_commit(b"", "x")
     assert "UNKNOWN" == decode_commit(b"{}", "x").operation_type
     assert Touched((), {}) == decode_touched(b"", "x")
 
 
 def test_json_fields_stand_in_hudis_order():
-    """4.5: log files carry five more fields; replaced file ids come last."""
+    """rules/timeline 4.5: log files carry five more fields; replaced file ids come last."""
     log = WriteStat(file_id="f", log_version=1, log_offset=0, base_file="", log_files=("l",))
     commit = CommitMetadata(
         partition_to_write_stats={"": (WriteStat(file_id="f"), log)},
@@ -123,7 +123,7 @@ def test_json_fields_stand_in_hudis_order():
 
 
 def test_avro_version_and_total_log_files_are_null():
-    """4.4, value conventions: there is no counterpart in Hudi's object."""
+    """rules/timeline 4.4, value conventions: there is no counterpart in Hudi's object."""
     data = encode_commit(CommitMetadata(partition_to_write_stats={"": (WriteStat(),)}), as_json=False, sync=SYNC)
     content = decode_content(data, "x")
     assert content.value["version"] is None
@@ -132,7 +132,7 @@ def test_avro_version_and_total_log_files_are_null():
 
 
 def test_unknown_json_fields_are_ignored():
-    """4.5."""
+    """rules/timeline 4.5."""
     assert CommitMetadata() == decode_commit(b'{"fromTheFuture" : 1}', "x")
 
 

@@ -34,7 +34,7 @@ def test_encoding_is_stable_and_any_parser_reads_it(value):
 
 
 def test_layout_is_that_of_jacksons_pretty_printer():
-    """4.5: objects by lines, arrays on their line, blanks inside empty ones, null written out, UTF-8 unescaped."""
+    """rules/timeline 4.5: objects by lines, arrays on one, blanks inside empty ones, null written, UTF-8 unescaped."""
     value = {
         "a": {},
         "b": [],

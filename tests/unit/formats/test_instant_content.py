@@ -20,7 +20,7 @@ SCHEMA = '{"type":"record","name":"R","fields":[{"name":"a","type":"string"}]}'
     ],
 )
 def test_each_kind_round_trips(content):
-    """4.1: the kind is told by the bytes, not by the name of the file."""
+    """rules/timeline 4.1: the kind is told by the bytes, not by the name of the file."""
     assert content == decode_content(encode_content(content), "x")
 
 

@@ -35,7 +35,7 @@ def parts(found):
 @settings(max_examples=30)
 @given(st.lists(blocks, max_size=4))
 def test_blocks_round_trip(written):
-    """9.2: blocks are simply concatenated."""
+    """rules/data-files 9.2: blocks are simply concatenated."""
     data = b"".join(map(encode_log_block, written))
     found = list(iterate_log_blocks(data, "x"))
     assert parts(written) == parts(found)
@@ -43,7 +43,7 @@ def test_blocks_round_trip(written):
 
 
 def test_frame_is_that_of_the_document():
-    """9.2: big endian; the total size is the block size plus the magic's six bytes."""
+    """rules/data-files 9.2: big endian; the total size is the block size plus the magic's six bytes."""
     header = b"\x00\x00\x00\x01" + b"\x00\x00\x00\x02" + b"\x00\x00\x00\x06schema"
     body = b"\x00\x00\x00\x01" + b"\x00\x00\x00\x03" + header + bytes(7) + b"\x07content" + bytes(4)
     size = len(body) + 8
@@ -51,7 +51,7 @@ def test_frame_is_that_of_the_document():
 
 
 def test_a_torn_block_is_skipped_up_to_the_next_magic():
-    """9.2: the gap counts as one corrupt block."""
+    """rules/data-files 9.2: the gap counts as one corrupt block."""
     whole = encode_log_block(ONE)
     for size in range(6, len(whole)):
         found = list(iterate_log_blocks(whole + whole[:size] + whole, "x"))
@@ -61,7 +61,7 @@ def test_a_torn_block_is_skipped_up_to_the_next_magic():
 
 
 def test_a_torn_end_is_a_corrupt_block():
-    """9.2: what a crashed writer leaves is skipped, up to the end."""
+    """rules/data-files 9.2: what a crashed writer leaves is skipped, up to the end."""
     whole = encode_log_block(ONE)
     for size in range(6, len(whole)):
         assert [BlockType.CORRUPT] == [block.block_type for block in iterate_log_blocks(whole[:size], "x")]
@@ -95,7 +95,7 @@ def test_damage_gives_blocks_or_corrupt_metadata(data):
 
 @given(st.lists(st.binary(max_size=10), max_size=5))
 def test_data_blocks_round_trip_and_notice_any_cut(bodies):
-    """5.2: version 3, count, then size and bytes of each record."""
+    """rules/timeline 5.2: version 3, count, then size and bytes of each record."""
     content = join_data_block(bodies)
     assert bodies == split_data_block(content, "x")
     for size in range(len(content)):
@@ -108,7 +108,7 @@ def test_data_blocks_round_trip_and_notice_any_cut(bodies):
 @settings(max_examples=60)
 @given(st.lists(blocks, max_size=4), st.integers(0, 200), st.booleans())
 def test_scanning_finds_what_reading_finds_but_contents(written, cut, torn):
-    """9.2: the same blocks at the same places, whole files and torn ones."""
+    """rules/data-files 9.2: the same blocks at the same places, whole files and torn ones."""
     data = b"".join(map(encode_log_block, written))
     data = data[: len(data) - min(cut, max(0, len(data) - len(MAGIC)))] if torn else data
     wanted = [(block.block_type, block.header, block.offset) for block in iterate_log_blocks(data, "x")]
@@ -118,7 +118,7 @@ def test_scanning_finds_what_reading_finds_but_contents(written, cut, torn):
 
 
 def test_what_is_no_log_file_is_not_scanned():
-    """9.2: it starts with the magic."""
+    """rules/data-files 9.2: it starts with the magic."""
     with pytest.raises(CorruptMetadata):
         list(scan_log_blocks(io.BytesIO(b"PAR1 and more bytes"), 19, "x"))
 

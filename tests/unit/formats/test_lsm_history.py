@@ -35,18 +35,18 @@ def parquet(**columns):
 
 @given(st.lists(files, max_size=5).map(tuple))
 def test_manifests_round_trip(manifest):
-    """5.3."""
+    """rules/timeline 5.3."""
     assert manifest == decode_manifest(encode_manifest(manifest), "x")
 
 
 @given(st.integers(0, 10**9))
 def test_versions_round_trip(number):
-    """5.3: decimal text."""
+    """rules/timeline 5.3: decimal text."""
     assert number == decode_version(encode_version(number), "x")
 
 
 def test_compact_manifests_are_read():
-    """5.3: a manifest in compact JSON was accepted by Hudi."""
+    """rules/timeline 5.3: a manifest in compact JSON was accepted by Hudi."""
     (file,) = decode_manifest(b'{"files":[{"fileName":"1_22_3.parquet","fileLen":5}]}', "x")
     assert (("1", "22"), 3, 5) == (file.time_range, file.level, file.size_bytes)
 
@@ -76,14 +76,14 @@ def test_bad_versions_are_corrupt(data):
 
 
 def test_temporary_manifests_do_not_count():
-    """5.3: names ending in ``.tmp`` or a uuid are ignored."""
+    """rules/timeline 5.3: names ending in ``.tmp`` or a uuid are ignored."""
     assert [7, None, None, None] == list(
         map(manifest_number, ["manifest_7", "manifest_99.tmp", "manifest_8.0c65bdc4-4371", ".manifest_7.crc"])
     )
 
 
 def test_rows_come_with_contents_only_when_asked():
-    """5.3: one row per instant."""
+    """rules/timeline 5.3: one row per instant."""
     data = parquet(
         instantTime=["1", "2"],
         completionTime=["3", None],

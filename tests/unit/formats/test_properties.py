@@ -13,13 +13,13 @@ entries = st.dictionaries(st.text(max_size=6), st.text(max_size=6), max_size=4)
 @settings(max_examples=30)
 @given(entries)
 def test_parsing_gives_back_what_was_formatted(properties):
-    """1.1: whatever the text, line ends, blanks and characters beyond the BMP included."""
+    """rules/timeline 1.1: whatever the text, line ends, blanks and characters beyond the BMP included."""
     assert properties == parse_properties(format_properties(properties, ["a", "b"]), "x")
 
 
 @given(entries)
 def test_formatted_text_is_plain_ascii_in_the_given_order(properties):
-    """1.1: one line per entry, everything else escaped."""
+    """rules/timeline 1.1: one line per entry, everything else escaped."""
     data = format_properties(properties)
     assert data.isascii()
     assert list(properties) == list(parse_properties(data, "x"))
@@ -58,12 +58,12 @@ def test_any_bytes_give_properties_or_corrupt_metadata(data):
     ],
 )
 def test_text_is_read_as_java_reads_it(text, parsed):
-    """1.1, ``Properties.load``: separators, comments, continuation lines, escapes."""
+    """rules/timeline 1.1, ``Properties.load``: separators, comments, continuation lines, escapes."""
     assert parsed == parse_properties(text.encode("iso-8859-1"), "x")
 
 
 def test_text_is_written_as_java_writes_it():
-    """1.1, ``Properties.store``: all blanks of a key, only the leading one of a value, hex digits in upper case."""
+    """rules/timeline 1.1, ``Properties.store``: all blanks of a key, the leading ones of a value, upper-case hex."""
     data = format_properties({"a b": "  c", "d=:#!\\": "\té\x7f😀"}, ["first", "second"])
     assert b"#first\n#second\na\\ b=\\  c\nd\\=\\:\\#\\!\\\\=\\t\\u00E9\\u007F\\uD83D\\uDE00\n" == data
 
@@ -79,5 +79,5 @@ def test_a_broken_escape_is_corrupt():
     [("", "cow_mdt", "71836708"), (None, "cow_mdt_metadata", "796964735")],
 )
 def test_checksum_is_the_crc_of_database_and_table(database, table, value):
-    """1.2: the two examples of the document."""
+    """rules/timeline 1.2: the two examples of the document."""
     assert value == checksum(database, table)

@@ -74,7 +74,7 @@ def test_clean_metadata_round_trips(metadata):
 
 
 def test_new_plans_keep_the_value_conventions():
-    """4.4: version 2, the old map empty and not null, empty collections not null."""
+    """rules/timeline 4.4: version 2, the old map empty and not null, empty collections not null."""
     plan = records.CleanerPlan(
         policy="KEEP_LATEST_FILE_VERSIONS", files_to_delete={"p": (records.CleanFileInfo("/t/p/f"),)}
     )
@@ -91,7 +91,7 @@ def test_new_plans_keep_the_value_conventions():
 
 
 def test_new_clean_metadata_keeps_the_value_conventions():
-    """4.4: version 2, never a null earliestCommitToRetain, bootstrapPartitionMetadata empty and not null."""
+    """rules/timeline 4.4: version 2, earliestCommitToRetain never null, bootstrapPartitionMetadata empty, not null."""
     metadata = records.CleanMetadata(start_clean_time="T", time_taken_ms=1, total_files_deleted=0)
     value = decode_content(codec.encode_clean_metadata(metadata, SYNC), "x").value
     assert ("", 2, {}, {}) == (
@@ -103,7 +103,7 @@ def test_new_clean_metadata_keeps_the_value_conventions():
 
 
 def test_plans_of_version_1_keep_their_names():
-    """4.3: file names per partition; both null and 1 mean version 1."""
+    """rules/timeline 4.3: file names per partition; both null and 1 mean version 1."""
     for version in (1, None):
         value = {"policy": "P", "filesToBeDeletedPerPartition": {"p": ["f.parquet"]}, "version": version}
         plan = codec.decode_cleaner_plan(file_of("HoodieCleanerPlan", value), "x")
@@ -117,7 +117,7 @@ def test_the_name_of_a_planned_file_has_no_folder():
 
 
 def test_clean_metadata_of_version_1_turns_paths_into_names():
-    """4.3."""
+    """rules/timeline 4.3."""
     result = {
         "partitionPath": "p",
         "policy": "P",
@@ -144,7 +144,7 @@ def test_clean_metadata_of_version_1_turns_paths_into_names():
 
 
 def test_compaction_plans_of_version_1_turn_paths_into_names():
-    """4.3."""
+    """rules/timeline 4.3."""
     operation = {"baseInstantTime": "T", "fileId": "f", "dataFilePath": "/t/p/b", "deltaFilePaths": ["/t/p/l"]}
     plan = codec.decode_compaction_plan(file_of("HoodieCompactionPlan", {"operations": [operation], "version": 1}), "x")
     assert (2, "b", ("l",)) == (plan.version, plan.operations[0].data_file_path, plan.operations[0].delta_file_paths)
@@ -171,7 +171,7 @@ def test_a_planned_file_without_a_path_is_refused():
 
 
 def test_restores_round_trip():
-    """4.4: no fixture has a restore; the schema text is checked by its fingerprint."""
+    """rules/timeline 4.4: no fixture has a restore; the schema text is checked by its fingerprint."""
     info = records.InstantInfo("20260101000000000", "commit")
     plan = records.RestorePlan(instants_to_rollback=(info,), savepoint_to_restore_timestamp="20260101000000000")
     assert plan == codec.decode_restore_plan(codec.encode_restore_plan(plan, SYNC), "x")
@@ -221,7 +221,7 @@ def test_savepoints_round_trip_with_what_hudi_does_not_know(name, expires_at_ms)
     ("name", "missing"), [("HoodieCompactionPlan", True), ("HoodieRequestedReplaceMetadata", True)]
 )
 def test_version_6_is_written_without_the_fields_of_later_releases(name, missing):
-    """4.2: two generations of the schema."""
+    """rules/timeline 4.2: two generations of the schema."""
     assert missing == ("missingSchedulePartitions" not in schema_text(name, 6))
     plan = records.CompactionPlan(missing_schedule_partitions=("p",))
     again = codec.decode_compaction_plan(codec.encode_compaction_plan(plan, SYNC, table_version=6), "x")
@@ -229,7 +229,7 @@ def test_version_6_is_written_without_the_fields_of_later_releases(name, missing
 
 
 def test_insert_overwrite_is_requested_with_nulls():
-    """4.1: all four fields null."""
+    """rules/timeline 4.1: all four fields null."""
     data = codec.encode_requested_replace(records.RequestedReplaceMetadata(), SYNC)
     assert {None} == set(decode_content(data, "x").value.values())
 
@@ -248,7 +248,7 @@ PICKY = [each for each in DECODERS if each.__name__ not in {"decode_commit", "de
 @pytest.mark.parametrize("decode", PICKY)
 @pytest.mark.parametrize("data", [b"", b"{}", b"Obj", b"\x00\x01"])
 def test_empty_and_foreign_files_are_corrupt(decode, data):
-    """4.1: an empty file is an error for plans and results."""
+    """rules/timeline 4.1: an empty file is an error for plans and results."""
     with pytest.raises(CorruptMetadata, match=r"^T\.x: "):
         decode(data, "T.x")
 

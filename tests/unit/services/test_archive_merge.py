@@ -1,4 +1,4 @@
-"""Small archive files of layout 1 become one (format/table-services D-20, format/timeline 5.2)."""
+"""Small archive files of layout 1 become one (rules/table-services D-20, rules/timeline 5.2)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def with_plan(builder: TableBuilder, *candidates: str, merged: str) -> None:
 
 
 def test_plan_round_trips_and_torn_ones_are_told():
-    """5.2: candidates are full paths, the merged name is bare."""
+    """rules/timeline 5.2: candidates are full paths, the merged name is bare."""
     plan = MergePlan(("/lake/t/.hoodie/archived/a", "/b"), "c")
     data = encode_merge_plan(plan, SYNC)
     assert decode_merge_plan(data, "x") == plan

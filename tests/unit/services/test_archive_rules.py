@@ -1,4 +1,4 @@
-"""Which instants are archived, rule by rule and by the traces of real Hudi (format/table-services D, J.9)."""
+"""Which instants are archived, rule by rule and by the traces of real Hudi (rules/table-services D, J.9)."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_rows_behind_a_savepoint_stay_in_sight(layout):
 @pytest.mark.parametrize("retention", [{"file_versions_retained": 1}, {"commits_retained": 1}], ids=str)
 @pytest.mark.parametrize("beyond", [False, True])
 def test_what_was_replaced_never_looks_live_again(layout, partition, retention, beyond):
-    """K-6: a savepoint held replaced files through the last clean; gone or passed, its replacecommit stays active."""
+    """K-6, K-27: a savepoint held replaced files through the last clean; gone or passed, the replacecommit stays."""
     builder = TableBuilder(layout, partitioned=bool(partition))
     builder.commit(at(1), {partition: ["a"]})
     builder.table().create_savepoint(at(1))
@@ -197,7 +197,7 @@ def test_what_was_replaced_never_looks_live_again(layout, partition, retention, 
 
 
 def test_replaced_files_that_are_there_bound():
-    """D-9, by the folders: only commits strictly before the replacecommit go."""
+    """D-9, K-27, by the folders: only commits strictly before the replacecommit go."""
     found = plan(line(*commits(1, 2, 4, 5)), replaced_files_of=at(2))
     assert numbers(found) == [1]
     assert found.bound is Bound.REPLACED_FILES

@@ -347,7 +347,7 @@ def test_a_commit_that_bypassed_the_metadata_table(version, tmp_path):
 
 @EVERY
 def test_a_clean_that_bypassed_the_metadata_table(version, tmp_path):
-    """Ghosts: older files that are gone (format/data-files 10.2)."""
+    """Ghosts: older files that are gone (rules/data-files 10.2)."""
     path = fixtures.unpack(f"cow_cleaned-{version}", tmp_path)
     properties = path / ".hoodie" / "hoodie.properties"
     whole = properties.read_bytes()

@@ -1,4 +1,4 @@
-"""Rules of format/table-services A.1, A.2 and A.7 about settings and carrying out; the id stands in the name."""
+"""Rules of rules/table-services A.1, A.2 and A.7 about settings and carrying out; the id stands in the name."""
 
 import pytest
 

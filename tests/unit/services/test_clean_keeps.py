@@ -47,7 +47,7 @@ def by_policy(policy, count, more):
 @settings(max_examples=60, deadline=None)
 @given(tables, policies, retained, keeps, keeps)
 def test_one_more_keep_never_deletes_more(made, policy, count, some, more):
-    """The union is monotonic, looking at all partitions (requirements A4, B6)."""
+    """The union is monotonic, looking at all partitions."""
     table = made.builder.table(**FULL)
     few = table.plan_clean(**by_policy(policy, count, some))
     many = table.plan_clean(**by_policy(policy, count, {**more, **some}))
@@ -291,7 +291,7 @@ def test_file_versions_as_a_floor():
 
 
 def test_older_than_is_a_cut_off_for_one_run():
-    """What was superseded before it goes, floors stay, and the newest slices whatever it says (A3, A6)."""
+    """What was superseded before it goes, floors stay, and the newest slices whatever it says."""
     builder = story()
     assert earliest(builder, older_than=at(5)) == at(5)
     assert earliest(builder, older_than="150m") == at(6)

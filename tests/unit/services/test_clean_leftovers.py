@@ -54,7 +54,7 @@ def refusing(builder, refuse=is_first, storage=None):
 
 @LAYOUTS
 def test_what_refuses_is_named_and_the_clean_completes(layout):
-    """In the result, in the completed instant under the failed ones, and as long as it is there."""
+    """K-12: in the result, in the completed instant under the failed ones, and as long as it is there."""
     builder = history(layout)
     (result,) = refusing(builder).clean(commits_retained=1)
     assert result.failed_files

@@ -1,4 +1,4 @@
-"""One test per planning rule of format/table-services A.2 to A.6; the id stands in the name."""
+"""One test per planning rule of rules/table-services A.2 to A.6; the id stands in the name."""
 
 from datetime import datetime, timedelta, timezone
 

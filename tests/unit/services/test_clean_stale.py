@@ -73,7 +73,7 @@ def forget(builder, *numbers):
 @LAYOUTS
 @RETENTIONS
 def test_a_requested_plan_is_withdrawn_and_planned_anew_once_commits_are_rolled_back(layout, retention):
-    """What is the latest again stays; what the new plan names goes."""
+    """K-26: what is the latest again stays; what the new plan names goes."""
     builder = five_versions(layout)
     instant = schedule(builder, retention)
     forget(builder, 5, 4, 3)

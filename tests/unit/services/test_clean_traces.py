@@ -1,4 +1,4 @@
-"""The golden traces of format/table-services J: runs of real Hudi, every line."""
+"""The golden traces of rules/table-services J: runs of real Hudi, every line."""
 
 from datetime import datetime, timedelta, timezone
 

@@ -1,4 +1,4 @@
-"""What recovery finds, what it proposes, what it never touches (format/timeline 3.3, format/table-services B, K)."""
+"""What recovery finds, what it proposes, what it never touches (rules/timeline 3.3, rules/table-services B, K)."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_pending_clean_is_finished_from_its_plan(layout):
 
 @LAYOUTS
 def test_torn_plan_of_a_clean_comes_back_from_its_copy(layout):
-    """Format/timeline 9.7: the inflight file may hold the plan as well."""
+    """rules/timeline 9.7: the inflight file may hold the plan as well."""
     builder, time = with_clean(layout)
     path = f"{builder.folder}/{time}.clean.requested"
     plan = builder.storage.read(path)
@@ -388,7 +388,7 @@ def test_heartbeat_of_no_instant_goes_when_it_is_expired(layout, age, done):
 @LAYOUTS
 @pytest.mark.parametrize(("minutes", "done"), [("0", False), ("120", False), ("59", True)])
 def test_lock_goes_only_when_it_has_expired(layout, minutes, done):
-    """Format/timeline 6.4: nobody can tell who holds it, and by default it never expires."""
+    """rules/timeline 6.4: nobody can tell who holds it, and by default it never expires."""
     builder = healthy(layout)
     builder.put(".hoodie/lock", b"")
     found = recovered(builder, **{"hoodie.write.lock.filesystem.expire": minutes})
@@ -398,7 +398,7 @@ def test_lock_goes_only_when_it_has_expired(layout, minutes, done):
 
 @LAYOUTS
 def test_temporary_files_go_when_they_are_old(layout):
-    """Format/timeline 3.3: ``<name>.<uuid>`` is ignored for ever, so nobody misses it."""
+    """rules/timeline 3.3: ``<name>.<uuid>`` is ignored for ever, so nobody misses it."""
     builder = healthy(layout)
     name = f"{builder.folder}/{at(9)}.commit.0b0a3c5e-1111-4222-8333-444455556666"
     builder.put(name, b"half")
@@ -410,7 +410,7 @@ def test_temporary_files_go_when_they_are_old(layout):
 
 @LAYOUTS
 def test_properties_come_back_from_their_backup(layout):
-    """Format/timeline 1.4: whichever of the two files is whole counts."""
+    """rules/timeline 1.4: whichever of the two files is whole counts."""
     builder = healthy(layout)
     path = ".hoodie/hoodie.properties"
     content = builder.storage.read(path)

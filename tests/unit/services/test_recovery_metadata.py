@@ -1,4 +1,4 @@
-"""When recovery drops a metadata table, and when it must not (format/data-files 10)."""
+"""When recovery drops a metadata table, and when it must not (rules/data-files 10)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_metadata_table_that_alone_knows_lost_rows_stays(name, loss):
 
 @FIXTURES
 def test_metadata_table_with_ghosts_of_a_clean_goes(name):
-    """Format/data-files 10: a clean that bypassed it took the files, so nothing is lost with it."""
+    """rules/data-files 10: a clean that bypassed it took the files, so nothing is lost with it."""
     storage = fixture_in_memory(name)
     table = Table(storage, settings={"hoodie.metadata.enable": "false"})
     properties = storage.read(".hoodie/hoodie.properties")
@@ -82,7 +82,7 @@ def test_metadata_table_is_not_judged_while_a_writer_goes_on(name):
 
 @pytest.mark.parametrize("name", ["cow_mixed-0.15.0", "cow_mixed-1.1.1"])
 def test_partitions_inside_of_others_are_known_to_the_metadata_table(name):
-    """Format/data-files 2: a walk ends at the outer one, as Hudi's does; what is inside is neither lost nor a ghost."""
+    """rules/data-files 2: a walk ends at the outer one, as Hudi's does; what is inside is neither lost nor a ghost."""
     storage = fixture_in_memory(name)
     inner = Table(storage).partitions()
     wrong = {each.code for each in Table(storage).check()}

@@ -1,4 +1,4 @@
-"""Restoring to a savepoint (format/table-services B.5, J.8)."""
+"""Restoring to a savepoint (rules/table-services B.5, J.8)."""
 
 from __future__ import annotations
 

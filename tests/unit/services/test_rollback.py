@@ -1,4 +1,4 @@
-"""Rolling back one named write (format/table-services B)."""
+"""Rolling back one named write (rules/table-services B)."""
 
 from __future__ import annotations
 

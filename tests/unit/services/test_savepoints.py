@@ -1,4 +1,4 @@
-"""Savepoints, rule by rule (format/table-services C)."""
+"""Savepoints, rule by rule (rules/table-services C)."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def play(layout, history):
 @settings(max_examples=60)
 @given(history=steps)
 def test_a_time_is_answered_wholly_or_not_at_all(layout, history):
-    """Apache Hudi reads fewer rows after a clean by file versions, or after one that retains more than the last."""
+    """K-29: Hudi reads fewer rows after a clean by file versions, or after one that retains more than the last."""
     builder, needed = play(layout, history)
     left = set(data_files(builder.storage))
     table = builder.table()

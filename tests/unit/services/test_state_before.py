@@ -1,4 +1,4 @@
-"""Rolling back to what was there right before, or not at all (format/table-services B)."""
+"""Rolling back to what was there right before, or not at all (rules/table-services B)."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def test_a_commit_begins_and_completes_under_the_lock(version):
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("service", SERVICES)
 def test_another_holder_keeps_every_service_out(release, service):
-    """Exit code 4 of the contract: nothing is changed; the archival of layout 2 is left out instead (D-18)."""
+    """Nothing is changed, by savepoints neither (C-9: Hudi takes no lock); archival of layout 2 is left out (D-18)."""
     name, storage = table_for(service, release)
     storage.create_new(LOCK, OTHERS)
     before = storage.files()

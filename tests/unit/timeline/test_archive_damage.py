@@ -1,4 +1,4 @@
-"""Damage to the history of layout 2 (format/timeline 5.3)."""
+"""Damage to the history of layout 2 (rules/timeline 5.3)."""
 
 from __future__ import annotations
 

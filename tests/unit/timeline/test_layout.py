@@ -1,4 +1,4 @@
-"""Names and states of instants against the tables of format/timeline 2.1 and 3.1."""
+"""Names and states of instants against the tables of rules/timeline 2.1 and 3.1."""
 
 import itertools
 
@@ -15,7 +15,7 @@ from tables import TableBuilder
 
 T, C = "20260101000000000", "20260101000000005"
 
-# The table of format/timeline 2.1: requested, inflight, completed in layouts 1 and 2. None: there is no such file.
+# The table of rules/timeline 2.1: requested, inflight, completed in layouts 1 and 2. None: there is no such file.
 NAMES = {
     Action.COMMIT: ("commit.requested", "inflight", "commit", "commit"),
     Action.DELTA_COMMIT: ("deltacommit.requested", "deltacommit.inflight", "deltacommit", "deltacommit"),
@@ -29,7 +29,7 @@ NAMES = {
     Action.CLUSTERING: ("clustering.requested", "clustering.inflight", None, None),
     Action.INDEXING: ("indexing.requested", "indexing.inflight", "indexing", "indexing"),
 }
-COMPLETES_AS = {  # format/timeline 2.1, right column
+COMPLETES_AS = {  # rules/timeline 2.1, right column
     Action.COMPACTION: Action.COMMIT,
     Action.LOG_COMPACTION: Action.DELTA_COMMIT,
     Action.CLUSTERING: Action.REPLACE_COMMIT,
@@ -117,7 +117,7 @@ def test_layouts_that_do_not_exist_are_refused():
 
 @pytest.mark.parametrize("layout", [LAYOUT_V1, LAYOUT_V2])
 def test_highest_state_counts_and_order_of_listing_does_not(layout):
-    """One entry per time and comparable action (format/timeline 7)."""
+    """One entry per time and comparable action (rules/timeline 7)."""
     second = layout is LAYOUT_V2
     done = f"{T}_{C}.commit" if second else f"{T}.commit"
     names = [f"{T}.compaction.requested", f"{T}.compaction.inflight", done, f"{T}.savepoint.inflight"]
@@ -138,7 +138,7 @@ def test_two_completed_files_of_one_clean_count_as_one():
 
 
 class StateMachine(RuleBasedStateMachine):
-    """Any sequence of calls on a store against the transition table of format/timeline 3.1."""
+    """Any sequence of calls on a store against the transition table of rules/timeline 3.1."""
 
     layout = 2
 
@@ -206,7 +206,7 @@ class StateMachine(RuleBasedStateMachine):
 
     @invariant()
     def completion_times_grow(self):
-        """In the order of completion (format/timeline 2.4)."""
+        """In the order of completion (rules/timeline 2.4)."""
         times = [done.completion_time for done in self.completed.values() if done.completion_time]
         assert times == sorted(set(times))
 

@@ -1,4 +1,4 @@
-"""Views on a timeline (format/timeline 7) and what decides about slices (format/table-services 0)."""
+"""Views on a timeline (rules/timeline 7) and what decides about slices (rules/table-services 0)."""
 
 import pytest
 from hypothesis import given, settings
@@ -28,7 +28,7 @@ def timeline_of_everything():
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_views_hold_the_actions_of_the_table_in_all_states(view):
-    """Vocabulary of section 0."""
+    """The vocabulary of rules/table-services 0."""
     found = getattr(timeline_of_everything(), view)
     assert {instant.action.value for instant in found} == VIEWS[view]
     assert len(found) == 3 * len(VIEWS[view])

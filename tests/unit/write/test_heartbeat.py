@@ -1,4 +1,4 @@
-"""Heartbeats, and what the three failed-writes policies do (format/timeline 6.3, format/table-services B-2 to B-8)."""
+"""Heartbeats, and what the three failed-writes policies do (rules/timeline 6.3, rules/table-services B-2 to B-8)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def begin(builder: TableBuilder, policy: str):
 
 
 def test_heartbeat_expires_after_interval_times_misses():
-    """6.3: a missing file counts as expired."""
+    """rules/timeline 6.3: a missing file counts as expired."""
     rhythm = Rhythm.of(Settings({}))
     assert (rhythm.interval_ms, rhythm.expiry_ms) == (60_000, 120_000)
     assert [rhythm.is_expired(age) for age in (-5, 0, 120_000, 120_001, None)] == [False, False, False, True, True]
@@ -175,7 +175,7 @@ def test_heartbeat_goes_after_the_completed_instant():
 
 
 def test_write_that_fails_leaves_its_heartbeat():
-    """6.3: also in a process that goes on; it beats no more."""
+    """rules/timeline 6.3: also in a process that goes on; it beats no more."""
     builder = TableBuilder(2)
     with pytest.raises(RuntimeError), begin(builder, "LAZY") as transaction:
         raise RuntimeError
