@@ -116,16 +116,3 @@ CORPUS: Final[dict[str, tuple[tuple[Kind, tuple[Step, ...]], ...]]] = {
         ),
     ),
 }
-
-OPEN: Final = frozenset(
-    {
-        "restore below a newer savepoint",
-        "restore below a newer savepoint, table of Hudi",
-        "restore to a savepoint whose commit is undone",
-        "restore to a savepoint whose commit is undone, merge-on-read",
-        "rollback of the only commit that is not archived",
-        "rollback of the only commit that is not archived, table of Hudi",
-        "rollback to a slice that only a savepoint holds",
-    }
-)
-"""Those that still break a law."""

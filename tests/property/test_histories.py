@@ -2,7 +2,7 @@
 
 import pytest
 
-from property.history_corpus import CORPUS, OPEN
+from property.history_corpus import CORPUS
 from property.history_runner import find_failure, kinds, make_steps, outcome_of
 from property.history_world import Kind
 
@@ -13,17 +13,14 @@ FIRST_SEED = 20_260
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(CORPUS))
-def test_sequence_that_once_broke_a_law(name, request):
+def test_sequence_that_once_broke_a_law(name):
     """Found by the random ones, or feared by somebody, and made as short as it goes."""
-    if name in OPEN:
-        request.applymarker(pytest.mark.xfail(reason="not mended yet", strict=False))
     for kind, steps in CORPUS[name]:
         violation, _ = outcome_of(1, kind, steps)
         assert violation is None, f"{kind}: {violation}"
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(reason="not all is mended yet", strict=False)
 @pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + SEQUENCES, CHUNK))
 def test_random_history_breaks_no_law(first, record_property):
     """The latest rows, every time that may be asked for and every savepoint are the model's after each step."""
