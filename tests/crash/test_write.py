@@ -10,11 +10,12 @@ import tables
 from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties
 from hudi_py.formats.record_schema import format_record_schema
+from hudi_py.model.files import parse_base_file
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
 from hudi_py.testing import interruptions
-from hudi_py.timeline.markers import instants_with_markers
+from hudi_py.timeline.markers import instants_with_markers, read_markers
 from hudi_py.timeline.properties_file import create_properties
 from hudi_py.write.assign import SizingLimits
 from hudi_py.write.base_file import BaseFileOptions
@@ -62,24 +63,32 @@ def upsert(storage, rows, opened=None, **settings):
 
 def _write(storage, table, transaction, rows):
     table.refresh()
-    text = format_record_schema(SCHEMA, "t")
-    job = WriteJob(
+    job = write_job(storage, table, transaction)
+    results = list(run_task(job, batches_of(rows), TaskIdentity(0, 1, 2)))
+    stats = [write_stat(each, with_prev_base_file=table.config.version >= 8) for each in results]
+    transaction.commit(stats, operation="UPSERT", extra_metadata={"schema": job.avro_schema})
+
+
+def write_job(storage, table, transaction):
+    """What tasks get to know of an upsert."""
+    return WriteJob(
         storage=storage,
         instant_time=transaction.instant_time,
         operation="UPSERT",
         context=table.view_context,
         schema=SCHEMA,
-        avro_schema=text,
+        avro_schema=format_record_schema(SCHEMA, "t"),
         keys=key_generator_of(dict(table.config.properties), single_field_prefixed=None),
         rules=merge_rules_of(table.config.properties),
         options=BaseFileOptions(compression="snappy"),
         limits=SizingLimits(),
         record_bytes=100,
     )
-    ordered = sorted(rows, key=lambda row: row["region"])
-    results = list(run_task(job, [pa.RecordBatch.from_pylist(ordered, schema=SCHEMA)], TaskIdentity(0, 1, 2)))
-    stats = [write_stat(each, with_prev_base_file=table.config.version >= 8) for each in results]
-    transaction.commit(stats, operation="UPSERT", extra_metadata={"schema": text})
+
+
+def batches_of(rows):
+    """As a task gets them: in the order of their partitions."""
+    return [pa.RecordBatch.from_pylist(sorted(rows, key=lambda row: row["region"]), schema=SCHEMA)]
 
 
 def rows_of(storage, **settings):
@@ -101,6 +110,16 @@ def assert_tidy(storage, case):
     assert sorted(stats) == sorted(path for path in storage.files() if path.endswith(".parquet")), case
 
 
+def assert_marked(storage, case):
+    """Every data file of a write that is not completed has its marker: that is how the next write finds it (G-3)."""
+    completed = {instant.requested_time for instant in open_table(storage).timeline.completed("commit")}
+    for path in storage.files():
+        file = parse_base_file(path.rpartition("/")[2])
+        if file is not None and not path.startswith(".hoodie/") and file.instant_time not in completed:
+            markers = read_markers(storage, file.instant_time) or frozenset()
+            assert path in {marker.path for marker in markers}, case
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("version", [6, 8, 9])
 def test_write_interrupted_anywhere_is_invisible_or_whole(record_property, version):
@@ -113,6 +132,7 @@ def test_write_interrupted_anywhere_is_invisible_or_whole(record_property, versi
     for case in interruptions(original.copy):
         count += case.run(lambda storage: upsert(storage, CHANGES))
         assert rows_of(case.storage) in (OLD, NEW), case
+        assert_marked(case.storage, case)
         commits = len(open_table(case.storage).timeline.completed("commit"))
         assert rows_of(case.storage) == (OLD if commits == 1 else NEW), case
         for number in (1, 2):

@@ -3,7 +3,8 @@ Carrying out a stored rollback plan.
 
 What a crash leaves, step by step, and what the next call makes of it:
 
-1. only ``.rollback.requested`` or also ``.rollback.inflight``: carried out again from the stored plan;
+1. only ``.rollback.requested`` or also ``.rollback.inflight``: carried out again from the stored plan, and
+   from the markers that tasks of the write have created since;
 2. a completed target is inflight again: readers do not see it, its files are still there; the same;
 3. some files gone, some rollback blocks written: the same; a file that is gone is no error, a block that is there is
    found by its marker;
@@ -32,6 +33,7 @@ from hudi_py.model.records import (
     RollbackRequest,
 )
 from hudi_py.runtime.log import log
+from hudi_py.services.rollback.leftovers import Leftovers
 from hudi_py.services.rollback.log_files import AppendedBlocks, RollbackBlocks
 from hudi_py.services.rollback.plan import RUN_AGAIN, belongs_to, blocks_to_undo
 from hudi_py.storage.base import StorageFailure
@@ -78,6 +80,7 @@ class RollbackExecutor:
         keeps_plan = self._keeps_plan(found, target, publish=publish)
         if not keeps_plan:  # what is run again takes files under the same time
             put_up_fence(store.storage, target.requested_time)
+            self._add_late_files(paths, target.requested_time)
         if found is not None and found.is_completed:
             store.reopen(found)
         is_done = found is None and not publish  # a restore has gone on since, and files below may be gone
@@ -127,6 +130,14 @@ class RollbackExecutor:
             return True
         files = self.contents.store.files_of(found)
         return any(each.action is Action.CLUSTERING for each in files) or self.contents.is_clustering(found)
+
+    def _add_late_files(self, paths: dict[str, list[str]], failed_time: str) -> None:
+        """Files that tasks have announced between the plan and the fence: whoever puts it up looks (see there)."""
+        for partition, name in Leftovers(self.contents).announced(failed_time):
+            path = join_path(partition, name)
+            if path not in paths.setdefault(partition, []):
+                log.info("rollback.late_file", rolled_back=failed_time, path=path)
+                paths[partition].append(path)
 
     def _remove_target(self, found: Instant | None, *, keeps_plan: bool) -> None:
         """Inflight, then requested (rule B-22)."""

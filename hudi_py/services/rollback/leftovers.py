@@ -19,6 +19,7 @@ from hudi_py.fsview.listing import FolderListing, walk_partitions
 from hudi_py.model.files import LogFile, join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata
+from hudi_py.runtime.log import log
 from hudi_py.services.rollback.plan import FileKey, Written, appended_to, belongs_to, files_of_commit
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
@@ -61,6 +62,20 @@ class Leftovers:
         for marker in filter(_is_legacy, markers):
             appended |= self._with_blocks_of(target, marker)
         return Written(own=written.own | own, appended=appended)
+
+    def announced(self, requested_time: str) -> frozenset[FileKey]:
+        """
+        Base files of a write that markers name now; those of our own tasks, whose markers are never torn, at least.
+
+        For whoever carries out a plan that was made before: it holds everything else.
+        """
+        try:
+            markers = read_markers(self._storage, requested_time) or frozenset()
+        except CorruptMetadata as error:  # the plan was made of markers that could be read, or of the folders
+            log.warning("rollback.markers.unreadable", instant=requested_time, why=str(error))
+            return frozenset()
+        names = {(marker.partition_path, marker.file_name) for marker in markers}
+        return frozenset((path, name) for path, name in names if belongs_to(name, requested_time, logs=False))
 
     def of_completed(self, target: Instant, metadata: CommitMetadata, *, whole_slices: bool = False) -> Written:
         """
@@ -147,12 +162,12 @@ class Leftovers:
             return base is None or (log.file_id, log.instant_time) == (base.file_id, base.instant_time)
 
         found = {}
-        for partition, log in self._logs(None if marker is None else marker.partition_path, wanted):
-            path = join_path(partition, log.name)
+        for partition, file in self._logs(None if marker is None else marker.partition_path, wanted):
+            path = join_path(partition, file.name)
             with self._storage.open_read(path) as stream:
-                blocks = scan_log_blocks(stream, log.size_bytes or 0, f"{self._storage.root}/{path}")
+                blocks = scan_log_blocks(stream, file.size_bytes or 0, f"{self._storage.root}/{path}")
                 if any(block.header.get(HeaderKey.INSTANT_TIME) == target.requested_time for block in blocks):
-                    found[partition, log.name] = log.size_bytes or 0
+                    found[partition, file.name] = file.size_bytes or 0
         return found
 
     def _logs(self, partition: str | None, wanted: Callable[[LogFile], bool]) -> Iterator[tuple[str, LogFile]]:
