@@ -14,6 +14,7 @@ from hudi_py.services.archive.plan import (
     Bound,
     Facts,
     LastClean,
+    bound_of_one,
     data_timeline_start,
     newest_writes_since,
     plan_archive,
@@ -268,6 +269,136 @@ def test_bounds_must_differ():
     """A-2: a maximum that is no larger than the minimum is an error."""
     with pytest.raises(ConfigError):
         archive_config(Settings({"hoodie.keep.min.commits": 5, "hoodie.keep.max.commits": 5}))
+
+
+# --- where exactly each bound lies -----------------------------------------------------------------------------------
+SETTINGS_AT_ONE = {"low": 1, "high": 2}
+
+
+def test_the_first_pending_write_bounds():
+    """D-4: the first of several; and nobody says so where it held nothing back."""
+    pending = [(5, "commit", State.INFLIGHT), (8, "commit", State.REQUESTED)]
+    assert numbers(plan(line(*commits(1, 2, 3, 4, 6, 7, 9), *pending))) == [1, 2, 3]
+    far = plan(line(*commits(1, 2, 3, 4, 5, 6), (7, "commit", State.INFLIGHT)))
+    assert numbers(far) == [1, 2, 3, 4]
+    assert far.bound is None
+
+
+def test_a_bound_is_named_only_where_it_held_something_back():
+    """As many as the settings want may go, and not one more: then nothing held anything back."""
+    for pending in range(4, 8):
+        found = plan(line(*commits(*{1, 2, 3, 4, 5, 6, 7} - {pending}), (pending, "commit", State.INFLIGHT)))
+        assert numbers(found) == list(range(1, min(pending - 1, 5)))
+        assert (found.bound is None) == (len(found.instants) == 4)
+
+
+@pytest.mark.parametrize("kept", range(1, 9))
+@pytest.mark.parametrize("compactions", [(), (1,), (2,), (2, 4), (3,), (7,)])
+def test_the_next_compaction_finds_what_it_counts(kept, compactions):
+    """D-5, for each count: fewer deltas since the last compaction, then it stays, else as many deltas as it counts."""
+    times = range(1, 8)
+    timeline = line(*[(n, "commit" if n in compactions else "deltacommit") for n in times])
+    found = plan(timeline, table_type=MOR, config={"delta_commits_kept": kept}, **SETTINGS_AT_ONE)
+    since = [n for n in times if n > max(compactions, default=0)]
+    bound = max(compactions, default=1) if len(since) < kept else since[-kept]
+    assert [i.requested_time for i in found.instants] == [at(n) for n in times if n < bound and n < 7]
+    stays = [i for i in timeline if i not in found.instants and i.action is Action.DELTA_COMMIT]
+    assert len([i for i in stays if i.requested_time > at(max(compactions, default=0))]) >= min(kept, len(since))
+
+
+def test_the_first_savepoint_bounds():
+    """D-7: the first of several."""
+    timeline = line(*commits(1, 2, 3, 4, 5, 6), (2, "savepoint"), (4, "savepoint"))
+    assert numbers(plan(timeline)) == [1]
+
+
+@pytest.mark.parametrize("clean", [None, *range(2, 9)])
+def test_the_first_replacecommit_that_no_clean_has_dealt_with_bounds(clean):
+    """D-9: the first at or after the clean's earliest commit, by both policies; without a clean the first of all."""
+    replacing = (3, 5, 7)
+    timeline = line(*commits(1, 2, 4, 6, 8), *[(n, "replacecommit") for n in replacing])
+    bound = next((n for n in replacing if clean is None or n >= clean), 9)
+    expected = [at(n) for n in range(1, 8) if n < bound]
+    by_commits = clean and LastClean(requested_time=at(9), earliest_to_retain=at(clean))
+    by_versions = clean and LastClean(requested_time=at(clean))
+    for last_clean in (by_commits, by_versions):
+        found = plan(timeline, last_clean=last_clean, **SETTINGS_AT_ONE)
+        assert [i.requested_time for i in found.instants] == expected
+
+
+@pytest.mark.parametrize("savepoint", range(1, 8))
+@pytest.mark.parametrize("earliest", range(1, 9))
+@pytest.mark.parametrize("replacing", [(3,), (3, 5)], ids=str)
+def test_what_a_removed_savepoint_held_bounds(savepoint, earliest, replacing):
+    """D-9 and D-10, for each order of savepoint, replacecommits and earliest commit; the ends belong to the range."""
+    timeline = line(*[(n, "replacecommit" if n in replacing else "commit") for n in range(1, 9)])
+    held = LastClean(requested_time=at(9), earliest_to_retain=at(earliest), savepoints={at(savepoint), at(7)})
+    found = plan(timeline, last_clean=held, **SETTINGS_AT_ONE)
+    bounds = [n for n in replacing if n >= earliest]
+    if earliest > savepoint and any(savepoint <= n <= earliest for n in replacing):
+        bounds += [n for n in replacing if n >= savepoint]
+    bound = min(bounds, default=9)
+    assert [i.requested_time for i in found.instants] == [at(n) for n in range(1, 8) if n < bound]
+
+
+@pytest.mark.parametrize("compacted", range(1, 8))
+def test_what_only_log_files_of_the_metadata_table_hold_stays(compacted):
+    """D-6: layout 1 before the compaction's time, layout 2 before the first commit that was completed after it."""
+    timeline = line(*commits(1, 2, 3, 4, 5, 6, 7), *[(10 + n, "clean") for n in range(4)])
+    for layout, time in ((1, at(compacted)), (2, done(at(compacted)))):
+        found = plan(timeline, layout=layout, has_metadata_table=True, metadata_compaction=time, **SETTINGS_AT_ONE)
+        assert numbers(found) == list(range(1, min(7, compacted + layout - 1)))
+        assert not numbers(found, "clean")
+
+
+@pytest.mark.parametrize("size", range(6))
+def test_layout_1_keeps_the_minimum_of_cleans_and_of_rollbacks(size):
+    """D-12: nothing up to the maximum of each, then down to the minimum; only before the last metadata compaction."""
+    services = [*((10 + n, "clean") for n in range(size)), *((20 + n, "rollback") for n in range(size))]
+    for word, start in (("clean", 10), ("rollback", 20)):
+        wanted = list(range(start, start + (size - 2 if size > 3 else 0)))
+        assert numbers(plan(line(*services), layout=1), word) == wanted
+        for compacted in range(start, start + 4):
+            found = plan(line(*services), layout=1, has_metadata_table=True, metadata_compaction=at(compacted))
+            assert numbers(found, word) == [n for n in wanted if n < compacted]
+
+
+def test_layout_2_takes_along_what_came_before_the_last_commit_that_goes():
+    """D-13: strictly before it, whether or not its time is shared."""
+    timeline = line(*commits(1, 3, 5, 7), (3, "clean"), (2, "rollback"))
+    assert [(i.requested_time, i.action) for i in plan(timeline).instants] == [
+        (at(1), Action.COMMIT), (at(2), Action.ROLLBACK), (at(3), Action.COMMIT),
+    ]  # fmt: skip
+
+
+def test_start_of_the_data_timeline_is_the_first_of_both():
+    """D-8: commits completed or not, and whatever is pending."""
+    busy = [(4, "clean", State.INFLIGHT), (2, "clean", State.REQUESTED)]
+    assert data_timeline_start(line(*commits(5, 6), (3, "commit", State.INFLIGHT), *busy)) == at(2)
+    assert data_timeline_start(line(*commits(5, 6), (1, "clean"))) == at(5)
+    assert data_timeline_start(line(*commits(1, 6), *busy)) == at(1)
+
+
+def test_what_keeps_one_commit_behind_a_deleted_savepoint():
+    """Each bound holds a commit at it and after it, none before it; how many there are does not matter."""
+    timeline = line(*commits(2, 4, 6, 8), (4, "savepoint"), (6, "savepoint"))
+
+    def bound(number: int, timeline: Timeline = timeline, **facts) -> Bound | None:
+        (instant,) = (i for i in timeline.completed("commit") if i.requested_time == at(number))
+        return bound_of_one(timeline, Facts(table_type=COW, layout_version=2, **facts), instant)
+
+    assert [bound(n) for n in (2, 4, 6, 8)] == [None, None, Bound.BEHIND_SAVEPOINT, Bound.BEHIND_SAVEPOINT]
+    assert bound(2, replaced_files_of=at(4)) is None
+    assert bound(4, replaced_files_of=at(4)) is Bound.REPLACED_FILES
+    assert bound(4, line(*commits(2, 4), (4, "savepoint"), (9, "restore", State.INFLIGHT))) is Bound.RESTORE
+    for pending, expected in ((5, Bound.PENDING_WRITE), (7, None)):
+        busy = line(*commits(2, 4, 6, 8), (4, "savepoint"), (pending, "commit", State.INFLIGHT))
+        assert bound(4, busy) is expected
+        assert bound(2, busy) is None
+    assert bound(4, has_metadata_table=True) is Bound.METADATA_TABLE
+    assert bound(4, has_metadata_table=True, metadata_compaction=done(at(2))) is Bound.METADATA_TABLE
+    assert bound(4, has_metadata_table=True, metadata_compaction=done(at(4))) is None
+    assert bound(2, has_metadata_table=True, metadata_compaction=done(at(2))) is None
 
 
 # --- J.9: traces of real Hudi ----------------------------------------------------------------------------------------
