@@ -248,6 +248,11 @@ def _done(
             say(f"refused    {path}")
         if result.failed_files:
             say(f"           {len(result.failed_files)} files could not be deleted; the next clean tries them again")
+        if result.side_files_left:
+            say(
+                f"refused    {len(result.side_files_left)} checksum files of deleted files stay, as "
+                f"{result.side_files_left[0]}; the next clean tries them again"
+            )
     if not results:
         is_due = service.config.services_enabled and service.situation().trigger.is_due
         say(f"nothing {_why_idle(service.config, is_due=is_due)}")

@@ -194,6 +194,7 @@ def clean_report(
                 "metadata": content,
                 "deleted_files": list(result.deleted_files),
                 "failed_files": list(result.failed_files),
+                "side_files_left": list(result.side_files_left),
                 "missing_files": list(result.missing_files),
                 "superseded": result.superseded,
                 "is_finished": result.is_finished,

@@ -130,9 +130,11 @@ class Storage(Protocol):
     def delete(self, path: str) -> bool:
         """Delete one object; False when it was not there. A folder is refused with `StorageError`."""
 
-    def delete_many(self, paths: Iterable[str]) -> Mapping[str, bool | StorageFailure]:
+    def delete_many(self, paths: Iterable[str]) -> Mapping[str, Deletion]:
         """
         Delete many; per path True (deleted), False (was not there), or why it could not be deleted.
+
+        `SideFileLeft` stands for True or False where the checksum file beside the data refused to go.
 
         Where ``capabilities.reports_missing`` is False, True only says that it is gone now. A bad path refuses the
         whole call before any effect.
@@ -154,6 +156,17 @@ class StorageFailure(NamedTuple):
 
     message: str
     retryable: bool
+
+
+class SideFileLeft(NamedTuple):
+    """The data is deleted, or was not there; the checksum file beside it refuses to go. It is no failure."""
+
+    name: str
+    message: str
+    was_there: bool
+
+
+Deletion: TypeAlias = bool | StorageFailure | SideFileLeft  # of one path of a bulk call
 
 
 _BAD_PART = re.compile(r"(?:^|/)\.{0,2}(?:/|\Z)|\0")

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 import attrs
 
-from hudi_py.storage.base import Capabilities, Entry, Listing, Storage, StorageFailure, Versioned, check_path
+from hudi_py.storage.base import Capabilities, Deletion, Entry, Listing, Storage, Versioned, check_path
 
 
 @attrs.frozen
@@ -64,7 +64,7 @@ class FolderStorage:
     def delete(self, path: str) -> bool:
         return self.outer.delete(self._path(path))
 
-    def delete_many(self, paths: Iterable[str]) -> Mapping[str, bool | StorageFailure]:
+    def delete_many(self, paths: Iterable[str]) -> Mapping[str, Deletion]:
         by_outer = {self._path(path): path for path in paths}
         return {by_outer[path]: done for path, done in self.outer.delete_many(by_outer).items()}
 

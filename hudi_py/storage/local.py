@@ -35,8 +35,10 @@ from hudi_py.storage._rename import rename_noreplace
 from hudi_py.storage.base import (
     READ_BYTES_MAX,
     Capabilities,
+    Deletion,
     Entry,
     Listing,
+    SideFileLeft,
     StorageFailure,
     Versioned,
     check_below_root,
@@ -194,13 +196,13 @@ class LocalStorage:
         outcome = self.delete_many([path])[path]
         if isinstance(outcome, StorageFailure):
             raise StorageError(outcome.message, outcome.retryable)
-        return outcome
+        return outcome.was_there if isinstance(outcome, SideFileLeft) else outcome
 
-    def delete_many(self, paths: Iterable[str]) -> Mapping[str, bool | StorageFailure]:
+    def delete_many(self, paths: Iterable[str]) -> Mapping[str, Deletion]:
         by_folder: dict[str, list[str]] = {}
         for path in dict.fromkeys(paths):
             by_folder.setdefault(check_below_root(path).rpartition("/")[0], []).append(path)
-        outcomes: dict[str, bool | StorageFailure] = {}
+        outcomes: dict[str, Deletion] = {}
         for folder, group in by_folder.items():
             try:
                 with folder_beneath(self._root, folder) as descriptor:
@@ -235,9 +237,9 @@ class LocalStorage:
         with folder_beneath(self._root, path.rpartition("/")[0]) as folder:
             synchronise(folder)
 
-    def _unlink(self, folder: int, path: str, checksums: frozenset[str] | None = None) -> bool | StorageFailure:
+    def _unlink(self, folder: int, path: str, checksums: frozenset[str] | None = None) -> Deletion:
         """
-        Remove the data, then its checksum: an orphan checksum is harmless.
+        Remove the data, then its checksum: an orphan checksum is harmless, and told where it refuses to go.
 
         Args:
             folder: Descriptor of the folder of *path*.
@@ -254,9 +256,14 @@ class LocalStorage:
                 return StorageFailure(f"{self._prefix}{path} is a folder; it was not deleted", False)
             return _refused(self._failure("delete", path, error))
         # Also when the data was gone: a crash may have left the checksum of an earlier deletion.
-        if checksums is None or f".{name}.crc" in checksums:
-            with contextlib.suppress(OSError):
-                os.unlink(f".{name}.crc", dir_fd=folder)
+        side = f".{name}.crc"
+        if checksums is None or side in checksums:
+            try:
+                os.unlink(side, dir_fd=folder)
+            except OSError as error:
+                if error.errno not in (errno.ENOENT, errno.ENAMETOOLONG):
+                    where = path[: len(path) - len(name)] + side
+                    return SideFileLeft(side, str(self._failure("delete", where, error)), was_there)
         return was_there
 
     def _failure(self, verb: str, path: str, error: OSError) -> StorageError:

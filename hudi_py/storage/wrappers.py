@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, BinaryIO, TypeVar
 
 from hudi_py.errors import RefusedError
-from hudi_py.storage.base import MUTATING_VERBS, Capabilities, Listing, Storage, StorageFailure, Versioned
+from hudi_py.storage.base import MUTATING_VERBS, Capabilities, Deletion, Listing, Storage, Versioned
 
 T = TypeVar("T")
 Paths = tuple[str, ...]
@@ -85,7 +85,7 @@ class DelegatingStorage:
     def delete(self, path: str) -> bool:
         return self._around("delete", (path,), lambda: self.inner.delete(path))
 
-    def delete_many(self, paths: Iterable[str]) -> Mapping[str, bool | StorageFailure]:
+    def delete_many(self, paths: Iterable[str]) -> Mapping[str, Deletion]:
         wanted = tuple(paths)
         return self._around("delete_many", wanted, lambda: self.inner.delete_many(wanted))
 

@@ -102,6 +102,7 @@ def execute_clean(
         metadata=metadata,
         missing_files=tuple(sorted(outcome.missing)),
         failed_files=tuple(sorted(outcome.failed)),
+        side_files_left=tuple(sorted(outcome.side_files)),
         is_finished=not outcome.left,
         why_spared=recheck.why,
         is_partial=is_partial(recheck.plan),
@@ -125,9 +126,10 @@ def _finish(
     known: Leftovers,
 ) -> CleanResult:
     """Remember what refused to go, then publish the clean."""
-    for path, why in islice(outcome.failed.items(), 3):
+    refused = {**outcome.failed, **outcome.side_files}
+    for path, why in islice(refused.items(), 3):
         log.warning("clean.file.refused", instant=instant.requested_time, path=path, reason=why)
-    remember_leftovers(contents.store.storage, known, after_clean(known, names, outcome.failed))
+    remember_leftovers(contents.store.storage, known, after_clean(known, names, refused))
     return _complete(contents, metadata_table, instant, result)
 
 
@@ -265,6 +267,7 @@ def _delete(recheck: Recheck, engine: Engine, config: CleanConfig, names: Names,
     tasks = tasks_of(storage, names, min(size_max, -(-total // width) or 1))
     missing: set[str] = set()
     failed: dict[str, str] = {}
+    side_files: dict[str, str] = {}
     tried: dict[str, list[str]] = {}
     count = 0
     while count < total and not (tried and deadline.is_over):
@@ -276,11 +279,13 @@ def _delete(recheck: Recheck, engine: Engine, config: CleanConfig, names: Names,
         for result in engine.map(delete_files, round_, parallelism=width, description="clean: delete files"):
             missing.update(result.missing)
             failed.update(result.failed)
+            side_files.update(result.side_files)
         for path, some in (part for task in round_ for part in task.files):
             tried.setdefault(path, []).extend(some)
     left = total - count
     is_whole = not left and recheck.spared_count == spared_before
-    return Outcome(missing=frozenset(missing), failed=failed, left=left, tried=names if is_whole else tried)
+    tried_files = names if is_whole else tried
+    return Outcome(missing=frozenset(missing), failed=failed, left=left, tried=tried_files, side_files=side_files)
 
 
 def _check_access(outcome: Outcome, names: Names, known: Leftovers, root: str) -> None:

@@ -5,6 +5,9 @@ Apache Hudi writes them into the completed clean and forgets them: an incrementa
 only when somebody writes there, and a listing through the metadata table never shows them again. So they are named in
 a file of our own, and the next plan looks into their folders. It judges them like any others: a file that is needed
 again by then stays. Hudi does not read the file, and it may be lost: then the next look at every folder finds them.
+
+A checksum file (``.<name>.crc``, local disks only) may refuse to go while its data went. No listing shows it and no
+plan names it, so that the next clean tries it by itself.
 """
 
 from __future__ import annotations
@@ -13,10 +16,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from hudi_py.errors import StorageError
-from hudi_py.model.files import is_partition_path
+from hudi_py.model.files import is_partition_path, join_path, parse_base_file, parse_log_file
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.notes import Note
-from hudi_py.storage.base import Storage
+from hudi_py.storage.base import Storage, StorageFailure, is_hidden
 
 Leftovers = Mapping[str, frozenset[str]]
 """Partition path to names of files."""
@@ -41,6 +44,35 @@ def after_clean(known: Leftovers, planned: Mapping[str, Iterable[str]], failed: 
         path, _, name = file.rpartition("/")
         left[path] = left.get(path, frozenset()) | {name}
     return {path: names for path, names in left.items() if names}
+
+
+def _is_side_file(name: str) -> bool:
+    """Whether it is the checksum file of a data file; only such are deleted without a plan."""
+    data = name[1:-4]
+    is_data = parse_base_file(data) is not None or parse_log_file(data) is not None
+    return name.endswith(".crc") and is_hidden(name) and is_data
+
+
+def without_side_files(leftovers: Leftovers) -> Leftovers:
+    """The files that a plan judges. Pure."""
+    return {path: frozenset(name for name in names if not _is_side_file(name)) for path, names in leftovers.items()}
+
+
+def side_files_left(storage: Storage, leftovers: Leftovers) -> Leftovers:
+    """Try the checksum files among *leftovers* once more; those that refuse again."""
+    where = {
+        join_path(path, name): (path, name)
+        for path, names in leftovers.items()
+        for name in names
+        if _is_side_file(name)
+    }
+    left: dict[str, frozenset[str]] = {}
+    for tried, outcome in (storage.delete_many(where) if where else {}).items():
+        if isinstance(outcome, StorageFailure):
+            path, name = where[tried]
+            left[path] = left.get(path, frozenset()) | {name}
+            log.warning("clean.side_file.refused", path=tried, reason=outcome.message)
+    return left
 
 
 def remember_leftovers(storage: Storage, known: Leftovers, leftovers: Leftovers) -> None:

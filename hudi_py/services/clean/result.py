@@ -23,6 +23,7 @@ class CleanResult:
         metadata: What was stored as the completed instant.
         missing_files: Were gone already, for instance deleted by an interrupted run before.
         failed_files: Refused to go; the next clean tries them again.
+        side_files_left: Checksum files (``.<name>.crc``) that refused to go, of data that is deleted; tried again too.
         superseded: Another process completed the same clean first; its record counts, ours was not written.
         is_finished: False when the time was up: the clean stays pending, and the next one deletes the rest.
         withdrawn: The plan is no longer right, and nothing was deleted yet: it was taken off the timeline, and the next
@@ -38,6 +39,7 @@ class CleanResult:
     metadata: CleanMetadata
     missing_files: tuple[str, ...]
     failed_files: tuple[str, ...] = ()
+    side_files_left: tuple[str, ...] = ()
     superseded: bool = False
     is_finished: bool = True
     withdrawn: bool = False
@@ -73,12 +75,14 @@ class Outcome:
         failed: Relative path to why.
         left: How many were not tried, the time being up.
         tried: Partition path to names.
+        side_files: Relative path of each checksum file that refused to go, its data being deleted, to why.
     """
 
     missing: frozenset[str]
     failed: Mapping[str, str]
     left: int
     tried: Names
+    side_files: Mapping[str, str] = attrs.field(factory=dict)
 
     @property
     def deleted(self) -> Names:

@@ -30,7 +30,12 @@ from hudi_py.services.clean import plan as planning
 from hudi_py.services.clean.breakers import Census, tripped
 from hudi_py.services.clean.budget import Budget, cut_to_budget
 from hudi_py.services.clean.execute import execute_clean
-from hudi_py.services.clean.leftovers import LEFTOVERS, remember_leftovers
+from hudi_py.services.clean.leftovers import (
+    LEFTOVERS,
+    remember_leftovers,
+    side_files_left,
+    without_side_files,
+)
 from hudi_py.services.clean.look import UNSEEN, Look, remember_unseen
 from hudi_py.services.clean.past import last_clean, whole_times
 from hudi_py.services.clean.plan import CleanPlan, LastClean, Scope, Unseen
@@ -405,13 +410,17 @@ class CleanService:
 
     def _remember_leftovers(self, seen: Situation, plan: CleanPlan) -> None:
         """Leftovers that are gone are none any more."""
+        if not seen.leftovers:
+            return
         storage = self.contents.store.storage
+        files = without_side_files(seen.leftovers)
         there = {
             path: names & {entry.name for entry in storage.list(path)}
-            for path, names in seen.leftovers.items()
+            for path, names in files.items()
             if not names <= frozenset(plan.files.names(path))
         }
-        left = {path: there.get(path, names) for path, names in seen.leftovers.items()}
+        side_files = side_files_left(storage, seen.leftovers)
+        left = {path: there.get(path, names) | side_files.get(path, frozenset()) for path, names in files.items()}
         remember_leftovers(storage, seen.leftovers, {path: names for path, names in left.items() if names})
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from hudi_py.model.files import join_path
-from hudi_py.storage.base import Storage, StorageFailure
+from hudi_py.storage.base import SideFileLeft, Storage, StorageFailure
 
 
 class DeleteTask(NamedTuple):
@@ -30,10 +30,12 @@ class DeleteResult(NamedTuple):
     Args:
         missing: Were not there: somebody deleted them before, which is as good; relative paths.
         failed: Are still there; relative path and why.
+        side_files: Checksum files that are still there, of data that is not; relative path and why.
     """
 
     missing: tuple[str, ...]
     failed: tuple[tuple[str, str], ...]
+    side_files: tuple[tuple[str, str], ...] = ()
 
 
 def tasks_of(storage: Storage, files: Mapping[str, Sequence[str]], size: int) -> Iterator[DeleteTask]:
@@ -55,13 +57,18 @@ def tasks_of(storage: Storage, files: Mapping[str, Sequence[str]], size: int) ->
 
 def delete_files(task: DeleteTask) -> DeleteResult:
     """Delete the files of one task; nothing is asked about a file before it is deleted."""
-    missing, failed = [], []
+    missing, failed, side_files = [], [], []
     for path, outcome in task.storage.delete_many(task.paths).items():
         if outcome is True:
             continue
+        if isinstance(outcome, SideFileLeft):
+            side_files.append((join_path(path.rpartition("/")[0], outcome.name), outcome.message))
+            outcome = outcome.was_there
+            if outcome:
+                continue
         if outcome is False:
             missing.append(path)
         else:
             assert isinstance(outcome, StorageFailure)
             failed.append((path, outcome.message))
-    return DeleteResult(tuple(missing), tuple(failed))
+    return DeleteResult(tuple(missing), tuple(failed), tuple(side_files))

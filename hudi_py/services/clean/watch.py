@@ -19,7 +19,7 @@ from hudi_py.engine.base import Engine, R, T
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.policy import PartitionJudgement
 from hudi_py.services.clean.tasks import DeleteTask
-from hudi_py.storage.base import Storage, StorageFailure
+from hudi_py.storage.base import Deletion, Storage, StorageFailure
 from hudi_py.storage.wrappers import DelegatingStorage
 
 CALL_SECONDS: Final = 0.1
@@ -219,9 +219,9 @@ class CountedStorage(DelegatingStorage):
         super().__init__(inner)
         self._reporter = reporter
 
-    def delete_many(self, paths: Iterable[str]) -> Mapping[str, bool | StorageFailure]:
+    def delete_many(self, paths: Iterable[str]) -> Mapping[str, Deletion]:
         wanted = tuple(paths)
-        outcomes: dict[str, bool | StorageFailure] = {}
+        outcomes: dict[str, Deletion] = {}
         size = max(PAGE_FILES_MIN, -(-len(wanted) // PAGES_MAX))
         for start in range(0, len(wanted), size):
             page = wanted[start : start + size]

@@ -154,6 +154,26 @@ def test_checksum_goes_with_the_data(storage):
     assert files(storage) == set()
 
 
+def test_a_checksum_that_refuses_to_go_is_told_and_is_no_failure(storage, monkeypatch):
+    """The data is deleted, so that rollback and recovery go on; a clean remembers what stays."""
+    put_with_crc(storage, "b/x"), put_with_crc(storage, "a")
+    unlink = os.unlink
+
+    def refuse(name: str, **more: object) -> None:
+        if str(name).endswith(".crc"):
+            raise PermissionError(errno.EPERM, "it is immutable")
+        unlink(name, **more)
+
+    monkeypatch.setattr(os, "unlink", refuse)
+    assert storage.delete("a") is True
+    outcomes = storage.delete_many(["b/x", "b/y"])
+    assert outcomes["b/x"].name == ".x.crc"
+    assert outcomes["b/x"].was_there
+    assert "b/.x.crc: it is immutable" in outcomes["b/x"].message
+    assert storage.delete_many(["b/x"])["b/x"].was_there is False
+    assert files(storage) == {"b/.x.crc", ".a.crc"}
+
+
 def test_refused_creation_keeps_the_checksum_of_the_other_file(storage):
     """The name is taken: nothing that belongs to it is touched."""
     crc = put_with_crc(storage, "a")

@@ -1,12 +1,15 @@
 """Files that refuse to go: named, remembered, retried while they are garbage, and never in the way."""
 
+import errno
 import json
+import os
 
 import pytest
 
 from hudi_py.errors import StorageError
 from hudi_py.services.clean import leftovers
 from hudi_py.storage.base import StorageFailure
+from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.table import Table
 from hudi_py.testing import interruptions
@@ -184,3 +187,52 @@ def test_with_a_metadata_table_the_folder_is_looked_at(layout):
     assert not {f"r0/{entry.name}" for entry in listing.partition("r0")} & set(first.failed_files)
     (second,) = table.clean(commits_retained=1)
     assert set(second.deleted_files) == set(first.failed_files)
+
+
+@LAYOUTS
+def test_a_checksum_file_that_refuses_is_tried_again_until_it_is_gone(layout, tmp_path, monkeypatch):
+    """Its data is deleted, no listing shows it: only what is remembered leads back to it."""
+    builder = history(layout)
+    storage = LocalStorage(str(tmp_path))
+    for path, content in builder.storage.files().items():
+        storage.replace(path, content)
+    side_files = {tmp_path / path.replace("/", "/.", 1) for path in data_files(builder.storage)}
+    side_files = {path.with_name(f"{path.name}.crc") for path in side_files}
+    for path in side_files:
+        path.write_bytes(b"crc")
+    table = Table(storage, clock=builder.clock)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", refusing_side_files(os.unlink))
+        (result,) = table.clean(commits_retained=1)
+        assert result.deleted_count == 2
+        assert not result.failed_files
+        assert {name_of(path) for path in result.side_files_left} == {
+            f".{name_of(path)}.crc" for path in result.deleted_files
+        }
+        assert table.clean(commits_retained=1) == []
+        assert all((tmp_path / path).exists() for path in result.side_files_left), "remembered, and refused again"
+    assert table.clean(commits_retained=1) == []
+    assert not any((tmp_path / path).exists() for path in result.side_files_left)
+    assert not (tmp_path / leftovers.LEFTOVERS.path).exists()
+    assert sum(path.exists() for path in side_files) == len(side_files) - 2, "those of live files stay"
+
+
+def refusing_side_files(unlink):
+    def call(name, **more):
+        if str(name).endswith(".parquet.crc"):
+            raise PermissionError(errno.EPERM, "it is immutable")
+        unlink(name, **more)
+
+    return call
+
+
+def test_a_note_names_no_checksum_file_but_those_of_data(tmp_path):
+    """Edited by hand, it must not lead a clean to files that are none of a data file."""
+    storage = LocalStorage(str(tmp_path))
+    names = {"r0": [".x.crc", "x", ".hoodie_partition_metadata.crc", "../.hoodie/hoodie.properties"]}
+    (tmp_path / "r0").mkdir()
+    for name in names["r0"][:3]:
+        (tmp_path / "r0" / name).write_bytes(b"x")
+    left = {path: frozenset(each) for path, each in names.items()}
+    assert leftovers.side_files_left(storage, left) == {}
+    assert all((tmp_path / "r0" / name).exists() for name in names["r0"][:3])
