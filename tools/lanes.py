@@ -1,7 +1,7 @@
 """
 Run the test suite lane by lane, fastest first, and add up what happened.
 
-    python lanes.py [--spark35 PYTHON] [--spark40 PYTHON] -- [pytest arguments]
+    python lanes.py [--fast PYTHON] [--spark35 PYTHON] [--spark40 PYTHON] -- [pytest arguments]
 
 Each lane is a pytest of its own, so that a JVM that dies takes one lane with it. The last line counts all of them. The
 exit code is that of the first lane that failed; 5 when no lane had a test.
@@ -32,6 +32,7 @@ class Lane(NamedTuple):
     marks: str | None  # pytest's -m; None leaves the choice to the arguments
     spark: str = "3.5"  # tests/spark checks that it is the one at hand
     workers: str | None = None  # pytest-xdist's -n; None for this one process
+    paths: tuple[str, ...] = ()  # where the arguments name no place
 
 
 class Count(NamedTuple):
@@ -45,13 +46,14 @@ class Count(NamedTuple):
 def main(arguments: Sequence[str]) -> int:
     """Run all lanes, whatever becomes of the earlier ones."""
     parser = argparse.ArgumentParser()
+    parser.add_argument("--fast")
     parser.add_argument("--spark35")
     parser.add_argument("--spark40")
     parser.add_argument("pytest", nargs="*")
     options = parser.parse_args(arguments)
     codes, counts = [], []
     with tempfile.TemporaryDirectory(prefix="hudi_py-lanes-") as folder:
-        for number, lane in enumerate(lanes(options.spark35, options.spark40, options.pytest)):
+        for number, lane in enumerate(lanes(options.spark35, options.spark40, options.pytest, options.fast)):
             started = time.monotonic()
             print(f"== {lane.name}", flush=True)
             report = Path(folder) / f"{number}.xml"
@@ -63,9 +65,14 @@ def main(arguments: Sequence[str]) -> int:
     return verdict(codes)
 
 
-def lanes(spark35: str | None, spark40: str | None, arguments: Sequence[str]) -> Iterator[Lane]:
+def lanes(
+    spark35: str | None, spark40: str | None, arguments: Sequence[str], fast: str | None = None
+) -> Iterator[Lane]:
     """List the lanes in the order in which they run."""
     own_marks = any(argument.startswith("-m") for argument in arguments)
+    if fast is not None:
+        marks = None if own_marks else "not (spark or oracle or slow or s3 or browser)"
+        yield Lane("unit and tidy tests", fast, marks, workers="auto", paths=("tests/unit", "tests/tidy"))
     if spark35 is not None:
         if own_marks:
             yield Lane("tests as chosen", spark35, None)
@@ -84,9 +91,23 @@ def run(lane: Lane, report: Path, arguments: Sequence[str]) -> int:
     """Run one lane and return pytest's exit code."""
     marks = ["-m", lane.marks] if lane.marks is not None else []
     parallel = ["-n", lane.workers] if lane.workers else []
-    command = [lane.python, "-m", "pytest", *parallel, *marks, f"--junit-xml={report}", *arguments]
+    command = [
+        lane.python,
+        "-m",
+        "pytest",
+        *parallel,
+        *marks,
+        f"--junit-xml={report}",
+        *arguments,
+        *places(lane, arguments),
+    ]
     environment = {**os.environ, "HUDI_PY_TEST_SPARK": lane.spark}
     return subprocess.run(command, cwd=ROOT, check=False, env=environment).returncode
+
+
+def places(lane: Lane, arguments: Sequence[str]) -> Sequence[str]:
+    """The lane's own folders, unless the arguments name a file or folder."""
+    return () if any((ROOT / argument.partition("::")[0]).exists() for argument in arguments) else lane.paths
 
 
 def count(report: Path) -> Count:

@@ -34,3 +34,5 @@ bootstrap() {
 # The two environments. The requirement is part of each: every script must ask for the same one.
 bootstrap_spark35() { bootstrap .venv "$1" 'pyspark==3.5.*'; }
 bootstrap_spark40() { bootstrap .venv-spark4 "$1" 'pyspark==4.0.*'; }
+# And one without Spark, for the tests that need no more.
+bootstrap_fast() { bootstrap .venv-fast unit; }

@@ -17,8 +17,27 @@ def test_fast_lane_comes_first_and_spark_4_last(lanes):
 
 def test_marks_of_the_user_replace_the_lanes(lanes):
     """One run per environment, and no -m of ours."""
-    assert [("tests as chosen", "py35", None, "3.5", None)] == list(lanes.lanes("py35", None, ["-m", "oracle"]))
-    assert [("Spark 4.0", "py40", None, "4.0", None)] == list(lanes.lanes(None, "py40", ["-mslow"]))
+    assert [("tests as chosen", "py35", None, "3.5", None, ())] == list(lanes.lanes("py35", None, ["-m", "oracle"]))
+    assert [("Spark 4.0", "py40", None, "4.0", None, ())] == list(lanes.lanes(None, "py40", ["-mslow"]))
+
+
+def test_fast_needs_no_spark_and_no_server(lanes):
+    """One lane: the unit and tidy tests, in an environment of its own."""
+    (lane,) = lanes.lanes(None, None, [], "fast")
+    assert lane.python == "fast"
+    assert lane.paths == ("tests/unit", "tests/tidy")
+    for mark in ("spark", "oracle", "s3", "browser", "slow"):
+        assert mark in lane.marks
+
+
+@pytest.mark.parametrize(
+    ("arguments", "own"),
+    [([], True), (["-k", "instant"], True), (["tests/unit/tools"], False), (["tests/unit/x.py::test_y"], True)],
+)
+def test_places_of_the_user_replace_those_of_a_lane(lanes, arguments, own):
+    """A word after -k is no place, and neither is a file that is not there."""
+    (lane,) = lanes.lanes(None, None, arguments, "fast")
+    assert lanes.places(lane, arguments) == (lane.paths if own else ())
 
 
 @pytest.mark.parametrize(
