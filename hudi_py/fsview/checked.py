@@ -8,24 +8,18 @@ Files of archived commits are not covered: nothing on the active timeline names 
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
 from operator import attrgetter
 
 from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
-from hudi_py.fsview.build import GroupKey
 from hudi_py.fsview.expected import Mismatch, Removals, expected_slices, mismatches, removals
-from hudi_py.fsview.listing import FolderListing, listing_threads
-from hudi_py.fsview.named import base_paths, count_base_files
+from hudi_py.fsview.listing import FolderListing
+from hudi_py.fsview.named import count_base_files
+from hudi_py.fsview.needed import NeededFiles, archived_replacements
 from hudi_py.model.files import PARTITION_METAFILE, join_path
 from hudi_py.model.instant import Action, Instant
-from hudi_py.model.records import CommitMetadata
-from hudi_py.runtime.log import log
 from hudi_py.storage.base import Entry
-from hudi_py.timeline.archive import load_archived_contents
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -50,6 +44,7 @@ class CheckedListing:
         self._timeline = timeline
         self._until = until
         self._folders = FolderListing(contents.store.storage)
+        self._needs = NeededFiles(contents, timeline, until)
 
     def until(self, time: str) -> CheckedListing:
         """The same for a snapshot of that time."""
@@ -77,7 +72,7 @@ class CheckedListing:
                 return
             for path in sorted(walked):
                 self._check(path, self._folders.partition(path))
-        for path in self._needed.keys() - walked:
+        for path in self._needs.by_partition.keys() - walked:
             self._check(path, self._folders.partition(path))
             parts = path.split("/")
             if not any("/".join(parts[:depth]) in walked for depth in range(len(parts))):
@@ -103,7 +98,7 @@ class CheckedListing:
         Args:
             counts: What stands behind the last underscore of the listed names, and how often.
         """
-        for instant in self._commits:
+        for instant in self._needs.commits:
             try:
                 named = count_base_files(self._contents.store.read(instant), instant.requested_time)
             except NotFound:
@@ -113,79 +108,13 @@ class CheckedListing:
         return True
 
     def _check(self, path: str, entries: Iterable[Entry]) -> None:
-        if self._needed.get(path, frozenset()).difference(map(_name, entries)):
+        if self._needs.by_partition.get(path, frozenset()).difference(map(_name, entries)):
             self._tell(path, entries)
-
-    @cached_property
-    def _commits(self) -> tuple[Instant, ...]:
-        completed = self._timeline.writes.completed()
-        return tuple(i for i in completed if self._until is None or i.requested_time <= self._until)
-
-    @cached_property
-    def _needed(self) -> dict[str, frozenset[str]]:
-        """Partition path to names of the files of its latest slices."""
-        self._prefetch()
-        newest: dict[bytes, tuple[bytes, str]] = {}
-        replaced: set[GroupKey] = set()
-        for instant in self._commits:
-            try:
-                paths = base_paths(self._contents.store.read(instant), instant.requested_time)
-            except NotFound:
-                return {}  # archived or rolled back since: who asks for it is told
-            if paths is None:
-                return self._decoded
-            newest.update(
-                (path[: path.find(b"_", path.rfind(b"/") + 1)], (path, instant.requested_time)) for path in paths
-            )
-            if instant.action is Action.REPLACE_COMMIT:
-                replaced.update(self._replaced(instant))
-        gone = {join_path(*key).encode() for key in replaced}
-        needed: dict[str, list[str]] = {}
-        for group, (path, time) in newest.items():
-            if group not in gone:
-                partition, _, name = f"{path.decode()}_{time}.parquet".rpartition("/")
-                needed.setdefault(partition, []).append(name)
-        return {partition: frozenset(names) for partition, names in needed.items()}
-
-    @cached_property
-    def _decoded(self) -> dict[str, frozenset[str]]:
-        needed: dict[str, list[str]] = {}
-        for each in expected_slices(self._metadata, self._contents.store.layout.version).values():
-            for file in each.files:
-                needed.setdefault(file.partition_path, []).append(file.name)
-        return {partition: frozenset(names) for partition, names in needed.items()}
-
-    @cached_property
-    def _metadata(self) -> list[tuple[Instant, CommitMetadata]]:
-        found = []
-        for instant in self._commits:
-            try:
-                found.append((instant, self._contents.commit(instant)))
-            except CorruptMetadata as error:  # a snapshot may not need it; the check reports it
-                log.warning("view.commit.unreadable", instant=instant.requested_time, reason=str(error))
-        return found
-
-    def _replaced(self, instant: Instant) -> Iterable[GroupKey]:
-        metadata = self._contents.commit(instant)
-        for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
-            yield from ((partition, file_id) for file_id in file_ids)
-
-    def _prefetch(self) -> None:
-        """On object stores each commit is a round trip."""
-        store = self._contents.store
-        threads = listing_threads(store.storage)
-        if threads > 1:
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(self._read_ahead, self._commits))
-
-    def _read_ahead(self, instant: Instant) -> None:
-        with contextlib.suppress(NotFound):
-            self._contents.store.read(instant)
 
     # --- what is missing ------------------------------------------------------------------------------------------
     def _tell(self, path: str, entries: Iterable[Entry]) -> None:
         """Raise, unless something accounts for what is missing."""
-        slices = expected_slices(self._metadata, self._contents.store.layout.version)
+        slices = expected_slices(self._needs.metadata, self._contents.store.layout.version)
         here = (each for (partition, _), each in slices.items() if partition == path)
         found = mismatches(here, {path: dict.fromkeys(map(_name, entries))})
         if not found:
@@ -193,7 +122,10 @@ class CheckedListing:
         removed = self._removals()
         if self._until is not None:
             found = [each for each in found if (path, each.file.name) not in removed]
-        archived = self._archived_replacements(found)
+        if not found:
+            return
+        since = {(path, each.file.file_id): each.file.commit.requested_time for each in found}
+        archived = archived_replacements(self._contents, since)
         found = [each for each in found if (path, each.file.file_id) not in archived]
         if not found:
             return
@@ -225,21 +157,3 @@ class CheckedListing:
             except (CorruptMetadata, NotFound):  # it only tells the story
                 continue
         return removals(contents)
-
-    def _archived_replacements(self, found: list[Mismatch]) -> set[GroupKey]:
-        """Groups of *found* that an archived replacecommit replaced: archival went beyond a savepoint (rule D-7)."""
-        if not found:
-            return set()
-        store = self._contents.store
-        try:
-            archived = load_archived_contents(store.storage, store.config)
-        except (CorruptMetadata, NotFound) as error:
-            log.warning("view.archive.unreadable", error=str(error))
-            return set()
-        since = {(each.file.partition_path, each.file.file_id): each.file.commit.requested_time for each in found}
-        replaced = set()
-        for instant, content in archived.items():
-            for partition, file_ids in ((content or {}).get("partitionToReplaceFileIds") or {}).items():
-                keys = {(partition, file_id) for file_id in file_ids}
-                replaced |= {key for key in keys & since.keys() if instant.requested_time > since[key]}
-        return replaced

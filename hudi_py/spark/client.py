@@ -27,6 +27,7 @@ from hudi_py.errors import ConfigError, ConflictError, HudiError, ServiceFailed,
 from hudi_py.formats.bloom import BloomKind, BloomSizing
 from hudi_py.formats.record_schema import parse_record_schema
 from hudi_py.formats.schema_evolution import ResolvedSchema, resolve_schema
+from hudi_py.fsview.needed import NeededFiles
 from hudi_py.model.records import CommitMetadata
 from hudi_py.runtime.clock import Clock, SystemClock
 from hudi_py.runtime.log import log
@@ -46,6 +47,7 @@ from hudi_py.write.job import WriteJob
 from hudi_py.write.keys import KeyGenerator, KeyGeneratorKind, is_prefixed, key_generator_of
 from hudi_py.write.lookup import read_keys
 from hudi_py.write.precedence import MergeRules, merge_rules_of
+from hudi_py.write.replaced import check_replaced
 from hudi_py.write.same_table import require_same_table
 from hudi_py.write.stats import write_stat
 from hudi_py.write.transaction import WriteTransaction, begin_write
@@ -225,6 +227,7 @@ class WriteClient:
             if not results and not self._settings[keys.ALLOW_EMPTY_COMMIT]:
                 transaction.abandon()
                 return WriteResult(instant=None, metadata=CommitMetadata())
+            check_replaced(results, table.timeline, table.contents)
             stats = [write_stat(each, with_prev_base_file=table.config.version >= 8) for each in results]
             metadata = transaction.commit(stats, operation=operation, extra_metadata={"schema": schema.text})
         return WriteResult(
@@ -330,6 +333,7 @@ class WriteClient:
             instant_time=transaction.instant_time,
             operation=operation,
             context=table.view_context,
+            needed={} if operation == "BULK_INSERT" else NeededFiles(table.contents, table.timeline).of_write(),
             schema=schema.schema,
             avro_schema=schema.text,
             keys=generator,

@@ -157,7 +157,7 @@ def _assigned(groups: Sequence[tuple[str, str | None, int]], job: WriteJob) -> t
     existing: dict[str, list[ExistingFile]] = {}
 
     def look(path: str) -> None:
-        files = load_partition(job.storage, job.context, path)
+        files = load_partition(job, path)
         mine = updated.get(path, {})
         limit = job.limits.small_file_bytes if path in inserts else 0
         taken = [each for each in files.candidates() if each.size_bytes < limit]

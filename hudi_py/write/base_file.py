@@ -115,6 +115,7 @@ class FileWriteResult:
         file_id, path, partition_path: Of the new file, the path relative to the table.
         prev_commit: Instant of the replaced slice, None for a new group (Hudi writes the text ``null``).
         prev_base_file: Name of the replaced file, None for a new group.
+        prev_size_bytes: Size of the replaced file as it was listed.
         num_writes: All rows in the file, copied ones included.
         num_inserts, num_update_writes, num_deletes: Rows that changed.
         size_bytes: Exact size of the file.
@@ -127,6 +128,7 @@ class FileWriteResult:
     partition_path: str
     prev_commit: str | None = None
     prev_base_file: str | None = None
+    prev_size_bytes: int | None = None
     num_writes: int
     num_inserts: int
     num_update_writes: int = 0

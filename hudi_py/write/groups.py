@@ -51,7 +51,7 @@ def write_groups(job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskIde
     with task_files(job, task) as files:
         for (path, file_id), group in itertools.groupby(_runs(job, batches), key=lambda run: run[:2]):
             if partition is None or partition.path != path:
-                partition = load_partition(job.storage, job.context, path)
+                partition = load_partition(job, path)
             results += _write(job, files, partition, file_id, group)
     return results
 

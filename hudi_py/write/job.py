@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import attrs
 import pyarrow as pa
 
@@ -23,6 +25,8 @@ class WriteJob:
         instant_time: Requested time of the commit.
         operation: ``UPSERT``, ``INSERT``, ``BULK_INSERT`` or ``DELETE``.
         context: The table's view before this commit.
+        needed: Partition path to names of the base files that must be there before this commit; a bulk insert looks at
+            none.
         schema: Storage schema.
         avro_schema: The same as Avro text.
         keys: How records and partitions are named.
@@ -37,6 +41,7 @@ class WriteJob:
     instant_time: str
     operation: str
     context: ViewContext
+    needed: Mapping[str, frozenset[str]]
     schema: pa.Schema
     avro_schema: str
     keys: KeyGenerator

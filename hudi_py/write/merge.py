@@ -152,6 +152,7 @@ def merge_base_file(
         partition_path=target.partition_path,
         prev_commit=previous.instant_time,
         prev_base_file=previous.name,
+        prev_size_bytes=previous.size_bytes,
         num_writes=writer.num_rows,
         num_inserts=inserted,
         num_update_writes=merge.updated,

@@ -10,11 +10,13 @@ import numpy.typing as npt
 
 from hudi_py.errors import ConflictError
 from hudi_py.formats.arrow_types import Array
-from hudi_py.fsview.build import ViewContext, build_partition, latest_base_files
+from hudi_py.fsview.build import build_partition, latest_base_files
 from hudi_py.model.files import PARTITION_METAFILE, BaseFile, join_path
 from hudi_py.storage.base import Storage
 from hudi_py.write.assign import ExistingFile
+from hudi_py.write.job import WriteJob
 from hudi_py.write.lookup import lookup_keys
+from hudi_py.write.replaced import check_listed
 
 
 @attrs.frozen
@@ -75,9 +77,16 @@ class PartitionFiles:
                 )
 
 
-def load_partition(storage: Storage, context: ViewContext, path: str) -> PartitionFiles:
-    """List one partition's folder; a partition that is not there has no files."""
-    entries = [entry for entry in storage.list(path, details=True) if not entry.is_folder]
+def load_partition(job: WriteJob, path: str) -> PartitionFiles:
+    """
+    List one partition's folder; a partition that is not there has no files.
+
+    Raises:
+        CorruptMetadata, ConflictError: See `check_listed`.
+    """
+    context = job.context
+    entries = [entry for entry in job.storage.list(path, details=True) if not entry.is_folder]
+    check_listed(job, path, (entry.name for entry in entries))
     view = build_partition(context, path, ((entry.name, entry.size_bytes) for entry in entries))
     return PartitionFiles(
         path=path,

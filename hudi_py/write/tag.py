@@ -48,7 +48,7 @@ def tag_buckets(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
     partition: PartitionFiles | None = None
     for (path, _), parts in itertools.groupby(_buckets(job, batches), key=lambda part: part[0]):
         if partition is None or partition.path != path:
-            partition = load_partition(job.storage, job.context, path)
+            partition = load_partition(job, path)
         yield from _tag(job, partition, pa.Table.from_batches([rows for _, rows in parts]))
 
 

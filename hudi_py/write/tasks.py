@@ -52,7 +52,7 @@ def run_task(job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskIdentit
     pieces: dict[str, list[Piece]] = {}
     for piece in named_pieces(job, batches):
         pieces.setdefault(piece.partition_path, []).append(piece)
-    loaded = {path: load_partition(job.storage, job.context, path) for path in pieces}
+    loaded = {path: load_partition(job, path) for path in pieces}
     if job.looks_up and sum(len(each.latest) for each in loaded.values()) > max(_FILES_MAX, 4 * len(loaded)):
         raise TooMuchForOneTask
     plans = [_plan(job, loaded[path], pieces.pop(path)) for path in sorted(pieces)]

@@ -1,15 +1,19 @@
 """A write interrupted at every call that changes something: nothing of it is visible, or all of it."""
 
+import io
 import itertools
 from datetime import datetime, timedelta, timezone
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import tables
 from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties
+from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.record_schema import format_record_schema
+from hudi_py.fsview.needed import NeededFiles
 from hudi_py.model.files import parse_base_file
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.memory import MemoryStorage
@@ -21,6 +25,7 @@ from hudi_py.write.assign import SizingLimits
 from hudi_py.write.base_file import BaseFileOptions
 from hudi_py.write.keys import key_generator_of
 from hudi_py.write.precedence import merge_rules_of
+from hudi_py.write.replaced import check_replaced
 from hudi_py.write.stats import write_stat
 from hudi_py.write.tasks import TaskIdentity, WriteJob, run_task
 from hudi_py.write.transaction import begin_write
@@ -54,28 +59,30 @@ def create_table(version):
     return storage
 
 
-def upsert(storage, rows, opened=None, **settings):
+def upsert(storage, rows, opened=None, operation="UPSERT", **settings):
     """What the Spark client does, in this process."""
     table = opened or open_table(storage, **settings)
     with begin_write(table.contents, table.config, table.settings, table.metadata_table) as transaction:
-        _write(storage, table, transaction, rows)
+        _write(storage, table, transaction, rows, operation)
 
 
-def _write(storage, table, transaction, rows):
+def _write(storage, table, transaction, rows, operation="UPSERT"):
     table.refresh()
-    job = write_job(storage, table, transaction)
+    job = write_job(storage, table, transaction, operation)
     results = list(run_task(job, batches_of(rows), TaskIdentity(0, 1, 2)))
+    check_replaced(results, table.timeline, table.contents)
     stats = [write_stat(each, with_prev_base_file=table.config.version >= 8) for each in results]
-    transaction.commit(stats, operation="UPSERT", extra_metadata={"schema": job.avro_schema})
+    transaction.commit(stats, operation=operation, extra_metadata={"schema": job.avro_schema})
 
 
-def write_job(storage, table, transaction):
-    """What tasks get to know of an upsert."""
+def write_job(storage, table, transaction, operation="UPSERT"):
+    """What tasks get to know of a write."""
     return WriteJob(
         storage=storage,
         instant_time=transaction.instant_time,
-        operation="UPSERT",
+        operation=operation,
         context=table.view_context,
+        needed=NeededFiles(table.contents, table.timeline).of_write(),
         schema=SCHEMA,
         avro_schema=format_record_schema(SCHEMA, "t"),
         keys=key_generator_of(dict(table.config.properties), single_field_prefixed=None),
@@ -143,3 +150,33 @@ def test_write_interrupted_anywhere_is_invisible_or_whole(record_property, versi
         assert committed.items() <= case.storage.files().items(), case
     record_property("interruptions", count)
     assert count > 60
+
+
+@pytest.mark.parametrize("operation", ["UPSERT", "INSERT", "DELETE"])
+@pytest.mark.parametrize("version", [6, 9])
+def test_nothing_is_written_over_a_base_file_that_is_lost_or_another(version, operation):
+    """Else the version before it, or what lies there instead, would be merged and committed as the latest rows."""
+    whole = create_table(version)
+    upsert(whole, OLD)
+    upsert(whole, CHANGES[:1])
+    newest = max(
+        (path for path in whole.files() if path.startswith("eu/") and path.endswith(".parquet")),
+        key=lambda path: path.rpartition("_")[2],
+    )
+    for what, damage in (
+        ("is missing, which the completed commit", lambda storage: storage.delete(newest)),
+        ("bytes, and the completed commit", lambda storage: storage.replace(newest, compressed(whole.read(newest)))),
+    ):
+        storage = whole.copy()
+        damage(storage)
+        with pytest.raises(CorruptMetadata, match=f"{newest}.*{what}.*hudi-py check"):
+            upsert(storage, [{"id": "a", "region": "eu", "ts": 9}], operation=operation)
+        assert len(open_table(storage).timeline.completed("commit")) == 2
+        upsert(storage, [{"id": "z", "region": "us", "ts": 9}])  # the others are whole, and the way is free
+
+
+def compressed(parquet):
+    """The same rows in other bytes."""
+    sink = io.BytesIO()
+    pq.write_table(pq.read_table(io.BytesIO(parquet)), sink, compression="gzip")
+    return sink.getvalue()

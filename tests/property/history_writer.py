@@ -19,6 +19,7 @@ from hudi_py.errors import RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.formats.commit_codec import encode_commit
 from hudi_py.formats.record_schema import format_record_schema, parse_record_schema
+from hudi_py.fsview.needed import NeededFiles
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import (
@@ -159,6 +160,7 @@ def _job(table: Table, time: str, operation: str, schema: pa.Schema, *, small_fi
         instant_time=time,
         operation=operation,
         context=table.view_context,
+        needed=NeededFiles(table.contents, table.timeline).of_write(),
         schema=schema,
         avro_schema=table.schema_text() or format_record_schema(schema, table.config.name),
         keys=_keys(table),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import hudi_py
-from hudi_py.errors import ConfigError, TableNotFound, WriteError
+from hudi_py.errors import ConfigError, CorruptMetadata, TableNotFound, WriteError
 from spark.trips import COMMON, PARTITIONED, ROWS, TWO_PASSES, Trips, hudi_rs_rows, trip
 
 pytestmark = pytest.mark.spark
@@ -306,3 +306,17 @@ def test_reading(trips):
     table.delete(list(table.model.values()))
     table.check()
     assert {"_hoodie_partition_path", "region"} < set(hudi_py.read(table.spark, table.path).columns)
+
+
+@pytest.mark.parametrize("settings", [PARTITIONED, PARTITIONED | TWO_PASSES])
+@pytest.mark.parametrize("operation", ["upsert", "insert", "delete"])
+def test_nothing_is_written_where_the_newest_base_file_is_lost(trips, settings, operation):
+    """G: executors hold what they list against the commits; the error is one line, and names file and commit."""
+    table = trips(settings | {"hoodie.clean.automatic": "false"})
+    for ts in range(2):
+        table.upsert([trip(number, ts) for number in range(3)])
+    newest = table.client.table.file_slices("r1")[0].base_file
+    (Path(table.path) / "r1" / newest.name).unlink()
+    with pytest.raises(CorruptMetadata, match=rf"{newest.name} is missing, .*commit {newest.instant_time} wrote"):
+        getattr(table.client, operation)(table.frame([trip(1, 7)]))
+    assert len(table.client.table.timeline.completed("commit")) == 2
