@@ -40,13 +40,14 @@ from hudi_py.services.rollback.before import together
 from hudi_py.services.rollback.beside import Beside, withdraw
 from hudi_py.services.rollback.execute import RollbackExecutor
 from hudi_py.services.rollback.leftovers import Leftovers
+from hudi_py.services.rollback.markers import sweep_markers
 from hudi_py.services.rollback.metadata import prepare_metadata_table
 from hudi_py.services.rollback.plan import Written, rollback_plan, target_info
 from hudi_py.services.rollback.state_before import StateBefore
 from hudi_py.services.rollback.stored import stored_plan
 from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.contents import Contents
-from hudi_py.timeline.markers import delete_markers
+from hudi_py.timeline.markers import delete_markers, instants_with_markers
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.pairs import Service, judge
 
@@ -326,9 +327,17 @@ class RestoreService:
             )
 
     def _remove_rollbacks(self, savepoint_time: str) -> None:
-        """Every rollback after the savepoint goes, newest first, completed ones too (rule B-31)."""
+        """
+        Every rollback after the savepoint goes, newest first, completed ones too (rule B-31).
+
+        Before that the markers that they left: without a rollback nobody could tell any more that a write is over.
+        """
         store = self.contents.store
-        later = _rollbacks(store.load(), savepoint_time)
+        timeline = store.load()
+        later = _rollbacks(timeline, savepoint_time)
+        times = {each.requested_time for each in later}
+        rollbacks = [i for i in timeline if i.action is Action.ROLLBACK and i.requested_time in times]
+        sweep_markers(self.contents, timeline, instants_with_markers(store.storage), rollbacks)
         for each in sorted(later, key=lambda i: (i.requested_time, i.state), reverse=True):
             delete_markers(store.storage, each.requested_time)
             store.remove(each)

@@ -28,6 +28,7 @@ from hudi_py.services.rollback import plan as planning
 from hudi_py.services.rollback.beside import Beside, withdraw
 from hudi_py.services.rollback.execute import RollbackExecutor
 from hudi_py.services.rollback.leftovers import Leftovers
+from hudi_py.services.rollback.markers import sweep_markers
 from hudi_py.services.rollback.metadata import prepare_metadata_table
 from hudi_py.services.rollback.state_before import StateBefore
 from hudi_py.services.rollback.stored import stored_plan
@@ -230,21 +231,11 @@ class RollbackService:
     def _sweep_markers(self, timeline: Timeline) -> None:
         """Remove marker folders that a crash left: those of completed instants and of writes rolled back since."""
         storage = self.contents.store.storage
-        unknown = []
-        for time in instants_with_markers(storage):
-            found = [instant for instant in timeline if instant.requested_time == time]
-            if any(instant.is_completed for instant in found):
+        marked = instants_with_markers(storage)
+        for time in marked:
+            if any(instant.requested_time == time and instant.is_completed for instant in timeline):
                 delete_markers(storage, time)
-            elif not found:
-                unknown.append(time)
-        if unknown:
-            undone = {
-                time
-                for instant in timeline.completed(Action.ROLLBACK)
-                for time in self.contents.rollback(instant).commits_rollback
-            }
-            for time in sorted(undone.intersection(unknown)):
-                delete_markers(storage, time)
+        sweep_markers(self.contents, timeline, marked, timeline.completed(Action.ROLLBACK))
 
     def _clusterings(self, timeline: Timeline, *, on_doubt: bool = False) -> frozenset[str]:
         """Pending ones of layout 1; *on_doubt* also what may be one and does not tell, so that it stays as it is."""

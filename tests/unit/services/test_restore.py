@@ -53,6 +53,21 @@ def test_trace_of_real_hudi(builder):
     assert len([s for s in steps if s[2] == "rollback.requested" and s[0] == "+"]) == 3
 
 
+@pytest.mark.parametrize("state", [State.COMPLETED, State.INFLIGHT])
+def test_markers_of_a_write_go_with_the_rollback_that_undid_it(builder, state):
+    """A rollback died before it removed them; once the restore has taken it along, nobody could tell about them."""
+    (rollback,) = builder.table().timeline.completed("rollback")
+    if state is State.INFLIGHT:
+        builder.table().contents.store.reopen(rollback)
+    left, unknown = (f".hoodie/.temp/{time}/eu/a.parquet.marker.CREATE" for time in (at(4), at(7)))
+    for path in (left, unknown):
+        builder.put(path, b"")
+    builder.table().restore(at(2))
+    assert not builder.table().timeline.of([Action.ROLLBACK])
+    assert left not in builder.storage.files()
+    assert unknown in builder.storage.files(), "nothing tells that this write is over"
+
+
 def test_afterwards_the_table_is_as_it_was(builder):
     """What is left: c1, c2, the savepoint, the restore; the files of c2; nothing pending."""
     metadata = builder.table().restore(at(2))

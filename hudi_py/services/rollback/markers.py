@@ -1,0 +1,45 @@
+"""Removing markers of writes that were rolled back, on the proof of the rollback: on doubt they stay."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from hudi_py.errors import CorruptMetadata, NotFound
+from hudi_py.model.instant import Instant
+from hudi_py.runtime.log import log
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.markers import delete_markers
+from hudi_py.timeline.timeline import Timeline
+
+
+def sweep_markers(
+    contents: Contents, timeline: Timeline, marked: Collection[str], rollbacks: Collection[Instant]
+) -> None:
+    """
+    Remove marker folders of writes that one of *rollbacks* has undone, and that are nowhere on the timeline.
+
+    A write leaves the timeline only after its files are deleted, so that a pending rollback proves it as well.
+
+    Args:
+        contents: The table's timeline.
+        timeline: As it is now.
+        marked: Instants that have markers.
+        rollbacks: Completed or pending ones.
+    """
+    unknown = set(marked).difference(each.requested_time for each in timeline)
+    if not unknown:
+        return
+    undone = {time for rollback in rollbacks for time in _undone_by(contents, rollback)}
+    for time in sorted(unknown & undone):
+        delete_markers(contents.store.storage, time)
+
+
+def _undone_by(contents: Contents, rollback: Instant) -> tuple[str, ...]:
+    try:
+        if rollback.is_completed:
+            return contents.rollback(rollback).commits_rollback
+        target = contents.rollback_plan(rollback).instant_to_rollback
+    except (CorruptMetadata, NotFound) as error:
+        log.warning("rollback.markers.kept", instant=rollback.requested_time, why=str(error))
+        return ()
+    return () if target is None else (target.requested_time,)
