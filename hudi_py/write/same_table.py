@@ -32,6 +32,7 @@ def require_same_table(settings: Settings, table: TableConfig, source: str) -> N
         (keys.RECORD_KEY_FIELDS, table.record_key_fields),
         (keys.PARTITION_FIELDS, table.partition_fields),
         (keys.TABLE_NAME, table.name),
+        (keys.WRITE_TABLE_VERSION, table.version),
         (keys.TABLE_TYPE, table.table_type.value),
         (keys.HIVE_STYLE, table.hive_style),
         (keys.URL_ENCODE, table.url_encode),
@@ -61,4 +62,4 @@ def _contradiction(key: Key[Any], asked: str, actual: str, source: str) -> Confi
 def _text(actual: Any) -> str:
     if isinstance(actual, bool):
         return str(actual).lower()
-    return actual if isinstance(actual, str) else ",".join(actual)
+    return str(actual) if isinstance(actual, str | int) else ",".join(actual)

@@ -45,6 +45,7 @@ def test_the_settings_that_made_a_table_write_it(version):
         ("hoodie.datasource.write.hive_style_partitioning", "false"),
         ("hoodie.datasource.write.partitionpath.urlencode", "true"),
         ("hoodie.table.timeline.timezone", "UTC"),
+        ("hoodie.write.table.version", "7"),
         ("hoodie.record.merge.mode", "COMMIT_TIME_ORDERING"),
         ("hoodie.datasource.write.payload.class", f"{MODEL}OverwriteWithLatestAvroPayload"),
     ],
@@ -53,6 +54,18 @@ def test_a_setting_that_contradicts_the_table_is_an_error(version, name, value):
     """It would have been passed over, and rows written another way than it says."""
     with pytest.raises(ConfigError, match=f"={re.escape(value)}, but the table at t has"):
         require_same_table(Settings({name: value}), made(version), "t")
+
+
+@pytest.mark.parametrize("asked", ["6", "8", "9"])
+@VERSIONS
+def test_a_version_that_is_not_the_tables_is_refused(version, asked):
+    """No write upgrades or downgrades a table; passing it over would leave the writer believing that it did."""
+    settings = Settings({"hoodie.write.table.version": asked})
+    if asked == version:
+        return require_same_table(settings, made(version), "t")
+    with pytest.raises(ConfigError, match=f"hoodie.write.table.version={asked}, but the table at t has '{version}'"):
+        require_same_table(settings, made(version), "t")
+    return None
 
 
 @VERSIONS
