@@ -23,6 +23,7 @@ REGISTRY_HOSTS = re.compile(
 )
 LEFT_OVERS = re.compile(r"\b(?:" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X")) + r")\b")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = sorted(path for path in repository_files() if path.suffix == ".md" and "fixtures" not in path.parts)
 
 
 def places(pattern: re.Pattern[str]) -> list[str]:
@@ -103,12 +104,15 @@ def test_every_test_states_its_promise():
     assert [] == silent
 
 
-def test_readme_names_existing_files():
-    """Paths in code spans and links lead somewhere."""
-    spans = re.findall(r"`([^`\n]+)`", README) + re.findall(r"^\s*(?:\$ )?((?:tools|\.ci)/\S+)", README, re.MULTILINE)
-    named = {word for span in spans for word in span.split() if re.match(r"(?:tools|tests|\.ci|hudi_py|docs)/\w", word)}
-    links = {link for link in re.findall(r"\]\(([^)#\s]+)", README) if "://" not in link}
-    assert [] == sorted(name for name in named | links if not (ROOT / name.rstrip("/.,:")).exists())
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages_name_existing_files(page):
+    """Paths in code spans and links lead somewhere; NAME stands for what a reader chooses."""
+    text = page.read_text(encoding="utf-8")
+    spans = re.findall(r"`([^`\n]+)`", text) + re.findall(r"^\s*(?:\$ )?((?:tools|\.ci)/\S+)", text, re.MULTILINE)
+    words = {word for span in spans for word in span.split() if re.match(r"(?:tools|tests|\.ci|hudi_py|docs)/\w", word)}
+    named = {ROOT / word.partition("::")[0].rstrip("/.,:") for word in words if "NAME" not in word}
+    links = {page.parent / link for link in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in link}
+    assert [] == sorted(str(path) for path in named | links if not path.exists())
 
 
 def test_readme_lists_what_a_check_finds():

@@ -1,6 +1,7 @@
 """Who may import whom. The tables are the rule; the tests only read them."""
 
 import ast
+import re
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
@@ -123,6 +124,15 @@ def is_allowed(importer: str, imported: str) -> bool:
 def test_module_belongs_to_a_known_component(name):
     """A new component gets a layer before it gets an importer."""
     assert component_of(name) in {*LEVEL, *FREE}
+
+
+def test_architecture_shows_the_ranks_that_hold():
+    """The table of docs/architecture.md is the one above."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d) \| (.*?) \|", page, re.MULTILINE)
+    shown = [{name.removesuffix("/*") for name in re.findall(r"`(.*?)`", names)} for _, names in rows]
+    present = {component_of(name) for name in MODULES} | {"avro_schemas", "__main__"}
+    assert shown[::-1] == [layer & present for layer in LAYERS]
 
 
 @pytest.mark.parametrize("name", MODULES)
