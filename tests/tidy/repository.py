@@ -15,8 +15,12 @@ TOP_LEVEL = frozenset(
     {
         ".ci",
         ".gitignore",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
         "LICENSE",
+        "MANIFEST.in",
         "README.md",
+        "SECURITY.md",
         "avro_schemas",
         "docs",
         "hudi_py",
