@@ -2,10 +2,11 @@
 Fences: the sign that a write takes no more files, for tasks that nobody waits for any longer.
 
 A task that Spark has given up (a speculative twin, an executor cut off from the driver) may go on writing after its
-commit is completed, and a file that carries a completed instant is visible. So before a commit or a rollback looks for
-leftovers it puts up a fence, and a task looks for the fence twice: after it has created a marker, and after its last
-file is closed. Either the fence was not there yet, and then whoever put it up finds the marker and deletes the file; or
-it was there, and the task deletes its files itself.
+commit is completed, and a file that carries a completed instant is visible. So before a commit looks for leftovers it
+puts up a fence; a rollback does before it deletes, and looks for markers once more, for its plan may be older. A task
+looks for the fence twice: after it has created a marker, and after its last file is closed. Either the fence was not
+there yet, and then whoever put it up finds the marker and deletes the file; or it was there, and the task deletes its
+files itself.
 
 What is left open: a task that stalls between its first look and the creation of the file, and then dies before its
 second look. Fences lie below ``.hoodie/.aux/hudi_py`` and go when no executor can be that late any more: Spark's own
