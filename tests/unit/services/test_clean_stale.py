@@ -9,6 +9,7 @@ from hudi_py.formats import records_codec as codec
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Action, State
 from hudi_py.model.records import (
+    CleanFileInfo,
     ClusteringGroup,
     ClusteringPlan,
     ClusteringSlice,
@@ -412,3 +413,44 @@ def test_the_base_file_below_a_newest_slice_without_one_is_not_even_planned(veri
     (result,) = table.clean(**ONE_VERSION)
     assert result.deleted_files == (f"r0/{NAME('a', at(1))}",)
     assert set(data_files(builder.storage)) == before - set(result.deleted_files)
+
+
+def rewrite(builder, instant, **changes):
+    """Give a stored plan other content: one of a release that records less, or one that is wrong."""
+    contents = builder.table().contents
+    plan = attrs.evolve(contents.clean_plan(instant), **changes)
+    contents.store.replace(instant, codec.encode_cleaner_plan(plan, SYNC))
+
+
+@LAYOUTS
+@RETENTIONS
+@pytest.mark.parametrize("inflight", [False, True])
+def test_a_plan_that_tells_no_last_commit_is_judged_file_by_file(layout, retention, inflight):
+    """Where the timeline cannot tell whether something was taken back, the files do."""
+    builder = five_versions(layout)
+    instant = schedule(builder, retention)
+    rewrite(builder, instant, last_completed_commit_timestamp="")
+    if inflight:
+        store = builder.table().contents.store
+        store.transition(instant, store.read_plan(instant))
+    forget(builder, 5, 4, 3)
+    before = shown(builder)
+    results = builder.table().clean(**retention)
+    assert results[0].withdrawn is not inflight
+    assert shown(builder) == before
+    assert before <= set(data_files(builder.storage))
+
+
+@LAYOUTS
+def test_files_of_a_write_under_way_stay_whatever_a_plan_says(layout):
+    """Nobody has superseded them, and a plan that names them is wrong."""
+    builder = five_versions(layout, commits=3)
+    builder.commit(at(4), {"r2": ["c"]}, state=State.INFLIGHT)
+    builder.commit(at(5), {"r0": ["a"], "r1": ["b"]})
+    instant = schedule(builder, ONE_VERSION)
+    path = f"r2/{NAME('c', at(4))}"
+    file = CleanFileInfo(f"{builder.storage.root}/{path}")
+    rewrite(builder, instant, files_to_delete={"r2": (file,)})
+    (result, *_) = builder.table().clean(**ONE_VERSION)
+    assert result.withdrawn
+    assert path in data_files(builder.storage)

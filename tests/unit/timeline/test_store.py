@@ -1,0 +1,69 @@
+"""Instant files: what may become of one while other processes are at work (rules/timeline 3)."""
+
+import pytest
+
+from hudi_py.errors import ConflictError, TimelineStateError
+from hudi_py.model.instant import State
+from hudi_py.storage.wrappers import DelegatingStorage
+from hudi_py.timeline.store import TimelineStore
+from tables import TableBuilder, at
+
+LATE = "20270101000000000"  # than the clock of any table here
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_an_instant_is_completed_once(layout):
+    """Of two processes that complete the same one the slower is told, and leaves no second completed file."""
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"eu": ["a"]}, state=State.INFLIGHT)
+    first, second = (builder.table().contents.store for _ in range(2))
+    (instant,) = first.load().pending("commit")
+    completed = first.complete(instant, b"{}")
+    with pytest.raises(ConflictError):
+        second.complete(instant, b"{}", after=LATE)
+    assert [each for each in second.files_of(instant) if each.is_completed] == [completed]
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_an_instant_that_was_rolled_back_goes_no_further(layout):
+    """Its file is gone: a later state would make a write out of nothing."""
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"eu": ["a"]}, state=State.INFLIGHT)
+    store = builder.table().contents.store
+    (instant,) = store.load().pending("commit")
+    for each in store.files_of(instant):
+        store.remove(each)
+    with pytest.raises(TimelineStateError, match="rolled"):
+        store.complete(instant, b"{}")
+    assert store.files_of(instant) == ()
+
+
+def test_times_of_two_processes_never_meet():
+    """Each is larger than all that were given before, than the timeline's and than the one it is asked to follow."""
+    builder = TableBuilder()
+    stores = [builder.table().contents.store for _ in range(3)]
+    given: list[str] = []
+    for number in range(12):
+        given.append(stores[number % 3].new_time(after=None if number % 4 else LATE))
+    assert given == sorted(set(given))
+    assert given[0] > LATE
+
+
+class Overtaken(DelegatingStorage):
+    """Another process is given a later time right before this one reserves its own."""
+
+    def create_new(self, path: str, data: bytes) -> None:
+        if not self.given:
+            self.given.append(self.other.new_time(after=LATE))
+        self.inner.create_new(path, data)
+
+
+def test_a_time_is_larger_than_one_given_since_it_was_chosen():
+    """The clocks of two processes differ: whoever reserves a smaller time behind a larger one takes another."""
+    builder = TableBuilder()
+    storage = Overtaken(builder.storage)
+    storage.given, storage.other = [], builder.table().contents.store
+    store = TimelineStore(storage, builder.table().config, builder.clock)
+    time = store.new_time()
+    assert time > storage.given[0] > LATE
+    assert builder.table().contents.store.new_time() > time
