@@ -51,6 +51,8 @@ def read(
     if as_of is not None and savepoint is not None:
         raise ConfigError("--as-of and --savepoint exclude each other")
     opened = common.open(table)
+    if output is not None:
+        _check_outside(output, opened.storage.root)
     given = as_of if savepoint is None else savepoint
     time = None if given is None else opened.resolve_time(given)
     wanted = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
@@ -97,6 +99,14 @@ def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[p
             return
         yield batch if left is None else batch.slice(0, left)
         left = None if left is None else left - batch.num_rows
+
+
+def _check_outside(path: str, root: str) -> None:
+    """A read changes no table: its output replaces what has its name, which may be one of the table's files."""
+    folder = os.path.realpath(os.path.dirname(path) or os.curdir)
+    root = os.path.realpath(root)  # that of a table in an object store is a URL, below which no local folder lies
+    if os.path.commonpath([folder, root]) == root:
+        raise ConfigError(f"-o {path}: lies inside the table, where it could replace a file of it; give another place")
 
 
 def _write(path: str, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from hudi_py.errors import HudiError
+from hudi_py.errors import ConfigError, HudiError
 from hudi_py.mdt.statistics import COLUMN_STATS, column_prefix, key_suffix
 from hudi_py.reading.snapshot import FileCount, chosen_columns, read_batches
 from hudi_py.runtime.log import log
@@ -63,6 +63,9 @@ class Rows:
         self._storage = storage
         self._files = files
         self._statistics = statistics
+        for name, given in (("columns", columns), ("where", where)):
+            if isinstance(given, str):  # a sequence of letters to everything below
+                raise ConfigError(f"{name}={given!r} is one text; give a list, also of one: {name}=[{given!r}]")
         self.schema = chosen_columns(schema, columns, with_meta=with_meta)
         self._read_schema = self.schema
         self._filters: tuple[Filter, ...] = ()

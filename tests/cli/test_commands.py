@@ -263,6 +263,22 @@ def test_read_chooses_columns_and_rows(run, table, tmp_path):
     assert run("read", path, "--columns", "nonsense").code == 2
 
 
+def test_output_of_a_read_replaces_no_file_of_the_table(run, table, tmp_path):
+    """``-o`` into the table's folders is refused, through a symbolic link and relative paths too; nothing changes."""
+    path = table("cow_nomdt-1.1.1")
+    (tmp_path / "link").symlink_to(path, target_is_directory=True)
+    before = {each: each.read_bytes() for each in path.rglob("*") if each.is_file()}
+    inside = next(path.rglob("*.parquet")).relative_to(path)
+    sideways = tmp_path / ".." / tmp_path.name / path.relative_to(tmp_path)
+    for root in (path, tmp_path / "link", sideways):
+        for name in (inside, "rows.csv"):
+            refused = run("read", path, "-o", root / name)
+            assert refused.code == 2
+            assert "inside the table" in refused.err
+    assert before == {each: each.read_bytes() for each in path.rglob("*") if each.is_file()}
+    assert run("read", path, "-o", path.parent / "rows.csv").code == 0
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
 def test_rows_are_written_completely_or_not_at_all(run, table, tmp_path, suffix):
     """A table without rows makes a file without rows; what cannot be written is told, and nothing is left half done."""

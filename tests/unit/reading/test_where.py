@@ -308,3 +308,10 @@ def test_values_of_another_type_are_refused(text):
     """Before a file is opened."""
     with pytest.raises(ConfigError):
         Rows(MemoryStorage("/lake/trips"), [], SCHEMA, where=[text])
+
+
+@pytest.mark.parametrize("name", ["where", "columns"])
+def test_one_text_in_the_place_of_a_list_is_refused_as_that(name):
+    """A condition or column that is not in a list is not taken for a list of letters; the message shows the list."""
+    with pytest.raises(ConfigError, match=rf"give a list, also of one: {name}=\['s = 1'\]"):
+        Rows(MemoryStorage(), [], SCHEMA, **{name: "s = 1"})
