@@ -1,10 +1,15 @@
 """Deletions as Spark jobs: who does them, and what is told when an executor cannot."""
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
+import pyspark
 import pytest
 
+import hudi_py
 from hudi_py.engine import choice
 from hudi_py.errors import ConfigError
 from hudi_py.services.clean import execute
@@ -14,6 +19,8 @@ from hudi_py.storage.local import LocalStorage
 from spark.trips import PARTITIONED, trip
 
 pytestmark = pytest.mark.spark
+
+PROJECT = Path(hudi_py.__file__).parents[1]
 
 
 def audited(folder):
@@ -101,3 +108,55 @@ def test_a_library_that_executors_lack_is_told_as_theirs(spark, tmp_path):
     """No task is tried again for it."""
     with pytest.raises(ConfigError, match=r"on the Spark executors: a package is missing: .*s3fs_of_another"):
         SparkEngine(spark).map(delete_files, [Unshipped(), Unshipped()], parallelism=2, description="test")
+
+
+def spark_home(folder):
+    """The installed Spark under another path, for a cluster of its own puts its workers' files into it."""
+    folder.mkdir()
+    for each in Path(pyspark.__file__).parent.iterdir():
+        (folder / each.name).symlink_to(each)
+    conf = folder / "settings"
+    conf.mkdir()
+    logs = folder / "events"
+    logs.mkdir()
+    settings = {"eventLog.enabled": "true", "eventLog.dir": logs.as_uri(), "ui.enabled": "false"}
+    (conf / "spark-defaults.conf").write_text("".join(f"spark.{key} {value}\n" for key, value in settings.items()))
+    return {"SPARK_HOME": str(folder), "SPARK_CONF_DIR": str(conf), "SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+def jobs_of(folder):
+    """Description of each Spark job in the event logs, and the executors that did its tasks."""
+    texts = [path.read_text() for path in sorted(folder.rglob("*")) if path.is_file()]
+    events = [json.loads(line) for text in texts for line in text.splitlines() if line]
+    jobs, stages = {}, {}
+    for event in events:
+        if event["Event"] == "SparkListenerJobStart":
+            name = event["Properties"]["spark.job.description"]
+            stages.update(dict.fromkeys(event["Stage IDs"], name))
+        elif event["Event"] == "SparkListenerTaskEnd":
+            jobs.setdefault(stages[event["Stage ID"]], []).append(event["Task Info"]["Executor ID"])
+    return jobs
+
+
+@pytest.mark.slow  # starts a cluster: a master, a worker and an executor with a Python of its own
+def test_the_command_line_deletes_on_a_cluster(tmp_path):
+    """``--master`` leads to executors in other processes, which are asked first and do all that is deleted."""
+    root, home = tmp_path / "table", tmp_path / "home"
+    size = ["--partitions", "4", "--groups", "50", "--slices", "10"]  # 1,200 files to delete: more than one task
+    make = [sys.executable, str(PROJECT / "tools/bench/make_table.py"), str(root), "--version", "9", "--mode", "full"]
+    made = json.loads(subprocess.run([*make, *size], check=True, capture_output=True).stdout)
+    command = ["clean", str(root), "--conf", "hoodie.clean.commits.retained=3", "--engine", "spark", "--json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "hudi_py", *command, "--master", "local-cluster[1,2,1024]"],
+        env={**os.environ, "PYTHONPATH": str(PROJECT), "PYSPARK_PYTHON": sys.executable, **spark_home(home)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert 0 == done.returncode, done.stderr
+    jobs = jobs_of(home / "events")
+    assert ["hudi_py check the executors", "hudi_py clean: delete files"] == list(jobs)
+    assert all(executors == ["0"] * 2 for executors in jobs.values())
+    left = sum(1 for path in root.glob("p*/**/*.parquet"))
+    assert made["files"] - made["expect_deleted"] == left

@@ -11,10 +11,10 @@ import hudi_py
 from hudi_py.engine.answers import Answering, packed, raise_first
 from hudi_py.engine.choice import SPARK_FILES_MIN, SPARK_FILES_MIN_REMOTE, AutoEngine, is_for_spark
 from hudi_py.engine.inline import LocalEngine
-from hudi_py.errors import ConfigError
+from hudi_py.errors import ConfigError, StorageError
 from hudi_py.spark.client import WriteClient
 from hudi_py.spark.engine import SparkEngine
-from hudi_py.spark.failures import naming_executors
+from hudi_py.spark.failures import executor_errors, naming_executors
 from hudi_py.spark.probe import check_finding, look_around, probe
 from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.memory import MemoryStorage
@@ -104,6 +104,35 @@ def test_a_package_that_tasks_lack_is_missing_on_the_executors():
     with pytest.raises(ConfigError, match=told), naming_executors():
         raise_first([answer])
     assert [3] == raise_first([Answering(len)(packed("abc"))])
+
+
+OTHER_PYTHON = (
+    "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.10 than that in driver: 3.11, PySpark cannot "
+    "run with different minor versions."
+)
+REPORT = """An error occurred while calling o1.collect.
+: org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 0.0 failed 4 times
+Traceback (most recent call last):
+  File "worker.py", line 1100, in main
+{words}
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            f"pyspark.errors.PySparkRuntimeError: {OTHER_PYTHON}",
+            "another Python: .*: 3.10 than.*: 3.11.*PYSPARK_PYTHON",
+        ),
+        ("ModuleNotFoundError: No module named 'hudi_py'", "a package is missing.*'hudi_py'.*--archives"),
+    ],
+)
+def test_executors_on_which_no_task_begins_are_told_as_such(words, told):
+    """Spark's worker itself refuses another Python, and a task without our package cannot even be unpickled."""
+    failure = type("Py4JJavaError", (Exception,), {"__module__": "py4j.protocol"})
+    with pytest.raises(ConfigError, match=f"^on the Spark executors .*{told}"), executor_errors(StorageError, "again"):
+        raise failure(REPORT.format(words=words))
 
 
 def connected():
