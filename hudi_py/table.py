@@ -237,7 +237,7 @@ class Table(TableView):
         """
         Undo every write that did not complete, newest first; pending rollbacks are finished.
 
-        Only when no writer is at work: a write that is still running would be undone too.
+        Only when no writer is at work, but those that have a heartbeat, which are spared.
 
         Raises:
             CorruptMetadata: A marker names what is no file of its write; nothing was deleted.
@@ -251,7 +251,8 @@ class Table(TableView):
 
         Raises:
             ConfigError: There is no such write.
-            RefusedError: A later commit, a savepoint or a clean stands in the way; nothing was changed.
+            RefusedError: A later commit, a savepoint, a clean or the write's own heartbeat stands in the way; nothing
+                was changed.
             CorruptMetadata: What it wrote cannot be told; nothing was changed.
             StorageError: A file refuses to go; the rollback stays pending and is finished by the next call.
         """

@@ -64,6 +64,34 @@ def heartbeat_ages(storage: Storage, clock: Clock) -> Mapping[str, int]:
     }
 
 
+@attrs.frozen
+class Pulse:
+    """
+    The heartbeat of a writer that is at work.
+
+    Args:
+        path: Of its file, relative to the table.
+        age_ms: Since it was renewed.
+        expiry_ms: See `Rhythm`.
+    """
+
+    path: str
+    age_ms: int
+    expiry_ms: int
+
+    def __str__(self) -> str:
+        return f"{self.path} is {self.age_ms // 1000} s old and expires after {self.expiry_ms // 1000} s"
+
+
+def pulses(storage: Storage, clock: Clock, rhythm: Rhythm) -> Mapping[str, Pulse]:
+    """Requested time to heartbeat of every write that is at work, whoever writes."""
+    return {
+        time: Pulse(f"{FOLDER}/{time}", age, rhythm.expiry_ms)
+        for time, age in heartbeat_ages(storage, clock).items()
+        if not rhythm.is_expired(age)
+    }
+
+
 def delete_heartbeat(storage: Storage, instant_time: str) -> None:
     """Remove the heartbeat of a write that is over; nothing happens when there is none."""
     storage.delete(f"{FOLDER}/{instant_time}")

@@ -34,6 +34,7 @@ class Relation(enum.Enum):
 
     NEEDED = "its plan deletes files that are needed afterwards"
     BUILT_ON = "its plan reads what the undone commits wrote"
+    ALIVE = "it is to be undone, and its heartbeat is not expired"
     SAME = "it is about the same commits"
     ANY = "in every other case"
 
@@ -100,6 +101,14 @@ def _undoing(service: Service) -> tuple[Pair, ...]:
     """What a rollback and a restore have in common."""
     clean = (Action.CLEAN,)
     return (
+        *_pairs(
+            service,
+            (*REWRITES, *WRITES),
+            Answer.REFUSED,
+            "its writer is at work, by its heartbeat; wait until it is completed, or stop it and wait until the "
+            "heartbeat is expired",
+            relation=Relation.ALIVE,
+        ),
         *_pairs(
             service,
             clean,

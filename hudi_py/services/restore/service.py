@@ -37,7 +37,7 @@ from hudi_py.services.restore.plan import (
     restore_targets,
 )
 from hudi_py.services.rollback.before import together
-from hudi_py.services.rollback.beside import Beside, withdraw
+from hudi_py.services.rollback.beside import Beside, pulses_of, refuse_alive, withdraw
 from hudi_py.services.rollback.execute import RollbackExecutor
 from hudi_py.services.rollback.leftovers import Leftovers
 from hudi_py.services.rollback.markers import sweep_markers
@@ -202,6 +202,12 @@ class RestoreService:
     def _pending_plan(self, timeline: Timeline, instant: Instant) -> RestorePlan:
         """Of a restore that is to go on; Apache Hudi leaves those pending that meet a savepoint."""
         plan = self.contents.restore_plan(instant)
+        refuse_alive(
+            self.contents,
+            self.metadata_table.settings,
+            f"restore to {plan.savepoint_to_restore_timestamp}",
+            (timeline.find(each.requested_time, Action(each.action)) for each in plan.instants_to_rollback),
+        )
         check_savepoints_after(
             timeline,
             plan.savepoint_to_restore_timestamp or "",
@@ -291,6 +297,7 @@ class RestoreService:
             undone=times,
             same=times | {savepoint_time},
             before=attrs.evolve(state, needed=together(state.needed, held)),
+            alive=pulses_of(self.contents, self.metadata_table.settings) if any(t.is_pending for t in targets) else {},
         )
         plan = RestorePlan(instants_to_rollback=infos, savepoint_to_restore_timestamp=savepoint_time)
         return _Judged(plan, beside.to_withdraw(timeline))

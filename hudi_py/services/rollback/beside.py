@@ -7,10 +7,11 @@ between leaves a plan less, which its service makes anew, and never one that del
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import attrs
 
+from hudi_py.config.keys import Settings
 from hudi_py.errors import ConflictError, CorruptMetadata, NotFound, RefusedError
 from hudi_py.fsview.build import GroupKey
 from hudi_py.fsview.loader import load_context
@@ -19,6 +20,7 @@ from hudi_py.model.instant import Action, Instant, State
 from hudi_py.runtime.log import log
 from hudi_py.services.rollback.before import Before
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.heartbeat import Pulse, Rhythm, pulses
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.pairs import REWRITES, Answer, Pair, Relation, Service, judge
 
@@ -32,6 +34,7 @@ class Beside:
         undone: Requested times of the writes to undo, pending ones among them.
         same: Requested times that rollbacks, restores and savepoints of the same commits have as their target.
         before: What has to be there afterwards.
+        alive: Requested times of writes that are at work, to their heartbeats.
     """
 
     contents: Contents
@@ -39,6 +42,7 @@ class Beside:
     undone: frozenset[str]
     same: frozenset[str]
     before: Before
+    alive: Mapping[str, Pulse] = attrs.field(factory=dict)
 
     def to_withdraw(self, timeline: Timeline) -> tuple[Instant, ...]:
         """
@@ -51,9 +55,10 @@ class Beside:
         found = []
         for instant, pair in self._pairs(timeline):
             if pair.answer is Answer.REFUSED:
+                pulse = f" ({self.alive[instant.requested_time]})" if pair.relation is Relation.ALIVE else ""
                 raise RefusedError(
                     f"{self.service.value} {max(self.undone, default='')} refused, nothing was changed: {instant} is "
-                    f"pending: {pair.reason}"
+                    f"pending: {pair.reason}{pulse}"
                 )
             if pair.answer is Answer.WITHDRAWN:
                 self._check_nothing_lies_on(instant)
@@ -69,7 +74,7 @@ class Beside:
             elif instant.action in (Action.ROLLBACK, Action.RESTORE, Action.SAVEPOINT):
                 relations = self._of_same(instant)
             elif instant.requested_time in self.undone:
-                relations = {Relation.SAME}
+                relations = {Relation.ALIVE if instant.requested_time in self.alive else Relation.SAME}
             elif self._rewrites(instant):
                 groups = self._planned_groups(timeline) if groups is None else groups
                 is_newer = instant.requested_time > max(self.undone, default="")
@@ -136,6 +141,37 @@ class Beside:
                         f"and {join_path(partition, entry.name)} lies on what it will write; let Apache Hudi carry it "
                         "out, and restore to a savepoint"
                     )
+
+
+def refuse_alive(contents: Contents, settings: Settings, what: str, undone: Iterable[Instant | None]) -> None:
+    """
+    Refuse to undo a pending write whose writer is at work.
+
+    Args:
+        contents: The table's timeline.
+        settings: The rhythm of the heartbeats.
+        what: Is done, for the message.
+        undone: As the timeline shows them; None for those that it does not show any more.
+
+    Raises:
+        RefusedError: The heartbeat of one of them is not expired; nothing was changed.
+    """
+    pending = [each for each in undone if each is not None and each.is_pending]
+    if not pending:
+        return
+    alive = pulses_of(contents, settings)
+    for each in pending:
+        if each.requested_time in alive:
+            service = Service.RESTORE if what.startswith(Service.RESTORE.value) else Service.ROLLBACK
+            reason = judge(service, each, (Relation.ALIVE,)).reason
+            raise RefusedError(
+                f"{what} refused, nothing was changed: {each} is pending: {reason} ({alive[each.requested_time]})"
+            )
+
+
+def pulses_of(contents: Contents, settings: Settings) -> Mapping[str, Pulse]:
+    """Of the writers of a table that are at work."""
+    return pulses(contents.store.storage, contents.store.clock, Rhythm.of(settings))
 
 
 def withdraw(contents: Contents, instants: Collection[Instant], because: str) -> None:

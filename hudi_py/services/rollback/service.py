@@ -25,7 +25,7 @@ from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import InstantInfo, RollbackMetadata, RollbackPlan
 from hudi_py.runtime.log import log
 from hudi_py.services.rollback import plan as planning
-from hudi_py.services.rollback.beside import Beside, withdraw
+from hudi_py.services.rollback.beside import Beside, pulses_of, refuse_alive, withdraw
 from hudi_py.services.rollback.execute import RollbackExecutor
 from hudi_py.services.rollback.leftovers import Leftovers
 from hudi_py.services.rollback.markers import sweep_markers
@@ -97,6 +97,8 @@ class RollbackService:
         failed = planning.failed_writes(timeline, self.table.table_type, clusterings=stay)
         if only is not None:
             failed = tuple(each for each in failed if each.requested_time in only)
+        elif failed:
+            failed = self._without_alive(failed)
         if not pending and not failed:
             return []
         lock = self.contents.store.lock
@@ -118,6 +120,14 @@ class RollbackService:
             if begun is not None:
                 results.append(self._execute(begun))
         return results
+
+    def _without_alive(self, failed: tuple[Instant, ...]) -> tuple[Instant, ...]:
+        """A write whose heartbeat is not expired has not failed, whoever asks."""
+        alive = pulses_of(self.contents, self.metadata_table.settings)
+        for each in failed:
+            if each.requested_time in alive:
+                log.warning("rollback.spared", instant=each.requested_time, why=str(alive[each.requested_time]))
+        return tuple(each for each in failed if each.requested_time not in alive)
 
     def plan(self, requested_time: str) -> RollbackPlan:
         """
@@ -154,6 +164,8 @@ class RollbackService:
                 continue
             if stored.instant_to_rollback.requested_time == requested_time:
                 found = timeline.find(requested_time, Action(stored.instant_to_rollback.action))
+                if instant.state is State.REQUESTED:
+                    self._refuse_alive(found)
                 if found is not None and found.is_completed and instant.state is State.REQUESTED:
                     # nothing was done yet, and things may have changed
                     checked = self._checked_plan(timeline.without(instant), found)
@@ -199,6 +211,7 @@ class RollbackService:
         planning.check_named(timeline, self.table.table_type, target)
         root = self.contents.store.storage.root
         if target.is_pending:
+            self._refuse_alive(target)
             if target.state is State.REQUESTED and self._keeps_plan(target):
                 raise RefusedError(f"{target} is only planned: there is nothing to roll back yet")
             written = self._leftovers.of_pending(target)
@@ -218,6 +231,9 @@ class RollbackService:
             planning.check_no_logs_above(target, names)
         written = self._leftovers.of_completed(target, metadata)
         return _Checked(planning.rollback_plan(planning.target_info(target), written, root), withdrawn)
+
+    def _refuse_alive(self, target: Instant | None) -> None:
+        refuse_alive(self.contents, self.metadata_table.settings, f"rollback of {target}", (target,))
 
     @property
     def _leftovers(self) -> Leftovers:

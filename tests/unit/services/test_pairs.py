@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -65,7 +66,11 @@ def begin(builder: TableBuilder, pair: Pair, state: State) -> str:
         Action.SAVEPOINT: _savepoint,
         Action.INDEXING: _plain,
     }
-    return makers.get(pair.action, _plain)(builder, pair, state)
+    time = makers.get(pair.action, _plain)(builder, pair, state)
+    if pair.relation is Relation.ALIVE:
+        builder.storage._clock_ms = lambda: int(builder.clock.now().timestamp() * 1000)
+        builder.put(f".hoodie/.heartbeat/{time}", b"")
+    return time
 
 
 def _states(builder: TableBuilder, time: str, action: str, state: State, content: bytes) -> str:
@@ -163,7 +168,9 @@ def _savepoint(builder: TableBuilder, pair: Pair, state: State) -> str:
 def run(builder: TableBuilder, pair: Pair) -> None:
     """The service, asked for by a user; where the pair is about an interrupted savepoint, for that one."""
     opened = builder.table()
-    if pair.service is Service.ROLLBACK:
+    if pair.service is Service.ROLLBACK and pair.relation is Relation.ALIVE:
+        opened.rollback(LATE)
+    elif pair.service is Service.ROLLBACK:
         opened.rollback(TARGET)
     elif pair.service is Service.RESTORE:
         opened.restore(SAVEPOINT)
@@ -223,7 +230,15 @@ def test_pair(pair, state, layout):
     assert bool(pending(builder, time)) is not (is_gone or rolled_away)
 
 
-WAYS_OUT = [p for p in PAIRS if p.service is Service.ROLLBACK and p.answer is Answer.REFUSED and p.action in WRITTEN]
+WAYS_OUT = [
+    p
+    for p in PAIRS
+    if p.service is Service.ROLLBACK
+    and p.answer is Answer.REFUSED
+    and p.action in WRITTEN
+    and p.relation is not Relation.ALIVE
+]
+LIVELY = pytest.mark.parametrize("service", [Service.ROLLBACK, Service.RESTORE])
 
 
 @pytest.mark.parametrize("layout", [1, 2])
@@ -238,6 +253,60 @@ def test_way_out_of_a_refusal_works(pair, layout):
     run(builder, pair)
     assert is_done(builder, pair)
     assert not builder.table().timeline.pending()
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@LIVELY
+@pytest.mark.parametrize("action", [Action.COMMIT, Action.REPLACE_COMMIT])
+def test_a_live_heartbeat_is_never_overruled(service, action, layout):
+    """Named with its age, in the dry run too; once it is expired the writer is dead, and the service goes on."""
+    builder = built(layout, service)
+    pair = next(p for p in PAIRS if (p.service, p.action, p.relation) == (service, action, Relation.ALIVE))
+    time = begin(builder, pair, State.INFLIGHT)
+    builder.clock.move(timedelta(seconds=60))
+    for asked in (
+        lambda: run(builder, pair),
+        lambda: (
+            builder.table().restore_service().plan(SAVEPOINT)
+            if service is Service.RESTORE
+            else builder.table().rollback_service().plan(LATE)
+        ),
+    ):
+        with pytest.raises(RefusedError, match=rf"\.hoodie/\.heartbeat/{time} is \d+ s old and expires after 120 s"):
+            asked()
+    builder.clock.move(timedelta(seconds=61))
+    run(builder, pair)
+    assert not builder.table().timeline.pending()
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("service", ["rollback", "restore"])
+def test_what_was_only_requested_does_not_overrule_a_heartbeat_either(service, layout):
+    """Somebody has planned to undo the write, and its heart beats again: nothing is undone, it may go on later."""
+    builder = built(layout, Service.RESTORE)
+    pair = next(p for p in PAIRS if (p.action, p.relation) == (Action.COMMIT, Relation.ALIVE))
+    time = begin(builder, pair, State.INFLIGHT)
+    if service == "rollback":
+        plan = RollbackPlan(instant_to_rollback=InstantInfo(time, "commit"), rollback_requests=())
+        builder.instant(at(7), "rollback", State.REQUESTED, codec.encode_rollback_plan(plan, SYNC))
+    else:
+        undone = tuple(InstantInfo(each, "commit") for each in (time, at(4), at(3)))
+        asked = RestorePlan(instants_to_rollback=undone, savepoint_to_restore_timestamp=SAVEPOINT)
+        builder.instant(at(7), "restore", State.REQUESTED, codec.encode_restore_plan(asked, SYNC))
+    before = builder.storage.files()
+    with pytest.raises(RefusedError, match="its writer is at work, by its heartbeat"):
+        builder.table().rollback(time) if service == "rollback" else builder.table().restore(SAVEPOINT)
+    assert before == builder.storage.files()
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_rollback_of_all_failed_writes_spares_a_live_one(layout):
+    """Its heart beats, so it has not failed."""
+    builder = built(layout, Service.ROLLBACK)
+    pair = next(p for p in PAIRS if (p.action, p.relation) == (Action.COMMIT, Relation.ALIVE))
+    time = begin(builder, pair, State.INFLIGHT)
+    assert builder.table().rollback_failed_writes() == []
+    assert pending(builder, time)
 
 
 def test_table_is_complete_and_unambiguous():
