@@ -136,7 +136,7 @@ def require_table_served(table: TableConfig, settings: Settings, use: Use, sourc
     Raises:
         UnsupportedTable: It is; the properties are named.
     """
-    found = list(_refusals(table.properties, use))
+    found = [text for _, text in refused_properties(table.properties, use)]
     if found:
         raise UnsupportedTable(f"{source}: " + "; ".join(found))
     unknown = unknown_properties(table.properties)
@@ -148,12 +148,14 @@ def require_table_served(table: TableConfig, settings: Settings, use: Use, sourc
         )
 
 
-def _refusals(properties: Mapping[str, str], use: Use) -> Iterator[str]:
+def refused_properties(properties: Mapping[str, str], use: Use) -> Iterator[tuple[str, str]]:
+    """Name of each property for which some of *use* is refused, and what is said about it; sorted."""
     for name in sorted(properties):
         verdict = property_verdict(name)
         rule = None if verdict is None else verdict.refused
         if rule is not None and rule.uses & use and not is_accepted(rule, properties[name]):
-            yield f"{name}={properties[name]}, which is not supported for {(rule.uses & use).words}: {rule.reason}"
+            uses = (rule.uses & use).words
+            yield name, f"{name}={properties[name]}, which is not supported for {uses}: {rule.reason}"
 
 
 @cache

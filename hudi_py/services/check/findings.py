@@ -72,6 +72,17 @@ RULES: Final[Mapping[str, Rule]] = {
         "a rewrite of hoodie.properties was interrupted, or is under way",
         "hudi-py recover finishes it if no writer is at work; the next write does so too",
     ),
+    "property-unknown": Rule(
+        _WARNING,
+        "hoodie.properties has a property that no release of Apache Hudi 0.15 to 1.2 is known to write",
+        "correct it if it is misspelled, or upgrade hudi_py; until then what changes the table is refused, unless "
+        "hoodie_py.conf.allow.unknown=true (--allow-unknown-conf)",
+    ),
+    "property-unserved": Rule(
+        _INFO,
+        "a property of the table asks for what hudi_py does not do, so that some uses of the table are refused",
+        "nothing, where Apache Hudi does what is refused here",
+    ),
     # --- instants
     "instant-unreadable": Rule(
         _ERROR,

@@ -22,6 +22,7 @@ from hudi_py.services.check.gather import gather
 from hudi_py.services.check.judge_files import Expectation, is_data_file, judge_partition
 from hudi_py.services.check.judge_instants import judge_instants
 from hudi_py.services.check.judge_metadata import judge_metadata
+from hudi_py.services.check.judge_properties import judge_properties
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.store import TimelineStore
 
@@ -90,7 +91,7 @@ class CheckService:
         return self.settings[METADATA_ENABLED] is not False
 
     def _judge(self, facts: TableFacts) -> list[Finding]:
-        found = judge_instants(facts, self.store.folder)
+        found = [*judge_properties(self.table.properties), *judge_instants(facts, self.store.folder)]
         if self._compares:
             found += judge_metadata(facts)
         expected = Expectation(facts)
