@@ -39,7 +39,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import BinaryIO, NamedTuple, Protocol, TypeAlias
 
-from hudi_py.errors import ConfigError
+from hudi_py.errors import ConfigError, CorruptMetadata
 
 READING_VERBS = frozenset({"list", "list_temporary", "read", "read_version", "size", "open_read"})
 READ_BYTES_MAX = 1 << 30  # of a file that is read whole, unless the user raises it: savepoints of 2 GB have been seen
@@ -149,6 +149,25 @@ class Versioned(NamedTuple):
 
     content: bytes
     version: str
+
+
+def check_read_size(place: str, size: int, bound: int) -> None:
+    """
+    Refuse a file that is too large to be read whole.
+
+    Args:
+        place: Full path or URL.
+        size: In bytes.
+        bound: ``hudi_py.read.max.bytes``.
+
+    Raises:
+        CorruptMetadata: It is.
+    """
+    if size > bound:
+        raise CorruptMetadata(
+            f"{place}: {size} bytes; of metadata no more than {bound} are read at once: remove the file if it is "
+            "damaged, or raise hudi_py.read.max.bytes if it is not"
+        )
 
 
 class StorageFailure(NamedTuple):

@@ -38,7 +38,7 @@ def open_storage(
     Args:
         location: A local path, ``file:///…``, ``s3://bucket/…`` (or ``s3a``), or any other URL that fsspec knows.
         options: For remote storage, see `RemoteStorage`; a local path needs none and ignores them.
-        read_bytes_max: Larger files are not read whole (local disk).
+        read_bytes_max: Larger files are not read whole.
 
     Raises:
         ConfigError: Unknown scheme, a package that is not installed, or a location that is neither path nor URL.
@@ -58,7 +58,7 @@ def open_storage(
         if slashes == "" and "/" not in match[1]:
             return LocalStorage(location, read_bytes_max=read_bytes_max)  # a folder may be called `a:b`
         raise ConfigError(f"{location!r} is neither a path nor a URL; did you mean {scheme}://{rest}?")
-    return _remote(location, scheme, options)
+    return _remote(location, scheme, options, read_bytes_max)
 
 
 def _local_path(location: str, slashes: str, rest: str) -> str:
@@ -75,11 +75,11 @@ def _plain_or_quoted(path: str) -> str:
     return quoted if quoted != path and not os.path.lexists(path) and os.path.lexists(quoted) else path
 
 
-def _remote(location: str, scheme: str, options: Mapping[str, str] | None) -> Storage:
+def _remote(location: str, scheme: str, options: Mapping[str, str] | None, read_bytes_max: int) -> Storage:
     package = _PACKAGE_BY_SCHEME.get(scheme, "")
     from hudi_py.storage.remote import RemoteStorage
 
-    storage = RemoteStorage(location, options)
+    storage = RemoteStorage(location, options, read_bytes_max=read_bytes_max)
     try:
         import fsspec
 

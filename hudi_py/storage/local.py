@@ -43,6 +43,7 @@ from hudi_py.storage.base import (
     Versioned,
     check_below_root,
     check_path,
+    check_read_size,
     is_hidden,
     is_temporary,
 )
@@ -125,11 +126,7 @@ class LocalStorage:
                     data += more
             except OSError as error:
                 raise self._failure("read", path, error) from error
-        if max(size, len(data)) > bound:
-            raise CorruptMetadata(
-                f"{self._prefix}{path}: {max(size, len(data))} bytes; of metadata no more than {bound} are read at "
-                "once: remove the file if it is damaged, or raise hudi_py.read.max.bytes if it is not"
-            )
+        check_read_size(f"{self._prefix}{path}", max(size, len(data)), bound)
         return data
 
     def size(self, path: str) -> int | None:

@@ -18,12 +18,14 @@ from uuid import uuid4
 
 from hudi_py.errors import AlreadyExists, ConfigError, HudiError, NotFound, OutcomeUnknown, StorageError
 from hudi_py.storage.base import (
+    READ_BYTES_MAX,
     Capabilities,
     Listing,
     StorageFailure,
     Versioned,
     check_below_root,
     check_path,
+    check_read_size,
     is_hidden,
     is_temporary,
 )
@@ -57,12 +59,20 @@ class RemoteStorage:
         options: As the fsspec implementation takes them, as text; dots for nested ones (``client_kwargs.region_name``).
             For S3 also Hadoop's names (``fs.s3a.access.key``) and those of the Rust tools (``aws_access_key_id``).
         retry: How long to insist.
+        read_bytes_max: What `read` refuses to go beyond, before it takes the content.
 
     Raises:
         ConfigError: *url* is none, or holds a password.
     """
 
-    def __init__(self, url: str, options: Mapping[str, str] | None = None, *, retry: Retry | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        options: Mapping[str, str] | None = None,
+        *,
+        retry: Retry | None = None,
+        read_bytes_max: int = READ_BYTES_MAX,
+    ) -> None:
         scheme, separator, rest = url.partition("://")
         has_host = scheme.lower() not in S3_SCHEMES or rest[:1] != "/"
         if not separator or not scheme or not rest.strip("/") or not has_host:
@@ -72,7 +82,7 @@ class RemoteStorage:
                 "the URL holds a password, and URLs end up in plans and logs; use storage options instead"
             )
         self._scheme, self._url, self._options = scheme.lower(), url.rstrip("/"), dict(options or {})
-        self._retry = retry or Retry()
+        self._retry, self._read_bytes_max = retry or Retry(), read_bytes_max
         self._is_create_proven = self._is_swap_proven = False
         self._pace = Pace(REQUESTS_MAX if self._scheme in S3_SCHEMES else 1)
 
@@ -108,7 +118,7 @@ class RemoteStorage:
 
     def read(self, path: str) -> bytes:
         check_below_root(path)
-        return self._call("read", path, lambda backend: backend.get(path))
+        return self._call("read", path, lambda backend: backend.get_whole(path, self._check_size(path)))
 
     def size(self, path: str) -> int | None:
         check_below_root(path)
@@ -134,7 +144,7 @@ class RemoteStorage:
 
     def read_version(self, path: str) -> Versioned:
         check_below_root(path)
-        return self._call("read", path, lambda backend: backend.get_version(path))
+        return self._call("read", path, lambda backend: backend.get_version(path, self._check_size(path)))
 
     def swap(self, path: str, data: bytes, version: str | None) -> str | None:
         check_below_root(path)
@@ -165,6 +175,9 @@ class RemoteStorage:
             pass  # each round has deleted a page or raised
 
     # ------------------------------------------------------------------ steps
+
+    def _check_size(self, path: str) -> Callable[[int], None]:
+        return lambda size: check_read_size(f"{self._url}/{path}", size, self._read_bytes_max)
 
     def _fetch(self, path: str, start: int, end: int) -> bytes:
         return self._call("read", path, lambda backend: backend.get(path, start, end))

@@ -10,9 +10,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from fsspec.asyn import sync
 
@@ -23,6 +23,8 @@ from hudi_py.storage.remote_faults import as_failure, classify, classify_code
 KEYS_PER_DELETE = 250  # S3 allows 1000; smaller requests throttle less and lose less when one fails
 _CREATOR = "hudi-py-creator"  # user metadata that tells our own object from another writer's
 _PART_BYTES = 16 << 20  # of a streamed upload; 10,000 parts are allowed, so 156 GiB
+
+CheckSize: TypeAlias = Callable[[int], None]  # raises where an object is too large to be read whole
 
 
 class Page(NamedTuple):
@@ -41,11 +43,12 @@ class Backend(Protocol):
     @property
     def capabilities(self) -> Capabilities: ...
     def list_page(self, folder: str, token: str | None) -> Page: ...
-    def get(self, path: str, start: int | None = None, end: int | None = None) -> bytes: ...
+    def get(self, path: str, start: int, end: int) -> bytes: ...
+    def get_whole(self, path: str, check: CheckSize) -> bytes: ...
     def size(self, path: str) -> int | None: ...
     def put(self, path: str, data: bytes) -> None: ...
     def put_new(self, path: str, data: bytes, creator: str) -> None: ...
-    def get_version(self, path: str) -> Versioned: ...
+    def get_version(self, path: str, check: CheckSize) -> Versioned: ...
     def put_if(self, path: str, data: bytes, version: str | None) -> str: ...
     def creator(self, path: str) -> str | None: ...
     def open_write(self, path: str) -> Any: ...
@@ -91,7 +94,10 @@ class S3Backend:
         # An empty name is the marker object of the folder itself.
         return Page([entry for entry in entries if entry.name], answer.get("NextContinuationToken"))
 
-    def get(self, path: str, start: int | None = None, end: int | None = None) -> bytes:
+    def get_whole(self, path: str, check: CheckSize) -> bytes:
+        return self.get_version(path, check).content
+
+    def get(self, path: str, start: int, end: int) -> bytes:
         full = f"{self._bucket}/{self._key(path)}"
         data: bytes = self._fs.cat_file(full, start=start, end=end, max_concurrency=1)
         return data
@@ -106,12 +112,17 @@ class S3Backend:
     def put_new(self, path: str, data: bytes, creator: str) -> None:
         self._call("put_object", Key=self._key(path), Body=data, IfNoneMatch="*", Metadata={_CREATOR: creator})
 
-    def get_version(self, path: str) -> Versioned:
-        """Content and ETag from one answer."""
+    def get_version(self, path: str, check: CheckSize) -> Versioned:
+        """Content and ETag from one answer, whose head tells the size before the content is taken."""
 
         async def get() -> Versioned:
             answer = await self._fs._call_s3("get_object", Bucket=self._bucket, Key=self._key(path))
-            return Versioned(await answer["Body"].read(), str(answer["ETag"]))
+            body = answer["Body"]
+            try:
+                check(int(answer["ContentLength"]))
+                return Versioned(await body.read(), str(answer["ETag"]))
+            finally:
+                body.close()
 
         found: Versioned = sync(self._fs.loop, get)
         return found
@@ -193,10 +204,18 @@ class FsspecBackend:
     def list_page(self, folder: str, token: str | None) -> Page:
         return Page([_entry(found) for found in self._children(self._full(folder))], None)
 
-    def get(self, path: str, start: int | None = None, end: int | None = None) -> bytes:
+    def get(self, path: str, start: int, end: int) -> bytes:
         if self.size(path) is None:
             raise FileNotFoundError(path)
         data: bytes = self._fs.cat_file(self._full(path), start=start, end=end)
+        return data
+
+    def get_whole(self, path: str, check: CheckSize) -> bytes:
+        size = self.size(path)
+        if size is None:
+            raise FileNotFoundError(path)
+        check(size)
+        data: bytes = self._fs.cat_file(self._full(path))
         return data
 
     def size(self, path: str) -> int | None:
@@ -219,8 +238,8 @@ class FsspecBackend:
     def creator(self, path: str) -> str | None:
         return None if self.size(path) is None else ""
 
-    def get_version(self, path: str) -> Versioned:
-        content = self.get(path)
+    def get_version(self, path: str, check: CheckSize) -> Versioned:
+        content = self.get_whole(path, check)
         return Versioned(content, hashlib.sha256(content).hexdigest())
 
     def put_if(self, path: str, data: bytes, version: str | None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hudi_py.errors import ConfigError, NotFound, StorageError
+from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, StorageError
 from hudi_py.storage.base import StorageFailure
 from hudi_py.storage.factory import open_storage
 from hudi_py.storage.remote import RemoteStorage
@@ -38,6 +38,19 @@ def test_conditional_replacement_is_refused_without_proof(storage):
     with pytest.raises(ConfigError, match="nothing was changed"):
         storage.swap("a", b"y", storage.read_version("a").version)
     assert storage.read("a") == b"x"
+
+
+def test_no_more_than_the_bound_is_read_at_once(storage):
+    """The size is asked anyway; a larger file is refused before its content is taken."""
+    bounded = open_storage("memory://tables/trips", read_bytes_max=10)
+    storage.replace("just", bytes(10))
+    storage.replace("more", bytes(11))
+    assert len(bounded.read("just")) == len(bounded.read_version("just").content) == 10
+    for read in (bounded.read, bounded.read_version):
+        with pytest.raises(CorruptMetadata, match=r"trips/more: 11 bytes; .*hudi_py\.read\.max\.bytes"):
+            read("more")
+    with bounded.open_read("more") as stream:
+        assert len(stream.read()) == 11, "data files are read by ranges"
 
 
 def test_the_other_verbs_work(storage):

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 
-from hudi_py.errors import AlreadyExists, NotFound, OutcomeUnknown, StorageError
+from hudi_py.errors import AlreadyExists, CorruptMetadata, NotFound, OutcomeUnknown, StorageError
 from hudi_py.storage import remote_backends
 from hudi_py.storage.base import StorageFailure
 from hudi_py.storage.factory import open_storage
@@ -426,3 +426,24 @@ def test_s3a_urls_and_hadoop_options_are_understood(storage, url, s3_options):
     storage.replace("a", b"x")
     assert other.read("a") == b"x"
     assert other.root == url.replace("s3://", "s3a://")
+
+
+def test_no_more_than_the_bound_is_read_at_once(storage, url, s3_options, monkeypatch):
+    """One request as ever: the head of its answer tells the size, and a larger content is never taken."""
+    bounded = RemoteStorage(url, s3_options, retry=NO_WAIT, read_bytes_max=1000)
+    storage.replace("just", bytes(1000))
+    storage.replace("more", bytes(1001))
+    kind = type(bounded._backend()._fs)
+    requests, call = [], kind._call_s3
+
+    async def counted(self, method, *arguments, **more):
+        requests.append(method)
+        return await call(self, method, *arguments, **more)
+
+    monkeypatch.setattr(kind, "_call_s3", counted)
+    assert bounded.read("just") == bounded.read_version("just").content == bytes(1000)
+    for read in (bounded.read, bounded.read_version):
+        with pytest.raises(CorruptMetadata, match=r"/more: 1001 bytes; .*hudi_py\.read\.max\.bytes"):
+            read("more")
+    assert requests == ["get_object"] * 4
+    assert len(storage.read("more")) == 1001, "the connection is as good as before"
