@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from hudi_py.model.files import BaseFile, FileGroup, FileSlice, LogFile
     from hudi_py.model.instant import Action, Instant, State
     from hudi_py.reading.overview import Overview
+    from hudi_py.reading.past import Snapshot
     from hudi_py.reading.rows import Rows
     from hudi_py.services.check.findings import Finding, Severity
     from hudi_py.services.clean.plan import CleanPlan
@@ -63,6 +64,7 @@ _LAZY = {
     "RecoveryOutcome": "services.recovery.finding",
     "Rows": "reading.rows",
     "Severity": "services.check.findings",
+    "Snapshot": "reading.past",
     "State": "model.instant",
     "Table": "table",
     "Timeline": "timeline.timeline",
@@ -98,6 +100,7 @@ __all__ = [
     "Rows",
     "ServiceFailed",
     "Severity",
+    "Snapshot",
     "State",
     "StorageError",
     "Table",

@@ -353,7 +353,7 @@ class TableView:
             self.timeline,
             requested_time,
             earliest_retained=self.earliest_retained(),
-            holes=self._holes(),
+            holes=self.holes(),
             pending_clusterings=frozenset(self.view_context.pending_clustering.values()),
         )
         timeline, listing = self._snapshot
@@ -385,8 +385,8 @@ class TableView:
                 times.append(earliest.requested_time)
         return max(times, default="")
 
-    def _holes(self) -> Holes:
-        """What the last clean left before its window; one that has begun counts here too."""
+    def holes(self) -> Holes:
+        """Which times before its window the last clean left readable; one that has begun counts here too."""
         begun = [instant for instant in self.timeline.pending(Action.CLEAN) if instant.state is State.INFLIGHT]
         if begun:
             return holes_of(self._contents.clean_plan(begun[-1]).extra_metadata)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from operator import attrgetter
+from operator import itemgetter
 
 from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
 from hudi_py.fsview.expected import Mismatch, Removals, expected_slices, mismatches, removals
@@ -23,7 +23,8 @@ from hudi_py.storage.base import Entry
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
-_name = attrgetter("name")
+_name = itemgetter(Entry._fields.index("name"))
+_end = itemgetter(slice(-len("yyyyMMddHHmmssSSS.parquet"), None))
 
 
 class CheckedListing:
@@ -65,7 +66,7 @@ class CheckedListing:
             if counts is None:
                 self._check(path, entries)
             else:  # nothing was cleaned, so counting will tell
-                counts.update([entry.name.rpartition("_")[2] for entry in entries])
+                counts.update(map(_end, map(_name, entries)))
             yield path, entries
         if counts is not None:
             if self._are_all_there(counts):
@@ -96,11 +97,13 @@ class CheckedListing:
         Whether of each commit as many base files were listed as it names: then none is missing, and no name is needed.
 
         Args:
-            counts: What stands behind the last underscore of the listed names, and how often.
+            counts: The last characters of the listed names, as many as a time and an extension have, and how often.
         """
         for instant in self._needs.commits:
             try:
-                named = count_base_files(self._contents.store.read(instant), instant.requested_time)
+                content = self._contents.store.read(instant)
+                with_logs = instant.action is not Action.COMMIT  # a compaction writes base files only
+                named = count_base_files(content, instant.requested_time, with_logs=with_logs)
             except NotFound:
                 return False
             if named is None or named != counts.get(f"{instant.requested_time}.parquet", 0):

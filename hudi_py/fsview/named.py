@@ -18,10 +18,16 @@ _NO_CODEC: Final = b"\x08null"
 _ONE_BYTE: Final = 0x80
 
 
-def count_base_files(data: bytes, requested_time: str) -> int | None:
-    """How many Parquet files the commit names; None where decoding has to tell, as for `base_paths`."""
+def count_base_files(data: bytes, requested_time: str, *, with_logs: bool = True) -> int | None:
+    """
+    How many Parquet files the commit names; None where decoding has to tell, as for `base_paths`.
+
+    Args:
+        data, requested_time: As `base_paths`.
+        with_logs: Whether it is of an action that may write log files.
+    """
     named = data.count(f"_{requested_time}.parquet".encode())
-    is_plain = named == data.count(f"_{requested_time}.".encode()) and b".log." not in data
+    is_plain = named == data.count(f"_{requested_time}.".encode()) and not (with_logs and b".log." in data)
     return named if is_plain and named and _is_whole(data) else None
 
 

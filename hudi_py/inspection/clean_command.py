@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hudi_py.config.clean import CleanConfig
     from hudi_py.config.clean_options import CleanOptions
     from hudi_py.engine.base import Engine
+    from hudi_py.model.holes import Holes
     from hudi_py.model.instant import Instant
     from hudi_py.services.clean.outlook import PendingOutlook
     from hudi_py.services.clean.plan import CleanPlan
@@ -113,21 +114,21 @@ def _engine(name: str, master: str | None) -> Engine | None:
 
 
 def _dry_run(common: Common, opened: Table, service: CleanService, plan: CleanPlan) -> None:
-    from hudi_py.inspection.report import plan_stream, readable_from
+    from hudi_py.inspection.report import plan_stream, readable_after
     from hudi_py.services.clean.outlook import outlook
 
     pending = [outlook(service.contents, instant) for instant in opened.timeline.pending("clean")]
     try:
-        readable = readable_from(plan, opened.earliest_retained())
+        readable = readable_after(plan, opened.earliest_retained(), opened.holes())
     except CorruptMetadata:  # a damaged clean does not keep a full plan from being made
-        readable = readable_from(plan, "")
+        readable = readable_after(plan, "")
     if common.as_json:
         print_json(plan_stream(plan, pending, readable, is_switched_off=not service.config.services_enabled))
         return
     _print_plan(plan, service, pending, readable)
 
 
-def _print_plan(plan: CleanPlan, service: CleanService, pending: list[PendingOutlook], readable: str | None) -> None:
+def _print_plan(plan: CleanPlan, service: CleanService, pending: list[PendingOutlook], readable: Holes) -> None:
     idle = _idle(plan, service.config)
     if service.config.services_enabled:
         _print_pending(pending)
@@ -149,8 +150,10 @@ def _print_plan(plan: CleanPlan, service: CleanService, pending: list[PendingOut
     say()
     say(f"policy     {service.config.retention}")
     say(f"examined   {plan.scope.reason} ({plan.scope.cost})")
-    if readable:
-        say(f"readable   from {readable} on, afterwards")
+    if readable.window or readable.snapshots:
+        at = f"at {', '.join(readable.snapshots)} only" if readable.snapshots else ""
+        since = f"from {readable.window} on" if readable.window else "the newest snapshot"
+        say(f"readable   {since}{at and f', before that {at}'}, afterwards")
     elif plan.file_count:
         say("readable   the newest snapshot, afterwards; of older ones no one knows")
     else:

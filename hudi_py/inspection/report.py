@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hudi_py.fsview.build import PartitionView, ViewContext, latest_base_files, latest_slices
 from hudi_py.inspection.json_stream import Streamed
 from hudi_py.model.files import FileGroup, FileSlice
+from hudi_py.model.holes import NO_HOLES, Holes, holes_of
 from hudi_py.model.instant import Instant
 from hudi_py.model.instant_time import iso_utc
 
@@ -104,28 +105,35 @@ def _pending_order(entry: Mapping[str, str]) -> tuple[str, str, str]:
 
 def plan_report(plan: CleanPlan, pending: Sequence[PendingOutlook]) -> Json:
     """``hudi-py clean --dry-run --json``."""
-    report = plan_stream(plan, pending, readable_from(plan, ""))
+    report = plan_stream(plan, pending, readable_after(plan, ""))
     report["plan"]["files_to_delete"] = dict(report["plan"]["files_to_delete"].entries)
     report["files"] = list(report["files"].entries)
     return report
 
 
-def readable_from(plan: CleanPlan, retained: str) -> str | None:
+def readable_after(plan: CleanPlan, retained: str, before: Holes = NO_HOLES) -> Holes:
     """
-    From which instant on every snapshot is there after the plan; None where no window says so.
+    Which snapshots are there after the plan: all from its window on, single ones before; none where nothing tells.
 
     Args:
         plan: What would be carried out.
-        retained: From where on the cleans before kept everything, ``""`` when unknown.
+        retained: From where on the cleans before kept everything but their holes, ``""`` when unknown.
+        before: The holes that they left.
     """
     earliest = plan.earliest_to_retain
-    if earliest is not None:
-        return max(earliest.requested_time, retained)
-    return retained or None if not plan.file_count else None
+    if earliest is None and plan.file_count:
+        return NO_HOLES
+    planned = holes_of(plan.extra_metadata)
+    start = max("" if earliest is None else earliest.requested_time, retained)
+    is_all = planned.window or not planned.snapshots
+    window = max(start, planned.window, before.window) if is_all else before.window
+    times = sorted({*planned.snapshots, *before.snapshots})
+    snapshots = [time for time in times if start <= time and not planned.holds(time) and not before.holds(time)]
+    return Holes(window, tuple(time for time in snapshots if time < window or not window))
 
 
 def plan_stream(
-    plan: CleanPlan, pending: Sequence[PendingOutlook], readable: str | None, *, is_switched_off: bool = False
+    plan: CleanPlan, pending: Sequence[PendingOutlook], readable: Holes, *, is_switched_off: bool = False
 ) -> Json:
     """The same, its two lists of all files made while they are written: there may be a million."""
     earliest = plan.earliest_to_retain
@@ -165,7 +173,8 @@ def plan_stream(
         "breakers": list(plan.breakers),
         "warnings": list(plan.warnings),
         "is_partial": plan.is_partial,
-        "readable_from": readable,
+        "readable_from": readable.window or None,
+        **({"readable_snapshots": list(readable.snapshots)} if readable.snapshots else {}),
         "pending_cleans": [each.instant.requested_time for each in pending],
         "pending": [
             {

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hudi_py.config.clean import CleanPolicy, clean_config
 from hudi_py.config.keys import Settings
 from hudi_py.errors import ConfigError, CorruptMetadata, RefusedError
+from hudi_py.inspection.report import readable_after
 from hudi_py.model.instant import State
 from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.services.clean import past
@@ -170,6 +171,28 @@ def test_times_in_a_hole_are_refused_and_no_neighbour_answers():
     with pytest.raises(RefusedError, match=f"single snapshots.*{snapshot}"):
         table.create_savepoint(hole)
     assert table.create_savepoint(snapshot).requested_time == snapshot
+
+
+@pytest.mark.parametrize("more", [{}, {"keep_daily": 3}, {"keep_daily": 2, "keep_weekly": 2}])
+def test_what_a_dry_run_says_is_readable_afterwards_is_what_is(more):
+    """From the window on, and at the single snapshots before it: each commit is answered or refused as was said."""
+    builder = TableBuilder(2)
+    hourly(builder, 1, 6 * DAY)
+    builder.table().clean(commits_retained=9, keep_daily=4)
+    for day, commits_retained in ((6, 7), (7, 2)):
+        hourly(builder, day * DAY, (day + 1) * DAY)
+        table = builder.table()
+        plan = table.plan_clean(commits_retained=commits_retained, **more)
+        said = readable_after(plan, table.earliest_retained(), table.holes())
+        table.clean(commits_retained=commits_retained, **more)
+        for instant in table.refresh().timeline.completed("commit"):
+            time = instant.requested_time
+            if said.holds(time):
+                with pytest.raises(RefusedError):
+                    table.base_files(time)
+            else:
+                assert time in {base.instant_time for _, base in table.base_files(time)}
+        assert said.window
 
 
 def test_a_later_clean_without_the_ladder_finds_what_it_held():
