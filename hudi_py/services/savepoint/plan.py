@@ -11,7 +11,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Final
 
 from hudi_py.config.table import TableType
-from hudi_py.errors import ConfigError, RefusedError
+from hudi_py.errors import ConfigError, CorruptMetadata, RefusedError
 from hudi_py.fsview.build import PartitionView, ViewContext
 from hudi_py.fsview.fate import Pending
 from hudi_py.fsview.gone import gone_at
@@ -160,6 +160,28 @@ def held_files(
         if names:
             held[partition.partition_path] = tuple(names)
     return held
+
+
+def check_all_there(held: Mapping[str, tuple[str, ...]], there: Mapping[str, frozenset[str]], root: str) -> None:
+    """
+    Refuse to pin files that the metadata table lists and the folders lack: a restore would end without their rows.
+
+    Args:
+        held: Partition path to names.
+        there: The same of what lies in the folders.
+        root: Of the table, for messages.
+
+    Raises:
+        CorruptMetadata: One is missing.
+    """
+    for partition, names in held.items():
+        for name in names:
+            if name not in there.get(partition, frozenset()):
+                raise CorruptMetadata(
+                    f"{root}/{join_path(partition, name)} is missing, and the savepoint would need it: nothing was "
+                    "changed; hudi-py check shows everything that is lost; savepoint another commit (hudi-py savepoint "
+                    "create), or put the file back"
+                )
 
 
 def check_pending_cleans(held: Mapping[str, tuple[str, ...]], planned: Mapping[str, frozenset[str]]) -> None:

@@ -12,7 +12,8 @@ Source: rules/table-services C-1 to C-9; Hudi ``SavepointActionExecutor``, ``Sav
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
@@ -22,7 +23,8 @@ from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError, ConflictError, CorruptMetadata, NotFound, RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition
-from hudi_py.fsview.listing import Listing
+from hudi_py.fsview.checked import CheckedListing
+from hudi_py.fsview.listing import FolderListing, Listing, listing_threads
 from hudi_py.fsview.loader import load_context, load_undoing
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.listing import open_snapshot
@@ -33,6 +35,7 @@ from hudi_py.model.records import SavepointMetadata
 from hudi_py.runtime.log import log
 from hudi_py.services.savepoint.plan import (
     begins_timeline,
+    check_all_there,
     check_bound,
     check_name,
     check_no_hole,
@@ -116,6 +119,7 @@ class SavepointService:
         Raises:
             ConfigError: There is no such completed commit, or name or time to live are none.
             RefusedError: Its files may be gone or are about to go, it is savepointed already, or the name is taken.
+            CorruptMetadata: One of its files is missing.
         """
         now = self.contents.store.clock.now()
         expires_at_ms = None if ttl is None else expiry_ms(ttl, now)
@@ -130,9 +134,13 @@ class SavepointService:
         check_not_undone(timeline, target, load_undoing(timeline, self.contents))
         check_bound(target, *self._earliest_retained(timeline))
         context = load_context(timeline, self.contents, for_planning=True, with_clustering=False)
+        if isinstance(listing, CheckedListing):
+            listing = listing.until(time)  # what was lost of later commits is no business of this one
         held = held_files(context, _partitions(context, listing), time)
         check_pending_cleans(held, self._pending_cleans(timeline))
         check_nothing_is_gone(context, time, held, deleted_since(self.contents, timeline, time))
+        if not listing.is_fresh:
+            check_all_there(held, self._folders(held), self.contents.store.storage.root)
         return time, SavepointMetadata(
             savepointed_by=user,
             savepointed_at_ms=int(now.timestamp() * 1000),
@@ -306,6 +314,14 @@ class SavepointService:
     def _check_no_hole(self, timeline: Timeline, requested_time: str) -> None:
         if begins_timeline(timeline, requested_time):
             check_no_hole(timeline, load_archived(self.contents.store.storage, self.table), requested_time)
+
+    def _folders(self, paths: Iterable[str]) -> dict[str, frozenset[str]]:
+        """Names of what lies in these partitions."""
+        storage = self.contents.store.storage
+        folders = FolderListing(storage)
+        with ThreadPoolExecutor(listing_threads(storage)) as pool:
+            listed = pool.map(lambda path: (path, frozenset(each.name for each in folders.partition(path))), paths)
+            return dict(listed)
 
     def _contents_of(self, timeline: Timeline) -> tuple[tuple[Instant, SavepointMetadata], ...]:
         completed = timeline.completed(Action.SAVEPOINT)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hudi_py.errors import ConfigError, RefusedError
+import hudi_py
+from hudi_py.errors import ConfigError, CorruptMetadata, RefusedError
 from hudi_py.model.instant import Action, State
+from tests.fixtures import unpack
 from tests.tables import TableBuilder, at, data_files, done
 
 
@@ -35,6 +37,28 @@ def test_files_are_the_latest_slices_at_that_time(builder):
     """C-4: one slice per group, none of a later commit."""
     builder.table().create_savepoint(at(2), user="ann", comment="before the import")
     assert held(builder, at(2)) == {"eu": [builder.base_name("a", at(2))], "us": [builder.base_name("b", at(2))]}
+
+
+def test_files_that_are_lost_are_not_pinned(builder):
+    """The slice before is no substitute; what was lost of later commits does not matter to an earlier savepoint."""
+    lost = f"eu/{builder.base_name('a', at(3))}"
+    builder.storage.delete(lost)
+    with pytest.raises(CorruptMetadata, match=f"{lost} is missing"):
+        builder.table().create_savepoint(at(3))
+    builder.table().create_savepoint(at(2))
+    assert held(builder, at(2)) == {"eu": [builder.base_name("a", at(2))], "us": [builder.base_name("b", at(2))]}
+
+
+def test_files_that_only_the_metadata_table_has_are_not_pinned(tmp_path):
+    """It goes on listing a file that was lost from its folder; a restore would end without the rows."""
+    path = unpack("cow_cleaned-1.1.1", tmp_path)
+    table = hudi_py.open_table(path)
+    assert table.config.has_metadata_table
+    partition, base = table.base_files()[0]
+    (path / partition / base.name).unlink()
+    with pytest.raises(CorruptMetadata, match=f"{base.name} is missing"):
+        hudi_py.open_table(path).create_savepoint()
+    assert not hudi_py.open_table(path).timeline.of((Action.SAVEPOINT,)).instants
 
 
 def test_group_replaced_later_still_belongs_to_it(builder):
