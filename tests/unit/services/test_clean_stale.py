@@ -16,6 +16,7 @@ from hudi_py.model.records import (
     InstantInfo,
     RequestedReplaceMetadata,
     RestorePlan,
+    RollbackMetadata,
     RollbackPlan,
 )
 from hudi_py.services.clean import execute
@@ -454,3 +455,36 @@ def test_files_of_a_write_under_way_stay_whatever_a_plan_says(layout):
     (result, *_) = builder.table().clean(**ONE_VERSION)
     assert result.withdrawn
     assert path in data_files(builder.storage)
+
+
+@pytest.mark.parametrize("state", [State.REQUESTED, State.COMPLETED])
+@pytest.mark.parametrize("undone", [3, 4, 5, 6])
+def test_a_rollback_of_what_the_plan_was_made_of_is_never_passed_over(undone, state):
+    """Pending or completed, also of the last commit itself, that ran again under its time: then the files are asked."""
+    builder = five_versions()
+    instant = schedule(builder, ONE_COMMIT)
+    target = InstantInfo(at(undone), "commit")
+    plan = RollbackPlan(instant_to_rollback=target)
+    builder.instant(at(2000), "rollback", State.REQUESTED, codec.encode_rollback_plan(plan, SYNC))
+    if state is State.COMPLETED:
+        metadata = RollbackMetadata(
+            start_rollback_time=at(2000),
+            time_taken_ms=1,
+            total_files_deleted=0,
+            commits_rollback=(at(undone),),
+            partitions={},
+            instants_rollback=(target,),
+        )
+        builder.instant(at(2000), "rollback", state, codec.encode_rollback_metadata(metadata, SYNC))
+    table = builder.table()
+    stands = stands_as_planned(table.timeline, table.contents, table.contents.clean_plan(instant))
+    assert stands is (True if undone > 5 else None)
+
+
+def test_a_restore_after_the_plan_has_the_files_asked():
+    """It may have gone back behind the last commit and written it again: its time alone proves nothing."""
+    builder = five_versions()
+    instant = schedule(builder, ONE_COMMIT)
+    builder.instant(at(2000), "restore", State.REQUESTED, b"")
+    table = builder.table()
+    assert stands_as_planned(table.timeline, table.contents, table.contents.clean_plan(instant)) is None

@@ -3,7 +3,7 @@
 import pytest
 
 from hudi_py.errors import ConflictError, TimelineStateError
-from hudi_py.model.instant import State
+from hudi_py.model.instant import Action, State
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.timeline.store import TimelineStore
 from tables import TableBuilder, at
@@ -67,3 +67,27 @@ def test_a_time_is_larger_than_one_given_since_it_was_chosen():
     time = store.new_time()
     assert time > storage.given[0] > LATE
     assert builder.table().contents.store.new_time() > time
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_a_reopened_write_has_its_earlier_states(layout):
+    """Also where they were missing: a write without them would look archived."""
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"eu": ["a"]})
+    store = builder.table().contents.store
+    completed = store.load().completed("commit")[0]
+    for each in store.files_of(completed):
+        if each.is_pending:
+            store.remove(each)
+    store.reopen(completed)
+    assert [each.state for each in store.files_of(completed)] == [State.REQUESTED, State.INFLIGHT]
+
+
+def test_an_instant_that_was_removed_is_read_again():
+    """Another plan may stand under its name since."""
+    store = TableBuilder().table().contents.store
+    instant = store.request(Action.CLEAN, at(1), b"old")
+    assert store.read(instant) == b"old"
+    store.remove(instant)
+    store.storage.create_new(store.path(instant), b"new")
+    assert store.read(instant) == b"new"
