@@ -221,6 +221,7 @@ class TableView:
         return Rows(
             self.storage, files, schema,
             columns=columns, where=where, with_meta=with_meta, statistics=self.column_statistics,
+            partition_fields=self.config.partition_fields,
         )  # fmt: skip
 
     def column_statistics(self) -> StatisticsReader | None:

@@ -12,6 +12,7 @@ from typing import Final
 import attrs
 
 PARTITION_METAFILE: Final = ".hoodie_partition_metadata"
+DEFAULT_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"  # folder of rows without a value, or with an empty one
 PARTITION_METAFILES: Final = frozenset(PARTITION_METAFILE + suffix for suffix in ("", ".parquet", ".orc"))
 METADATA_FOLDER: Final = ".hoodie"
 
@@ -135,6 +136,20 @@ def is_partition_path(path: str) -> bool:
     """Whether *path* may be a partition of a table: ``""``, or a plain relative path outside its metadata folder."""
     parts = path.split("/") if path else []
     return parts[:1] != [METADATA_FOLDER] and "\0" not in path and not {"", ".", ".."}.intersection(parts)
+
+
+def in_default_partition(partition_path: str, position: int, count: int) -> bool:
+    """
+    Whether the rows of a partition have no value of one partition column, or an empty one: both are stored alike.
+
+    Args:
+        partition_path: Relative, hive style or not.
+        position: Of the column among the partition columns.
+        count: How many there are; where the path has another number of folders, any of them may be the column's.
+    """
+    folders = partition_path.split("/")
+    asked = folders[position : position + 1] if len(folders) == count else folders
+    return any(folder.rpartition("=")[2] == DEFAULT_PARTITION for folder in asked)
 
 
 def join_path(partition_path: str, name: str) -> str:

@@ -101,6 +101,7 @@ class Snapshot:
         return Rows(
             self.storage, files, schema,
             columns=columns, where=where, with_meta=with_meta, statistics=self._statistics,
+            partition_fields=self.config.partition_fields,
         )  # fmt: skip
 
     def schema_text(self) -> str | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from hudi_py.errors import ConfigError, HudiError
 from hudi_py.mdt.statistics import COLUMN_STATS, column_prefix, key_suffix
+from hudi_py.reading.select import check_default_partition
 from hudi_py.reading.snapshot import FileCount, chosen_columns, read_batches
 from hudi_py.runtime.log import log
 
@@ -40,6 +41,7 @@ class Rows:
         where: Conditions that all have to be met, as ``COLUMN OP VALUE``.
         with_meta: The ``_hoodie_*`` columns too.
         statistics: Opens what the metadata table knows.
+        partition_fields: The table's partition columns.
 
     Attributes:
         schema: Of the batches.
@@ -47,6 +49,7 @@ class Rows:
 
     Raises:
         ConfigError: There is no such column, or a condition makes no sense.
+        RefusedError: A condition asks in the default partition for what Apache Hudi answers otherwise.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class Rows:
         where: Sequence[str] = (),
         with_meta: bool = False,
         statistics: OpenStatistics | None = None,
+        partition_fields: Sequence[str] = (),
     ) -> None:
         self._storage = storage
         self._files = files
@@ -71,6 +75,7 @@ class Rows:
         self._filters: tuple[Filter, ...] = ()
         if where:
             self._bind(schema, where)
+            check_default_partition(files, self._filters, partition_fields)
         self.count = FileCount()
 
     def _bind(self, schema: pa.Schema, where: Sequence[str]) -> None:

@@ -8,14 +8,26 @@ rules/timeline 7 (time travel).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import attrs
 
 from hudi_py.errors import RefusedError, UnsupportedTable
 from hudi_py.fsview.build import PartitionView, ViewContext
-from hudi_py.model.files import BaseFile, FileSlice, join_path, parse_base_file, parse_log_file
+from hudi_py.model.files import (
+    DEFAULT_PARTITION,
+    BaseFile,
+    FileSlice,
+    in_default_partition,
+    join_path,
+    parse_base_file,
+    parse_log_file,
+)
 from hudi_py.model.holes import NO_HOLES, Holes
 from hudi_py.timeline.timeline import Timeline
+
+if TYPE_CHECKING:
+    from hudi_py.reading.predicate import Filter
 
 
 def context_as_of(context: ViewContext, as_of: str) -> ViewContext:
@@ -75,6 +87,34 @@ def check_as_of(
             f"the table cannot be read as of {as_of}: {pending[0]} may still change the answer; read an earlier "
             "instant, or roll it back if its writer is dead"
         )
+
+
+def check_default_partition(
+    files: Iterable[tuple[str, BaseFile]], filters: Iterable[Filter], partition_fields: Sequence[str]
+) -> None:
+    """
+    Refuse conditions on a partition column that would be answered otherwise than by Apache Hudi.
+
+    Rows whose partition value is null, empty or the default partition's own name lie in one folder. Hudi reads null for
+    all of them (yet finds them by ``= ''``), the files hold what was written. What asks for another value exactly is
+    answered alike by both.
+
+    Raises:
+        RefusedError: The snapshot has such rows, and a condition might meet them.
+    """
+    for each in filters:
+        is_exact = each.condition.operator == "=" and each.condition.text not in ("", DEFAULT_PARTITION)
+        if is_exact or each.column not in partition_fields:
+            continue
+        position, count = partition_fields.index(each.column), len(partition_fields)
+        for partition, _ in files:
+            if in_default_partition(partition, position, count):
+                raise RefusedError(
+                    f"the condition on {each.column} ({each.condition.operator}) cannot be answered: partition "
+                    f"{partition!r} holds rows without a {each.column} beside rows with an empty one, and Apache Hudi "
+                    f"reads null for both; ask for {each.column} = VALUE, or read without the condition and choose "
+                    "among the rows"
+                )
 
 
 def check_rows_are_whole(properties: Mapping[str, str], source: str) -> None:

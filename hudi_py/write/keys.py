@@ -22,11 +22,10 @@ import pyarrow as pa
 from hudi_py.config.key_generators import KEY_GENERATOR_PACKAGE, KEY_GENERATOR_TYPES
 from hudi_py.errors import ConfigError, UnsupportedTable, WriteError
 from hudi_py.formats.arrow_types import Array, compute
-from hudi_py.model.files import METADATA_FOLDER
+from hudi_py.model.files import DEFAULT_PARTITION, METADATA_FOLDER
 
 NULL_KEY_PART: Final = "__null__"
 EMPTY_KEY_PART: Final = "__empty__"
-DEFAULT_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
 
 _ESCAPED: Final = re.compile(r"""[\x00-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
 _UNSAFE_PLAIN: Final = re.compile(r"[\x00/:]")
