@@ -463,3 +463,16 @@ def test_the_ways_out_of_a_check_name_commands_and_settings_that_exist():
     said = " ".join(rule.fix for rule in RULES.values())
     assert set(re.findall(r"hudi-py (\w+)", said)) <= set(main.commands)
     assert set(re.findall(r"hoodie\.[a-z.]+(?==)", said)) <= {key.name for key in ALL_KEYS}
+
+
+def test_a_ladder_beside_file_versions_leaves_no_time_with_other_rows(run, table):
+    """After a clean by versions with a ladder each earlier time shows its rows or is refused; `check` agrees."""
+    path = table("cow_multilevel_hive-1.0.2")
+    times = [each["requested_time"] for each in run("timeline", path, "--json").json["instants"]]
+    rows = {time: run("read", path, "--json", "--as-of", time).json["data"] for time in times}
+    assert run("clean", path, "--file-versions-retained", 1, "--keep-daily", 2).code == 0
+    answers = {time: run("read", path, "--json", "--as-of", time) for time in times}
+    shown = {time: each.json["data"] for time, each in answers.items() if each.code == 0}
+    assert shown == {time: rows[time] for time in shown}
+    assert set(shown) == {times[1], times[-1]}
+    assert run("check", path).code == 0

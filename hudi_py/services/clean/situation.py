@@ -98,7 +98,8 @@ class Situation:
     @property
     def extra_metadata(self) -> dict[str, str]:
         """What our keeps have the plan record, so that the next clean, a savepoint or a reader can tell."""
-        window = "" if self.earliest is None else self.earliest.requested_time
+        # By versions there is no window: before the newest snapshot every time off the ladder is a hole.
+        window = self.last_completed_commit if self.earliest is None else self.earliest.requested_time
         times = tuple(dict.fromkeys(each.time for each in self._snapshots if not window or each.time < window))
         extra = Holes(window, times).as_extra_metadata()
         if self.keeps is not None and self.keeps.versions and self.retained_from(self.earliest) is not None:
