@@ -281,12 +281,16 @@ def test_files_with_strange_names_are_left_alone(layout, name):
 
 
 @LAYOUTS
-def test_partition_without_metafile_is_not_looked_at_in_full_scans(layout):
-    """As for Hudi, it does not exist then: nothing of it is deleted."""
+def test_partition_without_metafile_is_named_and_nothing_is_planned(layout):
+    """For Hudi it does not exist then, and its rows are not left out in silence; nothing is deleted on that ground."""
     builder = table_with_everything(layout)
     builder.storage.delete("r0/.hoodie_partition_metadata")
-    assert "r0" not in builder.table().partitions()
-    assert "r0" not in planned(builder.table().plan_clean(file_versions_retained=1))
+    with pytest.raises(HudiError, match=r"r0/\.hoodie_partition_metadata is missing.*hudi-py recover"):
+        builder.table().plan_clean(file_versions_retained=1)
+    data = {path for path in builder.storage.files() if not path.startswith(".hoodie/")}
+    with pytest.raises(HudiError, match=r"r0/\.hoodie_partition_metadata is missing"):
+        builder.table().clean(file_versions_retained=1)
+    assert data == {path for path in builder.storage.files() if not path.startswith(".hoodie/")}
 
 
 VERSIONS = [("hoodie.table.version=9", f"hoodie.table.version={n}") for n in (0, 5, 7, 10, 99, "x", "")]

@@ -6,6 +6,7 @@ import json
 import random
 from decimal import Decimal
 
+import attrs
 import fastavro
 import pyarrow.parquet as pq
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from fixtures import unpack
 from hudi_py.errors import CorruptMetadata, UnsupportedTable
 from hudi_py.formats.avro_registry import schema_text
+from hudi_py.formats.commit_codec import decode_commit, encode_commit
 from hudi_py.formats.xxhash64 import xxhash64
 from hudi_py.mdt.changes import Changes
 from hudi_py.mdt.compaction import compact
@@ -259,11 +261,27 @@ def test_a_second_compaction_takes_in_what_came_since(version):
     assert not any(set(names) & left.get(path, {}).keys() for path, names in gone.items())
 
 
+def forget_group(storage, file_id):
+    """As if no delta commit had written records to the group: neither its log files nor the stats that name them."""
+    storage.delete_many([path for path in storage.files() if f"/column_stats/.{file_id}_2" in path])
+    for path in [each for each in storage.files() if each.startswith(METADATA_FOLDER) and "deltacommit" in each]:
+        data = storage.read(path)
+        if not path.endswith(".deltacommit") or not data:
+            continue
+        commit = decode_commit(data, path)
+        stats = {
+            partition: tuple(stat for stat in written if stat.file_id != file_id)
+            for partition, written in commit.partition_to_write_stats.items()
+        }
+        storage.replace(
+            path, encode_commit(attrs.evolve(commit, partition_to_write_stats=stats), as_json=False, sync=SYNC)
+        )
+
+
 def test_a_group_without_records_is_left_as_it_is():
     """There is nothing to put into a base file: a group that no column has fallen into yet."""
     storage = table_of("cow_partitioned-1.1.1")
-    data = [path for path in storage.files() if "/column_stats/.col-stats-0001-0_2" in path]
-    storage.delete_many(data)
+    forget_group(storage, "col-stats-0001-0")
     wanted, kept = everything(storage), {p: c for p, c in storage.files().items() if "/.col-stats-0001-0_" in p}
     assert compacted(storage).is_completed
     assert wanted == everything(storage)

@@ -5,7 +5,7 @@ import pytest
 from hudi_py.config.clean import CleanPolicy, clean_config
 from hudi_py.config.keys import Settings
 from hudi_py.engine.inline import LocalEngine
-from hudi_py.errors import AlreadyExists, ConfigError, RefusedError
+from hudi_py.errors import AlreadyExists, RefusedError
 from hudi_py.formats.records_codec import encode_rollback_plan
 from hudi_py.model.instant import State
 from hudi_py.storage.wrappers import RecordingStorage
@@ -43,13 +43,6 @@ def test_a1_policy_is_inferred_from_the_only_retention_given(spelling, given, po
     assert clean_config(Settings({f"{spelling}{word}.retained": 7 for word in given})).policy is policy
     named = {f"{spelling}{word}.retained": 7 for word in given} | {f"{spelling}policy": VERSIONS.value}
     assert clean_config(Settings(named)).policy is VERSIONS
-
-
-def test_a_misspelt_setting_of_our_own_is_refused():
-    """A floor that nobody reads would protect nothing; Hudi's own settings are not ours to judge."""
-    with pytest.raises(ConfigError, match=r"hoodie_py\.clean\.min\.comits.*hoodie_py\.clean\.min\.commits"):
-        Settings({"hoodie_py.clean.min.comits": 3})
-    assert Settings({"hoodie.clean.min.comits": 3, "hoodie_py.clean.min.commits": 3})
 
 
 @LAYOUTS
