@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -155,7 +155,9 @@ class TableView:
         """The newest slice of each live file group of one partition, without files of pending writes."""
         return latest_slices(self.view_context, self.partition(partition_path))
 
-    def base_files(self, as_of: str | None = None, *, savepoint: str | None = None) -> tuple[tuple[str, BaseFile], ...]:
+    def base_files(
+        self, as_of: str | datetime | None = None, *, savepoint: str | None = None
+    ) -> tuple[tuple[str, BaseFile], ...]:
         """
         Partition path and base file of everything that holds rows of a snapshot.
 
@@ -189,7 +191,7 @@ class TableView:
         *,
         where: Sequence[str] = (),
         columns: Sequence[str] | None = None,
-        as_of: str | None = None,
+        as_of: str | datetime | None = None,
         savepoint: str | None = None,
         with_meta: bool = False,
     ) -> Rows:
@@ -338,7 +340,7 @@ class TableView:
         moved = renamed_columns(latest, self.storage.read(path), f"{self.storage.root}/{path}")
         check_columns_keep_names(moved, self.storage.root)
 
-    def as_of(self, time: str) -> Snapshot:
+    def as_of(self, time: str | datetime) -> Snapshot:
         """
         The table as it was at that time: a value to look at, which stays in the past whatever happens.
 
@@ -420,21 +422,24 @@ class TableView:
         """The zone of the table's instant times."""
         return self._store.zone
 
-    def resolve_time(self, text: str) -> str:
+    def resolve_time(self, time: str | datetime) -> str:
         """
-        An instant time from what a user typed: digits, ISO 8601, a duration counted back from now, a savepoint's name.
+        An instant time from what a user gave: a datetime, or as text digits, ISO 8601, a duration counted back from
+        now, or the name of a savepoint.
 
         Raises:
             ConfigError: None of these.
             RefusedError: Two savepoints have that name.
         """
         try:
-            return resolve_time(text, now=self._store.clock.now(), zone=self.zone)
+            return resolve_time(time, now=self._store.clock.now(), zone=self.zone)
         except ConfigError as error:
+            if not isinstance(time, str):
+                raise
             savepoints = self.timeline.completed(Action.SAVEPOINT)
-            found = time_of_name(text, ((each, self._contents.savepoint(each)) for each in savepoints))
+            found = time_of_name(time, ((each, self._contents.savepoint(each)) for each in savepoints))
             if found is None:
-                raise ConfigError(f"{error}; and there is no savepoint {text!r}") from error
+                raise ConfigError(f"{error}; and there is no savepoint {time!r}") from error
             return found
 
     def read_only(self) -> Self:
@@ -452,6 +457,6 @@ class TableView:
         return decode_content(self._store.read(instant), source).value
 
 
-def _check_one_time(as_of: str | None, savepoint: str | None) -> None:
+def _check_one_time(as_of: str | datetime | None, savepoint: str | None) -> None:
     if as_of is not None and savepoint is not None:
         raise ConfigError(f"as_of={as_of} and savepoint={savepoint} are two answers to one question; give one of them")

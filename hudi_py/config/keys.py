@@ -103,11 +103,14 @@ class Settings:
             users give passes `door.admitted`, which knows them all.
 
     Raises:
-        ConfigError: By look-ups: a key and its older spelling are both given with different values, or a value is not
-            valid.
+        ConfigError: A name is not text. By look-ups: a key and its older spelling are both given with different values,
+            or a value is not valid.
     """
 
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
+        for name in values or {}:
+            if not isinstance(name, str):
+                raise ConfigError(f"{name!r} is not the name of a setting; names are texts like hoodie.clean.policy")
         self._values = {name: _to_text(value) for name, value in (values or {}).items() if value is not None}
 
     def __getitem__(self, key: Key[T]) -> T:

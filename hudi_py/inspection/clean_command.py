@@ -155,7 +155,7 @@ def _print_plan(plan: CleanPlan, service: CleanService, pending: list[PendingOut
         since = f"from {readable.window} on" if readable.window else "the newest snapshot"
         say(f"readable   {since}{at and f', before that {at}'}, afterwards")
     elif plan.file_count:
-        say("readable   the newest snapshot, afterwards; of older ones no one knows")
+        say("readable   the newest snapshot and the savepoints, afterwards; earlier times may lack files")
     else:
         say("readable   what was before")
     say(f"total      {plan.file_count} files, {render.human_bytes(plan.size_bytes)}")

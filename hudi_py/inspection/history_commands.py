@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hudi_py.errors import ConfigError
 from hudi_py.inspection import render
 from hudi_py.inspection.options import Common, command, print_json
 from hudi_py.inspection.say import say
@@ -52,7 +53,7 @@ def savepoint() -> None:
 @click.argument("instant", required=False)
 @click.option("--user", default="", help="Who wants it; kept with the savepoint.")
 @click.option("--comment", default="", help="What for; kept with the savepoint.")
-@click.option("--name", default="", help="What delete and restore may call it by; unique in the table.")
+@click.option("--name", help="What delete and restore may call it by; unique in the table.")
 @click.option("--ttl", metavar="SPAN", help="Time to live (36h, 30d): then the next clean lets go of it.")
 @click.option("--dry-run", is_flag=True, help="Show what would be held; nothing is written.")
 @command
@@ -62,25 +63,27 @@ def create(
     instant: str | None,
     user: str,
     comment: str,
-    name: str,
+    name: str | None,
     ttl: str | None,
     dry_run: bool,
 ) -> None:
     """Savepoint a completed commit, the last one by default."""
     from hudi_py.inspection.report import savepoint_entry
 
+    if name is not None and not name.strip():
+        raise ConfigError("--name is empty; give the savepoint a name, or leave the option out")
     opened = common.open(table)
     time = None if instant is None else opened.resolve_time(instant)
     if dry_run:
         opened = opened.read_only()
-        time, metadata = opened.savepoint_service().plan(time, user=user, comment=comment, name=name, ttl=ttl)
+        time, metadata = opened.savepoint_service().plan(time, user=user, comment=comment, name=name or "", ttl=ttl)
         if common.as_json:
             files = {path: list(names) for path, names in metadata.files.items()}
             print_json({"instant": time, "files": files, **savepoint_entry(metadata)})
             return
         say(f"would hold {sum(map(len, metadata.files.values()))} files of {time} (nothing was written)")
         return
-    done = opened.create_savepoint(time, user=user, comment=comment, name=name, ttl=ttl)
+    done = opened.create_savepoint(time, user=user, comment=comment, name=name or "", ttl=ttl)
     metadata = opened.contents.savepoint(done)
     if common.as_json:
         content = _content(opened, opened.timeline.find(done.requested_time, done.action))

@@ -111,14 +111,19 @@ def next_instant_time(now: datetime, last: str | None) -> str:
     return after
 
 
-def resolve_time(text: str, *, now: datetime, zone: tzinfo) -> str:
+def resolve_time(time: str | datetime, *, now: datetime, zone: tzinfo) -> str:
     """
-    An instant time from what a user typed: digits, ISO 8601, or a duration counted back from *now* (``36h``, ``7d``).
+    An instant time from what a user gave: a moment (one without zone is in *zone*), or as text digits, ISO 8601, or a
+    duration counted back from *now* (``36h``, ``7d``).
 
     Raises:
         ConfigError: None of these.
     """
-    text = text.strip()
+    if isinstance(time, datetime):
+        return resolve_time(time.isoformat(), now=now, zone=zone)
+    if not isinstance(time, str):
+        raise ConfigError(f"{time!r} is not a time; give a text or a datetime")
+    text = time.strip()
     if text.isdigit() and text.isascii() and len(text) >= 14:
         return text
     if text.isdigit() and text.isascii() and len(text) == 8:

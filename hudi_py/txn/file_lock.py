@@ -1,10 +1,11 @@
 """
 The lock of Hudi's ``FileSystemBasedLockProvider``: a file ``lock`` that exists as long as it is held.
 
-It appears complete and never over another one. With an age set (``hoodie.write.lock.filesystem.expire``) an older one
-counts as left behind and is taken over: of several of our processes one does, by a claim that it creates for just this
-file. What a crash leaves: the lock, which others wait for until it is expired, or is removed by hand or by recovery,
-which can tell that the process is gone; or a claim, which stops counting at the same age.
+It appears complete and never over another one. It counts as left behind when it is older than the age that is set
+(``hoodie.write.lock.filesystem.expire``), or when the process of ours that wrote it is proven to have ended; then it is
+taken over: of several of our processes one does, by a claim that it creates for just this file. What a crash leaves:
+the lock, which others on the same machine take over at once and those elsewhere wait for until it is expired, or is
+removed by hand or by recovery; or a claim, which stops counting at the same age.
 
 Hudi is less careful: it removes the file when it gives up or closes, whoever's it is, and on a local disk it tests
 before it creates. So holders ask `FileLock.is_ours` before their commit points.
@@ -94,7 +95,7 @@ class FileLock:
 
     def _take_over(self) -> bool:
         """
-        Replace an expired lock.
+        Replace a lock that is left behind.
 
         The claim is made before the last look, and goes after the new lock is there: so whoever has the claim and
         still sees the old lock is the only one of us to remove it.
@@ -102,7 +103,7 @@ class FileLock:
         seen = self._look()
         if seen is None:
             return self._create()
-        if not self._is_older_than_allowed(seen.modified_ms):
+        if not (self._is_older_than_allowed(seen.modified_ms) or is_left_behind(seen.content)):
             return False
         digest = hashlib.sha256(b"%d %s" % (seen.modified_ms or 0, seen.content)).hexdigest()[:32]
         claims = self._storage.list(self._claim("").rstrip("/"), details=True)

@@ -69,3 +69,12 @@ def test_a_replaced_clock_is_told(run, table):
     asked = ("clean", path, "--hours-retained", 1, "--now", "20991231")
     assert "as if it were 20991231" not in run(*asked, "--dry-run").err
     assert "as if it were 20991231" in run(*asked).err
+
+
+def test_an_empty_name_of_a_savepoint_is_refused(run, table):
+    """As an unset variable leaves it; a savepoint without a name is one without the option."""
+    path = table("cow_nomdt-1.1.1")
+    refused = run("savepoint", "create", path, "--name", " ")
+    assert refused.code == 2
+    assert "--name is empty" in refused.err
+    assert run("savepoint", "list", path, "--json").json == []

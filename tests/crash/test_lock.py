@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 from datetime import datetime, timedelta, timezone
@@ -46,8 +47,8 @@ def test_processes_that_race_for_the_lock_take_turns(tmp_path, left_behind):
 
 @pytest.mark.skipif(not this_process(), reason="this system does not tell which processes are gone")
 @pytest.mark.parametrize("is_killed", [False, True], ids=["lives", "killed"])
-def test_the_lock_of_a_killed_process_is_released_by_recover_and_that_of_a_living_one_is_not(tmp_path, is_killed):
-    """No age is set, so others go on being refused; recovery removes it on the proof that its process is gone."""
+def test_the_lock_of_a_killed_process_is_taken_over_or_released_and_that_of_a_living_one_is_not(tmp_path, is_killed):
+    """No age is set, so the proof that its process has ended decides, for whoever waits and for recovery."""
     path = unpack("cow_failed_write-1.1.1", tmp_path)
     command = [sys.executable, str(RACER), "hold", str(path)]
     holder = subprocess.Popen(
@@ -60,8 +61,14 @@ def test_the_lock_of_a_killed_process_is_released_by_recover_and_that_of_a_livin
             holder.wait()
         settings = {"hoodie.write.lock.provider": FILE, "hoodie.write.lock.client.num_retries": 0}
         table = Table(LocalStorage(path), settings=settings)
-        with pytest.raises(ConflictError, match="hudi_py hold"):
-            table.create_savepoint()
+        if is_killed:
+            shutil.copytree(path, tmp_path / "other")
+            other = Table(LocalStorage(tmp_path / "other"), settings=settings)
+            assert other.create_savepoint().is_completed
+            assert not (tmp_path / "other" / LOCK).exists()
+        else:
+            with pytest.raises(ConflictError, match="hudi_py hold"):
+                table.create_savepoint()
         if is_killed:
             (first, *_) = table.recover()
             assert (first.finding.paths, first.done) == ((LOCK,), True)

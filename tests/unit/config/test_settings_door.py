@@ -251,3 +251,10 @@ def test_an_ordering_field_given_twice_is_given_once():
     require_served(admitted({**ordering, "hoodie.payload.ordering.field": "ts"}), WRITER)
     with pytest.raises(ConfigError, match=r"hoodie\.payload\.ordering\.field=seq"):
         require_served(admitted({**ordering, "hoodie.payload.ordering.field": "seq"}), WRITER)
+
+
+@pytest.mark.parametrize("name", [1, None, b"hoodie.clean.policy"])
+def test_names_of_settings_are_texts(name):
+    """A mistake in a call is named, not found out by an attribute that is not there."""
+    with pytest.raises(ConfigError, match="is not the name of a setting"):
+        admitted({name: "x"})

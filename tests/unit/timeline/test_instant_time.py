@@ -51,3 +51,12 @@ def test_forms_of_a_time(text, time):
 def test_fourteen_digits_mean_the_end_of_their_second():
     """As in Hudi, which wrote such times up to 0.9."""
     assert parse_instant_time("20260521063000", timezone.utc) == parse_instant_time("20260521063000999", timezone.utc)
+
+
+@pytest.mark.parametrize("zone", [timezone.utc, timezone(timedelta(hours=5, minutes=30))])
+def test_a_moment_means_what_its_text_means(zone):
+    """With a zone of its own or in that of the table; what is neither text nor moment is named."""
+    for moment in (datetime(2026, 11, 21, 6, 30), datetime(2026, 11, 21, 6, 30, tzinfo=timezone.utc)):  # noqa: DTZ001
+        assert resolve_time(moment.isoformat(), now=NOW, zone=zone) == resolve_time(moment, now=NOW, zone=zone)
+    with pytest.raises(ConfigError, match="is not a time"):
+        resolve_time(20261121, now=NOW, zone=zone)
