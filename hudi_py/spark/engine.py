@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
+from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from hudi_py.engine.answers import Answering, packed, raise_first
@@ -63,7 +64,7 @@ class SparkEngine:
         """
         if len(items) <= 1:
             return [function(item) for item in items]
-        sent = [packed(item) for item in items]
+        sent = [packed(item, cloudpickle.dumps) for item in items]
         with naming_executors():
             return raise_first(self._job(Answering(function), sent, min(parallelism, len(items)), description))
 
