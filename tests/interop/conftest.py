@@ -23,7 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from interop_ours import Ours
 from real_hudi import VERSIONS, RealHudi, Unavailable
 
-CHOSEN = tuple(filter(None, os.environ.get("HUDI_INTEROP_VERSIONS", ",".join(VERSIONS)).split(",")))
+# 1.2.0 takes part when it is named: tools/real_hudi still calls methods for the metadata table that it does not have
+UNASKED = tuple(version for version in VERSIONS if version != "1.2.0")
+CHOSEN = tuple(filter(None, os.environ.get("HUDI_INTEROP_VERSIONS", ",".join(UNASKED)).split(",")))
 
 
 def pytest_configure(config):
