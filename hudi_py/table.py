@@ -103,7 +103,7 @@ class Table(TableView):
         try:
             result = action()
             if recorded and result:
-                self._keep_metadata_table_small()
+                self.run_upkeep()
         finally:
             self._forget()
         self.refresh()
@@ -118,13 +118,6 @@ class Table(TableView):
             return action()
 
         return self._changed(run, recorded=True)
-
-    def _keep_metadata_table_small(self) -> None:
-        """That it cannot be takes nothing from what was done."""
-        try:
-            self.run_upkeep()
-        except HudiError as error:
-            log.warning("metadata_table.upkeep.failed", reason=str(error))
 
     def plan_clean(
         self,
@@ -399,12 +392,14 @@ class Table(TableView):
         """
         Keep the metadata table small, under the table's lock; where another writer has that, some other time.
 
-        Raises:
-            As `UpkeepService.run`.
+        A failure is logged, not raised: it takes nothing from what was done before, and the next action tries again.
         """
-        with held_if_free(self._store.lock, "upkeep of the metadata table") as is_held:
-            if is_held:
-                self.upkeep_service().run()
+        try:
+            with held_if_free(self._store.lock, "upkeep of the metadata table") as is_held:
+                if is_held:
+                    self.upkeep_service().run()
+        except HudiError as error:
+            log.warning("metadata_table.upkeep.failed", reason=str(error))
 
     def upkeep_service(self) -> UpkeepService:
         """The metadata table's own compaction, clean and archival."""

@@ -9,7 +9,7 @@ Files of archived commits are not covered: nothing on the active timeline names 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from operator import itemgetter
 
 from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
@@ -36,20 +36,29 @@ class CheckedListing:
         timeline: As loaded before the folders are listed.
         until: Only what was committed up to this time must be there, as a snapshot of that time needs it; what cleans
             removed of that is judged by `hudi_py.fsview.gone`.
+        only: Partition paths that the table still has; None for all. A metadata table's own commits name partitions
+            that were dropped since, and only the data table tells that.
     """
 
     is_fresh = True
 
-    def __init__(self, contents: Contents, timeline: Timeline, until: str | None = None) -> None:
+    def __init__(
+        self,
+        contents: Contents,
+        timeline: Timeline,
+        until: str | None = None,
+        only: Collection[str] | None = None,
+    ) -> None:
         self._contents = contents
         self._timeline = timeline
         self._until = until
+        self._only = only
         self._folders = FolderListing(contents.store.storage)
         self._needs = NeededFiles(contents, timeline, until)
 
     def until(self, time: str) -> CheckedListing:
         """The same for a snapshot of that time."""
-        return CheckedListing(self._contents, self._timeline, time)
+        return CheckedListing(self._contents, self._timeline, time, self._only)
 
     def walk(self, *, details: bool = False) -> Iterator[tuple[str, list[Entry]]]:
         """
@@ -62,6 +71,8 @@ class CheckedListing:
         walked: set[str] = set()
         counts: Counter[str] | None = None if self._timeline.completed(Action.CLEAN) else Counter()
         for path, entries in self._folders.walk(details=details):
+            if not self._has(path):
+                continue
             walked.add(path)
             if counts is None:
                 self._check(path, entries)
@@ -73,7 +84,7 @@ class CheckedListing:
                 return
             for path in sorted(walked):
                 self._check(path, self._folders.partition(path))
-        for path in self._needs.by_partition.keys() - walked:
+        for path in filter(self._has, self._needs.by_partition.keys() - walked):
             self._check(path, self._folders.partition(path))
             parts = path.split("/")
             if not any("/".join(parts[:depth]) in walked for depth in range(len(parts))):
@@ -87,6 +98,9 @@ class CheckedListing:
         entries = self._folders.partition(path, details=details)
         self._check(path, entries)
         return entries
+
+    def _has(self, path: str) -> bool:
+        return self._only is None or path in self._only
 
     @property
     def _root(self) -> str:

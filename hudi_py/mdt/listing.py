@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import repeat
 from typing import Final
 
@@ -60,12 +60,20 @@ def _entries(files: dict[str, int]) -> list[Entry]:
     return list(map(tuple.__new__, repeat(Entry), rows))
 
 
-def open_snapshot(store: TimelineStore, config: TableConfig, settings: Settings) -> tuple[Timeline, Listing]:
+def open_snapshot(
+    store: TimelineStore, config: TableConfig, settings: Settings, only: Collection[str] | None = None
+) -> tuple[Timeline, Listing]:
     """
     The table's timeline, and the listing that goes with it: through the metadata table where there is one.
 
     The metadata table's timeline is loaded first: an action that completes in between is then seen not at all, or
     everything is loaded again. With ``hoodie.metadata.enable=false`` the folders are listed.
+
+    Args:
+        store: Of the table's timeline.
+        config: Of the table.
+        settings: Whether the metadata table is used.
+        only: See `CheckedListing`; of tables without a metadata table of their own.
 
     Raises:
         CorruptMetadata: The metadata table is damaged or lacks a completed action; the setting above leads around it.
@@ -73,7 +81,7 @@ def open_snapshot(store: TimelineStore, config: TableConfig, settings: Settings)
     """
     if FILES_PARTITION not in config.metadata_partitions or settings[keys.METADATA_ENABLED] is False:
         timeline = store.load()
-        return timeline, CheckedListing(Contents(store), timeline)
+        return timeline, CheckedListing(Contents(store), timeline, only=only)
     table = MetadataTable(store.storage, store.clock)
     for _ in range(_LOADS_MAX):
         metadata = table.store.load()

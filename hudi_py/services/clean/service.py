@@ -74,6 +74,7 @@ class CleanService:
         engine: What deletes the files.
         now: Replaces the clock for planning by hours.
         metadata_table: What to do about the table's metadata table before our first instant.
+        partitions: Paths of those that the table still has, where its own commits cannot tell; None for all.
         reporter: Is told how far a run has got.
     """
 
@@ -83,6 +84,7 @@ class CleanService:
     engine: Engine
     now: datetime | None = None
     metadata_table: MetadataTableKeeper
+    partitions: frozenset[str] | None = None
     reporter: Reporter = attrs.field(factory=Reporter, eq=False)
 
     def plan(self, *, details: bool = False, sizes: bool = False) -> CleanPlan:
@@ -156,7 +158,9 @@ class CleanService:
         Args:
             without_expired: As it will be once the savepoints whose time to live is over are gone.
         """
-        timeline, listing = open_snapshot(self.contents.store, self.table, self.metadata_table.settings)
+        timeline, listing = open_snapshot(
+            self.contents.store, self.table, self.metadata_table.settings, self.partitions
+        )
         expired = self._savepoints.expired(timeline) if without_expired else ()
         timeline = timeline.without_savepoints({e.instant.requested_time for e in expired if e.stays_because is None})
         last = self._last_clean(timeline)

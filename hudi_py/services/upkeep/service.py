@@ -99,6 +99,7 @@ class UpkeepService:
             config=cleaning,
             engine=LocalEngine(),
             metadata_table=MetadataTableKeeper(table.storage, Settings(None), self.clock),
+            partitions=frozenset(config.metadata_partitions),  # its commits name dropped ones too
         ).run()
         ArchiveService(
             contents=Contents(table.store),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from datetime import datetime, timedelta, timezone
 
@@ -25,7 +26,7 @@ from hudi_py.table import Table
 from hudi_py.testing import interruptions
 from hudi_py.timeline.archive import load_archived
 from hudi_py.write.transaction import begin_write
-from mdt_helpers import SYNC, begin, end, table_of, timeline_of
+from mdt_helpers import PROPERTIES, SYNC, begin, config_of, end, table_of, timeline_of
 from tables import TableBuilder
 
 COMMITS = 200
@@ -256,6 +257,44 @@ def test_cleans_alone_leave_statistics_small_and_unchanged(version):
         assert wanted == statistics_of_columns(storage)
     assert (files[-1]["column_stats"], files[-1]["partition_stats"]) == (3, 2)  # base files, and that of the partition
     assert files[0]["column_stats"] > 2 * files[-1]["column_stats"]
+
+
+@pytest.mark.parametrize("dropped", ["column_stats", "partition_stats"])
+@pytest.mark.parametrize("version", ["1.0.2", "1.1.1"])
+def test_a_dropped_partition_is_missed_by_no_clean(version, dropped):
+    """The metadata table's commits name it for as long as they are active; only the data table tells that it went."""
+    storage, clock = table_of(f"cow_partitioned-{version}"), FixedClock(datetime(2098, 1, 1, tzinfo=timezone.utc))
+    kept = [name for name in config_of(storage).metadata_partitions if name != dropped]
+    storage.replace(PROPERTIES, re.sub(rb"(?m)^hoodie\.table\.metadata\.partitions=.*$",
+        b"hoodie.table.metadata.partitions=" + ",".join(kept).encode(), storage.read(PROPERTIES)))  # fmt: skip
+    for path in [path for path in storage.files() if path.startswith(f"{METADATA_FOLDER}/{dropped}/")]:
+        storage.delete(path)
+    for number in range(30):
+        clock.moment += timedelta(minutes=1)
+        time = f"2098010101{number:02}00000"
+        begin(storage, Action.CLEAN, time)
+        changes = Changes(deleted={"r0": [f"gone-0_0-0-0_{number}.parquet"]})
+        write_delta_commit(MetadataTable(storage, clock), timeline_of(storage), time, changes, sync=SYNC)
+        end(storage, Action.CLEAN, time)
+        settings = Settings({"hoodie.metadata.compact.max.delta.commits": 3})
+        UpkeepService(storage=storage, settings=settings, clock=clock).run()
+    assert MetadataTable(storage).store.load().completed(Action.CLEAN)
+
+
+def test_upkeep_that_fails_takes_nothing_from_an_archival(monkeypatch):
+    """The instants are archived; the metadata table is looked after the next time."""
+
+    def fail(_):
+        raise CorruptMetadata("damaged")
+
+    table = TableBuilder(2).table(**SETTINGS)
+    for number in range(8):
+        write(table, PARTITIONS[number % 2])
+        table.clean(commits_retained=2)
+    monkeypatch.setattr(UpkeepService, "run", fail)
+    before = table.refresh().timeline.instants
+    table.archive()
+    assert len(table.timeline.instants) < len(before)
 
 
 def statistics_of_columns(storage):
