@@ -91,7 +91,7 @@ def s3_options() -> Iterator[dict[str, str]]:
         yield options
         return
     pytest.importorskip("moto.server", reason="the S3 part needs moto[server]")
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]
+    command = [sys.executable, str(Path(__file__).with_name("s3_server.py"))]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as server:
         try:
             assert server.stderr is not None
