@@ -85,9 +85,11 @@ class CheckedListing:
             for path in sorted(walked):
                 self._check(path, self._folders.partition(path))
         for path in filter(self._has, self._needs.by_partition.keys() - walked):
-            self._check(path, self._folders.partition(path))
+            entries = self._folders.partition(path)
+            self._check(path, entries)
             parts = path.split("/")
-            if not any("/".join(parts[:depth]) in walked for depth in range(len(parts))):
+            hidden = not self._needs.by_partition[path].isdisjoint(map(_name, entries))  # else a clean took them
+            if hidden and not any("/".join(parts[:depth]) in walked for depth in range(len(parts))):
                 raise CorruptMetadata(
                     f"{self._root}/{join_path(path, PARTITION_METAFILE)} is missing, so rows of the partition would "
                     "not be shown; nothing was changed; hudi-py recover writes it again"

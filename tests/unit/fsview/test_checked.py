@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hudi_py.errors import ConfigError, CorruptMetadata, HudiError, UnsupportedTable
+from hudi_py.errors import ConfigError, CorruptMetadata, HudiError, RefusedError, UnsupportedTable
 from hudi_py.formats.commit_codec import decode_commit
 from hudi_py.fsview.named import base_paths
 from hudi_py.inspection.report import files_report
@@ -85,6 +85,18 @@ def test_what_was_lost_later_does_not_matter_to_an_earlier_time():
     builder.storage.delete(f"eu/b_0-1-0_{at(1)}.parquet")
     with pytest.raises(CorruptMetadata, match=at(1)):
         builder.table().as_of(at(3)).base_files()
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_earlier_times_of_a_partition_that_a_clean_removed_are_refused(layout):
+    """Nothing of the partition is there that its missing metafile could hide: the clean is the reason, no damage."""
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"eu": ["a"], "us": ["b"]})
+    builder.commit(at(2), {"us": ["b"]}, replaced={"eu": ["a"]})
+    builder.table().clean(file_versions_retained=1)
+    assert builder.table().partitions() == ("us",)
+    with pytest.raises(RefusedError, match="clean"):
+        builder.table().as_of(at(1)).base_files()
 
 
 def test_one_time_is_asked_for():
