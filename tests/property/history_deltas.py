@@ -1,5 +1,5 @@
 """
-Merge-on-read tables: delta commits as Apache Hudi leaves them, and which files must be there after each commit.
+Merge-on-read tables: delta commits and compactions as Apache Hudi leaves them, and the files that each has to find.
 
 No rows are merged here, so the model is one of files: the newest base file of each group, and every log file that a
 commit after it has written. What the files hold is nobody's business but a rollback's, which looks for whole blocks.
@@ -12,15 +12,15 @@ from collections.abc import Iterable
 
 import attrs
 
-from hudi_py.formats.commit_codec import encode_commit
+from hudi_py.formats import records_codec as codec
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block
 from hudi_py.formats.partition_metafile import format_partition_metadata
 from hudi_py.model.files import format_base_file, join_path, parse_base_file, parse_log_file
-from hudi_py.model.instant import Action
-from hudi_py.model.records import CommitMetadata, WriteStat
+from hudi_py.model.instant import Action, Instant, State
+from hudi_py.model.records import CommitMetadata, CompactionOperation, CompactionPlan, WriteStat
 from hudi_py.table import Table
-from hudi_py.timeline.markers import Marker, MarkerType, create_marker, delete_markers
-from property.history_writer import SYNC, Announce, begin
+from hudi_py.timeline.markers import Marker, MarkerType, create_marker
+from property.history_writer import SYNC, Announce, begin, finish
 
 Group = tuple[str, str]
 
@@ -82,20 +82,62 @@ def write_delta(table: Table, seed: int, announce: Announce) -> None:
     """A delta commit: log files for some groups, one new group."""
     chance = random.Random(seed)
     instant = begin(table, Action.DELTA_COMMIT, b"", announce)
-    store, time = table.contents.store, instant.requested_time
+    time = instant.requested_time
     stats: dict[str, tuple[WriteStat, ...]] = {}
     partitions = table.partitions() or (("p0",) if table.config.is_partitioned else ("",))
     for partition in partitions:
         found = [_log(table, time, partition, each) for each in table.file_slices(partition) if chance.random() < 0.6]
         if not found or chance.random() < 0.3:
-            found.append(_base(table, time, partition, chance))
+            found.append(_base(table, time, partition, f"{chance.getrandbits(128):032x}-0"))
         stats[partition] = tuple(found)
-    metadata = CommitMetadata(partition_to_write_stats=stats, operation_type="UPSERT")
-    with store.lock.held("commit"):
-        content = encode_commit(metadata, as_json=table.config.layout_version == 1, sync=SYNC)
-        after = table.metadata_table.record_commit(store.load(), instant, metadata)
-        store.complete(instant, content, after=after)
-        delete_markers(store.storage, time)
+    finish(table, instant, CommitMetadata(partition_to_write_stats=stats, operation_type="UPSERT"))
+
+
+def schedule_compaction(table: Table, seed: int, announce: Announce) -> None:
+    """Store the plan of a compaction of some slices with log files; where there is none, nothing."""
+    chance = random.Random(seed)
+    if table.timeline.writes.pending():  # Hudi plans none beside a pending delta commit, and this one plans no second
+        return
+    operations = tuple(
+        CompactionOperation(
+            base_instant_time=each.base_instant_time,
+            file_id=each.file_id,
+            partition_path=partition,
+            delta_file_paths=tuple(log.name for log in each.log_files),
+            data_file_path=None if each.base_file is None else each.base_file.name,
+            metrics={"TOTAL_LOG_FILES": float(len(each.log_files))},
+        )
+        for partition in table.partitions()
+        for each in table.file_slices(partition)
+        if each.log_files and chance.random() < 0.8
+    )
+    if operations:
+        plan = CompactionPlan(operations=operations, extra_metadata={})
+        content = codec.encode_compaction_plan(plan, SYNC, table_version=table.config.version)
+        begin(table, Action.COMPACTION, content, announce, inflight=False)
+
+
+def execute_compaction(table: Table) -> None:
+    """Carry out the oldest pending compaction; what an attempt before left is taken back first, as Hudi does."""
+    pending = table.timeline.pending(Action.COMPACTION)
+    if not pending:
+        return
+    time = pending[0].requested_time
+    if pending[0].state is State.INFLIGHT:
+        table.rollback(time)
+        table.refresh()
+    store = table.contents.store
+    plan = table.contents.compaction_plan(Instant(time, Action.COMPACTION, State.REQUESTED))
+    instant = store.transition(Instant(time, Action.COMPACTION, State.REQUESTED), b"")
+    stats: dict[str, tuple[WriteStat, ...]] = {}
+    for each in plan.operations:
+        partition, file_id = each.partition_path or "", each.file_id or ""
+        stat = _base(table, time, partition, file_id, base_time=each.base_instant_time)
+        stats[partition] = (*stats.get(partition, ()), stat)
+    metadata = CommitMetadata(
+        partition_to_write_stats=stats, operation_type="COMPACT", compacted=True, extra_metadata={}
+    )
+    finish(table, instant, metadata)
 
 
 def _log(table: Table, time: str, partition: str, file_slice: object) -> WriteStat:
@@ -132,8 +174,7 @@ def _log(table: Table, time: str, partition: str, file_slice: object) -> WriteSt
     )
 
 
-def _base(table: Table, time: str, partition: str, chance: random.Random) -> WriteStat:
-    file_id = f"{chance.getrandbits(128):032x}-0"
+def _base(table: Table, time: str, partition: str, file_id: str, *, base_time: str | None = None) -> WriteStat:
     name = format_base_file(file_id, "0-1-0", time)
     metafile = join_path(partition, ".hoodie_partition_metadata")
     if table.storage.size(metafile) is None:
@@ -141,7 +182,7 @@ def _base(table: Table, time: str, partition: str, chance: random.Random) -> Wri
         table.storage.create_new(metafile, format_partition_metadata(partition, instant_time=time, written_at=now))
     _put(table, time, partition, name, MarkerType.CREATE, b"PAR1")
     return WriteStat(
-        file_id=file_id, path=join_path(partition, name), partition_path=partition, num_writes=1,
+        file_id=file_id, path=join_path(partition, name), partition_path=partition, num_writes=1, prev_commit=base_time,
         file_size_in_bytes=4, total_write_bytes=4,
     )  # fmt: skip
 

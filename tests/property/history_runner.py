@@ -42,6 +42,11 @@ CLEANS = (
     {"older_than": "1h"},
     {"commits_retained": 1, "max_files": 2},
     {"commits_retained": 1, "max_partitions": 1},
+    {"file_versions_retained": 1, "keep_daily": 3},
+    {"file_versions_retained": 1, "min_commits": 2},
+    {"file_versions_retained": 2, "age_retained": "1h"},
+    {"file_versions_retained": 1, "max_files": 2},
+    {"older_than": "1h", "min_file_versions": 2},
 )
 CLEAN_SETTINGS = (
     {},
@@ -79,6 +84,8 @@ def kinds(seed: int) -> Kind:
         fixture=chance.choice(fixtures) if chance.random() < 0.4 else None,
         metadata=chance.choice((None, True, True, False)),
         lock=chance.random() < 0.5,
+        lazy=chance.random() < 0.25,
+        deltas=chance.random() < 0.25,
     )
 
 
@@ -124,6 +131,12 @@ _MOTIFS: tuple[tuple[str, ...], ...] = (
     ("write", "crash upkeep", "write", "clean"),
     ("savepoint", "clock", "clean", "restore"),
     ("release", "savepoint", "plan_clean", "release", "clean"),
+    ("write", "plan_compaction", "write", "compact", "rollback", "clean"),
+    ("write", "plan_compaction", "plan_clean", "rollback", "clean"),
+    ("write", "plan_compaction", "crash compact", "write", "clean", "recover"),
+    ("write", "plan_compaction", "compact", "plan_clean", "hudi rollback", "write", "clean"),
+    ("write", "plan_compaction", "write", "savepoint", "compact", "write", "clean", "restore"),
+    ("crash write", "write", "clean", "rollback_failed"),
 )
 """What is known, or feared, to go wrong together; other steps may come in between."""
 
@@ -168,6 +181,8 @@ _WEIGHTS: Mapping[str, int] = {
     "replace": 5,
     "plan_clustering": 3,
     "cluster": 4,
+    "plan_compaction": 3,
+    "compact": 3,
     "clean": 12,
     "plan_clean": 10,
     "rollback": 12,
@@ -201,6 +216,7 @@ def _one(chance: random.Random, names: Sequence[str]) -> Step:
         return (name, {"options": chance.choice(CLEANS), "settings": chance.choice(CLEAN_SETTINGS)})
     arguments = {
         "plan_clustering": lambda: {"seed": chance.randrange(1000)},
+        "plan_compaction": lambda: {"seed": chance.randrange(1000)},
         "rollback": lambda: {"back": chance.choice((0, 0, 0, 0, 0, 1, 2))},
         "savepoint": lambda: {"back": chance.choice((0, 0, 1, 2, 3)), "ttl": chance.choice((None, None, None, 2))},
         "release": lambda: {"back": chance.choice((0, 0, 1)), "archive_commit": chance.random() < 0.3},
@@ -391,6 +407,8 @@ def _simpler(kind: Kind) -> Iterator[Kind]:
         yield attrs.evolve(kind, lock=False)
     if kind.metadata is not False:
         yield attrs.evolve(kind, metadata=False)
+    if kind.lazy:
+        yield attrs.evolve(kind, lazy=False)
     if kind.fixture is not None:
         yield attrs.evolve(kind, fixture=None)
 

@@ -143,6 +143,16 @@ def _cluster(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
     writer.execute_clustering(table, pending[0], rows_of)
 
 
+def _plan_compaction(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
+    if world.is_mor:
+        history_deltas.schedule_compaction(world.open(storage), args["seed"], world.announce_files)
+
+
+def _compact(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
+    if world.is_mor:
+        history_deltas.execute_compaction(world.open(storage))
+
+
 def _groups(table: Table, instant: Any) -> Any:
     plan = table.contents.requested_replace(instant).clustering_plan
     return () if plan is None else plan.file_groups
@@ -190,6 +200,8 @@ def _savepoint(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
         if there is not None and there.is_completed and time not in world.savepoints:
             world.savepoints[time] = end if held is None else held
             world.saved[time] = {} if world.is_mor else world.expected_at(time)
+            if world.is_mor:
+                world.saved_files[time] = world.files.needed(each for each in world.chain if each <= time)
 
 
 def _release(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
@@ -249,6 +261,8 @@ DO: Final[Mapping[str, Do]] = {
     "replace": _replace,
     "plan_clustering": _plan_clustering,
     "cluster": _cluster,
+    "plan_compaction": _plan_compaction,
+    "compact": _compact,
     "clean": _clean,
     "plan_clean": _plan_clean,
     "rollback": _rollback,
@@ -261,7 +275,9 @@ DO: Final[Mapping[str, Do]] = {
     "recover": _recover,
     "clock": _clock,
 }
-MAY_LEAVE_A_FAILED_WRITE: Final = frozenset({"write", "replace", "cluster", "plan_clustering"})
+MAY_LEAVE_A_FAILED_WRITE: Final = frozenset(
+    {"write", "replace", "cluster", "plan_clustering", "plan_compaction", "compact"}
+)
 
 
 # ------------------------------------------------------------------ steps that hold steps

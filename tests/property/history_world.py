@@ -39,6 +39,7 @@ LOCK = {
     "hoodie.write.lock.client.num_retries": 0,
     "hoodie.write.lock.client.wait_time_ms_between_retry": 0,
 }
+LAZY = {"hoodie.clean.failed.writes.policy": "LAZY"}
 AFTER_A_CRASH = frozenset(
     {
         "instant-stale", "instant-request-missing", "leftover-markers", "file-orphaned", "properties-backup",
@@ -74,12 +75,16 @@ class Kind:
         fixture: Name of a table of Apache Hudi to begin with instead.
         metadata: ``hoodie.metadata.enable``; None for not set.
         lock: Whether there is a lock provider.
+        lazy: Whether failed writes are rolled back by cleans, and heartbeats tell which have failed.
+        deltas: Whether a new table is merge-on-read.
     """
 
     version: int = 9
     fixture: str | None = None
     metadata: bool | None = None
     lock: bool = False
+    lazy: bool = False
+    deltas: bool = False
 
 
 class World:
@@ -94,13 +99,15 @@ class World:
         condemned: Commits that somebody asked to roll back, and was not refused.
         savepoints: Requested times with the end of life of each, None for ever.
         saved: Rows of each savepoint.
+        saved_files: Of a merge-on-read table, the files that were needed when the savepoint was made.
         is_dirty: A process died or two worked at once, and nothing has recovered the table since.
         counts: What was asked and how it was answered.
     """
 
-    def __init__(self, kind: Kind, storage: MemoryStorage, templates: Mapping[str, Row]) -> None:
-        self.kind, self.storage, self.templates = kind, storage, dict(templates)
-        self.clock = FixedClock(START)
+    def __init__(self, kind: Kind, root: str, templates: Mapping[str, Row], start: datetime = START) -> None:
+        self.kind, self.templates = kind, dict(templates)
+        self.clock = FixedClock(start)
+        self.storage = MemoryStorage(root, clock_ms=lambda: int(self.clock.now().timestamp() * 1000))
         self.rows: dict[str, Rows] = {}
         self.chain: list[str] = []
         self.condemned: set[str] = set()
@@ -108,6 +115,7 @@ class World:
         self.unknown: set[str] = set()
         self.savepoints: dict[str, datetime | None] = {}
         self.saved: dict[str, Rows] = {}
+        self.saved_files: dict[str, set[str]] = {}
         self.is_dirty = False
         self.told: list[str] = []
         self.counts: Counter[str] = Counter()
@@ -123,7 +131,6 @@ class World:
     @classmethod
     def empty(cls, kind: Kind) -> World:
         """A new table."""
-        storage = MemoryStorage("/lake/trips")
         settings = {
             "hoodie.table.name": "trips",
             "hoodie.write.table.version": kind.version,
@@ -131,26 +138,34 @@ class World:
             "hoodie.datasource.write.partitionpath.field": "region",
             "hoodie.table.ordering.fields": "ts",
         }
-        create_properties(storage, new_table_properties(Settings(settings)), FixedClock(START))
         templates = {
             region: dict.fromkeys(SCHEMA.names) | {"region": region, "ts": 0, "note": ""}
             for region in ("eu", "us", "ap")
         }
-        return cls(kind, storage, templates)
+        world = cls(kind, "/lake/trips", templates)
+        properties = new_table_properties(Settings(settings))
+        if kind.deltas:
+            properties |= {"hoodie.table.type": TableType.MERGE_ON_READ.value}
+        create_properties(world.storage, properties, world.clock)
+        world.is_mor = kind.deltas
+        return world
 
     @classmethod
     def of_fixture(cls, kind: Kind, files: Mapping[str, bytes]) -> World:
         """A table of Apache Hudi: what it holds at each time is asked before the first step, and checked elsewhere."""
-        world = cls(kind, MemoryStorage.from_files(files, "/lake/fixture"), {})
+        last = Table(MemoryStorage.from_files(files)).timeline.last_time
+        start = START if last is None else datetime.strptime(last[:14], "%Y%m%d%H%M%S").replace(tzinfo=timezone.utc)
+        world = cls(kind, "/lake/fixture", {}, start)
+        for path, data in files.items():
+            world.storage.replace(path, data)
+        world.clock.move(STEP)
         table = world.open(metadata=None)
-        last = table.timeline.last_time
-        if last is not None:
-            world.clock.moment = datetime.strptime(last[:14], "%Y%m%d%H%M%S").replace(tzinfo=timezone.utc) + STEP
         world.is_mor = table.config.table_type is TableType.MERGE_ON_READ
         world.is_dirty = bool(table.timeline.pending())
         if world.is_mor:
             world.chain = world.completed(table)
             world.rows = {time: {} for time in world.chain}
+            world.rows |= {i.requested_time: {} for i in table.timeline.pending(Action.COMPACTION)}
             world.savepoints = dict.fromkeys(i.requested_time for i in table.timeline.completed(Action.SAVEPOINT))
             world.settle()
             return world
@@ -183,7 +198,7 @@ class World:
         given = {} if wanted is None else {"hoodie.metadata.enable": wanted}
         return Table(
             storage if storage is not None else self.storage,
-            settings={**given, **(LOCK if self.kind.lock else {}), **settings},
+            settings={**given, **(LOCK if self.kind.lock else {}), **(LAZY if self.kind.lazy else {}), **settings},
             clock=self.clock,
         )
 
@@ -306,7 +321,9 @@ class World:
                 raise Violation("latest: files not shown", f"{sorted(needed - shown)[:3]}")
         for instant in table.timeline.completed(Action.SAVEPOINT):
             held = {join_path(p, n) for p, names in table.contents.savepoint(instant).files.items() for n in names}
-            needed = self.files.needed(time for time in self.chain if time <= instant.requested_time)
+            needed = self.saved_files.get(instant.requested_time) or self.files.needed(
+                time for time in self.chain if time <= instant.requested_time
+            )
             held -= self.files.written_after(instant.requested_time)  # a whole slice is held, and a restore cuts it
             for what, paths in (("held", held - there.keys()), ("not held", needed - held)):
                 if paths:

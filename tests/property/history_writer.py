@@ -14,8 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hudi_py.config.concurrency import failed_writes_policy
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import RefusedError
+from hudi_py.errors import ConflictError, RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.formats.commit_codec import encode_commit
 from hudi_py.formats.record_schema import format_record_schema, parse_record_schema
@@ -31,6 +32,8 @@ from hudi_py.model.records import (
 )
 from hudi_py.storage.base import Storage
 from hudi_py.table import Table
+from hudi_py.timeline.heartbeat import FOLDER as HEARTBEATS
+from hudi_py.timeline.heartbeat import delete_heartbeat, heartbeat_ages
 from hudi_py.timeline.markers import delete_markers
 from hudi_py.timeline.properties_file import recover_properties
 from hudi_py.write.assign import SizingLimits
@@ -204,6 +207,8 @@ def begin(table: Table, action: Action, request: bytes, announce: Announce, *, i
         table.metadata_table.prepare(writes_data=True)
         time = store.new_time(after=table.metadata_table.compact(store.load()))
         announce(time)
+        if inflight and failed_writes_policy(table.settings) == "LAZY":
+            store.storage.replace(join_path(HEARTBEATS, time), b"")
         instant = store.request(action, time, request)
         if inflight:
             instant = store.transition(instant, _empty_inflight(table.config))
@@ -214,7 +219,6 @@ def begin(table: Table, action: Action, request: bytes, announce: Announce, *, i
 def _finish_replace(
     table: Table, instant: Instant, rows: Sequence[Row], replaced: Iterable[tuple[str, str]], operation: str
 ) -> None:
-    store = table.contents.store
     schema = schema_of(table)
     job = _job(table, instant.requested_time, "BULK_INSERT", schema, small_files=False)
     results = _run(job, rows, schema) if rows else []
@@ -231,8 +235,18 @@ def _finish_replace(
         operation_type=operation,
         partition_to_replace_file_ids=ids,
     )
+    finish(table, instant, metadata)
+
+
+def finish(table: Table, instant: Instant, metadata: CommitMetadata) -> None:
+    """Complete a write of any kind as a transaction completes a commit."""
+    store, time = table.contents.store, instant.requested_time
+    is_lazy = failed_writes_policy(table.settings) == "LAZY" and not table.contents.is_clustering(instant)
+    if is_lazy and instant.action is not Action.COMPACTION and time not in heartbeat_ages(store.storage, store.clock):
+        raise ConflictError(f"{instant}: its heartbeat is gone")
     with store.lock.held("commit"):
         content = encode_commit(metadata, as_json=table.config.layout_version == 1, sync=SYNC)
         after = table.metadata_table.record_commit(store.load(), instant, metadata)
         store.complete(instant, content, after=after)
-        delete_markers(store.storage, instant.requested_time)
+        delete_markers(store.storage, time)
+        delete_heartbeat(store.storage, time)
