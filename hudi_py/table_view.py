@@ -18,6 +18,7 @@ from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, la
 from hudi_py.fsview.checked import CheckedListing
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
+from hudi_py.fsview.needed import NeededFiles
 from hudi_py.mdt.listing import open_snapshot
 from hudi_py.mdt.read_statistics import StatisticsReader
 from hudi_py.mdt.statistics import COLUMN_STATS
@@ -35,6 +36,7 @@ from hudi_py.reading.select import (
     check_rows_are_whole,
     context_as_of,
     slices_of_names,
+    with_recorded_sizes,
 )
 from hudi_py.runtime.clock import Clock, SystemClock
 from hudi_py.runtime.log import log
@@ -170,7 +172,8 @@ class TableView:
             RefusedError: The table has no single answer for that time (any more).
             UnsupportedTable: There are log files to merge, base files are not Parquet or hold a part of the columns
                 only, or columns have other names in older files.
-            CorruptMetadata: A file is missing that a completed commit wrote: older rows would be shown as the latest.
+            CorruptMetadata: A file that a completed commit wrote is missing, so that older rows would be shown as the
+                latest, or it has another size.
         """
         _check_one_time(as_of, savepoint)
         if as_of is not None:
@@ -218,7 +221,8 @@ class TableView:
         from hudi_py.reading.rows import Rows
         from hudi_py.reading.snapshot import row_schema
 
-        files = self.base_files(savepoint=savepoint)
+        needed = NeededFiles(self._contents, self.timeline, savepoint)
+        files = with_recorded_sizes(self.base_files(savepoint=savepoint), lambda: needed.sizes)
         schema = row_schema(self.storage, files, self._schema_text_at(savepoint))
         return Rows(
             self.storage, files, schema,
@@ -369,6 +373,7 @@ class TableView:
             deleted=lambda: deleted_since(self._contents, timeline, requested_time),
             check_rows=lambda: self._check_rows(requested_time),
             schema=lambda: self._schema_text_at(requested_time),
+            recorded=lambda: NeededFiles(self._contents, timeline, requested_time).sizes,
             statistics=self.column_statistics,
         )
 

@@ -3,17 +3,27 @@ A listing of the folders that shows nothing old as current: what it lacks of the
 
 What the completed commits name is held against what lies in the folders. That costs about a twentieth of a listing,
 for names are found without decoding the commits; only where one is missing everything is decoded, to tell what is lost.
+Where the listing gives sizes, those are held against the recorded ones as well: what is cut off has lost rows.
 Files of archived commits are not covered: nothing on the active timeline names them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from operator import itemgetter
 
 from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
-from hudi_py.fsview.expected import Mismatch, Removals, expected_slices, mismatches, removals
+from hudi_py.fsview.expected import (
+    WAY_OUT,
+    Mismatch,
+    Removals,
+    damaged_file,
+    expected_slices,
+    is_size_right,
+    mismatches,
+    removals,
+)
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.fsview.named import count_base_files
 from hudi_py.fsview.needed import NeededFiles, archived_replacements
@@ -24,6 +34,7 @@ from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
 _name = itemgetter(Entry._fields.index("name"))
+_size = itemgetter(Entry._fields.index("size_bytes"))
 _end = itemgetter(slice(-len("yyyyMMddHHmmssSSS.parquet"), None))
 
 
@@ -65,7 +76,8 @@ class CheckedListing:
         Every partition with the files directly in it; sizes too, with *details*.
 
         Raises:
-            CorruptMetadata: A file that the latest slices need is missing; told at the latest when all were walked.
+            CorruptMetadata: A file that the latest slices need is missing, or is not of the size that its commit
+                recorded; told at the latest when all were walked.
             ConflictError: The table changed meanwhile.
         """
         walked: set[str] = set()
@@ -74,9 +86,9 @@ class CheckedListing:
             if not self._has(path):
                 continue
             walked.add(path)
-            if counts is None:
+            if counts is None or _has_sizes(entries):
                 self._check(path, entries)
-            else:  # nothing was cleaned, so counting will tell
+            if counts is not None:  # nothing was cleaned, so counting will tell
                 counts.update(map(_end, map(_name, entries)))
             yield path, entries
         if counts is not None:
@@ -126,16 +138,24 @@ class CheckedListing:
                 return False
         return True
 
-    def _check(self, path: str, entries: Iterable[Entry]) -> None:
-        if self._needs.by_partition.get(path, frozenset()).difference(map(_name, entries)):
+    def _check(self, path: str, entries: Collection[Entry]) -> None:
+        if not _has_sizes(entries):
+            is_as_written = self._needs.by_partition.get(path, frozenset()).issubset(map(_name, entries))
+        else:
+            there = dict(zip(map(_name, entries), map(_size, entries), strict=True))
+            is_as_written = all(
+                name in there and is_size_right(size, there[name], is_log=name.startswith("."))
+                for name, size in self._needs.sizes.get(path, {}).items()
+            )
+        if not is_as_written:
             self._tell(path, entries)
 
-    # --- what is missing ------------------------------------------------------------------------------------------
-    def _tell(self, path: str, entries: Iterable[Entry]) -> None:
-        """Raise, unless something accounts for what is missing."""
+    # --- what is lost ---------------------------------------------------------------------------------------------
+    def _tell(self, path: str, entries: Collection[Entry]) -> None:
+        """Raise, unless something accounts for what is missing or of another size."""
         slices = expected_slices(self._needs.metadata, self._contents.store.layout.version)
         here = (each for (partition, _), each in slices.items() if partition == path)
-        found = mismatches(here, {path: dict.fromkeys(map(_name, entries))})
+        found = mismatches(here, {path: dict(zip(map(_name, entries), map(_size, entries), strict=True))})
         if not found:
             return
         removed = self._removals()
@@ -153,15 +173,16 @@ class CheckedListing:
         raise CorruptMetadata(self._message(found, removed))
 
     def _message(self, found: list[Mismatch], removed: Removals) -> str:
-        file = found[0].file
+        file, size = found[0]
         more = f" (and {len(found) - 1} more in this partition)" if len(found) > 1 else ""
+        path = f"{self._root}/{file.path}{more}"
+        if size is not None:
+            return damaged_file(path, size, file.size_bytes, f"{file.commit.action.value} {file.commit.requested_time}")
         by = removed.get((file.partition_path, file.name))
         why = f"; {by[-1]} removed it, and what made that right was undone since" if by else ""
         return (
-            f"{self._root}/{file.path}{more} is missing, which the completed {file.commit.action.value} "
-            f"{file.commit.requested_time} wrote{why}: older rows would be shown as the latest. Nothing was changed. "
-            "hudi-py check shows everything that is lost; go back to a savepoint (hudi-py restore), roll that commit "
-            "back, or read an earlier time (--as-of)"
+            f"{path} is missing, which the completed {file.commit.action.value} {file.commit.requested_time} wrote"
+            f"{why}: older rows would be shown as the latest. {WAY_OUT}"
         )
 
     def _removals(self) -> Removals:
@@ -176,3 +197,8 @@ class CheckedListing:
             except (CorruptMetadata, NotFound):  # it only tells the story
                 continue
         return removals(contents)
+
+
+def _has_sizes(entries: Collection[Entry]) -> bool:
+    """Whether the listing told sizes; what it tells of one file it tells of all."""
+    return next(map(_size, entries), None) is not None

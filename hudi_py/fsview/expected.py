@@ -15,7 +15,7 @@ Source: rules/table-services Z-1 to Z-6, rules/data-files 1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import attrs
 
@@ -31,6 +31,10 @@ from hudi_py.model.records import (
     RollbackPlan,
 )
 
+WAY_OUT: Final = (
+    "Nothing was changed. hudi-py check shows everything that is lost; go back to a savepoint (hudi-py restore), roll "
+    "that commit back, or read an earlier time (--as-of)"
+)
 _SIZE_UNKNOWN = 0
 
 
@@ -164,11 +168,31 @@ def mismatches(expected: Iterable[ExpectedSlice], there: Mapping[str, Mapping[st
                 found.append(Mismatch(file, None))
                 continue
             size = files[file.name]
-            if size is None or file.size_bytes <= _SIZE_UNKNOWN:
-                continue
-            if size < file.size_bytes or (size > file.size_bytes and not file.is_log):
+            if not is_size_right(file.size_bytes, size, is_log=file.is_log):
                 found.append(Mismatch(file, size))
     return found
+
+
+def is_size_right(recorded: int, there: int | None, *, is_log: bool) -> bool:
+    """
+    Whether a file is as large as its commit recorded, in bytes, as far as both are known.
+
+    Args:
+        recorded: The largest that a commit recorded; 0 when unknown.
+        there: None when not asked for.
+        is_log: It may be larger then.
+    """
+    if there is None or recorded <= _SIZE_UNKNOWN:
+        return True
+    return there == recorded or (is_log and there > recorded)
+
+
+def damaged_file(path: str, size: int, recorded: int, writer: str) -> str:
+    """The message about a data file that is not of the size that the completed *writer* recorded."""
+    return (
+        f"{path} has {size} bytes, and the completed {writer} wrote {recorded}: it was cut off or overwritten, and its "
+        f"rows are lost. {WAY_OUT}"
+    )
 
 
 Removals = dict[tuple[str, str], list[Instant]]

@@ -1,5 +1,5 @@
 """
-Paths of the base files that a commit names, without decoding it: a hundred times as fast. Pure.
+Paths and sizes of the base files that a commit names, without decoding it: twenty to a hundred times as fast. Pure.
 
 A view needs no more than that of most commits. The name of a base file ends with the time of its commit, and in both
 encodings it stands in the bytes as it is. Whatever does not have the form that every release writes is left to
@@ -8,7 +8,9 @@ encodings it stands in the bytes as it is. Whatever does not have the form that 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import re
+from collections.abc import Callable, Collection
 from typing import Final
 
 _AVRO: Final = b"Obj\x01"
@@ -16,6 +18,14 @@ _SYNC_LENGTH: Final = 16
 _CODEC: Final = b"avro.codec"
 _NO_CODEC: Final = b"\x08null"
 _ONE_BYTE: Final = 0x80
+
+# Behind the path of a write stat: prevCommit, five numbers, and that partitionPath is not null (rules/timeline 4.2).
+_AVRO_NUMBER: Final = rb"(?:\x00|\x02[\x80-\xff]*[\x00-\x7f])"
+_avro_to_partition: Final = re.compile(
+    rb"(?:\x00|\x02(?:\x08null|[\x1c\x22\x28][0-9]{14,20}))" + _AVRO_NUMBER + rb"{5}\x02", re.DOTALL
+).match
+_avro_to_size: Final = re.compile(_AVRO_NUMBER + rb"{7}\x02([\x80-\xff]*[\x00-\x7f])", re.DOTALL).match
+_find_json_sizes: Final = re.compile(rb'"fileSizeInBytes"\s*:\s*([0-9]+)\s*[,}]').findall
 
 
 def count_base_files(data: bytes, requested_time: str, *, with_logs: bool = True) -> int | None:
@@ -53,6 +63,64 @@ def base_paths(data: bytes, requested_time: str) -> list[bytes] | None:
     if data.startswith(_AVRO):
         return _all(pieces, lambda piece: _avro_path(piece, len(end)))
     return _all(pieces, _json_path)
+
+
+def base_sizes(data: bytes, requested_time: str, wanted: Collection[bytes]) -> dict[bytes, int] | None:
+    """
+    Sizes in bytes that the commit recorded of some of the files that `base_paths` finds; 0 where it knows none.
+
+    Args:
+        data, requested_time: As `base_paths`.
+        wanted: Paths, as `base_paths` gives them.
+
+    Returns:
+        None where decoding has to tell.
+    """
+    paths = base_paths(data, requested_time)
+    if paths is None:
+        return None
+    pieces = data.split(f"_{requested_time}.parquet".encode())
+    size_of = _avro_size if data.startswith(_AVRO) else _json_size
+    sizes: dict[bytes, int] = {}
+    for path, behind in zip(paths, pieces[1:], strict=True):
+        if path in wanted:
+            size = size_of(path, behind)
+            if size is None or path in sizes:
+                return None
+            sizes[path] = size
+    return sizes
+
+
+def _json_size(path: bytes, piece: bytes) -> int | None:  # noqa: ARG001
+    found = _find_json_sizes(piece)
+    return int(found[0]) if len(found) == 1 else None
+
+
+def _avro_size(path: bytes, piece: bytes) -> int | None:
+    start = _avro_to_partition(piece)
+    if start is None:
+        return None
+    partition = _avro_text(path[: max(path.rfind(b"/"), 0)])
+    if not piece.startswith(partition, start.end()):
+        return None
+    size = _avro_to_size(piece, start.end() + len(partition))
+    return None if size is None else _number(size[1])
+
+
+@functools.lru_cache(maxsize=8)  # files of one partition stand together
+def _avro_text(text: bytes) -> bytes:
+    rest, length = len(text) << 1, bytearray()
+    while rest >= _ONE_BYTE:
+        length.append(rest & 0x7F | _ONE_BYTE)
+        rest >>= 7
+    return bytes((*length, rest)) + text
+
+
+def _number(encoded: bytes) -> int:
+    value = 0
+    for byte in reversed(encoded):
+        value = value << 7 | byte & 0x7F
+    return (value >> 1) ^ -(value & 1)
 
 
 def _is_whole(data: bytes) -> bool:

@@ -1,5 +1,5 @@
 """
-Names of the files that the latest slices of a table must consist of, by partition, found without decoding commits.
+Names and sizes of the files that the latest slices of a table must consist of, found without decoding commits.
 
 See `hudi_py.fsview.expected` for why they must be there; this is the same, quickly, from what stands in the commits.
 Files of archived commits are not covered: nothing on the active timeline names them.
@@ -8,7 +8,7 @@ Files of archived commits are not covered: nothing on the active timeline names 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 
@@ -16,7 +16,7 @@ from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
 from hudi_py.fsview.build import GroupKey
 from hudi_py.fsview.expected import expected_slices, replaced_groups
 from hudi_py.fsview.listing import listing_threads
-from hudi_py.fsview.named import base_paths
+from hudi_py.fsview.named import base_paths, base_sizes
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CommitMetadata
@@ -67,34 +67,60 @@ class NeededFiles:
         except NotFound as error:
             raise ConflictError(f"{error}: another process archived or undid it meanwhile; try again") from error
 
+    @cached_property
+    def sizes(self) -> dict[str, dict[str, int]]:
+        """The same with the sizes in bytes that the commits recorded, 0 where unknown; a log file may be larger."""
+        try:
+            sizes = self._recorded_sizes()
+        except NotFound:
+            return {}
+        return _by_partition(self._decoded if sizes is None else sizes)
+
     def _named(self) -> dict[str, frozenset[str]]:
+        newest = self._newest
+        paths = self._decoded if newest is None else [(_path(path, time), 0) for path, time in newest]
+        return {partition: frozenset(names) for partition, names in _by_partition(paths).items()}
+
+    @cached_property
+    def _newest(self) -> list[tuple[bytes, str]] | None:
+        """What `base_paths` gives for the newest files of live groups, with their times; None: decoding has to tell."""
         self._prefetch()
         newest: dict[bytes, tuple[bytes, str]] = {}
         replaced: set[GroupKey] = set()
         for instant in self.commits:
             paths = base_paths(self._contents.store.read(instant), instant.requested_time)
             if paths is None:
-                return self._decoded
+                return None
             newest.update(
                 (path[: path.find(b"_", path.rfind(b"/") + 1)], (path, instant.requested_time)) for path in paths
             )
             if instant.action is Action.REPLACE_COMMIT:
                 replaced.update(replaced_groups(self._contents.commit(instant)))
         gone = {join_path(*key).encode() for key in replaced}
-        needed: dict[str, list[str]] = {}
-        for group, (path, time) in newest.items():
-            if group not in gone:
-                partition, _, name = f"{path.decode()}_{time}.parquet".rpartition("/")
-                needed.setdefault(partition, []).append(name)
-        return {partition: frozenset(names) for partition, names in needed.items()}
+        return [file for group, file in newest.items() if group not in gone]
+
+    def _recorded_sizes(self) -> list[tuple[str, int]] | None:
+        newest = self._newest
+        if newest is None:
+            return None
+        by_time: dict[str, set[bytes]] = {}
+        for path, time in newest:
+            by_time.setdefault(time, set()).add(path)
+        found: list[tuple[str, int]] = []
+        for instant in self.commits:
+            wanted = by_time.get(instant.requested_time)
+            if wanted is None:
+                continue
+            sizes = base_sizes(self._contents.store.read(instant), instant.requested_time, wanted)
+            if sizes is None:
+                return None
+            found += ((_path(path, instant.requested_time), size) for path, size in sizes.items())
+        return found
 
     @cached_property
-    def _decoded(self) -> dict[str, frozenset[str]]:
-        needed: dict[str, list[str]] = {}
-        for each in expected_slices(self.metadata, self._contents.store.layout.version).values():
-            for file in each.files:
-                needed.setdefault(file.partition_path, []).append(file.name)
-        return {partition: frozenset(names) for partition, names in needed.items()}
+    def _decoded(self) -> list[tuple[str, int]]:
+        slices = expected_slices(self.metadata, self._contents.store.layout.version).values()
+        return [(file.path, file.size_bytes) for each in slices for file in each.files]
 
     @cached_property
     def metadata(self) -> list[tuple[Instant, CommitMetadata]]:
@@ -118,6 +144,18 @@ class NeededFiles:
     def _read_ahead(self, instant: Instant) -> None:
         with contextlib.suppress(NotFound):
             self._contents.store.read(instant)
+
+
+def _path(path: bytes, time: str) -> str:
+    return f"{path.decode()}_{time}.parquet"
+
+
+def _by_partition(files: Iterable[tuple[str, int]]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for path, size in files:
+        partition, _, name = path.rpartition("/")
+        found.setdefault(partition, {})[name] = size
+    return found
 
 
 def archived_replacements(contents: Contents, since: Mapping[GroupKey, str]) -> set[GroupKey]:

@@ -13,7 +13,7 @@ from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, la
 from hudi_py.fsview.gone import gone_at
 from hudi_py.fsview.listing import Listing
 from hudi_py.model.files import BaseFile, FileSlice
-from hudi_py.reading.select import base_files, slices_as_of
+from hudi_py.reading.select import base_files, slices_as_of, with_recorded_sizes
 from hudi_py.storage.base import Storage
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class Snapshot:
         check_rows: Raises where the rows of that time cannot be read.
         schema: Gives the Avro text of the rows at that time.
         statistics: Gives what the metadata table knows of columns.
+        recorded: Gives partition path to names and sizes in bytes of its files, as far as commits recorded them.
     """
 
     storage: Storage = attrs.field(repr=False)
@@ -49,6 +50,7 @@ class Snapshot:
     _check_rows: Callable[[], None] = attrs.field(repr=False)
     _schema: Callable[[], str | None] = attrs.field(repr=False)
     _statistics: Callable[[], StatisticsReader | None] = attrs.field(repr=False)
+    _recorded: Callable[[], Mapping[str, Mapping[str, int]]] = attrs.field(repr=False)
 
     def partitions(self) -> tuple[str, ...]:
         """Relative paths of all partitions, those that came later too, sorted."""
@@ -96,7 +98,7 @@ class Snapshot:
         from hudi_py.reading.rows import Rows
         from hudi_py.reading.snapshot import row_schema
 
-        files = self.base_files()
+        files = with_recorded_sizes(self.base_files(), self._recorded)
         schema = row_schema(self.storage, files, self._schema())
         return Rows(
             self.storage, files, schema,

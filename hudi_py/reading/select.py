@@ -7,7 +7,7 @@ rules/timeline 7 (time travel).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import attrs
@@ -182,6 +182,25 @@ def base_files(slices: tuple[FileSlice, ...], source: str) -> tuple[tuple[str, B
                 )
             found.append((each.partition_path, each.base_file))
     return tuple(found)
+
+
+def with_recorded_sizes(
+    files: Sequence[tuple[str, BaseFile]], recorded: Callable[[], Mapping[str, Mapping[str, int]]]
+) -> tuple[tuple[str, BaseFile], ...]:
+    """
+    The same files, each with the size that its commit recorded where the listing told none: readers compare it.
+
+    Args:
+        files: Partition path and base file.
+        recorded: Gives partition path to names and sizes in bytes; not asked where the listing told all sizes.
+    """
+    if all(base.size_bytes is not None for _, base in files):
+        return tuple(files)
+    sizes = recorded()
+    return tuple(
+        (path, attrs.evolve(base, size_bytes=sizes.get(path, {}).get(base.name)) if base.size_bytes is None else base)
+        for path, base in files
+    )
 
 
 def slices_as_of(partition: PartitionView) -> tuple[FileSlice, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta, timezone
@@ -16,6 +17,7 @@ import attrs
 
 from hudi_py.errors import ConfigError, CorruptMetadata, UnsupportedTable, WriteError
 from hudi_py.formats.meta_columns import META_COLUMNS
+from hudi_py.fsview.expected import damaged_file, is_size_right
 from hudi_py.model.files import BaseFile, join_path
 from hudi_py.runtime.log import log
 
@@ -64,7 +66,7 @@ def file_schema(storage: Storage, partition_path: str, file: BaseFile) -> pa.Sch
     Raises:
         CorruptMetadata: It is no Parquet file.
     """
-    with _parquet(storage, join_path(partition_path, file.name)) as opened:
+    with _parquet(storage, join_path(partition_path, file.name), file) as opened:
         return opened.schema_arrow.remove_metadata()
 
 
@@ -115,14 +117,14 @@ def read_batches(
     Stream the rows of base files, whichever schema each was written with.
 
     Args:
-        files: Partition path and base file.
+        files: Partition path and base file; one of another size than is known of it is refused.
         schema: Columns to return, see `chosen_columns`; null where a file has none of that name, and in the present
             type where a file is older.
         filters: Conditions on columns of *schema*; of a file, the row groups that cannot meet them are not read.
         count: Counts along.
 
     Raises:
-        CorruptMetadata: A base file is no Parquet file, or its values do not fit the columns.
+        CorruptMetadata: A base file is no Parquet file or has another size, or its values do not fit the columns.
     """
     import pyarrow as pa
 
@@ -132,7 +134,7 @@ def read_batches(
     count = FileCount() if count is None else count
     for partition, base in files:
         path = join_path(partition, base.name)
-        with _parquet(storage, path) as file:
+        with _parquet(storage, path, base) as file:
             groups = _candidates(file, filters)
             if not groups and filters:
                 count.skipped += 1
@@ -173,11 +175,16 @@ def _bounds(file: pq.ParquetFile, group: int, place: int | None, condition: Filt
 
 
 @contextmanager
-def _parquet(storage: Storage, path: str) -> Iterator[pq.ParquetFile]:
+def _parquet(storage: Storage, path: str, base: BaseFile) -> Iterator[pq.ParquetFile]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     with storage.open_read(path) as stream:
+        size = stream.seek(0, os.SEEK_END)  # the stream knows it; no request
+        if not is_size_right(base.size_bytes or 0, size, is_log=False):
+            raise CorruptMetadata(
+                damaged_file(f"{storage.root}/{path}", size, base.size_bytes or 0, f"write {base.instant_time}")
+            )
         try:
             file = pq.ParquetFile(stream)
         except (pa.ArrowException, OSError) as error:  # damaged inside is an OSError to pyarrow

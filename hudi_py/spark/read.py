@@ -25,8 +25,10 @@ from hudi_py.config.uses import Use
 from hudi_py.errors import ConfigError
 from hudi_py.formats.arrow_types import Field
 from hudi_py.formats.record_schema import meta_fields, parse_record_schema
+from hudi_py.fsview.needed import NeededFiles
 from hudi_py.model.files import BaseFile, join_path, parse_base_file
 from hudi_py.reading.ages import by_stored_schema
+from hudi_py.reading.select import with_recorded_sizes
 from hudi_py.reading.snapshot import file_schema, read_batches
 from hudi_py.storage.base import Storage
 from hudi_py.table import open_table
@@ -76,6 +78,8 @@ def read(
     given = as_of if savepoint is None else savepoint
     requested = None if given is None else table.resolve_time(given)
     files = table.base_files(requested) if savepoint is None else table.base_files(savepoint=requested)
+    needed = NeededFiles(table.contents, table.timeline, requested)
+    files = with_recorded_sizes(files, lambda: needed.sizes)
     text = table.schema_text(requested) or table.schema_text()  # before the first commit there is only the newest
     fields = meta_fields() + (list(parse_record_schema(text)) if text is not None else [])
     schema = _nullable(from_arrow_schema(pa.schema(fields)))

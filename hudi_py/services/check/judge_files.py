@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Final, NamedTuple
 
+from hudi_py.fsview.expected import is_size_right
 from hudi_py.model.files import BaseFile, LogFile, join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action
 from hudi_py.model.records import (
@@ -27,7 +28,6 @@ from hudi_py.services.check.judge_past import Promises
 from hudi_py.services.check.judge_rows import Needs
 from hudi_py.timeline.timeline import COMMITS
 
-_UNKNOWN_SIZE: Final = 0
 _TAKEN_BACK_SIZE: Final = 1  # how Hudi lists log files of a delta commit that it rolled back on layout 1
 
 
@@ -180,9 +180,7 @@ def _named(expected: Expectation, partition: str, files: Mapping[str, int | None
                 yield finding("file-missing", path, f"written by {named.requested_time}")
             continue
         size = files[name]
-        if size is None or named.size_bytes <= _UNKNOWN_SIZE:
-            continue
-        if size < named.size_bytes or (size > named.size_bytes and not named.is_log):
+        if not is_size_right(named.size_bytes, size, is_log=named.is_log):
             yield finding("file-size-differs", path, f"{size} bytes, {named.requested_time} wrote {named.size_bytes}")
 
 
