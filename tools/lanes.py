@@ -3,8 +3,9 @@ Run the test suite lane by lane, fastest first, and add up what happened.
 
     python lanes.py [--fast PYTHON] [--spark35 PYTHON] [--spark40 PYTHON] -- [pytest arguments]
 
-Each lane is a pytest of its own, so that a JVM that dies takes one lane with it. The last line counts all of them. The
-exit code is that of the first lane that failed; 5 when no lane had a test.
+Each lane is a pytest of its own, so that a JVM that dies takes one lane with it. Neighbours that fit on the machine
+together run side by side; their output is shown when they end. The last lines tell what each lane took, and count all
+tests. The exit code is that of the first lane that failed; 5 when no lane had a test.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
@@ -33,6 +35,7 @@ class Lane(NamedTuple):
     spark: str = "3.5"  # tests/spark checks that it is the one at hand
     workers: str | None = None  # pytest-xdist's -n; None for this one process
     paths: tuple[str, ...] = ()  # where the arguments name no place
+    cores: int | None = None  # that it keeps busy; None for all
 
 
 class Count(NamedTuple):
@@ -43,6 +46,14 @@ class Count(NamedTuple):
     skipped: int = 0
 
 
+class Outcome(NamedTuple):
+    """What became of a lane."""
+
+    code: int  # pytest's
+    count: Count
+    seconds: float
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run all lanes, whatever becomes of the earlier ones."""
     parser = argparse.ArgumentParser()
@@ -51,18 +62,18 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--spark40")
     parser.add_argument("pytest", nargs="*")
     options = parser.parse_args(arguments)
-    codes, counts = [], []
+    chosen = list(lanes(options.spark35, options.spark40, options.pytest, options.fast))
     with tempfile.TemporaryDirectory(prefix="hudi_py-lanes-") as folder:
-        for number, lane in enumerate(lanes(options.spark35, options.spark40, options.pytest, options.fast)):
-            started = time.monotonic()
-            print(f"== {lane.name}", flush=True)
-            report = Path(folder) / f"{number}.xml"
-            codes.append(run(lane, report, options.pytest))
-            counts.append(count(report))
-            print(f"== {lane.name}: {time.monotonic() - started:.0f} s", flush=True)
-    total = Count(*map(sum, zip(*counts, strict=True)))
+        done = [
+            outcome
+            for neighbours in side_by_side(chosen, os.cpu_count() or 1)
+            for outcome in run_all(neighbours, Path(folder), options.pytest)
+        ]
+    for lane, outcome in zip(chosen, done, strict=True):
+        print(f"{lane.name}: {outcome.seconds:.0f} s")
+    total = Count(*map(sum, zip(*(outcome.count for outcome in done), strict=True)))
     print(f"total: {total.passed} passed, {total.failed} failed, {total.skipped} skipped", flush=True)
-    return verdict(codes)
+    return verdict([outcome.code for outcome in done])
 
 
 def lanes(
@@ -80,15 +91,45 @@ def lanes(
             heavy = "slow or s3 or browser"
             yield Lane("fast tests", spark35, f"not (spark or oracle or {heavy})", workers="auto")
             yield Lane("slow tests, S3, browser", spark35, f"({heavy}) and not (spark or oracle)", workers="auto")
-            yield Lane("Spark 3.5", spark35, "spark and not oracle")
             # each worker has a Spark and three of real Hudi, of about a gigabyte each
             yield Lane("against Apache Hudi", spark35, "oracle", workers="2")
+            yield Lane("Spark 3.5", spark35, "spark and not oracle", cores=1)
     if spark40 is not None:
-        yield Lane("Spark 4.0", spark40, None if own_marks else "spark and not (oracle or slow)", "4.0")
+        yield Lane("Spark 4.0", spark40, None if own_marks else "spark and not (oracle or slow)", "4.0", cores=1)
 
 
-def run(lane: Lane, report: Path, arguments: Sequence[str]) -> int:
-    """Run one lane and return pytest's exit code."""
+def side_by_side(chosen: Iterable[Lane], cores: int) -> Iterator[list[Lane]]:
+    """Group neighbours that fit on so many cores together."""
+    group: list[Lane] = []
+    for lane in chosen:
+        if sum(each.cores or cores for each in [*group, lane]) > cores and group:
+            yield group
+            group = []
+        group.append(lane)
+    if group:
+        yield group
+
+
+def run_all(group: Sequence[Lane], folder: Path, arguments: Sequence[str]) -> Iterator[Outcome]:
+    """Run the lanes of a group at once, and show the output of one after the other."""
+    print(f"== {', '.join(lane.name for lane in group)}", flush=True)
+    with ThreadPoolExecutor(len(group)) as pool:
+        logs = [None if len(group) == 1 else folder / f"{lane.name}.log" for lane in group]
+        waiting = [
+            pool.submit(run, lane, folder / f"{lane.name}.xml", arguments, log)
+            for lane, log in zip(group, logs, strict=True)
+        ]
+        for lane, log, result in zip(group, logs, waiting, strict=True):
+            outcome = result.result()
+            if log is not None:
+                print(f"== {lane.name}")
+                print(log.read_text(errors="replace"), end="")
+            print(f"== {lane.name}: {outcome.seconds:.0f} s", flush=True)
+            yield outcome
+
+
+def run(lane: Lane, report: Path, arguments: Sequence[str], log: Path | None) -> Outcome:
+    """Run one lane; what it prints goes to *log* where there is one."""
     marks = ["-m", lane.marks] if lane.marks is not None else []
     parallel = ["-n", lane.workers] if lane.workers else []
     command = [
@@ -102,7 +143,17 @@ def run(lane: Lane, report: Path, arguments: Sequence[str]) -> int:
         *places(lane, arguments),
     ]
     environment = {**os.environ, "HUDI_PY_TEST_SPARK": lane.spark}
-    return subprocess.run(command, cwd=ROOT, check=False, env=environment).returncode
+    started = time.monotonic()
+    with open(log or os.devnull, "wb") as output:
+        code = subprocess.run(
+            command,
+            cwd=ROOT,
+            check=False,
+            env=environment,
+            stdout=None if log is None else output,
+            stderr=None if log is None else subprocess.STDOUT,
+        ).returncode
+    return Outcome(code, count(report), time.monotonic() - started)
 
 
 def places(lane: Lane, arguments: Sequence[str]) -> Sequence[str]:
