@@ -33,15 +33,15 @@ __version__ = RELEASE
 if TYPE_CHECKING:
     from hudi_py.model.files import BaseFile, FileGroup, FileSlice, LogFile
     from hudi_py.model.instant import Action, Instant, State
-    from hudi_py.reading.overview import Overview
-    from hudi_py.reading.past import Snapshot
-    from hudi_py.reading.rows import Rows
     from hudi_py.services.check.findings import Finding, Severity
     from hudi_py.services.clean.plan import CleanPlan
     from hudi_py.services.clean.planner import CleanPlanner
     from hudi_py.services.clean.result import CleanResult
     from hudi_py.services.clean.watch import CleanProgress
     from hudi_py.services.recovery.finding import RecoveryFinding, RecoveryOutcome
+    from hudi_py.snapshot.overview import Overview
+    from hudi_py.snapshot.rows import Rows
+    from hudi_py.snapshot.snapshot import Snapshot
     from hudi_py.spark.client import WriteClient, WriteResult
     from hudi_py.spark.read import read
     from hudi_py.table import Table, open_table

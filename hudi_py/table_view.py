@@ -27,9 +27,11 @@ from hudi_py.model.files import BaseFile, FileSlice, parse_base_file, parse_log_
 from hudi_py.model.holes import NO_HOLES, Holes, holes_of
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import resolve_time
-from hudi_py.reading.overview import Amount, ColumnRange, FileTotals, Overview, overview_of, ranges_of
-from hudi_py.reading.past import Snapshot
-from hudi_py.reading.select import (
+from hudi_py.runtime.clock import Clock, SystemClock
+from hudi_py.runtime.log import log
+from hudi_py.services.savepoint.plan import time_of_name
+from hudi_py.snapshot.overview import Amount, ColumnRange, FileTotals, Overview, overview_of, ranges_of
+from hudi_py.snapshot.select import (
     base_files,
     check_as_of,
     check_columns_keep_names,
@@ -38,9 +40,7 @@ from hudi_py.reading.select import (
     slices_of_names,
     with_recorded_sizes,
 )
-from hudi_py.runtime.clock import Clock, SystemClock
-from hudi_py.runtime.log import log
-from hudi_py.services.savepoint.plan import time_of_name
+from hudi_py.snapshot.snapshot import Snapshot
 from hudi_py.storage.base import Storage
 from hudi_py.storage.wrappers import ReadOnlyStorage
 from hudi_py.timeline.archive import load_archived, load_archived_contents
@@ -54,7 +54,7 @@ from hudi_py.txn.table_lock import table_lock
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from hudi_py.reading.rows import Rows
+    from hudi_py.snapshot.rows import Rows
 
 __all__ = ["TableView"]
 
@@ -218,8 +218,8 @@ class TableView:
         _check_one_time(as_of, savepoint)
         if as_of is not None:
             return self.as_of(as_of).rows(where=where, columns=columns, with_meta=with_meta)
-        from hudi_py.reading.rows import Rows
-        from hudi_py.reading.snapshot import row_schema
+        from hudi_py.rows.read import row_schema
+        from hudi_py.snapshot.rows import Rows
 
         needed = NeededFiles(self._contents, self.timeline, savepoint)
         files = with_recorded_sizes(self.base_files(savepoint=savepoint), lambda: needed.sizes)

@@ -25,7 +25,7 @@ from hudi_py.model.records import (
     SavepointMetadata,
     WriteStat,
 )
-from hudi_py.reading.snapshot import plain_rows, read_batches, row_schema
+from hudi_py.rows.read import plain_rows, read_batches, row_schema
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table

@@ -13,7 +13,7 @@ from hudi_py.inspection.options import Common, command, print_json
 from hudi_py.inspection.say import say
 
 if TYPE_CHECKING:
-    from hudi_py.reading.overview import Amount, ColumnRange, Overview
+    from hudi_py.snapshot.overview import Amount, ColumnRange, Overview
     from hudi_py.table import Table
 
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"))
@@ -84,7 +84,7 @@ def _range(each: ColumnRange) -> dict[str, Any]:
 
 
 def _plain(value: Any, kind: str | None) -> Any:
-    from hudi_py.reading.overview import plain_bound
+    from hudi_py.snapshot.overview import plain_bound
 
     plain = plain_bound(value, kind)
     if isinstance(plain, bytes):

@@ -18,7 +18,7 @@ from hudi_py.inspection.say import say
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hudi_py.reading.rows import Rows
+    from hudi_py.snapshot.rows import Rows
 
 _WHERE: Final = """Only rows that meet it: COLUMN OP VALUE with = != < <= > >=, or COLUMN is null, COLUMN is not null.
     Given more than once, all have to be met. Files that cannot hold such a row are not opened."""
@@ -46,7 +46,7 @@ def read(
     output: str | None,
 ) -> None:
     """Rows of a copy-on-write table, without Spark."""
-    from hudi_py.reading.snapshot import plain_rows
+    from hudi_py.rows.read import plain_rows
 
     if as_of is not None and savepoint is not None:
         raise ConfigError("--as-of and --savepoint exclude each other")
@@ -144,7 +144,7 @@ def _write_csv(file: BinaryIO, batches: Iterator[pa.RecordBatch], schema: pa.Sch
     import pyarrow as pa
     import pyarrow.csv
 
-    from hudi_py.reading.snapshot import flat_batch
+    from hudi_py.rows.read import flat_batch
 
     count = 0
     with pyarrow.csv.CSVWriter(file, flat_batch(pa.RecordBatch.from_pylist([], schema=schema)).schema) as writer:
@@ -155,7 +155,7 @@ def _write_csv(file: BinaryIO, batches: Iterator[pa.RecordBatch], schema: pa.Sch
 
 
 def _write_jsonl(file: BinaryIO, batches: Iterator[pa.RecordBatch], _: pa.Schema) -> int:
-    from hudi_py.reading.snapshot import plain_rows
+    from hudi_py.rows.read import plain_rows
 
     count = 0
     for batch in batches:

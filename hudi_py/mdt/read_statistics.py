@@ -20,7 +20,6 @@ from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock
 from hudi_py.mdt.blocks import Validity, decode_key, deleted_keys, visible_blocks
 from hudi_py.mdt.statistics import (
     COLUMN_STATS,
-    ColumnStatistics,
     StatisticsRecord,
     column_prefix,
     decode_statistics,
@@ -28,6 +27,7 @@ from hudi_py.mdt.statistics import (
     statistics_of,
 )
 from hudi_py.mdt.table import MetadataTable, Slice
+from hudi_py.model.column_statistics import ColumnStatistics
 from hudi_py.model.files import LogFile
 from hudi_py.timeline.timeline import Timeline
 

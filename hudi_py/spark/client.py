@@ -29,6 +29,10 @@ from hudi_py.formats.record_schema import parse_record_schema
 from hudi_py.formats.schema_evolution import ResolvedSchema, resolve_schema
 from hudi_py.fsview.needed import NeededFiles
 from hudi_py.model.records import CommitMetadata
+from hudi_py.rows.base_file import BaseFileOptions
+from hudi_py.rows.keys import KeyGenerator, KeyGeneratorKind, is_prefixed, key_generator_of
+from hudi_py.rows.lookup import read_keys
+from hudi_py.rows.precedence import MergeRules, merge_rules_of
 from hudi_py.runtime.clock import Clock, SystemClock
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.result import CleanResult
@@ -40,17 +44,13 @@ from hudi_py.spark.shape import arrow_schema, shaped_rows
 from hudi_py.storage.factory import open_storage
 from hudi_py.table import Table
 from hudi_py.timeline.properties_file import create_properties
-from hudi_py.write.assign import SizingLimits, average_record_bytes
-from hudi_py.write.base_file import BaseFileOptions
-from hudi_py.write.buckets import refuse_buckets
-from hudi_py.write.job import WriteJob
-from hudi_py.write.keys import KeyGenerator, KeyGeneratorKind, is_prefixed, key_generator_of
-from hudi_py.write.lookup import read_keys
-from hudi_py.write.precedence import MergeRules, merge_rules_of
-from hudi_py.write.replaced import check_replaced
-from hudi_py.write.same_table import require_same_table
-from hudi_py.write.stats import write_stat
-from hudi_py.write.transaction import WriteTransaction, begin_write
+from hudi_py.writing.assign import SizingLimits, average_record_bytes
+from hudi_py.writing.buckets import refuse_buckets
+from hudi_py.writing.job import WriteJob
+from hudi_py.writing.replaced import check_replaced
+from hudi_py.writing.same_table import require_same_table
+from hudi_py.writing.stats import write_stat
+from hudi_py.writing.transaction import WriteTransaction, begin_write
 
 _USE: Final = Use.WRITE | Use.SERVICES
 """What follows a commit is part of the write."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from hudi_py.model.files import DEFAULT_PARTITION
-from hudi_py.write.keys import KeyGenerator
+from hudi_py.rows.keys import KeyGenerator
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

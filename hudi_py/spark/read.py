@@ -27,9 +27,9 @@ from hudi_py.formats.arrow_types import Field
 from hudi_py.formats.record_schema import meta_fields, parse_record_schema
 from hudi_py.fsview.needed import NeededFiles
 from hudi_py.model.files import BaseFile, join_path, parse_base_file
-from hudi_py.reading.ages import by_stored_schema
-from hudi_py.reading.select import with_recorded_sizes
-from hudi_py.reading.snapshot import file_schema, read_batches
+from hudi_py.rows.ages import by_stored_schema
+from hudi_py.rows.read import file_schema, read_batches
+from hudi_py.snapshot.select import with_recorded_sizes
 from hudi_py.storage.base import Storage
 from hudi_py.table import open_table
 

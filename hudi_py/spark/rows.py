@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
+from hudi_py.rows.base_file import FileWriteResult
 from hudi_py.runtime.log import log
 from hudi_py.spark.columns import UNKNOWN_BYTES, estimated_bytes, partitioning
 from hudi_py.spark.engine import described
@@ -25,9 +26,8 @@ from hudi_py.spark.failures import executor_errors
 from hudi_py.spark.session import use_own_python
 from hudi_py.spark.tasks import run_tasks
 from hudi_py.spark.two_passes import Counted, count_rows, write_in_two_passes
-from hudi_py.write.base_file import FileWriteResult
-from hudi_py.write.job import WriteJob
-from hudi_py.write.tasks import TooMuchForOneTask, run_bulk_task, run_task
+from hudi_py.writing.job import WriteJob
+from hudi_py.writing.tasks import TooMuchForOneTask, run_bulk_task, run_task
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

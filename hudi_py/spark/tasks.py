@@ -16,10 +16,10 @@ from pyspark.sql.types import BinaryType, BooleanType, StructField, StructType
 from hudi_py.engine.answers import raise_first
 from hudi_py.errors import HudiError
 from hudi_py.formats.arrow_types import Field
+from hudi_py.rows.base_file import FileWriteResult
 from hudi_py.spark.failures import executor_errors
-from hudi_py.write.base_file import FileWriteResult
-from hudi_py.write.job import TaskIdentity, WriteJob
-from hudi_py.write.tasks import TooMuchForOneTask
+from hudi_py.writing.job import TaskIdentity, WriteJob
+from hudi_py.writing.tasks import TooMuchForOneTask
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

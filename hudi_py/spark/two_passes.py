@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.types import StringType, StructField, StructType
 
+from hudi_py.rows.base_file import FileWriteResult
 from hudi_py.spark.columns import int_hashing_to, partitioning, quoted
 from hudi_py.spark.tasks import run_tasks
-from hudi_py.write.assign import Bucket, ExistingFile, assign_buckets
-from hudi_py.write.base_file import FileWriteResult
-from hudi_py.write.groups import TARGET, write_groups
-from hudi_py.write.job import WriteJob
-from hudi_py.write.partition import load_partition
-from hudi_py.write.share import share_out
-from hudi_py.write.tag import ARRIVAL, BUCKET, FILE_ID, PATH, tag_buckets, tag_inserts
+from hudi_py.writing.assign import Bucket, ExistingFile, assign_buckets
+from hudi_py.writing.groups import TARGET, write_groups
+from hudi_py.writing.job import WriteJob
+from hudi_py.writing.partition import load_partition
+from hudi_py.writing.share import share_out
+from hudi_py.writing.tag import ARRIVAL, BUCKET, FILE_ID, PATH, tag_buckets, tag_inserts
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -10,8 +10,9 @@ import pytest
 
 import fixtures
 import hudi_py
-from hudi_py.mdt.statistics import ColumnStatistics, column_prefix, key_suffix
-from hudi_py.reading.overview import ranges_of
+from hudi_py.mdt.statistics import column_prefix, key_suffix
+from hudi_py.model.column_statistics import ColumnStatistics
+from hudi_py.snapshot.overview import ranges_of
 
 NAMES = [
     f"{table}-{version}"

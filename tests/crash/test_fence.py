@@ -20,9 +20,9 @@ from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.wrappers import DelegatingStorage, Paths
 from hudi_py.testing import Crash, interruptions
 from hudi_py.timeline.fence import put_up_fence
-from hudi_py.write.stats import write_stat
-from hudi_py.write.tasks import TaskIdentity, run_task
-from hudi_py.write.transaction import WriteTransaction, begin_write
+from hudi_py.writing.stats import write_stat
+from hudi_py.writing.tasks import TaskIdentity, run_task
+from hudi_py.writing.transaction import WriteTransaction, begin_write
 
 T = TypeVar("T")
 

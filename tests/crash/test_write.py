@@ -15,20 +15,20 @@ from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.record_schema import format_record_schema
 from hudi_py.fsview.needed import NeededFiles
 from hudi_py.model.files import parse_base_file
+from hudi_py.rows.base_file import BaseFileOptions
+from hudi_py.rows.keys import key_generator_of
+from hudi_py.rows.precedence import merge_rules_of
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
 from hudi_py.testing import interruptions
 from hudi_py.timeline.markers import instants_with_markers, read_markers
 from hudi_py.timeline.properties_file import create_properties
-from hudi_py.write.assign import SizingLimits
-from hudi_py.write.base_file import BaseFileOptions
-from hudi_py.write.keys import key_generator_of
-from hudi_py.write.precedence import merge_rules_of
-from hudi_py.write.replaced import check_replaced
-from hudi_py.write.stats import write_stat
-from hudi_py.write.tasks import TaskIdentity, WriteJob, run_task
-from hudi_py.write.transaction import begin_write
+from hudi_py.writing.assign import SizingLimits
+from hudi_py.writing.replaced import check_replaced
+from hudi_py.writing.stats import write_stat
+from hudi_py.writing.tasks import TaskIdentity, WriteJob, run_task
+from hudi_py.writing.transaction import begin_write
 
 SCHEMA = pa.schema([("id", pa.string()), ("region", pa.string()), ("ts", pa.int64())])
 OLD = [{"id": "a", "region": "eu", "ts": 1}, {"id": "b", "region": "us", "ts": 1}]

@@ -18,7 +18,7 @@ from interop_model import PARTITIONED, Model
 import hudi_py
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.services.check.findings import Severity
-from hudi_py.write.transaction import WriteTransaction
+from hudi_py.writing.transaction import WriteTransaction
 
 pytestmark = pytest.mark.oracle
 

@@ -30,19 +30,19 @@ from hudi_py.model.records import (
     CommitMetadata,
     RequestedReplaceMetadata,
 )
+from hudi_py.rows.base_file import BaseFileOptions
+from hudi_py.rows.keys import KeyGenerator, is_prefixed, key_generator_of
+from hudi_py.rows.precedence import merge_rules_of
 from hudi_py.storage.base import Storage
 from hudi_py.table import Table
 from hudi_py.timeline.heartbeat import FOLDER as HEARTBEATS
 from hudi_py.timeline.heartbeat import delete_heartbeat, heartbeat_ages
 from hudi_py.timeline.markers import delete_markers
 from hudi_py.timeline.properties_file import recover_properties
-from hudi_py.write.assign import SizingLimits
-from hudi_py.write.base_file import BaseFileOptions
-from hudi_py.write.keys import KeyGenerator, is_prefixed, key_generator_of
-from hudi_py.write.precedence import merge_rules_of
-from hudi_py.write.stats import write_stat
-from hudi_py.write.tasks import TaskIdentity, WriteJob, run_bulk_task, run_task
-from hudi_py.write.transaction import begin_write
+from hudi_py.writing.assign import SizingLimits
+from hudi_py.writing.stats import write_stat
+from hudi_py.writing.tasks import TaskIdentity, WriteJob, run_bulk_task, run_task
+from hudi_py.writing.transaction import begin_write
 
 Row = dict[str, Any]
 Announce = Callable[[str], None]

@@ -12,7 +12,7 @@ from hudi_py.spark import two_passes
 from hudi_py.spark.columns import estimated_bytes, int_hashing_to
 from hudi_py.timeline.fence import is_fenced, put_up_fence
 from hudi_py.timeline.markers import Marker, MarkerType, create_marker
-from hudi_py.write import tasks
+from hudi_py.writing import tasks
 from spark.trips import COMMON, PARTITIONED, TWO_PASSES, hudi_rs_rows, trip
 
 pytestmark = pytest.mark.spark

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudi_py.reading.predicate import filtered, filters_of, parse_condition
+from hudi_py.rows.predicate import filtered, filters_of, parse_condition
 
 pytestmark = pytest.mark.spark
 

@@ -13,12 +13,12 @@ LAYERS = (
     {"config", "formats"},
     {"storage", "runtime"},
     {"timeline", "fsview", "txn", "engine"},
+    {"rows"},
     {"services", "mdt"},
-    {"write", "reading"},
-    {"table_view"},
-    {"table"},
+    {"writing", "snapshot"},
+    {"table_view", "table"},
     {"spark"},
-    {"__init__", "__main__", "inspection", "server"},
+    {"__init__", "__main__", "inspection"},
 )
 LEVEL = {component: level for level, components in enumerate(LAYERS) for component in components}
 SIBLINGS = {  # an import within one layer
@@ -28,10 +28,8 @@ SIBLINGS = {  # an import within one layer
     ("fsview", "timeline"),
     ("txn", "timeline"),
     ("services", "mdt"),
-    ("write", "reading"),
+    ("table", "table_view"),
     ("__main__", "inspection"),
-    ("inspection", "server"),
-    ("server", "inspection"),
 }
 SERVICES = {  # an import between two services; None stands for all of them
     "restore": {"rollback", "savepoint"},
@@ -133,6 +131,15 @@ def test_architecture_shows_the_ranks_that_hold():
     shown = [{name.removesuffix("/*") for name in re.findall(r"`(.*?)`", names)} for _, names in rows]
     present = {component_of(name) for name in MODULES} | {"avro_schemas", "__main__"}
     assert shown[::-1] == [layer & present for layer in LAYERS]
+
+
+def test_readme_shows_the_same_ranks():
+    """Its map has the components that a newcomer meets; each stands on its rank."""
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^ (\d)  (\S+(?:  ?\S+)*)   ", page, re.MULTILINE)
+    assert len(rows) == len(LAYERS)
+    for rank, names in rows:
+        assert {name.removesuffix("/*") for name in names.split()} <= LAYERS[int(rank)]
 
 
 @pytest.mark.parametrize("name", MODULES)

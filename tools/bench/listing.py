@@ -64,7 +64,7 @@ def make_table(path: Path, partitions: int, files: int) -> None:
     from hudi_py.storage.local import LocalStorage
     from hudi_py.table import open_table
     from hudi_py.timeline.properties_file import create_properties
-    from hudi_py.write.transaction import begin_write
+    from hudi_py.writing.transaction import begin_write
 
     path.mkdir(parents=True)
     storage = LocalStorage(str(path))

@@ -5,8 +5,8 @@ import pytest
 from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties
 from hudi_py.errors import ConfigError, UnsupportedTable
-from hudi_py.write.keys import KeyGeneratorKind, key_generator_of
-from hudi_py.write.precedence import MergeMode, merge_rules_of
+from hudi_py.rows.keys import KeyGeneratorKind, key_generator_of
+from hudi_py.rows.precedence import MergeMode, merge_rules_of
 
 BASE = {
     "hoodie.table.name": "t",

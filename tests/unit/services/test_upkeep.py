@@ -25,7 +25,7 @@ from hudi_py.storage.wrappers import RecordingStorage
 from hudi_py.table import Table
 from hudi_py.testing import interruptions
 from hudi_py.timeline.archive import load_archived
-from hudi_py.write.transaction import begin_write
+from hudi_py.writing.transaction import begin_write
 from mdt_helpers import PROPERTIES, SYNC, begin, config_of, end, table_of, timeline_of
 from tables import TableBuilder
 

@@ -1,0 +1,123 @@
+"""
+Bounds of a column from what Parquet and the metadata table tell of it. Pure.
+
+Either tells of the values as they were written. Bounds of another type than the column has today are not used, nor
+any whose order may be another than that of the values: those of bytes, of NaN, and (metadata table) of floats, which
+lie there when a NaN is among them, and of strings with characters that UTF-16 orders otherwise than UTF-8.
+
+Source: `hudi_py.mdt.statistics`; Apache Parquet ``parquet.thrift`` (Statistics, ColumnOrder).
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from hudi_py.rows.predicate import UNKNOWN, Bounds, micros_of
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+    from hudi_py.model.column_statistics import ColumnStatistics
+
+_FIRST_SURROGATE: Final = "\ud800"
+_STORED_SCALE_MAX: Final = 15
+"""Decimals of the metadata table have at most so many digits behind the point before Hudi 1.1."""
+
+
+def bounds_of_statistics(statistics: ColumnStatistics, arrow: pa.DataType) -> Bounds:
+    """
+    Bounds of a column in one file by the metadata table.
+
+    Args:
+        statistics: Of `column_stats`.
+        arrow: The column's type today.
+    """
+    has_nulls = statistics.null_count != 0
+    low, high = statistics.minimum, statistics.maximum
+    if not _is_of_type(statistics.kind, arrow) or low is None or high is None:
+        return Bounds(has_nulls=has_nulls)  # without bounds the counts may be those of a file without statistics
+    if isinstance(low, str) and any(each >= _FIRST_SURROGATE for each in low + high):
+        return Bounds(has_nulls=has_nulls)
+    return _checked(low, high, arrow, has_nulls=has_nulls)
+
+
+def _is_of_type(kind: str | None, arrow: Any) -> bool:
+    if pa.types.is_decimal(arrow):
+        return kind == "decimal" and arrow.scale <= _STORED_SCALE_MAX
+    if pa.types.is_timestamp(arrow):
+        return kind == ("local-timestamp-micros" if arrow.tz is None else "timestamp-micros")
+    kinds = {
+        pa.int32(): ("int",),
+        pa.int64(): ("int", "long"),
+        pa.string(): ("string",),
+        pa.bool_(): ("boolean",),
+        pa.date32(): ("date",),
+    }
+    return kind in kinds.get(arrow, ())
+
+
+def bounds_of_chunk(chunk: pq.ColumnChunkMetaData, stored: pa.DataType, arrow: pa.DataType) -> Bounds:
+    """
+    Bounds of a column in one row group by the file's footer.
+
+    Args:
+        chunk: Of the column.
+        stored: Its type in the file.
+        arrow: Its type today.
+    """
+    statistics: Any = chunk.statistics  # the stubs do not know all of it
+    if statistics is None:
+        return UNKNOWN
+    nulls = statistics.null_count if statistics.has_null_count else None
+    if nulls is not None and nulls >= chunk.num_values:  # those of a column that is not nested count nulls too
+        return Bounds(has_only_nulls=True)
+    has_nulls = nulls != 0
+    if not statistics.has_min_max or not _is_comparable(stored, arrow):
+        return Bounds(has_nulls=has_nulls)
+    try:
+        low, high = statistics.min, statistics.max
+    except (ValueError, OverflowError, pa.ArrowException):  # dates outside of the years 1 to 9999, text that is none
+        return Bounds(has_nulls=has_nulls)
+    return _checked(low, high, arrow, has_nulls=has_nulls)
+
+
+def _is_comparable(stored: pa.DataType, arrow: pa.DataType) -> bool:
+    if pa.types.is_signed_integer(arrow):
+        return pa.types.is_signed_integer(stored)
+    if pa.types.is_decimal(arrow):
+        return pa.types.is_decimal(stored)
+    return stored == arrow
+
+
+def _checked(low: Any, high: Any, arrow: pa.DataType, *, has_nulls: bool) -> Bounds:
+    """Bounds in the form of `Filter.value`; none where they are anything else, or make no sense."""
+    bounds = [_plain(each, arrow) for each in (low, high)]
+    if None in bounds or not bounds[0] <= bounds[1]:
+        return Bounds(has_nulls=has_nulls)
+    return Bounds(minimum=bounds[0], maximum=bounds[1], has_nulls=has_nulls)
+
+
+def _plain(value: Any, arrow: pa.DataType) -> Any:
+    if pa.types.is_timestamp(arrow) and isinstance(value, datetime):
+        return micros_of(value)
+    if pa.types.is_floating(arrow):
+        return value if isinstance(value, float) and not math.isnan(value) else None
+    for is_type, wanted in _PLAIN:
+        if is_type(arrow):
+            return value if type(value) is wanted else None
+    return None
+
+
+_PLAIN: Final[Any] = (
+    (pa.types.is_boolean, bool),
+    (pa.types.is_integer, int),
+    (pa.types.is_timestamp, int),
+    (pa.types.is_string, str),
+    (pa.types.is_date, date),
+    (pa.types.is_decimal, Decimal),
+)

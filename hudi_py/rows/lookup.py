@@ -1,0 +1,145 @@
+"""
+Which keys does a base file hold? Answered from the footer where possible.
+
+First the key range, then the bloom filter, and only for keys that pass both the key column itself.
+
+Source: Hudi 1.1.1, ``HoodieKeyLookupHandle``, ``BaseFileUtils``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, BinaryIO
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudi_py.errors import CorruptMetadata
+from hudi_py.formats.arrow_types import Array, ChunkedArray, compute
+from hudi_py.formats.bloom import BloomFilter
+from hudi_py.formats.key_order import java_order
+from hudi_py.rows.base_file import AVRO_SCHEMA_KEY, BLOOM_KEY, BLOOM_TYPE_KEY, MAX_KEY, MIN_KEY
+
+_KEY_COLUMN = "_hoodie_record_key"
+_LEGACY_BLOOM_KEY = "com.uber.hoodie.bloomfilter"
+
+
+@attrs.frozen(kw_only=True)
+class FileFooter:
+    """
+    What a base file's footer says.
+
+    Args:
+        num_rows: Rows in the file.
+        size_bytes: Of the file.
+        min_key, max_key: Of the record keys in Java's order; None in a file without rows, or where not recorded.
+        bloom_text: Base64; None when the file has no filter.
+        bloom_type: Type code; None means SIMPLE.
+        avro_schema: Record schema with meta columns; None in files of the row writer.
+    """
+
+    num_rows: int
+    size_bytes: int
+    min_key: str | None = None
+    max_key: str | None = None
+    bloom_text: str | None = attrs.field(default=None, repr=False)
+    bloom_type: str | None = None
+    avro_schema: str | None = attrs.field(default=None, repr=False)
+
+    def bloom(self) -> BloomFilter | None:
+        """Decode the filter; done on demand, because it is half a megabyte and often not needed."""
+        return None if self.bloom_text is None else BloomFilter.parse(self.bloom_text, self.bloom_type)
+
+    def might_contain(self, keys: Array) -> npt.NDArray[np.bool_]:
+        """
+        Test record keys against range and filter; False is certain.
+
+        Args:
+            keys: Strings, n of them, neither null nor empty.
+
+        Returns:
+            Shape (n,).
+        """
+        possible = self._in_range(keys)
+        if possible.any() and (bloom := self.bloom()) is not None:
+            possible[possible] = bloom.might_contain(keys.filter(pa.array(possible)))
+        return possible
+
+    def _in_range(self, keys: Array) -> npt.NDArray[np.bool_]:
+        if self.num_rows == 0:
+            return np.zeros(len(keys), dtype=np.bool_)
+        if self.min_key is None or self.max_key is None:
+            return np.ones(len(keys), dtype=np.bool_)
+        low, high = (java_order(pa.array([key]))[0] for key in (self.min_key, self.max_key))
+        ordered = java_order(keys)
+        within = compute.and_(compute.greater_equal(ordered, low), compute.less_equal(ordered, high))
+        result: npt.NDArray[np.bool_] = within.to_numpy(zero_copy_only=False)
+        return result
+
+
+def open_base_file(stream: BinaryIO) -> Any:
+    """
+    Open a base file for reading, as `pyarrow.parquet.ParquetFile`.
+
+    Raises:
+        CorruptMetadata: The stream holds no Parquet file.
+    """
+    try:
+        return pq.ParquetFile(stream)
+    except pa.ArrowInvalid as error:
+        raise CorruptMetadata(f"a base file does not parse as Parquet: {error}") from error
+
+
+def read_footer(stream: BinaryIO) -> FileFooter:
+    """
+    Read the footer of a base file and nothing else.
+
+    Args:
+        stream: Seekable.
+
+    Raises:
+        CorruptMetadata: It is no Parquet file.
+    """
+    return _footer_of(open_base_file(stream), stream)
+
+
+def read_keys(stream: BinaryIO) -> ChunkedArray:
+    """Read the record keys of a base file, in row order: one column of Parquet."""
+    keys: ChunkedArray = open_base_file(stream).read(columns=[_KEY_COLUMN]).column(0)
+    return keys
+
+
+def lookup_keys(stream: BinaryIO, keys: Array) -> npt.NDArray[np.bool_]:
+    """
+    Find out which keys a base file holds.
+
+    Args:
+        stream: Seekable stream of the file.
+        keys: Strings, n of them, neither null nor empty.
+
+    Returns:
+        Shape (n,); True where the file has a row with that key.
+    """
+    file = open_base_file(stream)
+    found = _footer_of(file, stream).might_contain(keys)
+    if found.any():
+        stored = file.read(columns=[_KEY_COLUMN]).column(0)
+        candidates = keys.filter(pa.array(found))
+        found[found] = compute.is_in(candidates, value_set=stored.combine_chunks()).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _footer_of(file: Any, stream: BinaryIO) -> FileFooter:
+    raw: dict[bytes, bytes] = file.metadata.metadata or {}
+    texts = {key.decode(): value.decode() for key, value in raw.items()}
+    return FileFooter(
+        num_rows=file.metadata.num_rows,
+        size_bytes=stream.seek(0, 2),
+        min_key=texts.get(MIN_KEY),
+        max_key=texts.get(MAX_KEY),
+        bloom_text=texts.get(BLOOM_KEY, texts.get(_LEGACY_BLOOM_KEY)),
+        bloom_type=texts.get(BLOOM_TYPE_KEY),
+        avro_schema=texts.get(AVRO_SCHEMA_KEY),
+    )

@@ -1,0 +1,251 @@
+"""
+Rewriting one base file with the changes of a commit.
+
+Rows keep their order: an updated row stands where the old one stood, inserts follow at the end. A row that is only
+copied keeps all its meta columns but the file name. Memory: the changes of this file group, the keys of one row group
+and a batch of rows at a time; the old file is never held as a whole.
+
+Source: Hudi 0.15.0, 1.0.2, 1.1.1: ``HoodieMergeHandle``, ``HoodieMergeHelper``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, BinaryIO, Final
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudi_py.errors import CorruptMetadata
+from hudi_py.formats.arrow_types import Array, compute
+from hudi_py.formats.conform import conform_batch, refuse_null_elements
+from hudi_py.formats.meta_columns import META_COLUMNS
+from hudi_py.formats.record_schema import meta_fields
+from hudi_py.model.files import BaseFile
+from hudi_py.rows.base_file import BaseFileOptions, BaseFileWriter, FileTarget, FileWriteResult
+from hudi_py.rows.lookup import open_base_file
+from hudi_py.rows.precedence import MergeRules, combine_before_write, incoming_wins, refuse_null_ordering
+
+_BATCH_ROWS: Final = 65_536
+_KEY, _COMMIT_TIME, _SEQUENCE_NUMBER = (
+    META_COLUMNS.index(name) for name in ("_hoodie_record_key", "_hoodie_commit_time", "_hoodie_commit_seqno")
+)
+
+
+@attrs.frozen(eq=False)
+class Changes:
+    """
+    What a commit does to one file group: n rows, at most one per key.
+
+    Args:
+        rows: Of the storage schema, without meta columns, as a single batch.
+        keys: Their record keys.
+        deletes: Booleans without nulls, True where the row is a delete; None when none is. Of a delete only the
+            key and the ordering fields matter.
+    """
+
+    rows: pa.RecordBatch
+    keys: Array
+    deletes: Array | None = None
+
+
+def key_deletes(keys: Array, schema: pa.Schema) -> Changes:
+    """
+    Return the changes that delete records by key alone.
+
+    Args:
+        keys: Distinct record keys.
+        schema: Storage schema of the commit. All columns are null: without an ordering value a delete always wins.
+    """
+    nulls: Any = [pa.nulls(len(keys), field.type) for field in schema]
+    deletes: Array = pa.array(np.ones(len(keys), dtype=np.bool_))
+    return Changes(pa.RecordBatch.from_arrays(nulls, schema=schema), keys, deletes)
+
+
+def combine_changes(rows: pa.Table, keys: Array, rules: MergeRules, deletes: Array | None = None) -> Changes:
+    """
+    Check and deduplicate rows of one file group (or of one partition).
+
+    Args:
+        rows: Of the storage schema, in order of arrival.
+        keys: Their record keys.
+        rules: Of the table.
+        deletes: As in `Changes`.
+
+    Raises:
+        WriteError: A row that is no delete lacks an ordering value, or a list holds a null.
+    """
+    refuse_null_ordering(rows, rules.batch_fields, deletes)
+    winners = combine_before_write(rows, keys, rules.batch_fields)
+    if winners is not None:
+        rows, keys = rows.take(winners), keys.take(winners)
+        deletes = None if deletes is None else deletes.take(winners)
+    columns: Any = [_flat(column) for column in rows.columns]
+    batch = pa.RecordBatch.from_arrays(columns, schema=rows.schema)
+    refuse_null_elements(batch if deletes is None else batch.filter(compute.invert(deletes)))
+    return Changes(batch, keys, deletes)
+
+
+def merge_base_file(
+    source: BinaryIO,
+    previous: BaseFile,
+    changes: Changes,
+    *,
+    sink: BinaryIO,
+    target: FileTarget,
+    avro_schema: str,
+    rules: MergeRules,
+    options: BaseFileOptions,
+    first_row_index: int = 0,
+    append_only: bool = False,
+    monotonic: Callable[[], float] = time.monotonic,
+) -> FileWriteResult:
+    """
+    Write the next slice of a file group: the rows of *source* with *changes* applied.
+
+    Args:
+        source: Seekable stream of the old base file, written by hudi_py or by Hudi; closed by the caller.
+        previous: The old base file.
+        changes: For this file group. Rows whose key the old file lacks are inserted, deletes of such keys ignored.
+        sink: Stream of the new file; closed by the caller, see `BaseFileWriter`.
+        target: Names the new file.
+        avro_schema: Record schema of the commit, without meta columns; the old file may lack its newer columns.
+        rules: Of the table.
+        options: Layout of the new file.
+        first_row_index: See `BaseFileWriter`.
+        append_only: Add all rows at the end without looking for their keys, as an insert does (its duplicates stay).
+        monotonic: Clock in seconds.
+
+    Returns:
+        Counts and size. A crash leaves the old slice untouched and the new file without a completed instant.
+
+    Raises:
+        WriteError: A stored value does not fit the schema.
+        CorruptMetadata: The old file is no base file.
+    """
+    started = monotonic()
+    schema = changes.rows.schema
+    file = open_base_file(source)
+    writer = BaseFileWriter(sink, target, schema, avro_schema, options, first_row_index)
+    try:
+        merge = _Merge(changes, rules, writer)
+        for group in range(file.num_row_groups):
+            count = file.metadata.row_group(group).num_rows
+            nowhere = np.full(count if append_only else 0, -1, dtype=np.int64)
+            places = nowhere if append_only else merge.places(_stored_keys(file, group, previous))
+            stored_schema = pa.schema([*meta_fields(), *schema])
+            start = 0
+            for batch in file.iter_batches(_BATCH_ROWS, row_groups=[group]):
+                merge.copy(conform_batch(batch, stored_schema), places[start : start + batch.num_rows])
+                start += batch.num_rows
+        inserted = merge.insert_rest()
+        size_bytes = writer.close()
+    except BaseException:
+        writer.abandon()
+        raise
+    return FileWriteResult(
+        file_id=target.file_id,
+        path=target.path,
+        partition_path=target.partition_path,
+        prev_commit=previous.instant_time,
+        prev_base_file=previous.name,
+        prev_size_bytes=previous.size_bytes,
+        num_writes=writer.num_rows,
+        num_inserts=inserted,
+        num_update_writes=merge.updated,
+        num_deletes=merge.deleted,
+        size_bytes=size_bytes,
+        upsert_ms=round((monotonic() - started) * 1000),
+    )
+
+
+class _Merge:
+    """State of one merge: which changes met a stored row, and the counts."""
+
+    def __init__(self, changes: Changes, rules: MergeRules, writer: BaseFileWriter) -> None:
+        self.updated = 0
+        self.deleted = 0
+        self._changes = changes
+        self._fields = rules.stored_fields
+        self._writer = writer
+        self._met = np.zeros(len(changes.keys), dtype=np.bool_)
+        if changes.deletes is None:
+            self._is_delete = np.zeros(len(changes.keys), dtype=np.bool_)
+        else:
+            self._is_delete = changes.deletes.to_numpy(zero_copy_only=False)
+
+    def places(self, stored_keys: Array) -> npt.NDArray[np.int64]:
+        """Return the change that meets each stored row, -1 where none does."""
+        found: Any = compute.index_in(stored_keys, value_set=self._changes.keys)
+        places: npt.NDArray[np.int64] = found.fill_null(-1).to_numpy().astype(np.int64)
+        self._met[places[places >= 0]] = True
+        return places
+
+    def copy(self, stored: pa.RecordBatch, places: npt.NDArray[np.int64]) -> None:
+        """Write stored rows, replaced or dropped where a change wins."""
+        writer = self._writer
+        replaced = places >= 0
+        if replaced.any():
+            replaced[replaced] = self._wins(stored, replaced, places)
+            dropped = replaced & self._is_delete[places]
+            if dropped.any():
+                kept = ~dropped
+                stored, places, replaced = stored.filter(pa.array(kept)), places[kept], replaced[kept]
+                self.deleted += int(dropped.sum())
+        columns: list[Any] = list(stored.columns)
+        updates = int(replaced.sum())
+        if updates:
+            self.updated += updates
+            fresh = pa.array(replaced)
+            count = stored.num_rows
+            sequence_numbers = writer.sequence_numbers(count)
+            columns[_COMMIT_TIME] = compute.if_else(fresh, writer.target.instant_time, columns[_COMMIT_TIME])
+            columns[_SEQUENCE_NUMBER] = compute.if_else(fresh, sequence_numbers, columns[_SEQUENCE_NUMBER])
+            used = _numbers(places[replaced])
+            origins = np.arange(count)
+            origins[replaced] = np.arange(count, count + updates)
+            for index, new in enumerate(self._changes.rows.columns, start=len(META_COLUMNS)):
+                columns[index] = pa.concat_arrays([columns[index], new.take(used)]).take(_numbers(origins))
+        rows = pa.RecordBatch.from_arrays(columns[len(META_COLUMNS) :], schema=self._changes.rows.schema)
+        writer.write_rows(rows, columns[_KEY], columns[_COMMIT_TIME], columns[_SEQUENCE_NUMBER])
+
+    def insert_rest(self) -> int:
+        """Write the changes that met no stored row; deletes among them have nothing to do."""
+        rest = _numbers(np.flatnonzero(~self._met & ~self._is_delete))
+        keys = self._changes.keys.take(rest)
+        self._writer.write_new(self._changes.rows.take(rest), keys)
+        return len(keys)
+
+    def _wins(
+        self, stored: pa.RecordBatch, met: npt.NDArray[np.bool_], places: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.bool_]:
+        """Decide for each stored row that meets a change whether the change wins."""
+        if not self._fields:
+            return np.ones(int(met.sum()), dtype=np.bool_)
+        rows, chosen = _numbers(np.flatnonzero(met)), _numbers(places[met])
+        new: list[Array] = [self._changes.rows.column(name).take(chosen) for name in self._fields]
+        old: list[Array] = [stored.column(name).take(rows) for name in self._fields]
+        return incoming_wins(new, old)
+
+
+def _stored_keys(file: Any, group: int, previous: BaseFile) -> Array:
+    try:
+        keys = file.read_row_group(group, columns=["_hoodie_record_key"]).column(0)
+    except IndexError as error:
+        raise CorruptMetadata(f"{previous.name} has no column _hoodie_record_key; it is no base file") from error
+    return _flat(keys)
+
+
+def _numbers(rows: npt.NDArray[Any]) -> Array:
+    """Row numbers, for ``take``."""
+    numbers: Array = pa.array(rows, pa.int64())
+    return numbers
+
+
+def _flat(column: Any) -> Array:
+    """One array out of a chunked one, without copying when it has a single chunk."""
+    flat: Array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    return flat

@@ -1,0 +1,255 @@
+"""Rows of a copy-on-write table through PyArrow: a quick look, without Spark and in bounded memory."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date, datetime, timedelta, timezone
+from datetime import time as time_of_day
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from hudi_py.errors import ConfigError, CorruptMetadata, UnsupportedTable, WriteError
+from hudi_py.formats.meta_columns import META_COLUMNS
+from hudi_py.fsview.expected import damaged_file, is_size_right
+from hudi_py.model.files import BaseFile, join_path
+from hudi_py.runtime.log import log
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from hudi_py.formats.arrow_types import Array
+    from hudi_py.rows.predicate import Bounds, Filter
+    from hudi_py.storage.base import Storage
+
+_BATCH_ROWS: Final = 8192
+
+
+def row_schema(storage: Storage, files: Sequence[tuple[str, BaseFile]], text: str | None) -> pa.Schema:
+    """
+    The columns that rows are shown in, without the ``_hoodie_*`` ones.
+
+    Args:
+        files: Of the snapshot: partition path and base file.
+        text: Avro schema of the table's rows; where it is unknown, or names a type that this release does not know, the
+            newest file tells.
+
+    Raises:
+        CorruptMetadata: The text is damaged, or the file that has to tell is.
+    """
+    import pyarrow as pa
+
+    from hudi_py.formats.record_schema import parse_record_schema
+
+    if text is not None:
+        try:
+            return parse_record_schema(text)
+        except UnsupportedTable as error:
+            log.info("read.schema.from.files", reason=str(error))
+    if not files:
+        return pa.schema([])
+    newest = max(files, key=lambda each: each[1].instant_time)
+    return pa.schema([field for field in file_schema(storage, *newest) if field.name not in META_COLUMNS])
+
+
+def file_schema(storage: Storage, partition_path: str, file: BaseFile) -> pa.Schema:
+    """
+    The columns of one base file, the ``_hoodie_*`` ones too; only its footer is read.
+
+    Raises:
+        CorruptMetadata: It is no Parquet file.
+    """
+    with _parquet(storage, join_path(partition_path, file.name), file) as opened:
+        return opened.schema_arrow.remove_metadata()
+
+
+def chosen_columns(schema: pa.Schema, columns: Sequence[str] | None, *, with_meta: bool = False) -> pa.Schema:
+    """
+    The columns asked for, as `read_batches` takes them; nullable, for files written before a column came lack it.
+
+    Raises:
+        ConfigError: The table has no such column, or none is named.
+    """
+    import pyarrow as pa
+
+    meta = {name: pa.field(name, pa.string()) for name in META_COLUMNS}
+    known = meta | {field.name: field.with_nullable(nullable=True) for field in schema}
+    wanted = list(dict.fromkeys(schema.names if columns is None else columns))
+    missing = [name for name in wanted if name not in known]
+    if missing:
+        raise ConfigError(f"the table has no column {', '.join(missing)}; it has {', '.join(schema.names)}")
+    if columns is not None and not wanted:
+        raise ConfigError(f"no column is named; the table has {', '.join(schema.names)}")
+    if with_meta:
+        wanted = [*META_COLUMNS, *(name for name in wanted if name not in META_COLUMNS)]
+    return pa.schema([known[name] for name in wanted])
+
+
+@attrs.define
+class FileCount:
+    """
+    What became of the files that `read_batches` was given; those behind the last batch taken are in neither number.
+
+    Args:
+        read: Rows of so many were read.
+        skipped: The statistics of so many told that no row can meet the conditions.
+    """
+
+    read: int = 0
+    skipped: int = 0
+
+
+def read_batches(
+    storage: Storage,
+    files: Sequence[tuple[str, BaseFile]],
+    schema: pa.Schema,
+    filters: Sequence[Filter] = (),
+    count: FileCount | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """
+    Stream the rows of base files, whichever schema each was written with.
+
+    Args:
+        files: Partition path and base file; one of another size than is known of it is refused.
+        schema: Columns to return, see `chosen_columns`; null where a file has none of that name, and in the present
+            type where a file is older.
+        filters: Conditions on columns of *schema*; of a file, the row groups that cannot meet them are not read.
+        count: Counts along.
+
+    Raises:
+        CorruptMetadata: A base file is no Parquet file or has another size, or its values do not fit the columns.
+    """
+    import pyarrow as pa
+
+    from hudi_py.formats.conform import conform_batch
+    from hudi_py.rows.predicate import filtered
+
+    count = FileCount() if count is None else count
+    for partition, base in files:
+        path = join_path(partition, base.name)
+        with _parquet(storage, path, base) as file:
+            groups = _candidates(file, filters)
+            if not groups and filters:
+                count.skipped += 1
+                continue
+            count.read += 1
+            present = [name for name in schema.names if name in file.schema_arrow.names]
+            try:
+                for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=present, row_groups=groups):
+                    yield filtered(conform_batch(batch, schema), filters)
+            except (pa.ArrowException, OSError, WriteError) as error:
+                raise CorruptMetadata(f"{storage.root}/{path} cannot be read: {_one_line(error)}") from error
+
+
+def _candidates(file: pq.ParquetFile, filters: Sequence[Filter]) -> list[int]:
+    """The row groups whose statistics do not rule out that a row meets all of *filters*."""
+    groups = list(range(file.metadata.num_row_groups))
+    if not filters:
+        return groups
+    stored = file.schema_arrow
+    places = {file.schema.column(at).path: at for at in range(len(file.schema))}
+    return [
+        group
+        for group in groups
+        if all(each.may_match(_bounds(file, group, places.get(each.column), each, stored)) for each in filters)
+    ]
+
+
+def _bounds(file: pq.ParquetFile, group: int, place: int | None, condition: Filter, stored: pa.Schema) -> Bounds:
+    from hudi_py.rows.bounds import bounds_of_chunk
+    from hudi_py.rows.predicate import UNKNOWN, Bounds
+
+    if condition.column not in stored.names:
+        return Bounds(has_only_nulls=True)
+    if place is None:  # it is nested
+        return UNKNOWN
+    chunk = file.metadata.row_group(group).column(place)
+    return bounds_of_chunk(chunk, stored.field(condition.column).type, condition.arrow)
+
+
+@contextmanager
+def _parquet(storage: Storage, path: str, base: BaseFile) -> Iterator[pq.ParquetFile]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with storage.open_read(path) as stream:
+        size = stream.seek(0, os.SEEK_END)  # the stream knows it; no request
+        if not is_size_right(base.size_bytes or 0, size, is_log=False):
+            raise CorruptMetadata(
+                damaged_file(f"{storage.root}/{path}", size, base.size_bytes or 0, f"write {base.instant_time}")
+            )
+        try:
+            file = pq.ParquetFile(stream)
+        except (pa.ArrowException, OSError) as error:  # damaged inside is an OSError to pyarrow
+            raise CorruptMetadata(
+                f"{storage.root}/{path} is not a readable Parquet file: {_one_line(error)}"
+            ) from error
+        with file:
+            yield file
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def plain_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """
+    Rows as JSON can hold them: decimals, dates and timestamps (in UTC) as text, bytes in Base64, maps as objects.
+
+    Raises:
+        UnsupportedTable: A time lies outside the years 1 to 9999.
+    """
+    try:
+        rows = batch.to_pylist()
+    except (OverflowError, ValueError) as error:
+        raise UnsupportedTable(
+            f"a date or time cannot be shown ({error}); choose other columns (--columns), or write the rows to a "
+            ".parquet file (-o)"
+        ) from error
+    return [{field.name: _plain(row[field.name], field.type) for field in batch.schema} for row in rows]
+
+
+def flat_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch as a table of text can hold it: what is nested as JSON, bytes in Base64."""
+    import pyarrow as pa
+
+    columns: list[Array] = []
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        if pa.types.is_nested(field.type):
+            rows = (row[field.name] for row in plain_rows(batch.select([field.name])))
+            texts = [None if value is None else json.dumps(value, ensure_ascii=False) for value in rows]
+            columns.append(pa.array(texts, pa.string()))
+        elif pa.types.is_binary(field.type):
+            columns.append(pa.array([_plain(value, field.type) for value in column.to_pylist()], pa.string()))
+        else:
+            columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _plain(value: Any, arrow: pa.DataType) -> Any:
+    """One value as JSON can hold it; pyarrow gives a map as a list of pairs."""
+    import pyarrow as pa
+
+    if isinstance(value, list):
+        if isinstance(arrow, pa.MapType):
+            return {str(_plain(key, arrow.key_type)): _plain(each, arrow.item_type) for key, each in value}
+        element: Any = arrow
+        return [_plain(each, element.value_type) for each in value]
+    if isinstance(value, dict) and isinstance(arrow, pa.StructType):
+        return {field.name: _plain(value[field.name], field.type) for field in arrow}
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, datetime):
+        return str(value.astimezone(timezone.utc).replace(tzinfo=None) if value.tzinfo else value)
+    if isinstance(value, (Decimal, date, time_of_day, timedelta)):
+        return str(value)
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    return value

@@ -1,0 +1,261 @@
+"""
+What a table amounts to: its files, its instants and the ranges of its columns, each counted once. Pure.
+
+Source: `hudi_py.fsview.build` for which file is what; `hudi_py.mdt.statistics` for what bounds are worth.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta, tzinfo
+from typing import Any, Final
+
+import attrs
+
+from hudi_py.fsview.build import PartitionView, ViewContext, latest_slices
+from hudi_py.mdt.statistics import key_suffix, suffix_of
+from hudi_py.model.column_statistics import ColumnStatistics
+from hudi_py.model.files import parse_base_file, parse_log_file
+from hudi_py.model.instant import Action, Instant
+from hudi_py.model.instant_time import EPOCH, parse_instant_time
+from hudi_py.timeline.timeline import Timeline
+
+_FLOATS: Final = ("float", "double")
+
+
+@attrs.frozen
+class Amount:
+    """Number of files, and their bytes together."""
+
+    files: int = 0
+    bytes: int = 0
+
+    def plus(self, size: int | None) -> Amount:
+        """One file more."""
+        return Amount(self.files + 1, self.bytes + (size or 0))
+
+
+@attrs.frozen(kw_only=True)
+class FileTotals:
+    """
+    The data files of a table.
+
+    Args:
+        partitions: Their number; 1 for a table without partition columns.
+        file_groups: Live ones.
+        latest: What a snapshot reads.
+        older: Earlier slices, replaced groups: what cleans are there for.
+        uncommitted: Of instants that are neither completed nor archived. A listing through the metadata table lacks
+            those that a failed write left.
+        suffixes: Of the keys that latest base files have in `column_stats`.
+        log_files: Among the latest ones.
+    """
+
+    partitions: int = 0
+    file_groups: int = 0
+    latest: Amount = Amount()
+    older: Amount = Amount()
+    uncommitted: Amount = Amount()
+    suffixes: frozenset[str] = frozenset()
+    log_files: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class ColumnRange:
+    """
+    The values of one column in the latest snapshot, as `hudi_py.mdt.statistics.ColumnStatistics` tells of one file.
+
+    Args:
+        column: Its name.
+        kind: Of the bounds.
+        minimum: None where unknown, as when a file has none.
+        maximum: The same.
+        null_count: None where unknown.
+    """
+
+    column: str
+    kind: str | None
+    minimum: Any
+    maximum: Any
+    null_count: int | None
+
+
+@attrs.frozen(kw_only=True)
+class Overview:
+    """
+    One page about a table.
+
+    Args:
+        files: See `FileTotals`.
+        instants: Action to state to number, of the active timeline.
+        last: ``commit`` (any completed write) and ``clean``, to the instant and the seconds since it completed.
+        pending: Instants that are not completed, oldest first.
+        savepoints: Requested times.
+        metadata_partitions: Of the metadata table, those being made included; to their files.
+        columns: Ranges by column; None where there are no column statistics of every latest file.
+    """
+
+    files: FileTotals
+    instants: Mapping[str, Mapping[str, int]]
+    last: Mapping[str, tuple[Instant, float]]
+    pending: tuple[Instant, ...]
+    savepoints: tuple[str, ...]
+    metadata_partitions: Mapping[str, Amount]
+    columns: tuple[ColumnRange, ...] | None
+
+
+def total_of(context: ViewContext, partitions: Iterable[tuple[PartitionView, Mapping[str, int | None]]]) -> FileTotals:
+    """
+    Args:
+        context: Of the view.
+        partitions: Each with all its files: name to size in bytes.
+    """
+    latest = older = uncommitted = Amount()
+    count = groups = log_files = 0
+    suffixes: set[str] = set()
+    for partition, sizes in partitions:
+        count += 1
+        groups += len(partition.groups)
+        names: set[str] = set()
+        for each in latest_slices(context, partition):
+            names.update(log.name for log in each.log_files)
+            log_files += len(each.log_files)
+            if each.base_file is not None:
+                names.add(each.base_file.name)
+                suffixes.add(key_suffix(partition.partition_path, each.base_file.name))
+        for name, size in sizes.items():
+            if name in names:
+                latest = latest.plus(size)
+            elif _is_uncommitted(context, name):
+                uncommitted = uncommitted.plus(size)
+            elif parse_base_file(name) is not None or parse_log_file(name) is not None:
+                older = older.plus(size)
+    return FileTotals(
+        partitions=count,
+        file_groups=groups,
+        latest=latest,
+        older=older,
+        uncommitted=uncommitted,
+        suffixes=frozenset(suffixes),
+        log_files=log_files,
+    )
+
+
+def _is_uncommitted(context: ViewContext, name: str) -> bool:
+    base = parse_base_file(name)
+    if base is not None:
+        return not context.is_completed(base.instant_time)
+    log = parse_log_file(name)
+    return log is not None and context.layout_version != 1 and not context.is_completed(log.instant_time)
+
+
+def instants_of(timeline: Timeline) -> dict[str, dict[str, int]]:
+    """Action to state to number."""
+    counted = Counter((each.action.value, each.state.name) for each in timeline)
+    found: dict[str, dict[str, int]] = {}
+    for (action, state), number in sorted(counted.items()):
+        found.setdefault(action, {})[state] = number
+    return found
+
+
+def last_of(timeline: Timeline, now: datetime, zone: tzinfo) -> dict[str, tuple[Instant, float]]:
+    """The last completed write and clean, and the seconds since; those with times that are no dates left out."""
+    found = {}
+    for name, completed in (("commit", timeline.writes.completed()), ("clean", timeline.completed(Action.CLEAN))):
+        if completed:
+            newest = max(completed, key=lambda each: each.completion_time or each.requested_time)
+            try:
+                moment = parse_instant_time(newest.completion_time or newest.requested_time, zone)
+            except ValueError:
+                continue
+            found[name] = (newest, (now - moment).total_seconds())
+    return found
+
+
+def ranges_of(
+    records: Iterable[tuple[str, ColumnStatistics]], suffixes: frozenset[str]
+) -> tuple[ColumnRange, ...] | None:
+    """
+    Ranges of the columns that have a record of every latest file.
+
+    Args:
+        records: Key and meaning, of `column_stats`.
+        suffixes: See `FileTotals`.
+
+    Returns:
+        By column; None where no column is known of in all files, and so for a table without files.
+    """
+    found: dict[str, list[ColumnStatistics]] = {}
+    for key, each in records:
+        if suffix_of(key) in suffixes:
+            found.setdefault(each.column, []).append(each)
+    whole = sorted(column for column, of_files in found.items() if len(of_files) == len(suffixes))
+    return tuple(_range(column, found[column]) for column in whole) if whole else None
+
+
+def _range(column: str, of_files: list[ColumnStatistics]) -> ColumnRange:
+    nulls = [each.null_count for each in of_files]
+    with_values = [each for each in of_files if each.null_count is None or each.null_count != each.value_count]
+    kinds = {each.kind for each in with_values}
+    kind = kinds.pop() if len(kinds) == 1 else None
+    is_known = bool(with_values) and kind is not None and all(_has_bounds(each) for each in with_values)
+    return ColumnRange(
+        column=column,
+        kind=kind,
+        minimum=min(each.minimum for each in with_values) if is_known else None,
+        maximum=max(each.maximum for each in with_values) if is_known else None,
+        null_count=None if None in nulls else sum(count for count in nulls if count is not None),
+    )
+
+
+def _has_bounds(each: ColumnStatistics) -> bool:
+    """Whether they say anything; 0.0 and 0.0 is what Apache Hudi makes of a NaN."""
+    if each.kind in _FLOATS and each.minimum == each.maximum == 0:
+        return False
+    return each.minimum is not None and each.maximum is not None
+
+
+def plain_bound(value: Any, kind: str | None) -> Any:
+    """A bound as text, number, truth value or bytes; times as ISO 8601."""
+    if kind in ("timestamp-micros", "local-timestamp-micros") and isinstance(value, int):
+        try:
+            moment = EPOCH + timedelta(microseconds=value)
+        except OverflowError:
+            return str(value)
+        return moment.replace(tzinfo=None).isoformat() if kind.startswith("local") else moment.isoformat()
+    return value if value is None or isinstance(value, (bool, int, float, str, bytes)) else str(value)
+
+
+def overview_of(
+    *,
+    timeline: Timeline,
+    context: ViewContext,
+    partitions: Iterable[tuple[PartitionView, Mapping[str, int | None]]],
+    metadata_partitions: Mapping[str, Amount],
+    ranges: Callable[[FileTotals], tuple[ColumnRange, ...] | None],
+    now: datetime,
+    zone: tzinfo,
+) -> Overview:
+    """
+    Put the page together.
+
+    Args:
+        timeline: Active.
+        context: See `total_of`.
+        partitions: See `total_of`.
+        metadata_partitions: See `Overview`.
+        ranges: Asked for the columns once the files are known.
+        now: For ages.
+        zone: Of the timeline's times.
+    """
+    files = total_of(context, partitions)
+    return Overview(
+        files=files,
+        instants=instants_of(timeline),
+        last=last_of(timeline, now, zone),
+        pending=timeline.pending(),
+        savepoints=tuple(each.requested_time for each in timeline.completed(Action.SAVEPOINT)),
+        metadata_partitions=metadata_partitions,
+        columns=ranges(files),
+    )

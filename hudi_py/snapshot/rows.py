@@ -1,0 +1,129 @@
+"""
+Rows of a snapshot that meet conditions, read from as few files as statistics allow.
+
+A file is left closed where `column_stats` of the metadata table rules a match out; of the others the footer tells
+which row groups to read. Then every row is looked at, so that statistics decide about the time it takes and never
+about the result: a metadata table that cannot be read is told in the log, and everything is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from hudi_py.errors import ConfigError, HudiError
+from hudi_py.mdt.statistics import COLUMN_STATS, column_prefix, key_suffix
+from hudi_py.rows.read import FileCount, chosen_columns, read_batches
+from hudi_py.runtime.log import log
+from hudi_py.snapshot.select import check_default_partition
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hudi_py.mdt.read_statistics import StatisticsReader
+    from hudi_py.model.files import BaseFile
+    from hudi_py.rows.predicate import Filter
+    from hudi_py.storage.base import Storage
+
+OpenStatistics = Callable[[], "StatisticsReader | None"]
+"""Opens `column_stats`; None where the table has none."""
+
+
+class Rows:
+    """
+    Rows as Arrow batches; iterating reads them, each time anew.
+
+    Args:
+        storage: Of the table.
+        files: Partition path and base file of the snapshot.
+        schema: All columns of the table, without the ``_hoodie_*`` ones.
+        columns: Names of those wanted; None for all.
+        where: Conditions that all have to be met, as ``COLUMN OP VALUE``.
+        with_meta: The ``_hoodie_*`` columns too.
+        statistics: Opens what the metadata table knows.
+        partition_fields: The table's partition columns.
+
+    Attributes:
+        schema: Of the batches.
+        count: Files read and skipped by the last iteration.
+
+    Raises:
+        ConfigError: There is no such column, or a condition makes no sense.
+        RefusedError: A condition asks in the default partition for what Apache Hudi answers otherwise.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        files: Sequence[tuple[str, BaseFile]],
+        schema: pa.Schema,
+        *,
+        columns: Sequence[str] | None = None,
+        where: Sequence[str] = (),
+        with_meta: bool = False,
+        statistics: OpenStatistics | None = None,
+        partition_fields: Sequence[str] = (),
+    ) -> None:
+        self._storage = storage
+        self._files = files
+        self._statistics = statistics
+        for name, given in (("columns", columns), ("where", where)):
+            if isinstance(given, str):  # a sequence of letters to everything below
+                raise ConfigError(f"{name}={given!r} is one text; give a list, also of one: {name}=[{given!r}]")
+        self.schema = chosen_columns(schema, columns, with_meta=with_meta)
+        self._read_schema = self.schema
+        self._filters: tuple[Filter, ...] = ()
+        if where:
+            self._bind(schema, where)
+            check_default_partition(files, self._filters, partition_fields)
+        self.count = FileCount()
+
+    def _bind(self, schema: pa.Schema, where: Sequence[str]) -> None:
+        import pyarrow as pa
+
+        from hudi_py.rows.predicate import filters_of, parse_condition
+
+        conditions = [parse_condition(text) for text in where]
+        asked = chosen_columns(schema, list(dict.fromkeys(each.column for each in conditions)))
+        more = [field for field in asked if field.name not in self.schema.names]
+        self._read_schema = pa.schema([*self.schema, *more])
+        self._filters = filters_of(conditions, asked)
+
+    @property
+    def file_count(self) -> int:
+        """Files of the snapshot."""
+        return len(self._files)
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        self.count = FileCount()
+        files = self._files
+        if self._filters and self._statistics is not None:
+            files = _not_ruled_out(files, self._filters, self._statistics)
+            self.count.skipped = len(self._files) - len(files)
+        for batch in read_batches(self._storage, files, self._read_schema, self._filters, self.count):
+            yield batch if self._read_schema is self.schema else batch.select(self.schema.names)
+
+
+def _not_ruled_out(
+    files: Sequence[tuple[str, BaseFile]], filters: Sequence[Filter], statistics: OpenStatistics
+) -> Sequence[tuple[str, BaseFile]]:
+    """Without the files in which no row meets *filters*, by the metadata table."""
+    from hudi_py.rows.bounds import bounds_of_statistics
+
+    try:
+        reader = statistics()
+        if reader is None:
+            return files
+        with reader:
+            of_columns = {column: reader.of_column(column) for column in {each.column for each in filters}}
+    except HudiError as error:
+        log.warning("read.statistics.unusable", partition=COLUMN_STATS, reason=str(error))
+        return files
+
+    def may_match(each: Filter, partition: str, name: str) -> bool:
+        found = of_columns[each.column].get(column_prefix(each.column) + key_suffix(partition, name))
+        return found is None or each.may_match(bounds_of_statistics(found, each.arrow))
+
+    return [
+        (partition, base) for partition, base in files if all(may_match(each, partition, base.name) for each in filters)
+    ]

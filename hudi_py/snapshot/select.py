@@ -1,0 +1,226 @@
+"""
+Which files hold a snapshot. Pure.
+
+Source: Hudi ``HoodieFileSystemView.getLatestMergedFileSlicesBeforeOrOn``, ``TimelineUtils.validateTimestampAsOf``;
+rules/timeline 7 (time travel).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import attrs
+
+from hudi_py.errors import RefusedError, UnsupportedTable
+from hudi_py.fsview.build import PartitionView, ViewContext
+from hudi_py.model.files import (
+    DEFAULT_PARTITION,
+    BaseFile,
+    FileSlice,
+    in_default_partition,
+    join_path,
+    parse_base_file,
+    parse_log_file,
+)
+from hudi_py.model.holes import NO_HOLES, Holes
+from hudi_py.timeline.timeline import Timeline
+
+if TYPE_CHECKING:
+    from hudi_py.rows.predicate import Filter
+
+
+def context_as_of(context: ViewContext, as_of: str) -> ViewContext:
+    """
+    The view as the table was at *as_of*: later instants invisible, groups replaced later still live.
+
+    Pending compactions and clusterings are left out: they hold no rows of their own.
+    """
+    visible = frozenset(time for time in context.visible_times if time <= as_of)
+    last = None if context.last_time is None else min(context.last_time, as_of)
+    return attrs.evolve(
+        context,
+        visible_times=visible,
+        completed_times=frozenset(time for time in context.completed_times if time <= as_of),
+        last_time=last,
+        replaced={key: time for key, time in context.replaced.items() if time <= as_of},
+        pending_compactions={},
+        pending_clustering={},
+    )
+
+
+def check_as_of(
+    timeline: Timeline,
+    as_of: str,
+    *,
+    earliest_retained: str,
+    pending_clusterings: frozenset[str],
+    holes: Holes = NO_HOLES,
+) -> None:
+    """
+    Refuse a time for which the table no longer (or not yet) has one answer.
+
+    Args:
+        as_of: Instant time.
+        earliest_retained: What the last completed clean kept everything from; ``""`` when unknown.
+        pending_clusterings: Requested times: those change no rows.
+        holes: What the last clean left before its window.
+
+    Raises:
+        RefusedError: Earlier files are gone, or a write of that time is still under way.
+    """
+    if earliest_retained and as_of < earliest_retained:
+        raise RefusedError(
+            f"the table cannot be read as of {as_of}: a clean removed what was only needed before {earliest_retained}; "
+            f"the earliest readable instant is {earliest_retained}"
+        )
+    if as_of < holes.window:
+        seen = max((i.requested_time for i in timeline.commits.completed() if i.requested_time <= as_of), default=as_of)
+        if holes.holds(seen):
+            raise RefusedError(
+                f"the table cannot be read as of {as_of}: before {holes.window} a clean kept single snapshots "
+                f"only, and that is none of them; read {', '.join(holes.snapshots)}, or from {holes.window} on"
+            )
+    pending = [i for i in timeline.commits.pending() if i.requested_time not in pending_clusterings]
+    if pending and as_of >= pending[0].requested_time:
+        raise RefusedError(
+            f"the table cannot be read as of {as_of}: {pending[0]} may still change the answer; read an earlier "
+            "instant, or roll it back if its writer is dead"
+        )
+
+
+def check_default_partition(
+    files: Iterable[tuple[str, BaseFile]], filters: Iterable[Filter], partition_fields: Sequence[str]
+) -> None:
+    """
+    Refuse conditions on a partition column that would be answered otherwise than by Apache Hudi.
+
+    Rows whose partition value is null, empty or the default partition's own name lie in one folder. Hudi reads null for
+    all of them (yet finds them by ``= ''``), the files hold what was written. What asks for another value exactly is
+    answered alike by both.
+
+    Raises:
+        RefusedError: The snapshot has such rows, and a condition might meet them.
+    """
+    for each in filters:
+        is_exact = each.condition.operator == "=" and each.condition.text not in ("", DEFAULT_PARTITION)
+        if is_exact or each.column not in partition_fields:
+            continue
+        position, count = partition_fields.index(each.column), len(partition_fields)
+        for partition, _ in files:
+            if in_default_partition(partition, position, count):
+                raise RefusedError(
+                    f"the condition on {each.column} ({each.condition.operator}) cannot be answered: partition "
+                    f"{partition!r} holds rows without a {each.column} beside rows with an empty one, and Apache Hudi "
+                    f"reads null for both; ask for {each.column} = VALUE, or read without the condition and choose "
+                    "among the rows"
+                )
+
+
+def check_rows_are_whole(properties: Mapping[str, str], source: str) -> None:
+    """
+    Refuse tables whose base files lack columns: they would be read as null.
+
+    Args:
+        properties: Of the table.
+        source: Named in the error.
+
+    Raises:
+        UnsupportedTable: The partition columns stand in the paths only, or the rows where the table was made from.
+    """
+    if properties.get("hoodie.datasource.write.drop.partition.columns", "false").strip().lower() == "true":
+        raise UnsupportedTable(
+            f"{source}: the files lack the partition columns (hoodie.datasource.write.drop.partition.columns=true), "
+            "which hudi_py does not take from the paths; read the table with Apache Hudi"
+        )
+    if properties.get("hoodie.bootstrap.base.path", "").strip():
+        raise UnsupportedTable(
+            f"{source}: the table was bootstrapped from {properties['hoodie.bootstrap.base.path']}, where the columns "
+            "of its rows may still be; hudi_py does not join them, read the table with Apache Hudi"
+        )
+
+
+def check_columns_keep_names(moved: Sequence[str], source: str) -> None:
+    """
+    Refuse what reading by name would show wrong: nulls for renamed columns, values of a dropped one.
+
+    Args:
+        moved: See `renamed_columns`.
+        source: Named in the error.
+
+    Raises:
+        UnsupportedTable: There is one.
+    """
+    if moved:
+        raise UnsupportedTable(
+            f"{source}: older files have other columns under the names of today ({', '.join(moved[:3])}), and hudi_py "
+            "reads by name; read the table with Apache Hudi and hoodie.schema.on.read.enable=true"
+        )
+
+
+def base_files(slices: tuple[FileSlice, ...], source: str) -> tuple[tuple[str, BaseFile], ...]:
+    """
+    Partition path and base file of each slice.
+
+    Log files of change data capture hold what changed, besides the rows, so nothing of them has to be merged.
+
+    Raises:
+        UnsupportedTable: A slice has log files: merging them is not served yet.
+    """
+    found = []
+    for each in slices:
+        if not all(log.is_cdc for log in each.log_files):
+            raise UnsupportedTable(
+                f"{source}: file group {each.file_id} has log files, which hudi_py does not merge yet; read the table "
+                "with Apache Hudi, or compact it first"
+            )
+        if each.base_file is not None:
+            if each.base_file.extension != "parquet":
+                raise UnsupportedTable(
+                    f"{source}: {join_path(each.partition_path, each.base_file.name)} is not a Parquet file, and "
+                    "hudi_py reads the rows of Parquet only; read the table with Apache Hudi"
+                )
+            found.append((each.partition_path, each.base_file))
+    return tuple(found)
+
+
+def with_recorded_sizes(
+    files: Sequence[tuple[str, BaseFile]], recorded: Callable[[], Mapping[str, Mapping[str, int]]]
+) -> tuple[tuple[str, BaseFile], ...]:
+    """
+    The same files, each with the size that its commit recorded where the listing told none: readers compare it.
+
+    Args:
+        files: Partition path and base file.
+        recorded: Gives partition path to names and sizes in bytes; not asked where the listing told all sizes.
+    """
+    if all(base.size_bytes is not None for _, base in files):
+        return tuple(files)
+    sizes = recorded()
+    return tuple(
+        (path, attrs.evolve(base, size_bytes=sizes.get(path, {}).get(base.name)) if base.size_bytes is None else base)
+        for path, base in files
+    )
+
+
+def slices_as_of(partition: PartitionView) -> tuple[FileSlice, ...]:
+    """The newest slice with files of each live group; *partition* was built with the context of the time asked."""
+    found = []
+    for group in partition.groups:
+        slice_ = next((each for each in group.slices if not each.is_empty), None)
+        if slice_ is not None:
+            found.append(slice_)
+    return tuple(found)
+
+
+def slices_of_names(files: Mapping[str, Iterable[str]]) -> tuple[FileSlice, ...]:
+    """One slice for each base file and for each log file that is named; partition path to names."""
+    found = []
+    for partition, names in files.items():
+        for name in names:
+            base, log = parse_base_file(name), parse_log_file(name)
+            if base is not None:
+                found.append(FileSlice(partition, base.file_id, base.instant_time, base))
+            elif log is not None:
+                found.append(FileSlice(partition, log.file_id, log.instant_time, None, (log,)))
+    return tuple(found)

@@ -1,0 +1,143 @@
+"""
+The files of one task: a marker before each, the fence behind them.
+
+A task that dies leaves files that markers name; its retry writes under another token, and the commit removes what no
+result names. A task that nobody waits for any more removes its files itself, see `hudi_py.timeline.fence`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from hudi_py.errors import AlreadyExists, ConflictError
+from hudi_py.formats.arrow_types import Array
+from hudi_py.formats.partition_metafile import format_partition_metadata
+from hudi_py.model.files import PARTITION_METAFILE, BaseFile, join_path
+from hudi_py.rows.base_file import FileTarget, FileWriteResult, write_new_files
+from hudi_py.rows.merge import Changes, merge_base_file
+from hudi_py.runtime.clock import SystemClock
+from hudi_py.timeline.fence import is_fenced
+from hudi_py.timeline.markers import Marker, MarkerType, create_marker
+from hudi_py.writing.job import TaskIdentity, WriteJob
+
+
+class TaskFiles:
+    """
+    Writes base files for one task; obtained from `task_files`.
+
+    Args:
+        job: What is written.
+        task: Who is writing.
+    """
+
+    def __init__(self, job: WriteJob, task: TaskIdentity) -> None:
+        self._job = job
+        self._task = task
+        self._paths: list[str] = []
+
+    def merge(self, partition_path: str, previous: BaseFile, changes: Changes) -> FileWriteResult:
+        """Write the next slice of a file group."""
+        job = self._job
+        target = self._target(partition_path, previous.file_id)
+        self._announce(target, MarkerType.MERGE)
+        with (
+            job.storage.open_read(join_path(partition_path, previous.name)) as source,
+            job.storage.open_write(target.path) as sink,
+        ):
+            result = merge_base_file(
+                source,
+                previous,
+                changes,
+                sink=sink,
+                target=target,
+                avro_schema=job.avro_schema,
+                rules=job.rules,
+                options=job.options,
+                first_row_index=self._task.rows_written,
+                append_only=job.operation == "INSERT",
+            )
+        self._task.rows_written += result.num_writes
+        return result
+
+    def create(
+        self,
+        partition_path: str,
+        batches: Iterable[tuple[pa.RecordBatch, Array]],
+        *,
+        prefix: str,
+        has_metafile: bool = False,
+    ) -> list[FileWriteResult]:
+        """
+        Write rows into new file groups, as many as their size asks for.
+
+        Args:
+            partition_path: Of the groups.
+            batches: Rows and their keys, consumed as they are written.
+            prefix: File ids are ``<prefix>-0``, ``<prefix>-1``, ...
+            has_metafile: The partition is known to exist.
+        """
+        if not has_metafile:
+            self._create_metafile(partition_path)
+
+        def open_file(number: int) -> tuple[FileTarget, BinaryIO]:
+            target = self._target(partition_path, f"{prefix}-{number}")
+            self._announce(target, MarkerType.CREATE)
+            return target, self._job.storage.open_write(target.path)
+
+        results = write_new_files(
+            batches,
+            open_file,
+            schema=self._job.schema,
+            avro_schema=self._job.avro_schema,
+            options=self._job.options,
+            first_row_index=self._task.rows_written,
+        )
+        self._task.rows_written += sum(result.num_writes for result in results)
+        return results
+
+    def withdraw_if_fenced(self) -> None:
+        """
+        Delete everything this task has written when the write is closed: the file names carry its instant.
+
+        Raises:
+            ConflictError: It is closed.
+        """
+        if is_fenced(self._job.storage, self._job.instant_time):
+            self._job.storage.delete_many(self._paths)
+            raise ConflictError(
+                f"the write {self._job.instant_time} was closed while a task was still writing; its files were removed"
+            )
+
+    def _target(self, partition_path: str, file_id: str) -> FileTarget:
+        return FileTarget(
+            partition_path=partition_path,
+            file_id=file_id,
+            write_token=self._task.write_token,
+            instant_time=self._job.instant_time,
+        )
+
+    def _announce(self, target: FileTarget, kind: MarkerType) -> None:
+        create_marker(self._job.storage, self._job.instant_time, Marker(target.partition_path, target.name, kind))
+        self.withdraw_if_fenced()
+        self._paths.append(target.path)
+
+    def _create_metafile(self, partition_path: str) -> None:
+        """Without its metafile a partition does not exist for readers that list folders; it goes before the data."""
+        instant_time = self._job.instant_time
+        text = format_partition_metadata(partition_path, instant_time=instant_time, written_at=SystemClock().now())
+        try:
+            self._job.storage.create_new(join_path(partition_path, PARTITION_METAFILE), text)
+        except AlreadyExists:
+            return
+
+
+@contextmanager
+def task_files(job: WriteJob, task: TaskIdentity) -> Iterator[TaskFiles]:
+    """The files of one task; at the end the fence is looked at once more."""
+    files = TaskFiles(job, task)
+    yield files
+    files.withdraw_if_fenced()

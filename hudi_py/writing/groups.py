@@ -1,0 +1,94 @@
+"""
+Large writes, second pass: rows that know their file group are written, one group at a time.
+
+Memory: the changes of one existing group, or a row group of a new one.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from hudi_py.formats.arrow_types import Array, compute
+from hudi_py.formats.conform import conform_batch, refuse_null_elements
+from hudi_py.rows.base_file import FileWriteResult
+from hudi_py.writing.files import TaskFiles, task_files
+from hudi_py.writing.job import TaskIdentity, WriteJob
+from hudi_py.writing.partition import PartitionFiles, load_partition
+from hudi_py.writing.pieces import changes_of, runs
+from hudi_py.writing.tag import PATH, refuse_untargeted
+
+TARGET: Final = "_hudi_py_target"
+
+
+class _Run(NamedTuple):
+    """Rows of one file group; keys beside them."""
+
+    path: str
+    file_id: str
+    rows: pa.RecordBatch
+    keys: Array
+
+
+def write_groups(job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskIdentity) -> list[FileWriteResult]:
+    """
+    Write the file groups of a task.
+
+    Args:
+        batches: Tagged rows with their `TARGET`, a file id; rows of one partition and target stand together.
+        task: Who is writing.
+
+    Raises:
+        WriteError, ConfigError: Rows that cannot be written.
+        ConflictError: The write was closed.
+        StorageError: The storage refused.
+    """
+    results: list[FileWriteResult] = []
+    partition: PartitionFiles | None = None
+    with task_files(job, task) as files:
+        for (path, file_id), group in itertools.groupby(_runs(job, batches), key=lambda run: run[:2]):
+            if partition is None or partition.path != path:
+                partition = load_partition(job, path)
+            results += _write(job, files, partition, file_id, group)
+    return results
+
+
+def _runs(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[_Run]:
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        targets: Any = batch.column(batch.schema.get_field_index(TARGET))
+        refuse_untargeted(targets)
+        paths: Any = batch.column(batch.schema.get_field_index(PATH)).dictionary_encode()
+        targets = targets.dictionary_encode()
+        codes = targets.indices.to_numpy(zero_copy_only=False).astype("int64") * len(paths.dictionary)
+        codes += paths.indices.to_numpy(zero_copy_only=False)
+        keys = job.keys.record_keys(batch)
+        rows = batch if job.operation == "DELETE" else conform_batch(batch, job.schema)
+        for start, stop in runs(codes):
+            path, target = paths[start].as_py(), targets[start].as_py()
+            yield _Run(path, target, rows.slice(start, stop - start), keys.slice(start, stop - start))
+
+
+def _write(
+    job: WriteJob, files: TaskFiles, partition: PartitionFiles, file_id: str, group: Iterator[_Run]
+) -> list[FileWriteResult]:
+    previous = partition.latest.get(file_id)
+    if previous is None:
+        rows = ((run.rows, run.keys) for run in group)
+        prefix = file_id.rpartition("-")[0]
+        return files.create(partition.path, rows, prefix=prefix, has_metafile=partition.has_metafile)
+    collected = list(group)
+    changes = changes_of(
+        job,
+        pa.Table.from_batches([run.rows for run in collected]),
+        pa.chunked_array([run.keys for run in collected]),
+        combine=False,
+    )
+    if job.operation != "DELETE":
+        deletes = changes.deletes
+        refuse_null_elements(changes.rows if deletes is None else changes.rows.filter(compute.invert(deletes)))
+    return [files.merge(partition.path, previous, changes)]

@@ -1,0 +1,111 @@
+"""Rows on their way into file groups: named, conformed to the table's schema, cut by partition."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudi_py.formats.arrow_types import Array
+from hudi_py.formats.conform import conform_batch
+from hudi_py.rows.merge import Changes, combine_changes, key_deletes
+from hudi_py.rows.precedence import delete_mask
+from hudi_py.writing.job import WriteJob
+
+
+class Piece(NamedTuple):
+    """Some rows of one partition, keys beside them."""
+
+    partition_path: str
+    rows: pa.RecordBatch
+    keys: Array
+
+
+def named_pieces(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
+    """
+    Conform rows, name them, and cut them by partition; of a delete only the keys count.
+
+    Raises:
+        ConfigError, WriteError: A row has no usable key or partition, or does not fit the schema.
+    """
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        keys, paths = job.keys.record_keys(batch), job.keys.partition_paths(batch)
+        rows = batch if job.operation == "DELETE" else conform_batch(batch, job.schema)
+        for path, chosen in _by_value(paths):
+            if chosen is None:
+                yield Piece(path, rows, keys)
+            else:
+                yield Piece(path, rows.take(chosen), keys.take(chosen))
+
+
+def runs(codes: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:
+    """Start and stop of each run of equal values."""
+    edges = [0, *(np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist(), len(codes)]
+    return itertools.pairwise(edges)
+
+
+def changes_of(job: WriteJob, rows: pa.Table, keys: Any, *, combine: bool) -> Changes:
+    """
+    What rows of one partition (or file group) do to it.
+
+    Args:
+        rows: Of the storage schema, as `named_pieces` gives them.
+        keys: Their record keys.
+        combine: Keep one row per key; otherwise they are known to differ, or duplicates stay.
+
+    Raises:
+        WriteError: A row lacks an ordering value, or a list holds a null.
+    """
+    if isinstance(keys, pa.ChunkedArray):
+        keys = keys.combine_chunks()
+    if job.operation == "DELETE":
+        return key_deletes(keys.unique(), job.schema)
+    deletes = delete_mask(rows)
+    if not combine:
+        return Changes(one_batch(rows), keys, deletes)
+    return combine_changes(rows, keys, job.rules, deletes)
+
+
+def one_batch(rows: pa.Table) -> pa.RecordBatch:
+    """A table as a single batch, also one without rows."""
+    columns: Any = [
+        column.chunk(0) if column.num_chunks == 1 else column.combine_chunks() for column in rows.itercolumns()
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=rows.schema)
+
+
+def is_delete_of(changes: Changes) -> npt.NDArray[np.bool_]:
+    """Which of the changes are deletes."""
+    if changes.deletes is None:
+        return np.zeros(len(changes.keys), dtype=np.bool_)
+    mask: npt.NDArray[np.bool_] = changes.deletes.to_numpy(zero_copy_only=False)
+    return mask
+
+
+def part_of(changes: Changes, positions: npt.NDArray[np.int64]) -> Changes:
+    """Some of the changes."""
+    chosen: Any = pa.array(positions, pa.int64())
+    deletes = changes.deletes
+    return Changes(
+        changes.rows.take(chosen), changes.keys.take(chosen), None if deletes is None else deletes.take(chosen)
+    )
+
+
+def _by_value(paths: Array) -> Iterator[tuple[str, Array | None]]:
+    """Each value with the numbers of its rows, in order; None for all rows."""
+    encoded: Any = paths.dictionary_encode()
+    values = encoded.dictionary.to_pylist()
+    if len(values) == 1:
+        yield values[0], None
+        return
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    order = np.argsort(codes, kind="stable")
+    for start, stop in runs(codes[order]):
+        chosen: Array = pa.array(order[start:stop], pa.int64())
+        yield values[codes[order[start]]], chosen

@@ -1,0 +1,73 @@
+"""Whether the base files that a write builds on are those that the commits wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hudi_py.errors import CorruptMetadata
+from hudi_py.fsview.checked import CheckedListing
+from hudi_py.rows.base_file import FileWriteResult
+from hudi_py.runtime.clock import SystemClock
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.properties_file import read_table_config
+from hudi_py.timeline.store import TimelineStore
+from hudi_py.timeline.timeline import Timeline
+from hudi_py.writing.job import WriteJob
+
+_WAY_OUT = (
+    "Nothing of this write is visible. hudi-py check shows everything that is lost; put the file back, go back to a "
+    "savepoint (hudi-py restore), or roll that commit back, then write again"
+)
+
+
+def check_listed(job: WriteJob, partition_path: str, names: Iterable[str]) -> None:
+    """
+    Refuse to build on a partition that lacks a base file of its latest slices.
+
+    Args:
+        names: Of the files in it.
+
+    Raises:
+        CorruptMetadata: What is merged into the version before, or not found there, would lose rows.
+        ConflictError: Another process changed the table meanwhile.
+    """
+    if not job.needed.get(partition_path, frozenset()).difference(names):
+        return
+    contents = Contents(TimelineStore(job.storage, read_table_config(job.storage), SystemClock()))
+    try:
+        CheckedListing(contents, contents.store.load()).partition(partition_path)
+    except CorruptMetadata as error:
+        raise CorruptMetadata(f"{error}. Nothing of this write is visible") from error
+
+
+def check_replaced(results: Iterable[FileWriteResult], timeline: Timeline, contents: Contents) -> None:
+    """
+    Refuse to publish what was merged from a base file whose size is not the one that its commit recorded.
+
+    Args:
+        results: What the tasks wrote.
+        timeline: Before this write; what is archived is not looked at.
+        contents: Of the timeline.
+
+    Raises:
+        CorruptMetadata: A size differs.
+    """
+    replaced: dict[str, dict[tuple[str, str], FileWriteResult]] = {}
+    for result in results:
+        if result.prev_commit is not None:
+            replaced.setdefault(result.prev_commit, {})[result.partition_path, result.file_id] = result
+    root = contents.store.storage.root
+    for instant in timeline.writes.completed():
+        time = instant.requested_time
+        groups = replaced.get(time, {})
+        for partition, stats in contents.commit(instant).partition_to_write_stats.items() if groups else ():
+            for stat in stats:
+                result_of = groups.get((partition, stat.file_id or ""))
+                if result_of is None or (stat.path or "").rpartition("/")[2] != result_of.prev_base_file:
+                    continue
+                there, recorded = result_of.prev_size_bytes, stat.file_size_in_bytes
+                if there is not None and recorded > 0 and there != recorded:
+                    raise CorruptMetadata(
+                        f"{root}/{stat.path} has {there} bytes, and the completed commit {time} wrote {recorded}: it "
+                        f"is not the file that rows were committed with. {_WAY_OUT}"
+                    )

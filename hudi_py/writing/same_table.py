@@ -1,0 +1,65 @@
+"""What defines a table cannot be changed by a write: settings that say otherwise are an error. Pure."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from hudi_py.config import keys
+from hudi_py.config.keys import Key, Settings
+from hudi_py.config.new_table import merge_mode_asked_for
+from hudi_py.config.table import TableConfig
+from hudi_py.errors import ConfigError
+from hudi_py.rows.precedence import MergeMode, merge_rules_of
+
+_COMMIT_TIME: Final = frozenset({MergeMode.COMMIT_TIME_ORDERING, MergeMode.OVERWRITE_WITH_LATEST})
+"""Both let the commit win over the stored row; the latter is how table version 6 says it."""
+
+
+def require_same_table(settings: Settings, table: TableConfig, source: str) -> None:
+    """
+    Refuse settings that describe another table than the one that is there.
+
+    Args:
+        settings: Of the writer; what is not set agrees.
+        table: The table.
+        source: Its place, for the message.
+
+    Raises:
+        ConfigError: One contradicts the table's properties.
+        UnsupportedTable: Its rows are merged by a rule that is not served.
+    """
+    defining: tuple[tuple[Key[Any], Any], ...] = (
+        (keys.RECORD_KEY_FIELDS, table.record_key_fields),
+        (keys.PARTITION_FIELDS, table.partition_fields),
+        (keys.TABLE_NAME, table.name),
+        (keys.WRITE_TABLE_VERSION, table.version),
+        (keys.TABLE_TYPE, table.table_type.value),
+        (keys.HIVE_STYLE, table.hive_style),
+        (keys.URL_ENCODE, table.url_encode),
+        (keys.TIMELINE_TIMEZONE, table.timezone),
+        *(((keys.ORDERING_FIELDS, table.ordering_fields),) if table.ordering_fields else ()),
+    )
+    for key, actual in defining:
+        if key in settings and settings[key] != actual:
+            raise _contradiction(key, str(settings.raw(key)), _text(actual), source)
+    asked = merge_mode_asked_for(settings)
+    actual_mode = merge_rules_of(table.properties).mode
+    if asked is not None and not _is_same(asked, actual_mode):
+        key = keys.MERGE_MODE if keys.MERGE_MODE in settings else keys.PAYLOAD_CLASS
+        raise _contradiction(key, str(settings.raw(key)), actual_mode.value, source)
+
+
+def _is_same(asked: str, actual: MergeMode) -> bool:
+    return asked == actual.value or (MergeMode[asked] in _COMMIT_TIME and actual in _COMMIT_TIME)
+
+
+def _contradiction(key: Key[Any], asked: str, actual: str, source: str) -> ConfigError:
+    return ConfigError(
+        f"{key.name}={asked}, but the table at {source} has {actual!r}; leave the setting out or write to another table"
+    )
+
+
+def _text(actual: Any) -> str:
+    if isinstance(actual, bool):
+        return str(actual).lower()
+    return str(actual) if isinstance(actual, str | int) else ",".join(actual)

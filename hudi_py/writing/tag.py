@@ -1,0 +1,122 @@
+"""
+Large writes, first pass: one row per key, and beside each row the partition and file group it belongs to.
+
+Rows arrive cut into buckets: all rows of one key of one partition are in the same one, and a bucket fits into memory.
+What comes out has the columns that came in and two more.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from hudi_py.errors import WriteError
+from hudi_py.formats.arrow_types import Array, compute
+from hudi_py.formats.conform import conform_batch
+from hudi_py.rows.precedence import combine_before_write, delete_mask, refuse_null_ordering
+from hudi_py.writing.job import WriteJob
+from hudi_py.writing.partition import PartitionFiles, load_partition
+from hudi_py.writing.pieces import runs
+
+BUCKET: Final = "_hudi_py_bucket"
+ARRIVAL: Final = "_hudi_py_arrival"
+PATH: Final = "_hudi_py_path"
+FILE_ID: Final = "_hudi_py_file"
+_ROWS_PER_BATCH: Final = 16_384
+
+
+def tag_buckets(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """
+    Combine the rows of each bucket by key and look their keys up.
+
+    Args:
+        batches: Columns of the user's rows, `BUCKET` and `ARRIVAL`; the rows of one partition and bucket stand
+            together, in order of arrival.
+
+    Yields:
+        The columns of the user's rows, `PATH`, and `FILE_ID`: null for a row that the table does not hold. Deletes of
+        such rows are left out.
+
+    Raises:
+        WriteError, ConfigError: Rows that cannot be written.
+        ConflictError: A file group is being clustered.
+    """
+    partition: PartitionFiles | None = None
+    for (path, _), parts in itertools.groupby(_buckets(job, batches), key=lambda part: part[0]):
+        if partition is None or partition.path != path:
+            partition = load_partition(job, path)
+        yield from _tag(job, partition, pa.Table.from_batches([rows for _, rows in parts]))
+
+
+def tag_inserts(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Name the partition of rows that are added without looking anything up. Yields and raises as `tag_buckets`."""
+    for batch in batches:
+        if batch.num_rows:
+            deletes = delete_mask(batch)
+            kept = batch if deletes is None else batch.filter(compute.invert(deletes))
+            yield _with_tags(kept, job.keys.partition_paths(kept), pa.nulls(kept.num_rows, pa.string()))
+
+
+def _buckets(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[tuple[str, int], pa.RecordBatch]]:
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        paths: Any = job.keys.partition_paths(batch).dictionary_encode()
+        buckets = batch.column(batch.schema.get_field_index(BUCKET)).to_numpy(zero_copy_only=False).astype(np.int64)
+        codes = paths.indices.to_numpy(zero_copy_only=False)
+        rows = batch.select([name for name in batch.schema.names if name not in (BUCKET, ARRIVAL)])
+        for start, stop in runs(buckets * len(paths.dictionary) + codes):
+            where = paths.dictionary[codes[start]].as_py(), int(buckets[start])
+            yield where, rows.slice(start, stop - start)
+
+
+def _tag(job: WriteJob, partition: PartitionFiles, rows: pa.Table) -> Iterator[pa.RecordBatch]:
+    keys: Any = pa.chunked_array([job.keys.record_keys(batch) for batch in rows.to_batches()])
+    is_delete = job.operation == "DELETE"
+    deletes = None if is_delete else delete_mask(rows)
+    if not is_delete:
+        conformed = pa.Table.from_batches([conform_batch(batch, job.schema) for batch in rows.to_batches()])
+        refuse_null_ordering(conformed, job.rules.batch_fields, deletes)
+        winners = combine_before_write(conformed, keys, job.rules.batch_fields)
+    else:
+        winners = combine_before_write(rows, keys, ())
+    if winners is not None:
+        rows, keys = rows.take(winners), keys.take(winners)
+        deletes = None if deletes is None else deletes.take(winners)
+    flat: Array = keys.combine_chunks()
+    owners = partition.owners_of(job.storage, flat) if job.looks_up else np.full(len(flat), -1, dtype=np.int64)
+    file_ids = list(partition.latest)
+    partition.refuse_clustering(file_ids[position] for position in np.unique(owners[owners >= 0]))
+    kept = owners >= 0
+    if not is_delete:
+        kept |= True if deletes is None else ~deletes.to_numpy(zero_copy_only=False)
+    names: Any = pa.array(file_ids, pa.string())
+    owned: Any = pa.array(owners, pa.int64(), mask=owners < 0)
+    paths: Any = pa.repeat(partition.path, rows.num_rows)
+    tagged = rows.append_column(PATH, paths).append_column(FILE_ID, names.take(owned))
+    if not kept.all():
+        tagged = tagged.filter(pa.array(kept))
+    yield from tagged.to_batches(max_chunksize=_ROWS_PER_BATCH)
+
+
+def _with_tags(rows: pa.RecordBatch, paths: Array, file_ids: Array) -> pa.RecordBatch:
+    columns: Any = [*rows.columns, paths, file_ids]
+    return pa.RecordBatch.from_arrays(columns, names=[*rows.schema.names, PATH, FILE_ID])
+
+
+def refuse_untargeted(targets: Array) -> None:
+    """
+    Check that every row has a target.
+
+    Raises:
+        WriteError: The rows were computed twice and differ.
+    """
+    if targets.null_count:
+        raise WriteError(
+            "the rows changed between two passes over them (a random or time dependent expression, computed again "
+            "after an executor was lost); write them to a file first, or persist them"
+        )

@@ -1,0 +1,160 @@
+"""
+Small writes in a single pass: a task that is given all rows of its partitions finds their file groups and writes them.
+
+Runs on executors, so it knows no Spark and no timeline: `WriteJob` brings everything. All rows of one partition come to
+one task, so no file group is written twice. The rows of the task are held in memory; what is too much for that, or for
+one task after another, goes the way of `hudi_py.writing.tag` and `hudi_py.writing.groups`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import uuid
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudi_py.rows.base_file import FileWriteResult
+from hudi_py.rows.merge import Changes
+from hudi_py.writing.assign import Bucket, assign_buckets, spread_inserts
+from hudi_py.writing.files import TaskFiles, task_files
+from hudi_py.writing.job import TaskIdentity, WriteJob
+from hudi_py.writing.partition import PartitionFiles, load_partition
+from hudi_py.writing.pieces import Piece, changes_of, is_delete_of, named_pieces, part_of
+
+_FILES_MAX: Final = 64
+_REWRITE_BYTES_MAX: Final = 256 * 1024 * 1024
+
+
+class TooMuchForOneTask(Exception):
+    """The rows of one task meet more of the table than one task should work through; it has written nothing."""
+
+
+def run_task(job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskIdentity) -> list[FileWriteResult]:
+    """
+    Upsert, insert or delete all rows of a task.
+
+    Args:
+        batches: Rows of the user's schema, in any order.
+        task: Who is writing.
+
+    Raises:
+        WriteError, ConfigError: Rows that cannot be written.
+        ConflictError: A file group is being clustered, or the write was closed.
+        StorageError: The storage refused.
+        TooMuchForOneTask: Nothing was written; several tasks should share the work.
+    """
+    pieces: dict[str, list[Piece]] = {}
+    for piece in named_pieces(job, batches):
+        pieces.setdefault(piece.partition_path, []).append(piece)
+    loaded = {path: load_partition(job, path) for path in pieces}
+    if job.looks_up and sum(len(each.latest) for each in loaded.values()) > max(_FILES_MAX, 4 * len(loaded)):
+        raise TooMuchForOneTask
+    plans = [_plan(job, loaded[path], pieces.pop(path)) for path in sorted(pieces)]
+    rewritten = [plan.partition.latest[bucket.file_id] for plan in plans for bucket, _ in plan.old]
+    if len(rewritten) > 1 and sum(base.size_bytes or 0 for base in rewritten) > _REWRITE_BYTES_MAX:
+        raise TooMuchForOneTask
+    with task_files(job, task) as files:
+        return [result for plan in plans for result in _write(plan, files)]
+
+
+def run_bulk_task(job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskIdentity) -> list[FileWriteResult]:
+    """
+    Write rows into new file groups, holding no more of them than a row group.
+
+    Args:
+        batches: Rows of the user's schema; rows of one partition stand together, or each batch makes files of its own.
+        task: Who is writing.
+
+    Raises:
+        As `run_task`.
+    """
+    results: list[FileWriteResult] = []
+    with task_files(job, task) as files:
+        for path, run in itertools.groupby(named_pieces(job, batches), key=lambda piece: piece.partition_path):
+            rows = ((piece.rows, piece.keys) for piece in run)
+            results += files.create(path, rows, prefix=str(uuid.uuid4()))
+    return results
+
+
+@attrs.frozen
+class _PartitionPlan:
+    """
+    What a task will write in one partition.
+
+    Args:
+        old: Existing groups, each with the numbers of its changes.
+        new: Numbers of the changes of each new group.
+    """
+
+    partition: PartitionFiles
+    changes: Changes
+    old: list[tuple[Bucket, npt.NDArray[np.int64]]]
+    new: list[npt.NDArray[np.int64]]
+
+
+def _plan(job: WriteJob, partition: PartitionFiles, pieces: list[Piece]) -> _PartitionPlan:
+    rows = pa.Table.from_batches([piece.rows for piece in pieces])
+    keys = pa.chunked_array([piece.keys for piece in pieces])
+    changes = changes_of(job, rows, keys, combine=job.combines)
+    if job.looks_up:
+        owners = partition.owners_of(job.storage, changes.keys)
+    else:
+        owners = np.full(len(changes.keys), -1, dtype=np.int64)
+    file_ids = list(partition.latest)
+    updated = {file_ids[position] for position in np.unique(owners[owners >= 0])}
+    partition.refuse_clustering(updated)
+    inserts = np.flatnonzero((owners < 0) & ~is_delete_of(changes))
+    buckets = assign_buckets(
+        inserts={partition.path: len(inserts)},
+        updated={partition.path: updated},
+        existing={partition.path: partition.candidates()},
+        record_bytes=job.record_bytes,
+        limits=job.limits,
+        new_file_id=lambda: "",
+    )
+    chosen = _spread(changes, inserts, buckets)
+    plan = _PartitionPlan(partition, changes, [], [])
+    for position, bucket in enumerate(buckets):
+        mine = inserts[chosen == position]
+        if bucket.is_new:
+            plan.new.append(mine)
+            continue
+        old = np.flatnonzero(owners == file_ids.index(bucket.file_id))
+        if len(old) + len(mine):
+            plan.old.append((bucket, np.concatenate([old, mine])))
+    return plan
+
+
+def _spread(changes: Changes, inserts: npt.NDArray[np.int64], buckets: tuple[Bucket, ...]) -> npt.NDArray[np.int64]:
+    """Position of the bucket that each insert goes to."""
+    taking = [position for position, bucket in enumerate(buckets) if bucket.num_inserts]
+    if len(taking) <= 1:
+        return np.full(len(inserts), taking[0] if taking else -1, dtype=np.int64)
+    keys = changes.keys.take(pa.array(inserts, pa.int64()))
+    return spread_inserts(np.array([_hash(str(key)) for key in keys.to_pylist()], dtype=np.uint64), buckets)
+
+
+def _hash(key: str) -> int:
+    """64 well-mixed bits of a record key."""
+    return int.from_bytes(hashlib.md5(key.encode(), usedforsecurity=False).digest()[:8], "big")
+
+
+def _write(plan: _PartitionPlan, files: TaskFiles) -> Iterator[FileWriteResult]:
+    partition = plan.partition
+    for bucket, positions in plan.old:
+        yield files.merge(partition.path, partition.latest[bucket.file_id], part_of(plan.changes, positions))
+    for positions in plan.new:
+        if len(positions):
+            part = part_of(plan.changes, positions)
+            yield from files.create(
+                partition.path,
+                [(part.rows, part.keys)],
+                prefix=str(uuid.uuid4()),
+                has_metafile=partition.has_metafile,
+            )

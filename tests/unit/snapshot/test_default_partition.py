@@ -1,0 +1,50 @@
+"""Conditions on a partition column beside rows of the default partition: null and the empty value lie in one folder."""
+
+import pytest
+
+from hudi_py.errors import RefusedError
+from hudi_py.model.files import BaseFile, in_default_partition, parse_base_file
+from hudi_py.rows.predicate import filters_of, parse_condition
+from hudi_py.snapshot.select import check_default_partition
+
+pa = pytest.importorskip("pyarrow")
+SCHEMA = pa.schema([("region", pa.string()), ("day", pa.string()), ("id", pa.string())])
+DEFAULT = "__HIVE_DEFAULT_PARTITION__"
+
+
+def check(partitions, *where, fields=("region", "day")):
+    base = parse_base_file("f_0-0-0_20240101000000000.parquet")
+    assert isinstance(base, BaseFile)
+    check_default_partition(
+        [(each, base) for each in partitions], filters_of(list(map(parse_condition, where)), SCHEMA), fields
+    )
+
+
+@pytest.mark.parametrize("path", [f"{DEFAULT}/1", f"region={DEFAULT}/day=1"])
+@pytest.mark.parametrize(
+    "where",
+    ["region is null", "region is not null", "region = ''", "region != 'eu'", "region > 'a'", f"region = {DEFAULT}"],
+)
+def test_what_hudi_answers_otherwise_is_refused(path, where):
+    """Hudi 1.1.1, rows with '', null and the name itself: null finds three, '' finds three, != finds none of them."""
+    with pytest.raises(RefusedError, match="the condition on region"):
+        check(["eu/1", path], where)
+
+
+@pytest.mark.parametrize("path", [f"{DEFAULT}/1", f"region={DEFAULT}/day=1"])
+@pytest.mark.parametrize("where", ["region = 'eu'", "day is not null", "day != '1'", "id is null"])
+def test_what_both_answer_alike_is_answered(path, where):
+    """Another value exactly, another partition column that has values, a column that is none."""
+    check(["eu/1", path], where)
+
+
+def test_tables_without_such_rows_are_asked_anything():
+    """No default partition, or no partitions at all."""
+    check(["eu/1", "us/2"], "region is null")
+    check([""], "region is null", fields=())
+
+
+def test_a_path_of_another_depth_may_be_any_column():
+    """One column may be several folders: then every one counts."""
+    assert in_default_partition(f"2024/{DEFAULT}/01", 0, 1)
+    assert not in_default_partition("2024/01/01", 0, 1)
