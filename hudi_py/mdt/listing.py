@@ -19,6 +19,7 @@ from hudi_py.mdt.recorded import WAY_OUT
 from hudi_py.mdt.table import FILES_PARTITION, METADATA_FOLDER, MetadataTable
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.archive import load_archived
+from hudi_py.timeline.completions import refuse_lost_completions
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
@@ -61,6 +62,21 @@ def _entries(files: dict[str, int]) -> list[Entry]:
 
 
 def open_snapshot(
+    store: TimelineStore, config: TableConfig, settings: Settings, only: Collection[str] | None = None
+) -> tuple[Timeline, Listing]:
+    """
+    As `open_as_it_is`, of a table whose timeline is whole.
+
+    Raises:
+        CorruptMetadata: A write lost its completed file, so that older rows would be shown as the latest.
+        As `open_as_it_is`.
+    """
+    timeline, listing = open_as_it_is(store, config, settings, only)
+    refuse_lost_completions(timeline, Contents(store))
+    return timeline, listing
+
+
+def open_as_it_is(
     store: TimelineStore, config: TableConfig, settings: Settings, only: Collection[str] | None = None
 ) -> tuple[Timeline, Listing]:
     """

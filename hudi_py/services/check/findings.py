@@ -13,6 +13,8 @@ from typing import Final, NamedTuple
 
 import attrs
 
+from hudi_py.timeline.completions import WAY_OUT
+
 
 class Severity(enum.Enum):
     """How bad it is; the values are what ``hudi-py check`` prints."""
@@ -106,6 +108,12 @@ RULES: Final[Mapping[str, Rule]] = {
         _WARNING,
         "an inflight instant has no requested file",
         "hudi-py recover, or the next write, rolls it back with the other failed writes",
+    ),
+    "instant-completion-lost": Rule(
+        _ERROR,
+        "a write is pending, and a later clean, savepoint or commit took it for completed: its completed file is lost, "
+        "and with it its rows are out of sight",
+        WAY_OUT,
     ),
     "instant-stale": Rule(
         _WARNING,

@@ -9,6 +9,7 @@ from hudi_py.model.instant import Action, State
 from hudi_py.model.records import RequestedReplaceMetadata
 from hudi_py.services.check.facts import InstantFacts, TableFacts
 from hudi_py.services.check.findings import Finding, finding
+from hudi_py.timeline.completions import lost_completions
 from hudi_py.timeline.timeline import WRITES
 
 _PATIENT: Final = (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING)
@@ -24,8 +25,10 @@ def judge_instants(facts: TableFacts, table_path: str) -> list[Finding]:
         table_path: Folder of the timeline, relative to the table.
     """
     found = list(_properties(facts))
+    contents = ((each.instant, each.content) for each in facts.instants)
+    lost = lost_completions(facts.timeline, contents, _recorded_without_markers(facts))
     for each in facts.instants:
-        found += _instant(facts, each, table_path)
+        found += _instant(facts, each, table_path, lost.get(each.instant))
     found += [*_savepoints(facts, table_path), *_commits(facts, table_path)]
     for name in facts.unknown_names:
         found.append(finding("timeline-unknown-file", f"{table_path}/{name}"))
@@ -36,6 +39,16 @@ def judge_instants(facts: TableFacts, table_path: str) -> list[Finding]:
         if time not in writing:
             found.append(finding("leftover-markers", f".hoodie/.temp/{time}"))
     return found
+
+
+def _recorded_without_markers(facts: TableFacts) -> dict[str, str]:
+    """Writes that the metadata table knows and whose markers are deleted; they are completed in between (G-3)."""
+    recorded = () if facts.metadata is None else facts.metadata.timeline.completed(Action.DELTA_COMMIT)
+    return {
+        each.requested_time: "the metadata table has recorded it, and its markers were deleted after that"
+        for each in recorded
+        if each.requested_time not in facts.marker_times
+    }
 
 
 def _savepoints(facts: TableFacts, folder: str) -> Iterator[Finding]:
@@ -62,7 +75,7 @@ def _properties(facts: TableFacts) -> Iterator[Finding]:
         yield finding("properties-backup", ".hoodie/hoodie.properties.backup")
 
 
-def _instant(facts: TableFacts, each: InstantFacts, folder: str) -> Iterator[Finding]:
+def _instant(facts: TableFacts, each: InstantFacts, folder: str, completed_once: str | None) -> Iterator[Finding]:
     instant = each.instant
     where = f"{folder}/{instant.file_name}"
     states = {file.state for file in each.files}
@@ -83,6 +96,9 @@ def _instant(facts: TableFacts, each: InstantFacts, folder: str) -> Iterator[Fin
         yield finding("instant-unreadable", where, each.problem)
     if State.REQUESTED not in states and instant.action is not Action.SAVEPOINT:
         yield finding("instant-request-missing", where)
+    if completed_once is not None:
+        yield finding("instant-completion-lost", where, f"{instant}: {completed_once}")
+        return
     is_patient = instant.action in _PATIENT or (
         isinstance(each.content, RequestedReplaceMetadata) and each.content.clustering_plan is not None
     )

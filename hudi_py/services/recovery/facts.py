@@ -133,6 +133,11 @@ class Facts:
             return Health.ABSENT
         return self.health.get((found.requested_time, found.action, found.state), Health.GOOD)
 
+    def completion_lost(self, instant: Instant) -> Finding | None:
+        """What the check says of a pending write that was completed once."""
+        lost = (each for each in self.found if each.code == "instant-completion-lost")
+        return next((each for each in lost if each.where.rpartition("/")[2] == instant.file_name), None)
+
     def why(self, instant: Instant, state: State) -> str:
         """What is wrong with that file."""
         found = self.files_of(instant).get(state)

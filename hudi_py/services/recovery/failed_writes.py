@@ -18,6 +18,7 @@ from hudi_py.model.records import RollbackMetadata
 from hudi_py.runtime.log import log
 from hudi_py.services.rollback.plan import RUN_AGAIN
 from hudi_py.services.rollback.service import RollbackService
+from hudi_py.timeline.completions import refuse_lost_completions
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.heartbeat import Rhythm, delete_heartbeat, heartbeat_ages
 
@@ -43,9 +44,11 @@ class FailedWrites:
 
         Raises:
             ConflictError: One of them has a heartbeat: another writer is at work.
+            CorruptMetadata: A write was completed once and has lost its completed file, under any policy.
             As `RollbackService.run`.
         """
         if failed_writes_policy(self.settings) != "EAGER":
+            refuse_lost_completions(self.contents.store.load(), self.contents)
             return []
         alive, pending = self._alive_and_pending()
         if alive:

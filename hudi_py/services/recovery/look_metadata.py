@@ -17,7 +17,7 @@ from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.fsview.build import build_partition, latest_slices
 from hudi_py.fsview.listing import walk_partitions
 from hudi_py.fsview.loader import load_context
-from hudi_py.mdt.listing import open_snapshot
+from hudi_py.mdt.listing import open_as_it_is
 from hudi_py.mdt.table import FILES_PARTITION, METADATA_FOLDER
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action
@@ -66,7 +66,7 @@ def look_at_metadata_table(
 def _difference(contents: Contents, table: TableConfig, settings: Settings, facts: TableFacts) -> OutOfStep:
     """The first file on which the metadata table and the folders differ, where it matters to readers."""
     storage = contents.store.storage
-    timeline, listing = open_snapshot(contents.store, table, settings)
+    timeline, listing = open_as_it_is(contents.store, table, settings)
     try:
         context = load_context(timeline, contents, with_clustering=False)
     except CorruptMetadata:

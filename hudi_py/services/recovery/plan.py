@@ -116,6 +116,11 @@ def _pending_write(facts: Facts, instant: Instant) -> RecoveryFinding:
             evidence=(f"its heartbeat is {_seconds(age)} old, and expires after {_seconds(facts.expiry_ms)}",),
             instant=instant,
         )
+    lost = facts.completion_lost(instant)
+    if lost is not None:
+        return RecoveryFinding(
+            problem=Problem.CONTRADICTION, step=Step.DECIDE, evidence=(lost.message, lost.fix), instant=instant
+        )
     may_be_planned = instant.action is Action.REPLACE_COMMIT  # of others nobody reads what the requested file holds
     if may_be_planned and facts.health_of(instant, State.REQUESTED) is Health.DAMAGED:
         if instant.state is State.REQUESTED:

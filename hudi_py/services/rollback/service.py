@@ -33,6 +33,7 @@ from hudi_py.services.rollback.metadata import prepare_metadata_table
 from hudi_py.services.rollback.state_before import StateBefore
 from hudi_py.services.rollback.stored import stored_plan
 from hudi_py.timeline.archive import load_archived
+from hudi_py.timeline.completions import refuse_lost_completions
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import delete_markers, instants_with_markers
 from hudi_py.timeline.timeline import Timeline
@@ -86,7 +87,8 @@ class RollbackService:
                 timeline is loaded once more and the rollback is planned.
 
         Raises:
-            CorruptMetadata: A marker names what is no file of its write; nothing was deleted.
+            CorruptMetadata: A marker names what is no file of its write, or a write was completed once and has lost
+                its completed file; nothing was deleted.
             ConflictError: Another process rolls back the same write.
             RefusedError: A stored plan names other files than those of the failed write.
         """
@@ -101,6 +103,7 @@ class RollbackService:
             failed = self._without_alive(failed)
         if not pending and not failed:
             return []
+        refuse_lost_completions(timeline, self.contents, {each.requested_time for each in failed})
         lock = self.contents.store.lock
         with lock.held("rollback"):
             self.metadata_table.prepare(writes_data=False)

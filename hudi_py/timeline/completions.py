@@ -1,0 +1,146 @@
+"""
+Which pending writes were completed once, so that their completed file is lost.
+
+Readers would silently go back to the commit before, and the next write would roll the rows back for good. Certain is
+only what a later instant recorded: a clean names the last completed commit that it saw, a savepoint is of a completed
+commit, and a commit builds on base files of completed ones. A delta commit of the metadata table proves nothing: it is
+completed before the write is, so that a writer that died in between leaves it too. Together with markers that are
+deleted, which happens after the write is completed, a check takes it for proven; a reader does not, for a write without
+files never had markers. A rollback or restore takes the completed file away first, so whatever one of them names is not
+lost but undone.
+
+Source: rules/table-services A-25, G-3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final
+
+from hudi_py.errors import CorruptMetadata, NotFound
+from hudi_py.formats.records_codec import decode_restore_metadata
+from hudi_py.model.instant import Action, Instant, State
+from hudi_py.model.records import (
+    CleanerPlan,
+    CleanMetadata,
+    CommitMetadata,
+    RestoreMetadata,
+    RestorePlan,
+    RollbackMetadata,
+    RollbackPlan,
+)
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
+
+WAY_OUT: Final = (
+    "put the file back from a copy of the table, or, if its rows are to be given up, roll the write back by hand: "
+    "hudi-py rollback"
+)
+_UNDOES: Final = (Action.ROLLBACK, Action.RESTORE)
+
+
+def lost_completions(
+    timeline: Timeline, contents: Iterable[tuple[Instant, object]], more: Mapping[str, str] | None = None
+) -> dict[Instant, str]:
+    """
+    The pending writes that were completed once, each with the proof. Pure.
+
+    Args:
+        timeline: The active timeline.
+        contents: Instants of it with what they hold (`model.records`), None where that cannot be told; those that are
+            not among them prove and undo nothing.
+        more: Other proofs, by requested time.
+    """
+    waiting = {i.requested_time: i for i in timeline.writes.pending() if i.state is State.INFLIGHT}
+    if not waiting:
+        return {}
+    proofs = dict(more or {})
+    undone: set[str] = set()
+    for instant, content in contents:
+        if instant.action in _UNDOES:
+            times = _undone_by(content)
+            if times is None:  # it may have taken back any
+                return {}
+            undone |= times
+        else:
+            for time, why in _named_by(instant, content):
+                if time < instant.requested_time:
+                    proofs.setdefault(time, why)
+    for savepoint in timeline.completed(Action.SAVEPOINT):
+        proofs.setdefault(savepoint.requested_time, f"{savepoint} is of it")
+    return {i: proofs[time] for time, i in waiting.items() if time in proofs and time not in undone}
+
+
+def _named_by(instant: Instant, content: object) -> Iterator[tuple[str, str]]:
+    """Times of completed commits that an instant names, each with the proof as a sentence."""
+    if isinstance(content, CleanMetadata | CleanerPlan):
+        yield content.last_completed_commit_timestamp, f"{instant} saw it as the last completed commit"
+    elif isinstance(content, CommitMetadata):
+        for stats in content.partition_to_write_stats.values():
+            for stat in stats:
+                if stat.prev_commit and not (stat.path or "").rpartition("/")[2].startswith("."):
+                    yield stat.prev_commit, f"{instant} built on its file group {stat.file_id}"
+
+
+def _undone_by(content: object) -> set[str] | None:
+    if isinstance(content, RollbackPlan):
+        return set() if content.instant_to_rollback is None else {content.instant_to_rollback.requested_time}
+    if isinstance(content, RollbackMetadata):
+        return set(content.commits_rollback)
+    if isinstance(content, RestorePlan):
+        return {each.requested_time for each in content.instants_to_rollback}
+    if isinstance(content, RestoreMetadata):
+        return {*content.instants_to_rollback, *content.rollbacks}
+    return None
+
+
+def refuse_lost_completions(timeline: Timeline, contents: Contents, times: Collection[str] | None = None) -> None:
+    """
+    Refuse a table of which a completed write is pending again.
+
+    Of later instants only the last clean and the savepoints are asked, and only where a write is inflight that is older
+    than they are: it costs nothing where no write is under way.
+
+    Args:
+        timeline: The active timeline.
+        contents: Of its instants.
+        times: Requested times of the writes that matter; None for all.
+
+    Raises:
+        CorruptMetadata: There is one.
+    """
+    pending = timeline.writes.pending()
+    inflight = [i for i in pending if i.state is State.INFLIGHT and (times is None or i.requested_time in times)]
+    if not inflight:
+        return
+    cleans = [i for i in timeline.completed(Action.CLEAN)[-1:] if i.requested_time > inflight[0].requested_time]
+    if not lost_completions(timeline, _read(contents, cleans)):
+        return
+    undoing = [i for i in timeline.of(_UNDOES) if i.requested_time > inflight[0].requested_time]
+    for instant, why in lost_completions(timeline, _read(contents, [*cleans, *undoing])).items():
+        if instant not in inflight or contents.store.load().find(instant.requested_time, instant.action) != instant:
+            continue  # another process has completed or undone it meanwhile
+        store = contents.store
+        raise CorruptMetadata(
+            f"{store.storage.root}/{store.path(instant)}: {instant} was completed once ({why}), and its completed file "
+            f"is missing: older rows would be shown as the latest. Nothing was changed; {WAY_OUT} TABLE "
+            f"{instant.requested_time}"
+        )
+
+
+def _read(contents: Contents, instants: Iterable[Instant]) -> Iterator[tuple[Instant, object]]:
+    for instant in instants:
+        try:
+            yield instant, _content(contents, instant)
+        except (CorruptMetadata, NotFound):
+            yield instant, None
+
+
+def _content(contents: Contents, instant: Instant) -> object:
+    if instant.action is Action.CLEAN:
+        return contents.clean(instant)
+    if instant.action is Action.ROLLBACK:
+        return contents.rollback(instant) if instant.is_completed else contents.rollback_plan(instant)
+    if instant.is_pending:
+        return contents.restore_plan(instant)
+    return decode_restore_metadata(contents.store.read(instant), contents.store.path(instant))
