@@ -60,6 +60,12 @@ class TableConfig:
         return bool(self.partition_fields)
 
     @property
+    def base_file_extensions(self) -> frozenset[str]:
+        """Of the table's base files, without the dot; empty where the properties allow several formats."""
+        several = _flag(self.properties, "hoodie.table.multiple.base.file.formats.enable", default=False)
+        return frozenset() if several else frozenset((self.base_file_format.lower(),))
+
+    @property
     def has_metadata_table(self) -> bool:
         """Whether readers and writers of Apache Hudi go through ``.hoodie/metadata``."""
         return bool(self.metadata_partitions or self.metadata_partitions_inflight)

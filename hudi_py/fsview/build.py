@@ -46,6 +46,7 @@ class ViewContext:
         replaced: File group to the requested time of the replacecommit that replaced it (rule Z-5).
         pending_compactions: Pending compaction and log compaction, at most one per group.
         pending_clustering: File group to the requested time of the clustering that will replace it.
+        extensions: Of the table's base files; empty where they may have any.
     """
 
     layout_version: int
@@ -58,6 +59,7 @@ class ViewContext:
     replaced: Mapping[GroupKey, str] = attrs.field(factory=dict)
     pending_compactions: Mapping[GroupKey, PendingOperation] = attrs.field(factory=dict)
     pending_clustering: Mapping[GroupKey, str] = attrs.field(factory=dict)
+    extensions: frozenset[str] = frozenset()
 
     def is_committed(self, base_instant_time: str) -> bool:
         """Whether a slice of that base instant is committed (rule Z-2)."""

@@ -48,6 +48,7 @@ def load_context(
         replaced=_replaced(timeline, contents),
         pending_compactions=_pending_compactions(timeline, contents),
         pending_clustering=_pending_clustering(timeline, contents) if with_clustering else {},
+        extensions=contents.store.config.base_file_extensions,
     )
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from hudi_py.errors import ConflictError
 from hudi_py.formats.arrow_types import Array
 from hudi_py.fsview.build import build_partition, latest_base_files
+from hudi_py.fsview.foreign import refuse_foreign
 from hudi_py.model.files import PARTITION_METAFILE, BaseFile, join_path
 from hudi_py.rows.lookup import lookup_keys
 from hudi_py.storage.base import Storage
@@ -83,10 +84,12 @@ def load_partition(job: WriteJob, path: str) -> PartitionFiles:
 
     Raises:
         CorruptMetadata, ConflictError: See `check_listed`.
+        UnsupportedTable: It holds a base file in a format that the table does not have.
     """
     context = job.context
     entries = [entry for entry in job.storage.list(path, details=True) if not entry.is_folder]
     check_listed(job, path, (entry.name for entry in entries))
+    refuse_foreign(path, (entry.name for entry in entries), context.extensions, "a write")
     view = build_partition(context, path, ((entry.name, entry.size_bytes) for entry in entries))
     return PartitionFiles(
         path=path,

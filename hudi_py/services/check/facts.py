@@ -88,6 +88,7 @@ class TableFacts:
         properties_problem: Why hoodie.properties itself is not usable; None otherwise.
         metadata: The metadata table; None when the properties name none.
         has_metadata_folder: Whether there is a folder of one.
+        base_file_extensions: Of the table's base files; empty where they may have any.
     """
 
     timeline: Timeline
@@ -106,3 +107,4 @@ class TableFacts:
     properties_problem: str | None = None
     metadata: MetadataFacts | None = None
     has_metadata_folder: bool = False
+    base_file_extensions: frozenset[str] = frozenset()

@@ -175,6 +175,12 @@ RULES: Final[Mapping[str, Rule]] = {
         "a file of no known commit is older than the active timeline, so readers take it for a committed one",
         "hudi-py recover removes it where a rollback took its write back; else look at its rows, then remove it",
     ),
+    "file-format-other": Rule(
+        _WARNING,
+        "a base file has another format than the table; reading its rows is refused, and so are writing, cleaning and "
+        "savepoints where it lies",
+        "leave it where it is: Apache Hudi may know what it holds; use that for this table",
+    ),
     "file-orphaned": Rule(
         _WARNING,
         "a file belongs to no instant; readers do not see it",

@@ -79,6 +79,7 @@ def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> 
     return TableFacts(
         timeline=timeline,
         layout_version=store.layout.version,
+        base_file_extensions=store.config.base_file_extensions,
         instants=instants,
         health=health,
         damage=damage,

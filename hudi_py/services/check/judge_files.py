@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from hudi_py.fsview.expected import is_size_right
+from hudi_py.fsview.foreign import foreign_base_files
 from hudi_py.model.files import BaseFile, LogFile, join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action
 from hudi_py.model.records import (
@@ -59,6 +60,7 @@ class Expectation:
             if each.instant.is_completed and isinstance(each.content, CommitMetadata)
         )
         self.archived = None if facts.archived is None else frozenset(i.requested_time for i in facts.archived)
+        self.extensions = facts.base_file_extensions
         self.named: dict[str, dict[str, Named]] = {}
         self.gone: dict[str, set[str]] = {path: set(names) for path, names in facts.archived_cleans.items()}
         self.going: dict[str, set[str]] = {}
@@ -204,7 +206,9 @@ def _lying(expected: Expectation, partition: str, files: Mapping[str, int | None
         if parsed is None:
             continue
         path, time = join_path(partition, name), parsed.instant_time
-        if expected.is_orphan(time):
+        if isinstance(parsed, BaseFile) and foreign_base_files([name], expected.extensions):
+            yield finding("file-format-other", path, f"instant {time}")
+        elif expected.is_orphan(time):
             yield finding("file-orphaned", path, f"instant {time}")
         elif expected.looks_committed(time):
             yield finding("file-looks-committed", path, f"instant {time} is neither active nor archived")
@@ -233,7 +237,8 @@ def _unlisted(
             if size is not None and size != listed[name]:
                 yield finding("mdt-size-differs", path, f"{listed[name]} bytes there, {size} in the folder")
         elif not (
-            expected.is_orphan(parsed.instant_time)
+            foreign_base_files([name], expected.extensions)
+            or expected.is_orphan(parsed.instant_time)
             or _is_unnamed(expected, partition, name, parsed)
             or (expected.is_removed(partition, name) and not expected.needs.is_latest(partition, name))
         ):

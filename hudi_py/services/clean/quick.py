@@ -24,7 +24,7 @@ from hudi_py.services.clean.policy import Condemned, Keeps, PartitionJudgement, 
 
 # All names at once, each between slashes, which no name holds: one search instead of one call per name.
 _find_base_files: Final = re.compile(rf"/({BASE_FILE_PATTERN.format(none='/')})(?=/)").findall
-_time_of, _file_id_of = itemgetter(3), itemgetter(1)
+_time_of, _file_id_of, _extension_of = itemgetter(3), itemgetter(1), itemgetter(4)
 _Found = tuple[str, str, str, str, str]  # name, file id, write token, instant time, extension
 
 
@@ -92,6 +92,8 @@ class QuickJudge:
             return None
         found: list[_Found] = _find_base_files(f"/{'/'.join(names)}/")
         if not found or len(found) + len(PARTITION_METAFILES.intersection(names)) != len(names):
+            return None
+        if self.context.extensions and not self.context.extensions.issuperset(map(_extension_of, found)):
             return None
         if not self._are_committed({*map(_time_of, found)}):
             return None

@@ -12,6 +12,7 @@ import attrs
 from hudi_py.config.clean import CleanConfig
 from hudi_py.fsview.build import ViewContext, build_partition
 from hudi_py.fsview.fate import Protection
+from hudi_py.fsview.foreign import refuse_foreign
 from hudi_py.fsview.listing import Listing
 from hudi_py.model.holes import Holes
 from hudi_py.model.instant import Action, Instant, State
@@ -153,10 +154,17 @@ class Situation:
         return "" if self.last_clean is None else self.last_clean.earliest_to_retain.strip()
 
     def judge(self, partition_path: str, entries: Iterable[Entry], config: CleanConfig) -> PartitionJudgement:
-        """Judge one partition by the files in it: a verdict on every slice."""
+        """
+        Judge one partition by the files in it: a verdict on every slice.
+
+        Raises:
+            UnsupportedTable: It holds a base file in a format that the table does not have.
+        """
+        files = tuple(map(_NAME_AND_SIZE, entries))
+        refuse_foreign(partition_path, (name for name, _ in files), self.context.extensions, "a clean")
         return judge_partition(
             self.context,
-            build_partition(self.context, partition_path, map(_NAME_AND_SIZE, entries)),
+            build_partition(self.context, partition_path, files),
             config,
             self.protection,
             earliest=None if self.earliest is None else self.earliest.requested_time,

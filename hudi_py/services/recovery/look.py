@@ -13,6 +13,7 @@ from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
 from hudi_py.formats.partition_metafile import format_partition_metadata
 from hudi_py.formats.records_codec import decode_restore_metadata
+from hudi_py.fsview.foreign import foreign_base_files
 from hudi_py.fsview.listing import listing_threads, walk_partitions
 from hudi_py.model.files import join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant, State
@@ -55,7 +56,7 @@ def look(contents: Contents, table: TableConfig, settings: Settings) -> Facts:
         for each in timeline.pending(Action.REPLACE_COMMIT)
         if health.get(_key(each, State.REQUESTED)) is Health.GOOD and contents.is_clustering(each)
     )
-    strangers = _strangers(store.storage, store.load, timeline, frozenset(undone), layout=table.layout_version)
+    strangers = _strangers(store.storage, store.load, timeline, frozenset(undone), table)
     markers = instants_with_markers(store.storage)
     known = {each.requested_time for each in timeline}
     archived = None
@@ -190,7 +191,7 @@ def _archive(storage: Storage, table: TableConfig, archived: Timeline | None) ->
 
 
 def _strangers(
-    storage: Storage, load: Callable[[], Timeline], timeline: Timeline, undone: frozenset[str], *, layout: int
+    storage: Storage, load: Callable[[], Timeline], timeline: Timeline, undone: frozenset[str], table: TableConfig
 ) -> dict[str, FilesOfNoInstant]:
     """
     Data files of times on no active timeline.
@@ -201,6 +202,7 @@ def _strangers(
     if not timeline.instants:
         return {}
     start = timeline.committed.start or ""
+    extensions = table.base_file_extensions
     known = {each.requested_time for each in timeline}
     found: dict[str, list[str]] = {}
     with_logs = set()
@@ -210,10 +212,12 @@ def _strangers(
             parsed = base or parse_log_file(entry.name)
             if parsed is None or parsed.instant_time in known or parsed.instant_time < _FIRST_TIME:
                 continue
+            if foreign_base_files((entry.name,), extensions):
+                continue  # nobody knows whose it is; the check names it
             if parsed.instant_time < start and parsed.instant_time not in undone:
                 continue
             found.setdefault(parsed.instant_time, []).append(join_path(partition, entry.name))
-            if base is None and layout == 1:
+            if base is None and table.layout_version == 1:
                 with_logs.add(parsed.instant_time)
     if not found:
         return {}

@@ -15,6 +15,7 @@ import attrs
 from hudi_py.config.table import TableType
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.log_block import HeaderKey, scan_log_blocks
+from hudi_py.fsview.foreign import foreign_base_files
 from hudi_py.fsview.listing import FolderListing, walk_partitions
 from hudi_py.model.files import LogFile, join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant, State
@@ -96,12 +97,18 @@ class Leftovers:
         return written
 
     def carrying(self, target: Instant, *, logs: bool) -> set[FileKey]:
-        """Every data file whose name carries the instant, by listing everything; log files too, with *logs*."""
+        """
+        Every data file whose name carries the instant, by listing everything; log files too, with *logs*.
+
+        Base files of a format that the table does not have stay: it is not known whose they are.
+        """
+        extensions = self.contents.store.config.base_file_extensions
         return {
             (partition, entry.name)
             for partition, entries in walk_partitions(self._storage)
             for entry in entries
             if belongs_to(entry.name, target.requested_time, logs=logs)
+            and not foreign_base_files((entry.name,), extensions)
         }
 
     def logs_on(self, base_instant_time: str, partitions: Iterable[str]) -> set[FileKey]:

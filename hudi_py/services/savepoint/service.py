@@ -24,6 +24,7 @@ from hudi_py.errors import ConfigError, ConflictError, CorruptMetadata, NotFound
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition
 from hudi_py.fsview.checked import CheckedListing
+from hudi_py.fsview.foreign import refuse_foreign
 from hudi_py.fsview.listing import FolderListing, Listing, listing_threads
 from hudi_py.fsview.loader import load_context, load_undoing
 from hudi_py.mdt.keeper import MetadataTableKeeper
@@ -137,6 +138,8 @@ class SavepointService:
         if isinstance(listing, CheckedListing):
             listing = listing.until(time)  # what was lost of later commits is no business of this one
         held = held_files(context, _partitions(context, listing), time)
+        for partition, names in held.items():
+            refuse_foreign(partition, names, self.table.base_file_extensions, "a savepoint")
         check_pending_cleans(held, self._pending_cleans(timeline))
         check_nothing_is_gone(context, time, held, deleted_since(self.contents, timeline, time))
         if not listing.is_fresh:
