@@ -36,7 +36,7 @@ confirmed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import BinaryIO, NamedTuple, Protocol, TypeAlias
 
 from hudi_py.errors import ConfigError, CorruptMetadata
@@ -198,6 +198,9 @@ def _is_bad(path: str) -> bool:
     return suspicious and _BAD_PART.search(path) is not None
 
 
+_SUSPICIOUS = ("\0/", "\0.", "/\0", "/.", "//", "\0\0")  # in paths put together with a NUL before and behind each
+
+
 def check_path(path: str) -> str:
     """
     Return *path* unchanged if it is a clean relative path below the root, or the root itself (``""``).
@@ -220,6 +223,20 @@ def check_below_root(path: str) -> str:
     if not path or _is_bad(path):
         raise ConfigError(f"{path!r} is not a path below the root of the table; nothing was touched")
     return path
+
+
+def check_all_below_root(paths: Sequence[str]) -> None:
+    """
+    As `check_below_root` for many paths, of which all are looked at before it returns.
+
+    Raises:
+        ConfigError: One of them is bad.
+    """
+    text = "\0".join(("", *paths, ""))  # no good path holds a NUL, so whatever is bad about one shows in the text
+    is_plain = text.count("\0") == len(paths) + 1 and not any(bad in text for bad in _SUSPICIOUS)
+    if not is_plain:
+        for path in paths:
+            check_below_root(path)
 
 
 def is_temporary(name: str) -> bool:

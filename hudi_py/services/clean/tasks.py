@@ -20,7 +20,11 @@ class DeleteTask(NamedTuple):
     @property
     def paths(self) -> tuple[str, ...]:
         """Relative to the table; made at every call."""
-        return tuple(join_path(partition, name) for partition, names in self.files for name in names)
+        found: list[str] = []
+        for partition, names in self.files:
+            start = join_path(partition, "")
+            found += [start + name for name in names]
+        return tuple(found)
 
 
 class DeleteResult(NamedTuple):

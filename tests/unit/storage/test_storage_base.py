@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.errors import ConfigError
-from hudi_py.storage.base import check_below_root, check_path, is_hidden
+from hudi_py.storage.base import check_all_below_root, check_below_root, check_path, is_hidden
 
 UUID = "93bb1c22-4d6f-4c2e-8d2a-1f0b6f4d9c11"
 
@@ -22,6 +22,19 @@ def test_accepted_paths_are_the_clean_relative_ones(path):
         else:
             with pytest.raises(ConfigError):
                 check(path)
+
+
+@given(st.lists(st.text(alphabet="ab./\0 ~é", max_size=6), max_size=4))
+def test_many_paths_are_accepted_where_each_of_them_is(paths):
+    """One look at all of them refuses what a look at each refuses, and nothing else."""
+    try:
+        for path in paths:
+            check_below_root(path)
+    except ConfigError:
+        with pytest.raises(ConfigError):
+            check_all_below_root(paths)
+    else:
+        check_all_below_root(paths)
 
 
 @pytest.mark.parametrize("name", [f"001.commit.{UUID}", f"x.{UUID.upper()}", ".001.commit.crc", ".a.crc"])
