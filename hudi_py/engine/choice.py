@@ -53,7 +53,7 @@ class AutoEngine:
         """See `Engine.prepared`."""
         is_remote = "://" in storage.root
         if self._spark is None or not is_for_spark(files, is_remote=is_remote, has_session=True):
-            return self._local
+            return self._local.prepared(storage, files)
         return self._spark().prepared(storage, files)
 
     def map(self, function: Callable[[T], R], items: Sequence[T], *, parallelism: int, description: str) -> Iterable[R]:

@@ -106,7 +106,9 @@ def _deleter(name: str) -> Any:
     def delete(root: str, files: int) -> dict[str, Any]:
         planned = {f"p{number:06d}": _names(number) for number in range(files // FILES_IN_FOLDER)}
         with Meter() as meter:
-            outcome = _delete(_nobody_interferes(root), engine, CleanConfig(), planned, forever)
+            recheck = _nobody_interferes(root)
+            prepared = engine.prepared(recheck.contents.store.storage, files)
+            outcome = _delete(recheck, prepared, CleanConfig(), planned, forever)
         assert not outcome.missing
         assert not outcome.failed
         first, state["first"] = state["first"], False
