@@ -264,7 +264,8 @@ def _delete(recheck: Recheck, engine: Engine, config: CleanConfig, names: Names,
     total = sum(map(len, names.values()))
     width = max(1, min(-(-total // engine.files_min), config.parallelism, engine.slots))
     size_max = TASK_FILES_MAX_TIMED if deadline.is_limited else engine.files_max
-    tasks = tasks_of(storage, names, min(size_max, -(-total // width) or 1))
+    rounds = max(1, -(-total // (width * size_max)))
+    tasks = tasks_of(storage, names, -(-total // (width * rounds)) or 1)  # the last round is as wide as the others
     missing: set[str] = set()
     failed: dict[str, str] = {}
     side_files: dict[str, str] = {}
