@@ -24,12 +24,14 @@ from hudi_py.mdt.read_statistics import StatisticsReader
 from hudi_py.mdt.statistics import COLUMN_STATS
 from hudi_py.mdt.table import METADATA_FOLDER, MetadataTable
 from hudi_py.model.files import BaseFile, FileSlice, parse_base_file, parse_log_file
-from hudi_py.model.holes import NO_HOLES, Holes, holes_of
+from hudi_py.model.holes import Holes, holes_of
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import resolve_time
+from hudi_py.model.records import CleanMetadata
 from hudi_py.runtime.clock import Clock, SystemClock
 from hudi_py.runtime.log import log
 from hudi_py.services.savepoint.plan import time_of_name
+from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took
 from hudi_py.snapshot.overview import Amount, ColumnRange, FileTotals, Overview, overview_of, ranges_of
 from hudi_py.snapshot.select import (
     base_files,
@@ -61,6 +63,7 @@ __all__ = ["TableView"]
 OVERVIEW_FILES_MAX = 1000
 """Up to so many files the statistics of some thirty columns are read in a few seconds at most."""
 
+_NO_CLEAN = CleanMetadata(start_clean_time="", time_taken_ms=0, total_files_deleted=0)
 _NO_ROW_SCHEMA = frozenset({"CLUSTER", "COMPACT", "LOG_COMPACT", "INDEX"})
 
 
@@ -359,18 +362,25 @@ class TableView:
         check_as_of(
             self.timeline,
             requested_time,
-            earliest_retained=self.earliest_retained(),
-            holes=self.holes(),
+            earliest_retained=self._completed_clean.earliest_commit_to_retain,
+            holes=holes_of(self._completed_clean.extra_metadata),
             pending_clusterings=frozenset(self.view_context.pending_clustering.values()),
         )
         timeline, listing = self._snapshot
+        context = context_as_of(self.view_context, requested_time)
+        refuse_what_a_clean_took(self._contents, timeline, context, requested_time)
+
+        def deleted() -> Mapping[str, Sequence[str]]:
+            refuse_what_a_clean_took(self._contents, timeline, context, requested_time)
+            return deleted_since(self._contents, timeline, requested_time, with_pending=False)
+
         return Snapshot(
             storage=self.storage,
             config=self.config,
             requested_time=requested_time,
-            view_context=context_as_of(self.view_context, requested_time),
+            view_context=context,
             listing=listing.until(requested_time) if isinstance(listing, CheckedListing) else listing,
-            deleted=lambda: deleted_since(self._contents, timeline, requested_time),
+            deleted=deleted,
             check_rows=lambda: self._check_rows(requested_time),
             schema=lambda: self._schema_text_at(requested_time),
             recorded=lambda: NeededFiles(self._contents, timeline, requested_time).sizes,
@@ -384,22 +394,26 @@ class TableView:
         A clean that has begun counts like a completed one: Hudi does not ask for those and finds files missing, or
         rows.
         """
-        cleans = self.timeline.completed(Action.CLEAN)
-        times = [self._contents.clean(cleans[-1]).earliest_commit_to_retain] if cleans else []
+        times = [self._completed_clean.earliest_commit_to_retain]
         begun = (instant for instant in self.timeline.pending(Action.CLEAN) if instant.state is State.INFLIGHT)
         for instant in begun:
             earliest = self._contents.clean_plan(instant).earliest_instant_to_retain
             if earliest is not None:
                 times.append(earliest.requested_time)
-        return max(times, default="")
+        return max(times)
+
+    @property
+    def _completed_clean(self) -> CleanMetadata:
+        """What the last completed clean recorded; nothing where there is none."""
+        cleans = self.timeline.completed(Action.CLEAN)
+        return self._contents.clean(cleans[-1]) if cleans else _NO_CLEAN
 
     def holes(self) -> Holes:
         """Which times before its window the last clean left readable; one that has begun counts here too."""
         begun = [instant for instant in self.timeline.pending(Action.CLEAN) if instant.state is State.INFLIGHT]
         if begun:
             return holes_of(self._contents.clean_plan(begun[-1]).extra_metadata)
-        cleans = self.timeline.completed(Action.CLEAN)
-        return holes_of(self._contents.clean(cleans[-1]).extra_metadata) if cleans else NO_HOLES
+        return holes_of(self._completed_clean.extra_metadata)
 
     def archived_timeline(self) -> Timeline:
         """

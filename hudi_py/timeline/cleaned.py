@@ -20,19 +20,27 @@ def whole_from(metadata: CleanMetadata) -> str:
     return basis or (metadata.start_clean_time if _has_deleted(metadata) else "")
 
 
-def deleted_since(contents: Contents, timeline: Timeline, time: str) -> dict[str, list[str]]:
+def deleted_since(
+    contents: Contents, timeline: Timeline, time: str, *, with_pending: bool = True
+) -> dict[str, list[str]]:
     """
     Partition path to names of files that cleans deleted, or began to, and that a reader at *time* may need.
 
     Cleans that came before *time* count where they were planned beside a commit that is rolled back by now: what
     superseded the files is younger then than the plan says.
 
+    Args:
+        contents: Of the timeline.
+        timeline: The active timeline.
+        time: Instant time.
+        with_pending: What cleans that have begun may delete counts, whether it is there or not.
+
     Raises:
         CorruptMetadata: A clean since then is damaged.
     """
     deleted: dict[str, list[str]] = {}
     for instant in timeline.of([Action.CLEAN]):
-        if instant.state is State.REQUESTED:
+        if instant.state is State.REQUESTED or (instant.is_pending and not with_pending):
             continue
         if instant.is_pending:
             for path, files in contents.clean_plan(instant).files_to_delete.items():

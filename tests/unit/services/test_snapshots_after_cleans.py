@@ -86,16 +86,58 @@ def test_a_ladder_keeps_no_snapshot_that_has_lost_a_file(layout, history):
     assert {time for time in needed if time >= last} <= set(whole)
 
 
+SCHEDULED = (
+    {"clean_policy": "KEEP_LATEST_FILE_VERSIONS", "clean_fileversions_retained": 1},
+    {"clean_policy": "KEEP_LATEST_COMMITS", "clean_commits_retained": 1},
+)
+
+
 @pytest.mark.parametrize("layout", [1, 2])
-def test_a_clean_that_has_begun_counts_as_done(layout):
-    """Its files may be gone already, or go while they are read."""
+@settings(max_examples=60)
+@given(history=steps, policy=st.sampled_from(SCHEDULED), state=st.sampled_from(State), data=st.data())
+def test_beside_a_clean_under_way_a_time_is_answered_while_its_files_are_there(layout, history, policy, state, data):
+    """Requested or begun, whatever it has deleted so far; else the message names it."""
+    builder, needed = play(layout, history)
+    table = builder.table(**policy)
+    scheduled = table.clean_service(table.clean_config()).schedule()
+    if scheduled is None or state is State.COMPLETED:
+        return
+    if state is State.INFLIGHT:
+        builder.instant(scheduled.requested_time, "clean", State.INFLIGHT)
+    plan = table.contents.clean_plan(scheduled)
+    planned = [join_path(path, file.name) for path, files in plan.files_to_delete.items() for file in files]
+    for path in data.draw(st.sets(st.sampled_from(planned))) if planned else ():
+        builder.storage.delete(path)
+    left = set(data_files(builder.storage))
+    table = builder.table()
+    done = table.timeline.completed(Action.CLEAN)
+    bound = table.contents.clean(done[-1]).earliest_commit_to_retain if done else ""
+    for time, files in needed.items():
+        try:
+            found = {join_path(path, base.name) for path, base in table.base_files(time)}
+        except RefusedError as error:
+            assert time < bound or not files <= left
+            event("names the clean" if str(scheduled.requested_time) in str(error) else "names what came before")
+        else:
+            assert found == files
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_the_clean_under_way_is_named(layout):
+    """With the file that it has deleted; what it plans and has not deleted does not matter."""
     builder, needed = play(layout, [{("r0", "f")}, {("r0", "f")}, {("r0", "f")}])
     table = builder.table(clean_policy="KEEP_LATEST_FILE_VERSIONS", clean_fileversions_retained=1)
     [first, second, third] = needed
     requested = table.clean_service(table.clean_config()).schedule()
-    assert builder.table().base_files(first)  # nothing has begun
     builder.instant(requested.requested_time, "clean", State.INFLIGHT)
-    for time in (first, second):
-        with pytest.raises(RefusedError, match=rf"cannot be read as of {time}: a clean deleted r0/f_"):
-            builder.table().base_files(time)
+    past = builder.table().as_of(first)
+    assert past.base_files()
+    [lost] = needed[first]
+    builder.storage.delete(lost)
+    named = rf"as of {first}: clean {requested.requested_time} .* is under way and has deleted {lost}"
+    with pytest.raises(RefusedError, match=named):
+        builder.table().as_of(first)
+    with pytest.raises(RefusedError, match=named):
+        past.base_files()
+    assert builder.table().base_files(second)
     assert builder.table().base_files(third)

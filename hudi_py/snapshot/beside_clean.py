@@ -1,0 +1,69 @@
+"""
+An earlier time beside a clean that is under way: answered while every file that it needs is there.
+
+A clean that has begun deletes what its plan names, in any order, and records that at its end. So for a time before its
+window the folders that it names are looked into, when the time is asked for and again once its files are listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hudi_py.errors import RefusedError
+from hudi_py.fsview.build import ViewContext, build_partition
+from hudi_py.fsview.gone import gone_at
+from hudi_py.model.files import join_path, parse_log_file
+from hudi_py.model.holes import holes_of
+from hudi_py.model.instant import Action
+from hudi_py.model.records import CleanerPlan
+from hudi_py.snapshot.select import slices_as_of
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
+
+
+def refuse_what_a_clean_took(contents: Contents, timeline: Timeline, context: ViewContext, time: str) -> None:
+    """
+    Refuse a time of which a pending clean deleted a file.
+
+    Args:
+        contents: Of the table's timeline.
+        timeline: As loaded; a clean that is only requested there may have begun since.
+        context: Of the table at *time*.
+        time: Instant time.
+
+    Raises:
+        RefusedError: One is deleted; the message names the clean.
+        CorruptMetadata: The plan of a pending clean does not decode.
+    """
+    for clean in timeline.pending(Action.CLEAN):
+        plan = contents.clean_plan(clean)
+        window = max(
+            holes_of(plan.extra_metadata).window,
+            "" if plan.earliest_instant_to_retain is None else plan.earliest_instant_to_retain.requested_time,
+        )
+        if window and time >= window:
+            continue
+        taken = next(_taken(contents, plan, context, time), None)
+        if taken is not None:
+            later = f"read {window} or later" if window else "read a later instant"
+            raise RefusedError(
+                f"the table cannot be read as of {time}: {clean} is under way and has deleted {taken}, which held rows "
+                f"at that time; {later}, or the latest snapshot"
+            )
+
+
+def _taken(contents: Contents, plan: CleanerPlan, context: ViewContext, time: str) -> Iterator[str]:
+    """Relative paths of files that the snapshot needs, that the plan names, and that are not there any more."""
+    for partition, files in plan.files_to_delete.items():
+        there = [entry.name for entry in contents.store.storage.list(partition) if not entry.is_folder]
+        missing = sorted({file.name for file in files}.difference(there))
+        if not missing:
+            continue
+        for log in filter(None, map(parse_log_file, missing)):
+            if log.instant_time <= time:
+                yield join_path(partition, log.name)
+        slices = slices_as_of(build_partition(context, partition, ((name, None) for name in there)))
+        found = [(partition, each.base_file) for each in slices if each.base_file is not None]
+        gone = gone_at(context, time, found, {partition: missing})
+        if gone is not None:
+            yield gone
