@@ -363,7 +363,7 @@ class TableView:
             self.timeline,
             requested_time,
             earliest_retained=self._completed_clean.earliest_commit_to_retain,
-            holes=holes_of(self._completed_clean.extra_metadata),
+            holes=holes_of(self._completed_clean),
             pending_clusterings=frozenset(self.view_context.pending_clustering.values()),
         )
         timeline, listing = self._snapshot
@@ -412,8 +412,8 @@ class TableView:
         """Which times before its window the last clean left readable; one that has begun counts here too."""
         begun = [instant for instant in self.timeline.pending(Action.CLEAN) if instant.state is State.INFLIGHT]
         if begun:
-            return holes_of(self._contents.clean_plan(begun[-1]).extra_metadata)
-        return holes_of(self._completed_clean.extra_metadata)
+            return holes_of(self._contents.clean_plan(begun[-1]))
+        return holes_of(self._completed_clean)
 
     def archived_timeline(self) -> Timeline:
         """

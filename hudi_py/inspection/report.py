@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hudi_py.fsview.build import PartitionView, ViewContext, latest_base_files, latest_slices
 from hudi_py.inspection.json_stream import Streamed
 from hudi_py.model.files import FileGroup, FileSlice
-from hudi_py.model.holes import NO_HOLES, Holes, holes_of
+from hudi_py.model.holes import NO_HOLES, Holes, recorded_holes
 from hudi_py.model.instant import Instant
 from hudi_py.model.instant_time import iso_utc
 
@@ -123,7 +123,7 @@ def readable_after(plan: CleanPlan, retained: str, before: Holes = NO_HOLES) -> 
     earliest = plan.earliest_to_retain
     if earliest is None and plan.file_count:
         return NO_HOLES
-    planned = holes_of(plan.extra_metadata)
+    planned = recorded_holes(plan.extra_metadata, plan.last_completed_commit)
     start = max("" if earliest is None else earliest.requested_time, retained)
     is_all = planned.window or not planned.snapshots
     window = max(start, planned.window, before.window) if is_all else before.window

@@ -38,7 +38,7 @@ def refuse_what_a_clean_took(contents: Contents, timeline: Timeline, context: Vi
     for clean in timeline.pending(Action.CLEAN):
         plan = contents.clean_plan(clean)
         window = max(
-            holes_of(plan.extra_metadata).window,
+            holes_of(plan).window,
             "" if plan.earliest_instant_to_retain is None else plan.earliest_instant_to_retain.requested_time,
         )
         if window and time >= window:

@@ -56,7 +56,7 @@ def deleted_since(
 
 def _basis(metadata: CleanMetadata) -> str:
     """The commit that a clean counted from: of its window, else the newest that its plan saw."""
-    window = holes_of(metadata.extra_metadata).window or metadata.earliest_commit_to_retain.strip()
+    window = holes_of(metadata).window or metadata.earliest_commit_to_retain.strip()
     return window or (metadata.last_completed_commit_timestamp if _has_deleted(metadata) else "")
 
 

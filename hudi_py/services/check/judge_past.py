@@ -95,7 +95,7 @@ def _promised(times: Iterable[str], cleans: Sequence[tuple[Instant, CleanMetadat
     """Those of *times* that every clean left whole, ascending."""
     left = sorted(times)
     for clean, metadata in cleans:
-        holes = holes_of(metadata.extra_metadata)
+        holes = holes_of(metadata)
         start = holes.window or metadata.earliest_commit_to_retain.strip() or clean.requested_time
         left = [time for time in left if time >= start or time in holes.snapshots]
     return left

@@ -38,7 +38,7 @@ def recorded(clean: Instant, metadata: CleanMetadata) -> LastClean:
         earliest_to_retain=metadata.earliest_commit_to_retain,
         last_completed_commit=metadata.last_completed_commit_timestamp,
         savepoints=frozenset(time.strip() for time in times.split(",") if time.strip()),
-        holes=holes_of(metadata.extra_metadata),
+        holes=holes_of(metadata),
         counted_versions=COUNTED_VERSIONS in metadata.extra_metadata,
         whole_from=whole_from(metadata),
     )

@@ -40,7 +40,7 @@ _JUDGED_BY = frozenset(Action) - {Action.CLEAN, Action.INDEXING}
 
 def promise_of(plan: CleanerPlan) -> Promise:
     """What a plan leaves readable: all times from its window on, or the newest one only. Pure."""
-    holes = holes_of(plan.extra_metadata)
+    holes = holes_of(plan)
     earliest = plan.earliest_instant_to_retain
     start = holes.window or ("" if earliest is None else earliest.requested_time)
     return Promise(earliest=start or None, times=holes.snapshots)

@@ -344,10 +344,10 @@ class SavepointService:
             return timeline.commits.completed()[0].requested_time, Holes()
         if cleans[-1].is_completed:
             metadata = self.contents.clean(cleans[-1])
-            return metadata.earliest_commit_to_retain, holes_of(metadata.extra_metadata)
+            return metadata.earliest_commit_to_retain, holes_of(metadata)
         plan = self.contents.clean_plan(cleans[-1])
         earliest = plan.earliest_instant_to_retain
-        return "" if earliest is None else earliest.requested_time, holes_of(plan.extra_metadata)
+        return "" if earliest is None else earliest.requested_time, holes_of(plan)
 
     def _pending_cleans(self, timeline: Timeline) -> dict[str, frozenset[str]]:
         planned = {}

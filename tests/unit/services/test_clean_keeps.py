@@ -1,5 +1,6 @@
 """Retention as a union of keeps: floors, ceiling, age, versions, the calendar ladder, a cut-off for one run."""
 
+import contextlib
 from datetime import timedelta, timezone
 
 import attrs
@@ -10,13 +11,16 @@ from hypothesis import strategies as st
 from hudi_py.config.clean import CleanPolicy, clean_config
 from hudi_py.config.keys import Settings
 from hudi_py.errors import ConfigError, CorruptMetadata, RefusedError
+from hudi_py.formats import records_codec as codec
 from hudi_py.inspection.report import readable_after
-from hudi_py.model.instant import State
+from hudi_py.model.holes import WINDOW
+from hudi_py.model.instant import Action, State
 from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.services.clean import past
 from hudi_py.services.clean.ladder import climb
 from hudi_py.services.clean.policy import Reason
-from tables import TableBuilder, at, data_files
+from hudi_py.timeline.cleaned import whole_from
+from tables import SYNC, TableBuilder, at, data_files
 from unit.services.test_clean_laws import make, paths, policies, retained, steps
 
 FULL = {"clean_incremental_enabled": False}
@@ -455,3 +459,32 @@ def test_settings_may_name_several_retentions_as_hudi_does():
     assert table.clean_config().policy is CleanPolicy.KEEP_LATEST_COMMITS
     assert table.clean_config(hours_retained=3).policy is CleanPolicy.KEEP_LATEST_BY_HOURS
     assert table.clean_config(policy="KEEP_LATEST_COMMITS", commits_retained=1).commits_retained == 1
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_the_empty_window_of_an_older_ladder_by_versions_leaves_the_same_holes(layout):
+    """Our first releases recorded none beside file versions: everything before the newest commit is off the ladder."""
+    builder = TableBuilder(layout)
+    hourly(builder, 1, 3 * DAY)
+    [clean] = builder.table().clean(file_versions_retained=1, keep_daily=2)
+    commits = [each.requested_time for each in builder.table().timeline.commits.completed()]
+
+    def answered():
+        table, times = builder.table(), []
+        for time in commits:
+            with contextlib.suppress(RefusedError):
+                builder.table().base_files(time)
+                table.create_savepoint(time)
+                table.delete_savepoint(time)
+                times.append(time)
+        return times, table.holes(), [each.code for each in table.check()], whole_from(table.contents.clean(instant))
+
+    instant = builder.table().timeline.completed(Action.CLEAN)[-1]
+    recorded = answered()
+    assert recorded[1].window == commits[-1]
+    assert set(recorded[0]) < set(commits)
+    extra = {**clean.metadata.extra_metadata, WINDOW: ""}
+    metadata = attrs.evolve(clean.metadata, extra_metadata=extra)
+    path = f"{builder.folder}/{instant.file_name}"
+    builder.storage.replace(path, codec.encode_clean_metadata(metadata, sync=SYNC))
+    assert answered() == recorded
