@@ -8,9 +8,9 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import attrs
 import click
@@ -102,6 +102,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
                 settings |= {"hoodie_py.conf.allow.unknown": "true"}
             common = Common(as_json, pairs("--storage-option", storage_option), settings, now)
             function(common, **arguments)
+            _name_those_without_effect(pairs("--conf", conf))
             sys.stdout.flush()  # here, where a reader that has gone can still be told from other failures
         except BrokenPipeError:
             _forget_output()
@@ -117,6 +118,28 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             fail_unexpectedly(error)
 
     return wrapper
+
+
+_USES: Final = {
+    "clean": "CLEAN", "explain": "CLEAN", "read": "READ", "savepoint": "SAVEPOINT", "rollback": "ROLLBACK",
+    "restore": "ROLLBACK", "recover": "ROLLBACK CLEAN", "archive": "ARCHIVE",
+}  # fmt: skip
+"""Command to the names of its uses, besides looking at the table."""
+
+
+def _name_those_without_effect(given: Iterable[str]) -> None:
+    """On stderr, where a setting given for this command alone does nothing in it."""
+    if not given:
+        return
+    from hudi_py.config.effects import without_effect
+    from hudi_py.config.uses import Use
+
+    command = click.get_current_context().command_path.split()[1:2]
+    use = Use.LOOK
+    for name in _USES.get("".join(command), "").split():
+        use |= Use[name]
+    for name, reason in without_effect(given, use):
+        say(f"hudi-py: {name} has no effect on {' '.join(command)}: {reason}", file=sys.stderr)
 
 
 def _replace_closed_streams() -> None:
