@@ -43,6 +43,17 @@ from hudi_py.errors import ConfigError, CorruptMetadata
 
 READING_VERBS = frozenset({"list", "list_temporary", "read", "read_version", "size", "open_read"})
 READ_BYTES_MAX = 1 << 30  # of a file that is read whole, unless the user raises it: savepoints of 2 GB have been seen
+SMALL_BYTES_MAX = 1 << 24  # of one that is small by its nature; 50,000 names of markers are 5 MB
+_SMALL = re.compile(
+    r"""(?:^|/)(?:
+    \.hoodie/(?:
+        hoodie\.properties(?:\.backup)? | lock | \.locks/[^/]+ | metadata/\.hoodie/hoodie\.properties
+        | \.heartbeat/[^/]+ | \.temp/.+ | (?:.+/)?_version_ | (?:.+/)?version
+    )
+    | \.hoodie_partition_metadata(?:\.parquet|\.orc)? | \.[^/]+\.crc
+    )\Z""",
+    re.VERBOSE,
+)
 MUTATING_VERBS = frozenset({"create_new", "replace", "swap", "open_write", "delete", "delete_many", "delete_folder"})
 
 
@@ -151,23 +162,43 @@ class Versioned(NamedTuple):
     version: str
 
 
-def check_read_size(place: str, size: int, bound: int) -> None:
+def bytes_max(path: str, bound: int) -> int:
+    """
+    How many bytes of a file are read whole at most.
+
+    Args:
+        path: Relative to the table.
+        bound: ``hudi_py.read.max.bytes``; properties, partition metafiles, heartbeats, markers, locks, versions of the
+            archive and checksums have one of their own.
+    """
+    return min(bound, SMALL_BYTES_MAX) if _SMALL.search(path) else bound
+
+
+def check_read_size(root: str, path: str, size: int, bound: int) -> None:
     """
     Refuse a file that is too large to be read whole.
 
     Args:
-        place: Full path or URL.
+        root: Of the table: full path or URL.
+        path: Relative to it.
         size: In bytes.
         bound: ``hudi_py.read.max.bytes``.
 
     Raises:
         CorruptMetadata: It is.
     """
-    if size > bound:
-        raise CorruptMetadata(
-            f"{place}: {size} bytes; of metadata no more than {bound} are read at once: remove the file if it is "
-            "damaged, or raise hudi_py.read.max.bytes if it is not"
-        )
+    most = bytes_max(path, bound)
+    if size <= most:
+        return
+    if most < bound:
+        way_out = "it is damaged, bring it back from a copy of the table"
+        if path.endswith("hoodie.properties"):
+            way_out += ", or from hoodie.properties.backup where there is one"
+    else:
+        way_out = "raise hudi_py.read.max.bytes if it is whole, else bring it back from a copy of the table"
+    raise CorruptMetadata(
+        f"{root}/{path}: {size} bytes; of such a file no more than {most} are read at once: {way_out}"
+    )
 
 
 class StorageFailure(NamedTuple):

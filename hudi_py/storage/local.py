@@ -41,6 +41,7 @@ from hudi_py.storage.base import (
     SideFileLeft,
     StorageFailure,
     Versioned,
+    bytes_max,
     check_all_below_root,
     check_below_root,
     check_path,
@@ -118,7 +119,7 @@ class LocalStorage:
         return [entry for entry in listed if entry is not None and not entry.is_folder]
 
     def read(self, path: str) -> bytes:
-        bound = self._read_bytes_max
+        bound = bytes_max(path, self._read_bytes_max)
         with self.open_read(path) as stream:
             try:
                 size = os.fstat(stream.fileno()).st_size
@@ -127,7 +128,7 @@ class LocalStorage:
                     data += more
             except OSError as error:
                 raise self._failure("read", path, error) from error
-        check_read_size(f"{self._prefix}{path}", max(size, len(data)), bound)
+        check_read_size(self._root, path, max(size, len(data)), self._read_bytes_max)
         return data
 
     def size(self, path: str) -> int | None:

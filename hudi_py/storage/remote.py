@@ -177,7 +177,7 @@ class RemoteStorage:
     # ------------------------------------------------------------------ steps
 
     def _check_size(self, path: str) -> Callable[[int], None]:
-        return lambda size: check_read_size(f"{self._url}/{path}", size, self._read_bytes_max)
+        return lambda size: check_read_size(self._url, path, size, self._read_bytes_max)
 
     def _fetch(self, path: str, start: int, end: int) -> bytes:
         return self._call("read", path, lambda backend: backend.get(path, start, end))

@@ -10,7 +10,7 @@ import pytest
 
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, StorageError
 from hudi_py.storage import _beneath
-from hudi_py.storage.base import StorageFailure
+from hudi_py.storage.base import SMALL_BYTES_MAX, StorageFailure
 from hudi_py.storage.factory import open_storage
 from hudi_py.storage.local import LocalStorage
 
@@ -200,6 +200,40 @@ def test_no_more_than_the_bound_is_read_at_once(tmp_path):
     for read in (storage.read, storage.read_version, LocalStorage(tmp_path).read):
         with pytest.raises(CorruptMetadata, match=r"sparse: 3000000000 bytes; .*hudi_py\.read\.max\.bytes"):
             read("sparse")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".hoodie/hoodie.properties",
+        ".hoodie/hoodie.properties.backup",
+        ".hoodie/metadata/.hoodie/hoodie.properties",
+        ".hoodie/.heartbeat/20260101000000000",
+        ".hoodie/.temp/20260101000000000/MARKERS0",
+        ".hoodie/.temp/20260101000000000/p/x.parquet.marker.CREATE",
+        ".hoodie/lock",
+        ".hoodie/.locks/table_lock.json",
+        ".hoodie/timeline/history/_version_",
+        "p/q/.hoodie_partition_metadata",
+        ".hoodie/.20260101000000000.commit.crc",
+    ],
+)
+def test_files_that_are_small_by_their_nature_have_a_small_bound(tmp_path, path):
+    """A gigabyte of properties is no reason to hold a gigabyte; and nobody is told to remove them."""
+    for name, is_refused in ((path, True), (".hoodie/20260101000000000.commit", False), ("p/x.parquet", False)):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("wb") as stream:
+            stream.truncate(SMALL_BYTES_MAX + 1)
+        if not is_refused:
+            assert len(LocalStorage(tmp_path).read(name)) == SMALL_BYTES_MAX + 1
+            continue
+        with pytest.raises(CorruptMetadata, match="bring it back from a copy of the table") as told:
+            LocalStorage(tmp_path).read(name)
+        assert "remove" not in str(told.value)
+        assert "max.bytes" not in str(told.value)
+        os.truncate(file, 1000)
+        assert len(LocalStorage(tmp_path).read(name)) == 1000
 
 
 @pytest.mark.parametrize("target", [".", "..", "p", "../table/p"])
