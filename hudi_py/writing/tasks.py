@@ -35,13 +35,16 @@ class TooMuchForOneTask(Exception):
     """The rows of one task meet more of the table than one task should work through; it has written nothing."""
 
 
-def run_task(job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskIdentity) -> list[FileWriteResult]:
+def run_task(
+    job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskIdentity, *, is_alone: bool = False
+) -> list[FileWriteResult]:
     """
     Upsert, insert or delete all rows of a task.
 
     Args:
         batches: Rows of the user's schema, in any order.
         task: Who is writing.
+        is_alone: There are no other tasks to share the work with, so none of it is too much.
 
     Raises:
         WriteError, ConfigError: Rows that cannot be written.
@@ -53,11 +56,12 @@ def run_task(job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskIdentit
     for piece in named_pieces(job, batches):
         pieces.setdefault(piece.partition_path, []).append(piece)
     loaded = {path: load_partition(job, path) for path in pieces}
-    if job.looks_up and sum(len(each.latest) for each in loaded.values()) > max(_FILES_MAX, 4 * len(loaded)):
+    files_max = max(_FILES_MAX, 4 * len(loaded))
+    if job.looks_up and not is_alone and sum(len(each.latest) for each in loaded.values()) > files_max:
         raise TooMuchForOneTask
     plans = [_plan(job, loaded[path], pieces.pop(path)) for path in sorted(pieces)]
     rewritten = [plan.partition.latest[bucket.file_id] for plan in plans for bucket, _ in plan.old]
-    if len(rewritten) > 1 and sum(base.size_bytes or 0 for base in rewritten) > _REWRITE_BYTES_MAX:
+    if len(rewritten) > 1 and not is_alone and sum(base.size_bytes or 0 for base in rewritten) > _REWRITE_BYTES_MAX:
         raise TooMuchForOneTask
     with task_files(job, task) as files:
         return [result for plan in plans for result in _write(plan, files)]

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import attrs
+import pyarrow as pa
 import pytest
 
-from crash.test_write import CHANGES, NEW, OLD, batches_of, create_table, open_table, rows_of, upsert, write_job
 from hudi_py.errors import ConflictError
 from hudi_py.storage.base import Storage
 from hudi_py.storage.memory import MemoryStorage
@@ -23,6 +23,7 @@ from hudi_py.timeline.fence import put_up_fence
 from hudi_py.writing.stats import write_stat
 from hudi_py.writing.tasks import TaskIdentity, run_task
 from hudi_py.writing.transaction import WriteTransaction, begin_write
+from writes import CHANGES, NEW, OLD, SCHEMA, create_table, open_table, rows_of, upsert, write
 
 T = TypeVar("T")
 
@@ -50,15 +51,23 @@ class Write:
 
     def __init__(self, original: MemoryStorage) -> None:
         self.storage = original.copy()
-        table = open_table(self.storage)
-        transaction = begin_write(table.contents, table.config, table.settings, table.metadata_table)
-        table.refresh()
-        self.time = transaction.instant_time
-        self.job = write_job(self.storage, table, transaction)
+        with contextlib.suppress(Crash):
+            write(self.storage, self, open_table(self.storage), "UPSERT")
+
+    schema = SCHEMA
+
+    def shaped(self, *_, **__):
+        return self
+
+    def write(self, job):
+        """As the engine of the write: its task ends, and then the process that would commit."""
+        self.job, self.time = job, job.instant_time
         self.results = self.task(self.storage, TaskIdentity(0, 1, 2))
+        raise Crash("after the task")
 
     def task(self, storage, task):
-        return list(run_task(attrs.evolve(self.job, storage=storage), batches_of(CHANGES), task))
+        batch = pa.RecordBatch.from_pylist(CHANGES, schema=SCHEMA)
+        return list(run_task(attrs.evolve(self.job, storage=storage), [batch], task))
 
     def straggle(self, storage=None):
         with contextlib.suppress(ConflictError):

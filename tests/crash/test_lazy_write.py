@@ -4,7 +4,6 @@ from datetime import timedelta
 
 import pytest
 
-from crash.test_write import CHANGES, NEW, OLD, START, assert_tidy, upsert
 from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties
 from hudi_py.runtime.clock import FixedClock
@@ -13,6 +12,7 @@ from hudi_py.table import Table
 from hudi_py.testing import interruptions
 from hudi_py.timeline.properties_file import create_properties
 from tables import rows_of
+from writes import CHANGES, NEW, OLD, START, assert_tidy, upsert
 
 LAZY = {"hoodie.clean.failed.writes.policy": "LAZY"}
 

@@ -15,7 +15,6 @@ import pytest
 
 from crash.history_tables import open_in, state_of
 from crash.test_recovery import troubled
-from crash.test_write import CHANGES, NEW, OLD, rows_of, upsert
 from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties
 from hudi_py.errors import ConfigError, RefusedError, StorageError
@@ -26,6 +25,7 @@ from hudi_py.storage.memory import MemoryStorage
 from hudi_py.testing import FailNth, InterruptionMode, interruptions
 from hudi_py.timeline.properties_file import create_properties
 from tests.tables import TableBuilder, at
+from writes import CHANGES, NEW, OLD, rows_of, upsert
 
 GROWING = {"create_new", "replace", "open_write"}
 SHRINKING = {"delete", "delete_many", "delete_folder"}

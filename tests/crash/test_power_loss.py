@@ -4,13 +4,13 @@ from fnmatch import fnmatch
 
 import pytest
 
-from crash.test_write import CHANGES, OLD, START, upsert
 from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.local import LocalStorage
 from hudi_py.timeline.properties_file import create_properties
 from power_loss import Disk
+from writes import CHANGES, OLD, START, upsert
 
 
 @pytest.mark.slow

@@ -1,120 +1,15 @@
 """A write interrupted at every call that changes something: nothing of it is visible, or all of it."""
 
 import io
-import itertools
-from datetime import datetime, timedelta, timezone
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import tables
-from hudi_py.config.keys import Settings
-from hudi_py.config.new_table import new_table_properties
 from hudi_py.errors import CorruptMetadata
-from hudi_py.formats.record_schema import format_record_schema
-from hudi_py.fsview.needed import NeededFiles
 from hudi_py.model.files import parse_base_file
-from hudi_py.rows.base_file import BaseFileOptions
-from hudi_py.rows.keys import key_generator_of
-from hudi_py.rows.precedence import merge_rules_of
-from hudi_py.runtime.clock import FixedClock
-from hudi_py.storage.memory import MemoryStorage
-from hudi_py.table import Table
 from hudi_py.testing import interruptions
-from hudi_py.timeline.markers import instants_with_markers, read_markers
-from hudi_py.timeline.properties_file import create_properties
-from hudi_py.writing.assign import SizingLimits
-from hudi_py.writing.replaced import check_replaced
-from hudi_py.writing.stats import write_stat
-from hudi_py.writing.tasks import TaskIdentity, WriteJob, run_task
-from hudi_py.writing.transaction import begin_write
-
-SCHEMA = pa.schema([("id", pa.string()), ("region", pa.string()), ("ts", pa.int64())])
-OLD = [{"id": "a", "region": "eu", "ts": 1}, {"id": "b", "region": "us", "ts": 1}]
-CHANGES = [{"id": "a", "region": "eu", "ts": 2}, {"id": "c", "region": "ap", "ts": 2}]
-NEW = [CHANGES[0], OLD[1], CHANGES[1]]
-START = datetime(2026, 1, 1, tzinfo=timezone.utc)
-minutes = itertools.count(1)
-
-
-def open_table(storage, **settings):
-    """Each process finds its clock a minute later."""
-    return Table(storage, settings=settings, clock=FixedClock(START + timedelta(minutes=next(minutes))))
-
-
-def create_table(version):
-    """An empty table in memory."""
-    storage = MemoryStorage()
-    settings = Settings(
-        {
-            "hoodie.table.name": "t",
-            "hoodie.write.table.version": version,
-            "hoodie.datasource.write.recordkey.field": "id",
-            "hoodie.datasource.write.partitionpath.field": "region",
-            "hoodie.table.ordering.fields": "ts",
-        }
-    )
-    create_properties(storage, new_table_properties(settings), FixedClock(START))
-    return storage
-
-
-def upsert(storage, rows, opened=None, operation="UPSERT", **settings):
-    """What the Spark client does, in this process."""
-    table = opened or open_table(storage, **settings)
-    with begin_write(table.contents, table.config, table.settings, table.metadata_table) as transaction:
-        _write(storage, table, transaction, rows, operation)
-
-
-def _write(storage, table, transaction, rows, operation="UPSERT"):
-    table.refresh()
-    job = write_job(storage, table, transaction, operation)
-    results = list(run_task(job, batches_of(rows), TaskIdentity(0, 1, 2)))
-    check_replaced(results, table.timeline, table.contents)
-    stats = [write_stat(each, with_prev_base_file=table.config.version >= 8) for each in results]
-    transaction.commit(stats, operation=operation, extra_metadata={"schema": job.avro_schema})
-
-
-def write_job(storage, table, transaction, operation="UPSERT"):
-    """What tasks get to know of a write."""
-    return WriteJob(
-        storage=storage,
-        instant_time=transaction.instant_time,
-        operation=operation,
-        context=table.view_context,
-        needed=NeededFiles(table.contents, table.timeline).of_write(),
-        schema=SCHEMA,
-        avro_schema=format_record_schema(SCHEMA, "t"),
-        keys=key_generator_of(dict(table.config.properties), single_field_prefixed=None),
-        rules=merge_rules_of(table.config.properties),
-        options=BaseFileOptions(compression="snappy"),
-        limits=SizingLimits(),
-        record_bytes=100,
-    )
-
-
-def batches_of(rows):
-    """As a task gets them: in the order of their partitions."""
-    return [pa.RecordBatch.from_pylist(sorted(rows, key=lambda row: row["region"]), schema=SCHEMA)]
-
-
-def rows_of(storage, **settings):
-    return sorted(tables.rows_of(open_table(storage, **settings)), key=lambda row: row["id"])
-
-
-def assert_tidy(storage, case):
-    """Nothing is pending, no marker is left, and every data file belongs to a completed commit."""
-    timeline = open_table(storage).timeline
-    assert not timeline.pending(), case
-    assert not instants_with_markers(storage), case
-    contents = open_table(storage).contents
-    stats = [
-        stat.path
-        for instant in timeline.completed("commit")
-        for each in contents.commit(instant).partition_to_write_stats.values()
-        for stat in each
-    ]
-    assert sorted(stats) == sorted(path for path in storage.files() if path.endswith(".parquet")), case
+from hudi_py.timeline.markers import read_markers
+from writes import CHANGES, NEW, OLD, assert_tidy, create_table, open_table, rows_of, upsert
 
 
 def assert_marked(storage, case):

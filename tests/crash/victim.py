@@ -12,9 +12,9 @@ clean: cleans more than the writers do, and archives; recover: recovers the tabl
 import os
 import sys
 
-from crash.test_write import upsert
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
+from writes import upsert
 
 SETTINGS = {
     "hoodie.clean.commits.retained": 2,

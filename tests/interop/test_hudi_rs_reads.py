@@ -4,8 +4,8 @@ import pytest
 from interop_model import DEEP, FLAT, PARTITIONED, Model, numbers
 from real_hudi import canonical_rows
 
-from crash.test_write import CHANGES, NEW, OLD, create_table, upsert
 from hudi_py.storage.local import LocalStorage
+from writes import CHANGES, NEW, OLD, create_table, upsert
 
 pytestmark = pytest.mark.spark
 

@@ -9,7 +9,6 @@ from unittest import mock
 import pytest
 
 import hudi_py
-from crash.test_write import upsert
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.model.instant import Action
@@ -17,6 +16,7 @@ from hudi_py.services.check.findings import Severity
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
 from hudi_py.testing import Crash, StopBefore
+from writes import upsert
 
 pytestmark = pytest.mark.oracle
 

@@ -1,8 +1,8 @@
 """
-Writes without Spark: what the Spark client does, in this process, and replacecommits as Apache Hudi leaves them.
+Writes without Spark: those of the write service, and replacecommits as Apache Hudi leaves them.
 
-The first calls the same parts as the client (`begin_write`, the tasks, the transaction); no service of ours writes
-the second yet, so their instants are built here, state by state, as Hudi 0.15.0 and 1.1.1 build them.
+No service of ours writes the second yet, so their instants are built here, state by state, as Hudi 0.15.0 and 1.1.1
+build them.
 """
 
 from __future__ import annotations
@@ -11,16 +11,19 @@ import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudi_py.config.concurrency import failed_writes_policy
 from hudi_py.config.table import TableConfig
+from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import ConflictError, RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.formats.commit_codec import encode_commit
 from hudi_py.formats.record_schema import format_record_schema, parse_record_schema
 from hudi_py.fsview.needed import NeededFiles
+from hudi_py.local.rows import ArrowRows
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import (
@@ -39,10 +42,11 @@ from hudi_py.timeline.heartbeat import FOLDER as HEARTBEATS
 from hudi_py.timeline.heartbeat import delete_heartbeat, heartbeat_ages
 from hudi_py.timeline.markers import delete_markers
 from hudi_py.timeline.properties_file import recover_properties
+from hudi_py.write_service import WriteService
 from hudi_py.writing.assign import SizingLimits
 from hudi_py.writing.stats import write_stat
 from hudi_py.writing.tasks import TaskIdentity, WriteJob, run_bulk_task, run_task
-from hudi_py.writing.transaction import begin_write
+from writes import ALONE
 
 Row = dict[str, Any]
 Announce = Callable[[str], None]
@@ -59,18 +63,27 @@ def write(table: Table, rows: Sequence[Row], operation: str, announce: Announce,
         announce: Is given the requested time, before anything is written.
         small_files: Whether inserts are added to existing files.
     """
-    with begin_write(table.contents, table.config, table.settings, table.metadata_table) as transaction:
-        announce(transaction.instant_time)
-        table.refresh()
-        schema = schema_of(table)
-        job = _job(table, transaction.instant_time, operation, schema, small_files=small_files)
-        results = _run(job, rows, schema)
-        if not results:
-            transaction.abandon()
-            return False
-        stats = [write_stat(each, with_prev_base_file=table.config.version >= 8) for each in results]
-        transaction.commit(stats, operation=operation, extra_metadata={"schema": job.avro_schema})
-    return True
+    batch = pa.Table.from_pylist(list(rows), schema=schema_of(table))
+    limits = {} if small_files else {"hoodie.parquet.small.file.limit": 0}
+    settings = table.settings.merged({**ALONE, **limits})
+    service = WriteService(table.storage, settings, table.metadata_table.clock, LocalEngine)
+    return service.write(_Announced(batch, announce), operation).instant is not None
+
+
+@attrs.frozen
+class _Announced(ArrowRows):
+    """Says under which time they are written, before they are."""
+
+    announce: Announce
+
+    def shaped(self, *args: Any, **options: Any) -> _Announced:
+        """See `IncomingRows`."""
+        return attrs.evolve(self, table=ArrowRows.shaped(self, *args, **options).table)
+
+    def write(self, job: WriteJob) -> list[Any]:
+        """See `IncomingRows`."""
+        self.announce(job.instant_time)
+        return ArrowRows.write(self, job)
 
 
 def replace(

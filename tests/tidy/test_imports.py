@@ -16,8 +16,8 @@ LAYERS = (
     {"rows"},
     {"services", "mdt"},
     {"writing", "snapshot"},
-    {"table_view", "table"},
-    {"spark"},
+    {"table_view", "table", "write_service"},
+    {"spark", "local"},
     {"__init__", "__main__", "inspection"},
 )
 LEVEL = {component: level for level, components in enumerate(LAYERS) for component in components}
@@ -29,6 +29,7 @@ SIBLINGS = {  # an import within one layer
     ("txn", "timeline"),
     ("services", "mdt"),
     ("table", "table_view"),
+    ("write_service", "table"),
     ("__main__", "inspection"),
 }
 SERVICES = {  # an import between two services; None stands for all of them

@@ -1,0 +1,46 @@
+"""Rows of an Arrow table, written by this process as one task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_py.rows.base_file import FileWriteResult
+from hudi_py.writing.job import TaskIdentity, WriteJob
+from hudi_py.writing.shape import written_columns
+from hudi_py.writing.tasks import run_bulk_task, run_task
+
+
+@attrs.frozen
+class ArrowRows:
+    """
+    See `IncomingRows`.
+
+    Args:
+        table: All rows; case counts in the names of columns.
+    """
+
+    table: pa.Table
+
+    @property
+    def schema(self) -> pa.Schema:
+        """See `IncomingRows`."""
+        return self.table.schema
+
+    def shaped(self, table_schema: str | None, needed: Sequence[str], *, keys_only: bool) -> ArrowRows:
+        """See `IncomingRows`."""
+        names = written_columns(self.table.column_names, table_schema, needed, keys_only=keys_only, ignores_case=False)
+        return ArrowRows(self.table.select(list(names)))
+
+    def write(self, job: WriteJob) -> list[FileWriteResult]:
+        """See `IncomingRows`."""
+        task = TaskIdentity(partition_id=0, stage_id=0, attempt_id=0)
+        batches = self.table.combine_chunks().to_batches()
+        if job.operation != "BULK_INSERT":
+            return run_task(job, batches, task, is_alone=True)
+        # rows of one partition have to stand together, or each run of them makes files of its own
+        together = [batch.take(pc.sort_indices(job.keys.partition_paths(batch))) for batch in batches]
+        return run_bulk_task(job, together, task)

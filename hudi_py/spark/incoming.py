@@ -1,0 +1,58 @@
+"""Rows of a DataFrame on their way into a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import attrs
+import pyarrow as pa
+
+from hudi_py.config import keys
+from hudi_py.config.keys import Settings
+from hudi_py.rows.base_file import FileWriteResult
+from hudi_py.spark.rows import Scale, write_rows
+from hudi_py.spark.shape import arrow_schema, shaped_rows
+from hudi_py.writing.job import WriteJob
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@attrs.frozen
+class SparkRows:
+    """
+    See `IncomingRows`.
+
+    Args:
+        frame: The rows.
+        settings: Of the write: how many tasks it may use.
+    """
+
+    frame: DataFrame
+    settings: Settings
+
+    @property
+    def schema(self) -> pa.Schema:
+        """See `IncomingRows`."""
+        return arrow_schema(self.frame)
+
+    def shaped(self, table_schema: str | None, needed: Sequence[str], *, keys_only: bool) -> SparkRows:
+        """See `IncomingRows`."""
+        return SparkRows(shaped_rows(self.frame, table_schema, needed, keys_only=keys_only), self.settings)
+
+    def write(self, job: WriteJob) -> list[FileWriteResult]:
+        """See `IncomingRows`."""
+        return write_rows(self.frame, job, self._scale(job.operation))
+
+    def _scale(self, operation: str) -> Scale:
+        parallelism = {
+            "BULK_INSERT": keys.BULK_INSERT_PARALLELISM,
+            "INSERT": keys.INSERT_PARALLELISM,
+            "DELETE": keys.DELETE_PARALLELISM,
+        }.get(operation, keys.UPSERT_PARALLELISM)
+        return Scale(
+            parallelism=self.settings[parallelism] or None,
+            slots=self.frame.sparkSession.sparkContext.defaultParallelism,
+            single_pass_bytes=self.settings[keys.SINGLE_PASS_BYTES],
+        )

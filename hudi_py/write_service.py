@@ -1,0 +1,297 @@
+"""
+The way of a write from the user's rows to the clean after the commit, whatever engine holds the rows.
+
+Open or create the table, shape the rows, resolve their schema, begin the write, let the engine write the data files,
+commit, clean, archive. Nothing here knows Spark: `hudi_py.spark` and `hudi_py.local` bring rows of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import attrs
+import pyarrow as pa
+
+from hudi_py.config import keys
+from hudi_py.config.concurrency import require_single_writer
+from hudi_py.config.door import require_served
+from hudi_py.config.key_generators import key_generator_asked_for
+from hudi_py.config.keys import Settings
+from hudi_py.config.new_table import new_table_properties, table_folders
+from hudi_py.config.table import TableType
+from hudi_py.config.uses import Use
+from hudi_py.engine.base import Engine
+from hudi_py.errors import ConfigError, ConflictError, HudiError, ServiceFailed, TableNotFound, UnsupportedTable
+from hudi_py.formats.record_schema import parse_record_schema
+from hudi_py.formats.schema_evolution import ResolvedSchema, resolve_schema
+from hudi_py.fsview.needed import NeededFiles
+from hudi_py.model.files import join_path
+from hudi_py.model.records import CommitMetadata
+from hudi_py.rows.keys import KeyGenerator, KeyGeneratorKind, is_prefixed, key_generator_of
+from hudi_py.rows.lookup import read_keys
+from hudi_py.rows.precedence import MergeRules, merge_rules_of
+from hudi_py.runtime.clock import Clock
+from hudi_py.runtime.log import log
+from hudi_py.services.clean.result import CleanResult
+from hudi_py.storage.base import Storage
+from hudi_py.table import Table
+from hudi_py.timeline.properties_file import create_properties
+from hudi_py.writing.assign import average_record_bytes
+from hudi_py.writing.buckets import refuse_buckets
+from hudi_py.writing.incoming import IncomingRows
+from hudi_py.writing.job import WriteJob
+from hudi_py.writing.options import base_file_options, check_options, sizing_limits
+from hudi_py.writing.replaced import check_replaced
+from hudi_py.writing.same_table import require_same_table
+from hudi_py.writing.stats import write_stat
+from hudi_py.writing.transaction import WriteTransaction, begin_write
+
+_USE: Final = Use.WRITE | Use.SERVICES
+"""What follows a commit is part of the write."""
+
+_COMMITS_READ_MAX: Final = 5
+"""Of recent commits, for the average size of a row."""
+
+
+@attrs.frozen(kw_only=True)
+class WriteResult:
+    """
+    One commit.
+
+    Args:
+        instant: Requested time; None when there was nothing to write and ``hoodie.allow.empty.commit`` is false.
+        metadata: What was stored as the completed instant.
+        cleans: What the clean after it removed; empty when nothing was due.
+    """
+
+    instant: str | None
+    metadata: CommitMetadata
+    cleans: tuple[CleanResult, ...] = ()
+
+
+class WriteService:
+    """
+    Writes to one copy-on-write table, which is created by the first write if it is not there.
+
+    Args:
+        storage: Of the table.
+        settings: See `hudi_py.WriteClient`.
+        clock: For times.
+        cleaning: Makes the engine that deletes files after a commit.
+
+    Raises:
+        ConfigError: A setting is wrong or refused, or contradicts the table.
+        UnsupportedTable: A kind of table that is not written.
+    """
+
+    def __init__(self, storage: Storage, settings: Settings, clock: Clock, cleaning: Callable[[], Engine]) -> None:
+        require_served(settings, _USE)
+        check_options(settings)
+        self._storage = storage
+        self._settings = settings
+        self._clock = clock
+        self._cleaning = cleaning
+        self._table: Table | None = None
+        self._is_free_of_buckets = False
+        try:
+            self._table = self._open()
+        except TableNotFound:
+            new_table_properties(self._settings)  # complain now, not at the first write
+
+    @property
+    def table(self) -> Table:
+        """
+        The table.
+
+        Raises:
+            TableNotFound: Nothing was written yet.
+        """
+        if self._table is None:
+            self._table = self._open()
+        return self._table.refresh()
+
+    def write(self, rows: IncomingRows, operation: str) -> WriteResult:
+        """
+        Write *rows* in one commit, and run the services that follow it.
+
+        Args:
+            operation: ``UPSERT``, ``INSERT``, ``BULK_INSERT`` or ``DELETE``.
+
+        Raises:
+            See `hudi_py.WriteClient.upsert`.
+        """
+        require_single_writer(self._settings)  # before a new table is made
+        table = self._opened_or_created(rows, operation).refresh()
+        if not self._is_free_of_buckets:  # nothing turns a table into one of buckets later
+            refuse_buckets(self._storage, table.timeline, table.contents)
+            self._is_free_of_buckets = True
+        generator = self._key_generator(table)
+        rules = merge_rules_of(table.config.properties)
+        text = table.schema_text()
+        if table.column_schema_text() is not None:
+            raise UnsupportedTable(
+                f"{self._storage.root} evolves by schema on read, and hudi_py does not keep the ids of its columns: "
+                "those that were renamed would lose their values; write it with Apache Hudi"
+            )
+        rows = rows.shaped(text, self._needed(operation, generator, rules), keys_only=operation == "DELETE")
+        schema = _resolved(table, rows.schema, operation, text)
+        with begin_write(table.contents, table.config, self._settings, table.metadata_table) as transaction:
+            table.refresh()
+            results = rows.write(self._job(table, transaction, operation, schema, generator, rules))
+            if not results and not self._settings[keys.ALLOW_EMPTY_COMMIT]:
+                transaction.abandon()
+                return WriteResult(instant=None, metadata=CommitMetadata())
+            check_replaced(results, table.timeline, table.contents)
+            stats = [write_stat(result, with_prev_base_file=table.config.version >= 8) for result in results]
+            metadata = transaction.commit(stats, operation=operation, extra_metadata={"schema": schema.text})
+        return WriteResult(
+            instant=transaction.instant_time,
+            metadata=metadata,
+            cleans=self._serve_after(transaction.instant_time, table),
+        )
+
+    # --- the table ------------------------------------------------------------------------------------------------
+    def _open(self) -> Table:
+        table = Table(self._storage, settings=self._settings.as_dict(), clock=self._clock)
+        if table.config.table_type is not TableType.COPY_ON_WRITE:
+            raise UnsupportedTable(
+                f"{self._storage.root} is a MERGE_ON_READ table; hudi_py writes COPY_ON_WRITE tables only"
+            )
+        table.require(_USE)
+        require_same_table(self._settings, table.config, self._storage.root)
+        return table
+
+    def _opened_or_created(self, rows: IncomingRows, operation: str) -> Table:
+        if self._table is None:
+            try:
+                self._table = self._open()
+            except TableNotFound:
+                if operation == "DELETE":
+                    raise  # a table of nothing but keys is not what anyone wants
+                self._check_new(rows, operation)  # before there is anything to undo
+                self._table = self._create()
+        return self._table
+
+    def _check_new(self, rows: IncomingRows, operation: str) -> None:
+        """Everything about the first rows of a table that can be refused without touching storage."""
+        properties = new_table_properties(self._settings)
+        generator = key_generator_of(properties, single_field_prefixed=False)
+        needed = self._needed(operation, generator, merge_rules_of(properties))
+        resolve_schema(None, rows.shaped(None, needed, keys_only=False).schema, self._settings[keys.TABLE_NAME])
+
+    def _create(self) -> Table:
+        properties = new_table_properties(self._settings)
+        for folder in table_folders(properties):
+            self._storage.create_new(f"{folder}/.keep", b"")
+            self._storage.delete(f"{folder}/.keep")
+        create_properties(self._storage, properties, self._clock)
+        return self._open()
+
+    # --- what the tasks need to know --------------------------------------------------------------------------------
+    def _needed(self, operation: str, generator: KeyGenerator, rules: MergeRules) -> tuple[str, ...]:
+        """Columns that the rows must have."""
+        fields = (*generator.record_key_fields, *generator.partition_fields)
+        ordered = operation == "UPSERT" or (operation == "INSERT" and self._settings[keys.COMBINE_BEFORE_INSERT])
+        return (*fields, *rules.batch_fields) if ordered else fields
+
+    def _key_generator(self, table: Table) -> KeyGenerator:
+        """The table's; where the form of its keys depends on the release that wrote it, a stored key decides."""
+        config = table.config
+        properties = dict(config.properties)
+        asked = key_generator_asked_for(self._settings)
+        actual = key_generator_of(properties, single_field_prefixed=False).kind
+        if asked not in (None, actual.value):
+            raise ConfigError(
+                f"the settings ask for key generator {asked}, and the table at {self._storage.root} has "
+                f"{actual.value}; leave the setting out or write to another table"
+            )
+        prefixed = self._settings[keys.NEW_COMPLEX_KEY_ENCODING]
+        if prefixed is None and len(config.record_key_fields) == 1 and actual is KeyGeneratorKind.COMPLEX:
+            prefixed = self._is_prefixed_there(table)
+            if prefixed is None and config.version < 9:
+                prefixed = False
+        return key_generator_of(properties, single_field_prefixed=prefixed)
+
+    def _is_prefixed_there(self, table: Table) -> bool | None:
+        """Whether stored keys bear the name of their column; None where no key is stored."""
+        stored = next(iter(table.base_files()), None)
+        if stored is None:
+            return None
+        partition, base = stored
+        with self._storage.open_read(join_path(partition, base.name)) as stream:
+            first = read_keys(stream)
+        return is_prefixed(first[0].as_py(), table.config.record_key_fields[0]) if len(first) else None
+
+    def _job(
+        self,
+        table: Table,
+        transaction: WriteTransaction,
+        operation: str,
+        schema: ResolvedSchema,
+        generator: KeyGenerator,
+        rules: MergeRules,
+    ) -> WriteJob:
+        return WriteJob(
+            storage=self._storage,
+            instant_time=transaction.instant_time,
+            operation=operation,
+            context=table.view_context,
+            needed={} if operation == "BULK_INSERT" else NeededFiles(table.contents, table.timeline).of_write(),
+            schema=schema.schema,
+            avro_schema=schema.text,
+            keys=generator,
+            rules=rules,
+            options=base_file_options(self._settings),
+            limits=sizing_limits(self._settings),
+            record_bytes=self._record_bytes(table),
+            combine=self._settings[keys.COMBINE_BEFORE_INSERT],
+        )
+
+    def _record_bytes(self, table: Table) -> int:
+        """Rule E-56: from recent commits."""
+        newest = list(reversed(table.timeline.completed("commit")))[:_COMMITS_READ_MAX]
+        return average_record_bytes(
+            (_written(table.contents.commit(instant)) for instant in newest),
+            limits=sizing_limits(self._settings),
+            threshold=self._settings[keys.RECORD_SIZE_THRESHOLD],
+            estimate=self._settings[keys.RECORD_SIZE_ESTIMATE],
+        )
+
+    # --- after the commit -------------------------------------------------------------------------------------------
+    def _serve_after(self, commit: str, table: Table) -> tuple[CleanResult, ...]:
+        """Clean and archive; who is told that this failed must not take the commit for failed, and write it again."""
+        try:
+            cleans = self._clean(table)
+            if self._settings[keys.ARCHIVE_AUTOMATIC]:  # what the clean has made free to go (rule G-4)
+                table.archive_service().run()
+                table.run_upkeep()
+        except ConflictError as error:  # another process is doing the same
+            log.info("write.services.superseded", instant=commit, why=str(error))
+            return ()
+        except HudiError as error:
+            raise ServiceFailed(
+                f"commit {commit} is completed and its rows are visible, so do not write them again; what follows a "
+                f"commit failed: {error}",
+                commit,
+            ) from error
+        return cleans
+
+    def _clean(self, table: Table) -> tuple[CleanResult, ...]:
+        if not self._settings[keys.CLEAN_AUTOMATIC]:
+            return ()
+        return tuple(table.refresh().clean(engine=self._cleaning()))
+
+
+def _resolved(table: Table, incoming: pa.Schema, operation: str, text: str | None) -> ResolvedSchema:
+    if operation == "DELETE" and text is not None:
+        return resolve_schema(text, parse_record_schema(text), table.config.name)
+    resolved = resolve_schema(text, incoming, table.config.name)
+    for caution in resolved.cautions:
+        log.warning("write.columns.peculiar", why=caution)
+    return resolved
+
+
+def _written(metadata: CommitMetadata) -> tuple[int, int]:
+    stats = [stat for of_partition in metadata.partition_to_write_stats.values() for stat in of_partition]
+    return sum(stat.total_write_bytes for stat in stats), sum(stat.num_writes for stat in stats)

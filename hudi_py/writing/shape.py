@@ -1,0 +1,46 @@
+"""Which columns of the user's rows are written, and under which names. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hudi_py.errors import ConfigError
+from hudi_py.formats.record_schema import NOT_DATA, parse_record_schema
+
+
+def written_columns(
+    present: Sequence[str], table_schema: str | None, needed: Sequence[str], *, keys_only: bool, ignores_case: bool
+) -> Mapping[str, str]:
+    """
+    Columns that are written: their names in the rows, in order, to their names in the table.
+
+    Args:
+        present: Columns of the rows.
+        table_schema: Avro text of the table's rows; None for a new table.
+        needed: Columns that the keys, partitions and the order of rows are made of.
+        keys_only: Leave out all others.
+        ignores_case: Whether names that differ in case are one name, so that the table's spelling counts.
+
+    Raises:
+        ConfigError: A needed column is missing, or two columns have one name.
+    """
+    known = [] if table_schema is None else parse_record_schema(table_schema).names
+    spelling = {name.lower(): name for name in known} if ignores_case else {}
+    names = {name: spelling.get(name.lower(), name) for name in present}
+    twice = [name for name in present if present.count(name) > 1]
+    if twice:
+        raise ConfigError(f"the rows have several columns called {twice[0]!r}; rename or drop all but one")
+    _refuse_missing(list(names.values()), needed)
+    wanted = set(needed) if keys_only else set(names.values()) - NOT_DATA
+    return {name: spelled for name, spelled in names.items() if spelled in wanted}
+
+
+def _refuse_missing(names: Sequence[str], needed: Sequence[str]) -> None:
+    missing = [name for name in needed if name not in names]
+    if not missing:
+        return
+    meant = [name for name in names if name.lower() in {absent.lower() for absent in missing}]
+    hint = f"; did you mean {', '.join(meant)}? Case counts" if meant else ""
+    raise ConfigError(
+        f"the rows have no column {', '.join(missing)}, which the table's keys, partitions or order are made of{hint}"
+    )

@@ -1,0 +1,83 @@
+"""
+Writes without Spark: the write service with rows of this process, for whoever needs a table that is written to.
+
+Each write is a process of its own. Cleans and archivals are left to the caller, who wants to see one thing at a time.
+"""
+
+import itertools
+from datetime import datetime, timedelta, timezone
+
+import pyarrow as pa
+
+import tables
+from hudi_py.config.keys import Settings
+from hudi_py.config.new_table import new_table_properties
+from hudi_py.engine.inline import LocalEngine
+from hudi_py.local.rows import ArrowRows
+from hudi_py.runtime.clock import FixedClock
+from hudi_py.storage.memory import MemoryStorage
+from hudi_py.table import Table
+from hudi_py.timeline.markers import instants_with_markers
+from hudi_py.timeline.properties_file import create_properties
+from hudi_py.write_service import WriteService
+
+SCHEMA = pa.schema([("id", pa.string()), ("region", pa.string()), ("ts", pa.int64())])
+OLD = [{"id": "a", "region": "eu", "ts": 1}, {"id": "b", "region": "us", "ts": 1}]
+CHANGES = [{"id": "a", "region": "eu", "ts": 2}, {"id": "c", "region": "ap", "ts": 2}]
+NEW = [CHANGES[0], OLD[1], CHANGES[1]]
+START = datetime(2026, 1, 1, tzinfo=timezone.utc)
+ALONE = {"hoodie.clean.automatic": False, "hoodie.archive.automatic": False}
+minutes = itertools.count(1)
+
+
+def open_table(storage, **settings):
+    """Each process finds its clock a minute later."""
+    return Table(storage, settings=settings, clock=FixedClock(START + timedelta(minutes=next(minutes))))
+
+
+def create_table(version, storage=None):
+    """An empty table, in memory unless a *storage* is given."""
+    storage = storage or MemoryStorage()
+    settings = Settings(
+        {
+            "hoodie.table.name": "t",
+            "hoodie.write.table.version": version,
+            "hoodie.datasource.write.recordkey.field": "id",
+            "hoodie.datasource.write.partitionpath.field": "region",
+            "hoodie.table.ordering.fields": "ts",
+        }
+    )
+    create_properties(storage, new_table_properties(settings), FixedClock(START))
+    return storage
+
+
+def upsert(storage, rows, opened=None, operation="UPSERT", **settings):
+    """One write; *opened* lends its settings and its clock."""
+    table = opened or open_table(storage, **settings)
+    write(storage, ArrowRows(pa.Table.from_pylist(rows, schema=SCHEMA)), table, operation)
+
+
+def write(storage, rows, opened, operation):
+    """One write of *rows* that an engine holds."""
+    service = WriteService(storage, opened.settings.merged(ALONE), opened.metadata_table.clock, LocalEngine)
+    return service.write(rows, operation)
+
+
+def rows_of(storage, **settings):
+    """All rows, by their keys."""
+    return sorted(tables.rows_of(open_table(storage, **settings)), key=lambda row: row["id"])
+
+
+def assert_tidy(storage, case):
+    """Nothing is pending, no marker is left, and every data file belongs to a completed commit."""
+    timeline = open_table(storage).timeline
+    assert not timeline.pending(), case
+    assert not instants_with_markers(storage), case
+    contents = open_table(storage).contents
+    stats = [
+        stat.path
+        for instant in timeline.completed("commit")
+        for each in contents.commit(instant).partition_to_write_stats.values()
+        for stat in each
+    ]
+    assert sorted(stats) == sorted(path for path in storage.files() if path.endswith(".parquet")), case
