@@ -11,13 +11,12 @@ from pyspark.sql import DataFrame, SparkSession
 from hudi_py.config import keys
 from hudi_py.config.door import admitted
 from hudi_py.engine.choice import AutoEngine
-from hudi_py.errors import ConfigError
 from hudi_py.runtime.clock import Clock, SystemClock
 from hudi_py.services.clean.result import CleanResult
 from hudi_py.services.clean.watch import OnProgress
 from hudi_py.spark.engine import SparkEngine
 from hudi_py.spark.incoming import SparkRows
-from hudi_py.spark.session import is_of_connect, require_classic
+from hudi_py.spark.session import require_classic
 from hudi_py.storage.factory import open_storage
 from hudi_py.table import Table
 from hudi_py.write_service import WriteResult, WriteService
@@ -121,8 +120,4 @@ class WriteClient:
         return AutoEngine(lambda: SparkEngine(self._spark))
 
     def _write(self, rows: DataFrame, operation: str) -> WriteResult:
-        if not hasattr(rows, "mapInArrow"):
-            raise ConfigError(f"rows are given as a Spark DataFrame, not as {type(rows).__name__}: see createDataFrame")
-        if is_of_connect(rows):
-            raise ConfigError("the rows are a DataFrame of Spark Connect; make it in the session of the client")
         return self._service.write(SparkRows(rows, self._settings), operation)

@@ -10,8 +10,10 @@ import pyarrow as pa
 
 from hudi_py.config import keys
 from hudi_py.config.keys import Settings
+from hudi_py.errors import ConfigError
 from hudi_py.rows.base_file import FileWriteResult
 from hudi_py.spark.rows import Scale, write_rows
+from hudi_py.spark.session import is_of_connect
 from hudi_py.spark.shape import arrow_schema, shaped_rows
 from hudi_py.writing.job import WriteJob
 
@@ -38,7 +40,12 @@ class SparkRows:
         return arrow_schema(self.frame)
 
     def shaped(self, table_schema: str | None, needed: Sequence[str], *, keys_only: bool) -> SparkRows:
-        """See `IncomingRows`."""
+        """See `IncomingRows`; what is not a DataFrame of the client's session is refused here."""
+        if not hasattr(self.frame, "mapInArrow"):
+            kind = type(self.frame).__name__
+            raise ConfigError(f"rows are given as a Spark DataFrame, not as {kind}: see createDataFrame")
+        if is_of_connect(self.frame):
+            raise ConfigError("the rows are a DataFrame of Spark Connect; make it in the session of the client")
         return SparkRows(shaped_rows(self.frame, table_schema, needed, keys_only=keys_only), self.settings)
 
     def write(self, job: WriteJob) -> list[FileWriteResult]:
