@@ -82,6 +82,8 @@ class TableFacts:
         archived_cleans: Partition path to names that archived cleans removed since the oldest active commit.
         archived_replaced: File group to the requested time of the archived replacecommit that replaced it.
         marker_times: Instants that have markers.
+        unmarked_times: Inflight writes that the metadata table has recorded and of which there are files, but no
+            markers any more. A write without files never had any.
         unknown_names: Files in the timeline folder that stand for no instant.
         stale_before: Pending instants requested before this time are stale.
         has_properties_backup: Whether a backup of the properties is there.
@@ -101,6 +103,7 @@ class TableFacts:
     archived_cleans: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     archived_replaced: Mapping[GroupKey, str] = attrs.field(factory=dict)
     marker_times: tuple[str, ...] = ()
+    unmarked_times: frozenset[str] = frozenset()
     unknown_names: tuple[str, ...] = ()
     stale_before: str
     has_properties_backup: bool = False

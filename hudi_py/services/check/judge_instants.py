@@ -15,6 +15,9 @@ from hudi_py.timeline.timeline import WRITES
 _PATIENT: Final = (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING)
 """Plans of these wait for somebody to carry them out, as long as it takes."""
 
+_UNMARKED: Final = "the metadata table has recorded it, and its markers were deleted after that"
+"""Proof of a write that has files: it is completed in between (G-3)."""
+
 
 def judge_instants(facts: TableFacts, table_path: str) -> list[Finding]:
     """
@@ -26,7 +29,7 @@ def judge_instants(facts: TableFacts, table_path: str) -> list[Finding]:
     """
     found = list(_properties(facts))
     contents = ((each.instant, each.content) for each in facts.instants)
-    lost = lost_completions(facts.timeline, contents, _recorded_without_markers(facts))
+    lost = lost_completions(facts.timeline, contents, dict.fromkeys(facts.unmarked_times, _UNMARKED))
     for each in facts.instants:
         found += _instant(facts, each, table_path, lost.get(each.instant))
     found += [*_savepoints(facts, table_path), *_commits(facts, table_path)]
@@ -39,16 +42,6 @@ def judge_instants(facts: TableFacts, table_path: str) -> list[Finding]:
         if time not in writing:
             found.append(finding("leftover-markers", f".hoodie/.temp/{time}"))
     return found
-
-
-def _recorded_without_markers(facts: TableFacts) -> dict[str, str]:
-    """Writes that the metadata table knows and whose markers are deleted; they are completed in between (G-3)."""
-    recorded = () if facts.metadata is None else facts.metadata.timeline.completed(Action.DELTA_COMMIT)
-    return {
-        each.requested_time: "the metadata table has recorded it, and its markers were deleted after that"
-        for each in recorded
-        if each.requested_time not in facts.marker_times
-    }
 
 
 def _savepoints(facts: TableFacts, folder: str) -> Iterator[Finding]:
