@@ -38,6 +38,7 @@ _RECOVER: Final[Step] = ("recover", {})
 _RESTORE: Final[Step] = ("restore", {"back": 0})
 _W1, _W2, _W3 = _write(1), _write(2), _write(3)
 
+DELTAS: Final = (Kind(version=6, metadata=False, deltas=True), Kind(version=9, metadata=True, deltas=True))
 OURS: Final = (Kind(version=6, metadata=False), Kind(version=9, metadata=True))
 
 SEQUENCES: Final[dict[str, tuple[Step, ...]]] = {
@@ -91,7 +92,16 @@ SEQUENCES: Final[dict[str, tuple[Step, ...]]] = {
     "rollback interrupted, clean": (_W1, _W2, _W3, _crash(5, _BACK), _CLEAN),
     "restore interrupted, clean": (_W1, _savepoint(), _W2, _W3, _crash(9, _RESTORE), _CLEAN),
     "restore interrupted twice, write": (_W1, _savepoint(), _W2, _W3, _crash(3, _RESTORE), _crash(2, _RESTORE), _W2),
+    # --- done twice, or without files
+    "clustering that failed, done again": (
+        _W1, ("plan_clustering", {"seed": 1}), _crash(4, ("cluster", {}), "fail once"), ("cluster", {}),
+    ),
+    "a partition's drop that died when the metadata table knew it": (
+        _write(259, small_files=False),
+        _crash(11, ("replace", {"kind": "DELETE_PARTITION", "seed": 847}), "stop after"), _RECOVER, _W2,
+    ),
     # --- earlier times
+    "earlier times of a partition that a clean removed": (_W1, _replace("DELETE_PARTITION"), _CLEAN),
     "earlier times after a clean cut short": (
         _W1, _W1, _W2, _W2, ("clean", {"options": {"file_versions_retained": 1, "max_partitions": 1}}),
     ),
@@ -99,6 +109,30 @@ SEQUENCES: Final[dict[str, tuple[Step, ...]]] = {
 
 CORPUS: Final[dict[str, tuple[tuple[Kind, tuple[Step, ...]], ...]]] = {
     **{name: tuple((kind, steps) for kind in OURS) for name, steps in SEQUENCES.items()},
+    **{
+        name: tuple((kind, steps) for kind in DELTAS)
+        for name, steps in {
+            "written beside a pending compaction": (
+                _W1,
+                _W2,
+                ("plan_compaction", {"seed": 633}),
+                _W3,
+                ("compact", {}),
+                _PLAN,
+                _BACK_BY_HUDI,
+                _CLEAN,
+            ),
+            "compaction that failed, done again": (
+                _W1,
+                _W2,
+                ("plan_compaction", {"seed": 1}),
+                _crash(4, ("compact", {})),
+                _W3,
+                ("compact", {}),
+                _CLEAN,
+            ),
+        }.items()
+    },
     "restore below a newer savepoint, table of Hudi": (
         (Kind(fixture="cow_savepoints-1.0.2"), (("restore", {"back": 1}),)),
         (Kind(fixture="cow_savepoints-0.15.0"), (("restore", {"back": 1}),)),

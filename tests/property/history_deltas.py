@@ -142,6 +142,9 @@ def execute_compaction(table: Table) -> None:
 
 def _log(table: Table, time: str, partition: str, file_slice: object) -> WriteStat:
     base_time, file_id = file_slice.base_instant_time, file_slice.file_id  # type: ignore[attr-defined]
+    pending = table.view_context.pending_compactions.get((partition, file_id))
+    if pending is not None:  # it has opened the slice that is written to from then on
+        base_time = pending.instant_time
     stamp = base_time if table.config.layout_version == 1 else time
     names = [entry.name for entry in table.storage.list(partition)]
     version = 1 + max(

@@ -132,15 +132,18 @@ def execute_clustering(
     table: Table, instant: Instant, rows_of: Callable[[Iterable[tuple[str, str]]], list[Row]]
 ) -> None:
     """
-    Carry out a pending clustering.
+    Carry out a pending clustering; what an attempt before left is taken back first, as Hudi does.
 
     Args:
         rows_of: Rows of these file groups (partition path, file id).
     """
     plan = table.contents.requested_replace(instant).clustering_plan
     assert plan is not None
-    if instant.state is State.REQUESTED:
-        instant = table.contents.store.transition(instant, _empty_inflight(table.config))
+    if instant.state is State.INFLIGHT:
+        table.rollback(instant.requested_time)
+        table.refresh()
+        instant = attrs.evolve(instant, state=State.REQUESTED, file_name=None)
+    instant = table.contents.store.transition(instant, _empty_inflight(table.config))
     _finish_replace(table, instant, rows_of(plan.file_groups), plan.file_groups, "CLUSTER")
 
 
