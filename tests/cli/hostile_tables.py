@@ -6,6 +6,7 @@ import io
 import json
 import os
 import shutil
+import struct
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -245,6 +246,43 @@ def history_bomb(table: Path, outside: Path) -> None:
     (folder / "_version_").write_text("99")
 
 
+def savepoint_of_gigabytes(table: Path, outside: Path) -> None:
+    last = newest(table).name
+    folder = timeline(table)
+    (folder / f"{last[:17]}.savepoint.inflight").touch()
+    with (folder / last.replace(".commit", ".savepoint")).open("wb") as file:
+        file.truncate(3 << 30)
+
+
+def files_partition(table: Path) -> Path:
+    return table / ".hoodie" / "metadata" / "files"
+
+
+def hfile_bomb(table: Path, outside: Path) -> None:
+    """The trailer is whole; each block says that it inflates to two gigabytes."""
+    base = max(files_partition(table).glob("*.hfile"))
+    data = bytearray(base.read_bytes())
+    at = data.find(b"DATABLK*")
+    assert at >= 0
+    data[at + 12 : at + 16] = struct.pack(">i", (1 << 31) - 1)
+    base.write_bytes(data)
+
+
+def log_of_metadata_bomb(table: Path, outside: Path) -> None:
+    """A block as long as a file can be, and one whose header is as long."""
+    for log in files_partition(table).glob(".*.log.*"):
+        if not log.name.endswith(".crc"):
+            log.write_bytes(b"#HUDI#" + struct.pack(">q", (1 << 62)) + bytes(100) + log.read_bytes())
+
+
+def log_of_rows_bomb(table: Path, outside: Path) -> None:
+    base = min(partition(table).glob("*.parquet"))
+    file_id = base.name.partition("_")[0]
+    for version, length in ((1, 1 << 62), (2, 60), (3, -1)):
+        header = struct.pack(">qiiii", length, 1, 1, 1 << 30, 1 << 30)
+        (base.parent / f".{file_id}_{EARLY}.log.{version}_0-1-0").write_bytes(b"#HUDI#" + header + bytes(2_000_000))
+
+
 def markers(table: Path, outside: Path) -> None:
     folder = table / ".hoodie" / ".temp" / EARLY
     folder.mkdir(parents=True)
@@ -307,6 +345,11 @@ KINDS: dict[str, Spoil] = {
     "commit of tiny items": commit(many_items(20_000_000, "deflate")),
     "archive log of null fields": archive_log_bomb,
     "history of one value in many rows": history_bomb,
+    "savepoint of gigabytes": savepoint_of_gigabytes,
+    "metadata table of blocks that inflate": hfile_bomb,
+    "metadata table's log of endless blocks": log_of_metadata_bomb,
+    "metadata table's base file is sparse": special(lambda t: max(files_partition(t).glob("*.hfile")), sparse),
+    "log files of endless blocks": log_of_rows_bomb,
     "properties of blanks": special(properties, lambda path: path.write_bytes(b"\\\n" * 20_000_000) and None),
     # special files
     "commit is a pipe": special(newest, os.mkfifo),

@@ -66,6 +66,8 @@ class Expectation:
         self.going: dict[str, set[str]] = {}
         """Files that a pending clean or rollback may have removed and not recorded yet."""
         self.gone_partitions: dict[str, str] = {}
+        self.blocks: dict[str, dict[str, tuple[int, str]]] = {}
+        """Log files with rollback blocks of layout 1, to size in bytes and rollback; with their slices they may go."""
         self.savepointed: dict[str, dict[str, str]] = {}
         self.needs = Needs(facts)
         self.promises = Promises(facts)
@@ -127,6 +129,8 @@ class Expectation:
             for path, undone in content.partitions.items():
                 names = (*undone.success_delete_files, *undone.failed_delete_files)
                 self.gone.setdefault(path, set()).update(name.rpartition("/")[2] for name in names)
+                blocks = self.blocks.setdefault(path, {})
+                blocks.update((log.rpartition("/")[2], (size, time)) for log, size in undone.rollback_log_files.items())
         elif isinstance(content, RollbackPlan):
             for request in content.rollback_requests:
                 names = request.files_to_be_deleted
@@ -184,6 +188,10 @@ def _named(expected: Expectation, partition: str, files: Mapping[str, int | None
         size = files[name]
         if not is_size_right(named.size_bytes, size, is_log=named.is_log):
             yield finding("file-size-differs", path, f"{size} bytes, {named.requested_time} wrote {named.size_bytes}")
+    for name, (size, time) in expected.blocks.get(partition, {}).items():
+        if name in files and not is_size_right(size, files[name], is_log=True):
+            message = f"{files[name]} bytes, rollback {time} wrote {size}: what it took back may count again"
+            yield finding("file-size-differs", join_path(partition, name), message)
 
 
 def _held(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from datetime import datetime, timezone
 from pathlib import Path
@@ -422,3 +423,17 @@ def test_a_table_that_changes_while_it_is_looked_at(tmp_path):
     newest_base_file(path).unlink()
     found = {each.code for each in Table(Moving(LocalStorage(str(path)))).check()}
     assert {"table-changing", "file-missing"} <= found
+
+
+@pytest.mark.parametrize("left", [0, 52, 104])
+def test_a_rollback_block_that_is_cut_off(left, tmp_path):
+    """In layout 1 it alone says that the blocks before it do not count; its size stands in the rollback."""
+    path = fixtures.unpack("mor_rolled_back-0.15.0", tmp_path)
+    table = opened(path)
+    [rollback] = table.timeline.completed("rollback")
+    done = table.contents.rollback(rollback).partitions
+    [log, *_] = sorted(name for each in done.values() for name in each.rollback_log_files)
+    file = next(path.rglob(log.rpartition("/")[2]))
+    os.truncate(file, left)
+    found = {each.code: each for each in opened(path, **{"hoodie.metadata.enable": "false"}).check()}
+    assert f"rollback {rollback.requested_time} wrote 105" in found["file-size-differs"].message
