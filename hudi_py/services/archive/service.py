@@ -134,20 +134,42 @@ class ArchiveService:
         logs = LogMerge(self.contents.store.storage, self.table.history_folder)
         if self.table.layout_version == 1:
             logs.recover()
+        known = _savepoints(self.contents.store.load())
         plan = self.plan()
         if not plan.instants:
             return ArchiveResult(bound=plan.bound)
         self._remove_markers(plan.instants)
         done: list[Instant] = []
+        bound = plan.bound
         for groups in self._batches(plan.instants):
             archived = self._write(groups)
-            self._delete(archived)
-            done += [group.instant for group in archived]
+            going = self._still_going(archived, known)
+            self._delete(going)
+            done += [group.instant for group in going]
+            if len(going) < len(archived):
+                bound = Bound.SAVEPOINT
+                break
             if len(archived) < len(groups) and self.table.layout_version == 1:
                 break
         merges = self._tidy_history() if self.table.layout_version == 2 else self._merge_logs(logs)
         log.info("archive.completed", instants_archived=len(done), merges=merges)
-        return ArchiveResult(instants=tuple(done), bound=plan.bound, merges=merges)
+        return ArchiveResult(instants=tuple(done), bound=bound, merges=merges)
+
+    def _still_going(self, groups: tuple[Group, ...], known: frozenset[Instant]) -> tuple[Group, ...]:
+        """
+        Without what a savepoint holds that was created since the plan was made.
+
+        Whoever creates one, Apache Hudi too, may do so without the table's lock. What is archived already stays active
+        as after an archival that was interrupted.
+
+        Args:
+            groups: That are to be archived, or deleted.
+            known: The savepoints that the plan knew.
+        """
+        if _savepoints(self.contents.store.load()) == known:
+            return groups
+        allowed = frozenset(self.plan().instants)
+        return tuple(group for group in groups if group.instant in allowed)
 
     def archive_savepointed(self, requested_time: str) -> None:
         """
@@ -328,3 +350,7 @@ class ArchiveService:
             return 0
         history.remove_obsolete(SNAPSHOTS_KEPT + merges)
         return merges
+
+
+def _savepoints(timeline: Timeline) -> frozenset[Instant]:
+    return frozenset(timeline.of([Action.SAVEPOINT]))

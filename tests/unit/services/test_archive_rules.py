@@ -466,3 +466,33 @@ def test_trace_savepoint(builder):
     builder.table().delete_savepoint(at(10))
     assert trace(builder, 2, first=11, **settings) == [3, 4]
     assert builder.table().timeline.find(at(10), Action.COMMIT) is None
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("verb", ["create_new", "replace", "open_write"])
+def test_a_savepoint_created_while_the_archive_is_written_keeps_its_commit_active(layout, verb):
+    """With or without a lock: archival looks again right before it deletes, and stops at the savepoint."""
+    builder = TableBuilder(layout)
+    for number in range(1, 9):
+        builder.commit(at(number), {"eu": ["a"]})
+    plain, created = getattr(builder.storage, verb), []
+
+    def first_a_savepoint(path, *rest):
+        if not created and ("archived/" in path or "history/" in path):
+            created.append(path)
+            builder.table().create_savepoint(at(4))
+        return plain(path, *rest)
+
+    setattr(builder.storage, verb, first_a_savepoint)
+    done = builder.table().archive(keep_min_commits=2, keep_max_commits=3)
+    times = [each.requested_time for each in builder.table().timeline.commits.completed()]
+    if created:
+        assert times == [at(number) for number in range(4, 9)]
+        assert done.bound is Bound.SAVEPOINT
+        assert [each.requested_time for each in done.instants if each.action is Action.COMMIT] == [at(1), at(2), at(3)]
+        builder.table().delete_savepoint(at(4))
+    else:
+        assert times == [at(7), at(8)]
+    builder.table().archive(keep_min_commits=2, keep_max_commits=3)
+    assert [each.requested_time for each in builder.table().timeline.commits.completed()] == [at(7), at(8)]
+    assert "instant-stale" not in {each.code for each in builder.table().check()}
