@@ -27,13 +27,15 @@ def rollback(common: Common, table: str, instant: str, dry_run: bool) -> None:
     time = opened.resolve_time(instant)
     if dry_run:
         opened = opened.read_only()
-        plan = opened.rollback_service().plan(time)
+        plan, withdrawn = opened.rollback_service().preview(time)
         root = opened.storage.root + "/"
         files = [path.removeprefix(root) for request in plan.rollback_requests for path in request.files_to_be_deleted]
         if common.as_json:
-            print_json({"instant_to_rollback": time, "files_to_delete": sorted(files)})
+            told = {"instant_to_rollback": time, "files_to_delete": sorted(files)}
+            print_json({**told, "plans_to_withdraw": _entries(withdrawn)})
             return
         render.table("would be deleted (nothing was written)", ("file",), [(path,) for path in sorted(files)])
+        _show_withdrawn(withdrawn)
         return
     metadata = opened.rollback(time)
     done = opened.timeline.find(metadata.start_rollback_time)
@@ -41,6 +43,15 @@ def rollback(common: Common, table: str, instant: str, dry_run: bool) -> None:
         print_json(_content(opened, done))
         return
     say(f"rollback {metadata.start_rollback_time} completed: {time} undone, {metadata.total_files_deleted} files gone")
+
+
+def _entries(withdrawn: tuple[Instant, ...]) -> list[dict[str, str]]:
+    return [{"requested_time": each.requested_time, "action": each.action.value} for each in withdrawn]
+
+
+def _show_withdrawn(withdrawn: tuple[Instant, ...]) -> None:
+    for each in withdrawn:
+        say(f"the plan of {each} would be removed first, for it is wrong afterwards")
 
 
 @click.group()
@@ -165,12 +176,14 @@ def restore(common: Common, table: str, savepoint: str, dry_run: bool) -> None:
     opened = common.open(table)
     time = opened.resolve_time(savepoint)
     if dry_run:
-        plan = opened.read_only().restore_service().plan(time)
+        plan, withdrawn = opened.read_only().restore_service().preview(time)
         rows = [(each.requested_time, each.action) for each in plan.instants_to_rollback]
         if common.as_json:
-            print_json({"savepoint": time, "instants_to_rollback": [each[0] for each in rows]})
+            told = {"savepoint": time, "instants_to_rollback": [each[0] for each in rows]}
+            print_json({**told, "plans_to_withdraw": _entries(withdrawn)})
             return
         render.table("would be undone (nothing was written)", ("requested time", "action"), rows)
+        _show_withdrawn(withdrawn)
         return
     metadata = opened.restore(time)
     if common.as_json:

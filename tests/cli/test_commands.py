@@ -476,3 +476,18 @@ def test_a_ladder_beside_file_versions_leaves_no_time_with_other_rows(run, table
     assert shown == {time: rows[time] for time in shown}
     assert set(shown) == {times[1], times[-1]}
     assert run("check", path).code == 0
+
+
+def test_a_dry_run_of_a_rollback_names_the_plans_that_would_go(run, table):
+    """A clean that is only planned would delete what is the latest afterwards, so its plan is withdrawn first."""
+    path = table("cow_nomdt-1.0.2")
+    run("clean", path, "--file-versions-retained", 1, "--schedule-only")
+    timeline = run("timeline", path, "--json").json["instants"]
+    clean = next(each for each in timeline if each["action"] == "clean" and each["state"] == "REQUESTED")
+    last = [each["requested_time"] for each in timeline if each["action"] == "commit"][-1]
+    said = run("rollback", path, last, "--dry-run", "--json").json
+    assert said["plans_to_withdraw"] == [{"requested_time": clean["requested_time"], "action": "clean"}]
+    assert f"the plan of clean {clean['requested_time']}" in run("rollback", path, last, "--dry-run").out
+    assert run("timeline", path, "--json").json["instants"] == timeline
+    assert run("rollback", path, last).code == 0
+    assert all(each["action"] != "clean" for each in run("timeline", path, "--json").json["instants"])

@@ -54,7 +54,7 @@ from hudi_py.txn.pairs import Service, judge
 _COMPLETION_ORDER_SINCE = 9
 
 
-class _Judged(NamedTuple):
+class JudgedRestore(NamedTuple):
     """A restore that may be done, and the pending instants whose plans have to go first."""
 
     plan: RestorePlan
@@ -77,8 +77,12 @@ class RestoreService:
     metadata_table: MetadataTableKeeper
 
     def plan(self, savepoint_time: str) -> RestorePlan:
+        """What going back would undo, newest first; nothing is written. Raises as `preview`."""
+        return self.preview(savepoint_time).plan
+
+    def preview(self, savepoint_time: str) -> JudgedRestore:
         """
-        What going back would undo, newest first; nothing is written.
+        What going back would undo, newest first, and which plans it would withdraw before; nothing is written.
 
         Raises:
             ConfigError: There is no such savepoint.
@@ -89,8 +93,8 @@ class RestoreService:
         timeline = self.contents.store.load()
         pending = self._pending(timeline, savepoint_time)
         if pending is not None:
-            return self._pending_plan(timeline, pending)
-        return self._new_plan(timeline, savepoint_time).plan
+            return JudgedRestore(self._pending_plan(timeline, pending), ())
+        return self._new_plan(timeline, savepoint_time)
 
     def run(self, savepoint_time: str) -> RestoreMetadata:
         """
@@ -99,8 +103,8 @@ class RestoreService:
         A pending restore to the same savepoint is finished.
 
         Raises:
-            As `plan`; ConflictError: Another writer committed meanwhile; StorageError: a file refuses to go, then the
-            restore stays pending and the next call goes on.
+            As `preview`; ConflictError: Another writer committed meanwhile; StorageError: a file refuses to go, then
+            the restore stays pending and the next call goes on.
         """
         with self.contents.store.lock.held(f"restore to {savepoint_time}"):
             begun = self._begin(savepoint_time)
@@ -251,13 +255,13 @@ class RestoreService:
             return False
         return True
 
-    def _new_plan(self, timeline: Timeline, savepoint_time: str) -> _Judged:
+    def _new_plan(self, timeline: Timeline, savepoint_time: str) -> JudgedRestore:
         try:
             return self._judged_plan(timeline, savepoint_time)
         except FilesGone as error:
             raise RefusedError(f"{error}. {self.ways_back(savepoint_time)}") from error
 
-    def _judged_plan(self, timeline: Timeline, savepoint_time: str) -> _Judged:
+    def _judged_plan(self, timeline: Timeline, savepoint_time: str) -> JudgedRestore:
         clusterings = frozenset(
             i.requested_time for i in timeline.pending(Action.REPLACE_COMMIT) if self.contents.is_clustering(i)
         )
@@ -300,9 +304,9 @@ class RestoreService:
             alive=pulses_of(self.contents, self.metadata_table.settings) if any(t.is_pending for t in targets) else {},
         )
         plan = RestorePlan(instants_to_rollback=infos, savepoint_to_restore_timestamp=savepoint_time)
-        return _Judged(plan, beside.to_withdraw(timeline))
+        return JudgedRestore(plan, beside.to_withdraw(timeline))
 
-    def _look_again(self, before: Timeline, instant: Instant, judged: _Judged) -> None:
+    def _look_again(self, before: Timeline, instant: Instant, judged: JudgedRestore) -> None:
         """
         Give the restore up where the timeline has changed since it was planned and something else is to be done now.
 

@@ -50,7 +50,7 @@ class _Begun(NamedTuple):
     target: InstantInfo
 
 
-class _Checked(NamedTuple):
+class CheckedRollback(NamedTuple):
     """A rollback that may be done, and the pending instants whose plans have to go first."""
 
     plan: RollbackPlan
@@ -133,8 +133,12 @@ class RollbackService:
         return tuple(each for each in failed if each.requested_time not in alive)
 
     def plan(self, requested_time: str) -> RollbackPlan:
+        """What rolling back this write would do; nothing is written. Raises as `preview`."""
+        return self.preview(requested_time).plan
+
+    def preview(self, requested_time: str) -> CheckedRollback:
         """
-        What rolling back this write would do; nothing is written.
+        What rolling back this write would do, and which plans it would withdraw before; nothing is written.
 
         Raises:
             ConfigError: There is no such write.
@@ -143,7 +147,7 @@ class RollbackService:
         """
         timeline = self.contents.store.load()
         target = planning.named_write(timeline, requested_time)
-        return self._checked_plan(timeline, target).plan
+        return self._checked_plan(timeline, target)
 
     def roll_back(self, requested_time: str) -> RollbackMetadata:
         """
@@ -152,7 +156,7 @@ class RollbackService:
         A pending rollback of it is finished.
 
         Raises:
-            As `plan`; ConflictError: Another process rolls it back; StorageError: a file refuses to go, then the
+            As `preview`; ConflictError: Another process rolls it back; StorageError: a file refuses to go, then the
             rollback stays inflight and is finished by the next call.
         """
         with self.contents.store.lock.held(f"rollback of {requested_time}"):
@@ -184,7 +188,7 @@ class RollbackService:
         self._look_again(timeline, begun.instant, target, checked)
         return begun
 
-    def _look_again(self, before: Timeline, rollback: Instant, target: Instant, checked: _Checked) -> None:
+    def _look_again(self, before: Timeline, rollback: Instant, target: Instant, checked: CheckedRollback) -> None:
         """
         Give the rollback up where the timeline has changed since it was planned, so that it would be refused now.
 
@@ -210,7 +214,7 @@ class RollbackService:
         """Without the lock, which the executor takes for its end (rule B-22)."""
         return RollbackExecutor(contents=self.contents, metadata_table=self.metadata_table).execute(*begun)
 
-    def _checked_plan(self, timeline: Timeline, target: Instant) -> _Checked:
+    def _checked_plan(self, timeline: Timeline, target: Instant) -> CheckedRollback:
         planning.check_named(timeline, self.table.table_type, target)
         root = self.contents.store.storage.root
         if target.is_pending:
@@ -218,7 +222,7 @@ class RollbackService:
             if target.state is State.REQUESTED and self._keeps_plan(target):
                 raise RefusedError(f"{target} is only planned: there is nothing to roll back yet")
             written = self._leftovers.of_pending(target)
-            return _Checked(planning.rollback_plan(planning.target_info(target), written, root))
+            return CheckedRollback(planning.rollback_plan(planning.target_info(target), written, root))
         metadata = self.contents.commit(target)
         before = StateBefore(self.contents, self.table).judge(timeline, (target,))
         times = frozenset((target.requested_time,))
@@ -233,7 +237,7 @@ class RollbackService:
             names = {p: [entry.name for entry in listing.partition(p)] for p in metadata.partition_to_write_stats}
             planning.check_no_logs_above(target, names)
         written = self._leftovers.of_completed(target, metadata)
-        return _Checked(planning.rollback_plan(planning.target_info(target), written, root), withdrawn)
+        return CheckedRollback(planning.rollback_plan(planning.target_info(target), written, root), withdrawn)
 
     def _refuse_alive(self, target: Instant | None) -> None:
         refuse_alive(self.contents, self.metadata_table.settings, f"rollback of {target}", (target,))

@@ -206,6 +206,16 @@ def pending(builder: TableBuilder, time: str) -> list[Instant]:
     return [i for i in builder.table().timeline.pending() if i.requested_time == time]
 
 
+def would_withdraw(builder: TableBuilder, pair: Pair) -> list[str]:
+    """Requested times of the plans that a dry run says would go."""
+    table = builder.table().read_only()
+    if pair.service is Service.ROLLBACK and pair.relation is not Relation.SAME:
+        return [each.requested_time for each in table.rollback_service().preview(TARGET).withdrawn]
+    if pair.service is Service.RESTORE and pair.relation is not Relation.SAME:
+        return [each.requested_time for each in table.restore_service().preview(SAVEPOINT).withdrawn]
+    return []
+
+
 @pytest.mark.parametrize(("pair", "state", "layout"), CASES)
 def test_pair(pair, state, layout):
     """The service does what the table says: nothing at all, or its work; the pending instant is left or dealt with."""
@@ -218,6 +228,8 @@ def test_pair(pair, state, layout):
             run(builder, pair)
         assert before == builder.storage.files()
         return
+    assert (time in would_withdraw(builder, pair)) is (pair.answer is Answer.WITHDRAWN)
+    assert before == builder.storage.files()
     run(builder, pair)
     if pair.answer in (Answer.ENDS_THERE, Answer.REFUSED):
         assert not is_done(builder, pair)
