@@ -17,16 +17,18 @@ from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CleanMetadata, CommitMetadata
 from hudi_py.timeline.timeline import COMMITS, Timeline
 
+_RECORDED: Final = COMMITS | {Action.CLEAN}
 TIME_LENGTH: Final = 17
 """Layout 1 adds three digits to the time of the last delta commit for what the metadata table does for itself."""
 
 
 def unrecorded(timeline: Timeline, metadata: Timeline) -> tuple[Instant, ...]:
     """
-    Completed commits that the metadata table's active timeline does not know.
+    Completed commits and cleans that the metadata table's active timeline does not know.
 
-    It may not have to: see `has_records`, and its archive. A clean that it does not know leaves outdated files listed,
-    which show no old rows.
+    It may not have to: see `has_records`, and its archive. Where it lost a commit, older rows look like the latest;
+    where it lost a clean, deleted files are listed: those of a replaced group as live ones, once its replacecommit is
+    archived.
 
     Args:
         timeline: Of the table.
@@ -39,7 +41,7 @@ def unrecorded(timeline: Timeline, metadata: Timeline) -> tuple[Instant, ...]:
     return tuple(
         instant
         for instant in timeline.completed()
-        if instant.action in COMMITS
+        if instant.action in _RECORDED
         and instant.requested_time not in known
         and instant.requested_time >= start
         and not is_in_first_listing(instant, firsts)

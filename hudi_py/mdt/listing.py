@@ -17,6 +17,7 @@ from hudi_py.mdt.in_step import has_records, unrecorded
 from hudi_py.mdt.read import MetadataReader
 from hudi_py.mdt.recorded import WAY_OUT
 from hudi_py.mdt.table import FILES_PARTITION, METADATA_FOLDER, MetadataTable
+from hudi_py.model.instant import Action
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.completions import refuse_lost_completions
@@ -115,7 +116,7 @@ def _check_in_step(store: TimelineStore, timeline: Timeline, table: MetadataTabl
     contents = Contents(store)
     archived = None
     for instant in unrecorded(timeline, metadata):
-        if not has_records(contents.commit(instant)):
+        if not has_records((contents.clean if instant.action is Action.CLEAN else contents.commit)(instant)):
             continue
         archived = archived or load_archived(table.storage, table.config)
         if archived.find(instant.requested_time) is None:
