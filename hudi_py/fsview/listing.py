@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from operator import itemgetter
 from typing import Final, Protocol
 
 from hudi_py.model.files import METADATA_FOLDER, PARTITION_METAFILES, join_path
 from hudi_py.storage.base import Entry, Storage
 
+_name = itemgetter(Entry._fields.index("name"))
 _REMOTE_THREADS: Final = 16  # object stores answer a listing in tens of milliseconds; local folders at once
 
 
@@ -55,7 +57,7 @@ class FolderListing:
 
 def is_partition(entries: Iterable[Entry]) -> bool:
     """Whether the folder that holds *entries* is a partition."""
-    return any(entry.name in PARTITION_METAFILES for entry in entries)
+    return not PARTITION_METAFILES.isdisjoint(map(_name, entries))
 
 
 def listing_threads(storage: Storage) -> int:

@@ -9,8 +9,8 @@ agree is a law of the tests, on generated partitions.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from itertools import repeat
 from operator import itemgetter
 from typing import Final
 
@@ -19,13 +19,12 @@ import attrs
 from hudi_py.config.clean import CleanConfig, CleanPolicy
 from hudi_py.fsview.build import ViewContext
 from hudi_py.fsview.fate import Protection
-from hudi_py.model.files import BASE_FILE_PATTERN, PARTITION_METAFILES
+from hudi_py.model.files import PARTITION_METAFILES, parse_base_file
 from hudi_py.services.clean.policy import Condemned, Keeps, PartitionJudgement, Reason
 
-# All names at once, each between slashes, which no name holds: one search instead of one call per name.
-_find_base_files: Final = re.compile(rf"/({BASE_FILE_PATTERN.format(none='/')})(?=/)").findall
-_time_of, _file_id_of, _extension_of = itemgetter(3), itemgetter(1), itemgetter(4)
-_Found = tuple[str, str, str, str, str]  # name, file id, write token, instant time, extension
+_UNDERSCORES: Final = 2  # in the name of a base file: behind the file id, and before the end
+_file_id, _end = itemgetter(0), itemgetter(1)
+_Slice = tuple[str, str, str]  # file id; end of the name: instant time, dot, extension; name
 
 
 @attrs.define(kw_only=True)
@@ -45,7 +44,7 @@ class QuickJudge:
     earliest: str | None
     versions: int
     _others: frozenset[str]
-    _committed: set[str] = attrs.field(factory=set)
+    _times: dict[str, str | None] = attrs.field(factory=dict)
 
     @classmethod
     def of(
@@ -90,16 +89,10 @@ class QuickJudge:
         """
         if partition_path in self._others:
             return None
-        found: list[_Found] = _find_base_files(f"/{'/'.join(names)}/")
-        if not found or len(found) + len(PARTITION_METAFILES.intersection(names)) != len(names):
+        slices = self._slices(names)
+        if not slices:
             return None
-        if self.context.extensions and not self.context.extensions.issuperset(map(_extension_of, found)):
-            return None
-        if not self._are_committed({*map(_time_of, found)}):
-            return None
-        found.sort(key=_time_of, reverse=True)
-        found.sort(key=_file_id_of)
-        judged = self._by_versions(found) if self.earliest is None else self._by_window(found, self.earliest)
+        judged = self._by_versions(slices) if self.earliest is None else self._by_window(slices, self.earliest)
         if judged is None:
             return None
         kept, condemned = judged
@@ -116,52 +109,79 @@ class QuickJudge:
             condemned=Condemned(tuple(condemned), known, reason),
         )
 
-    def _are_committed(self, times: set[str]) -> bool:
-        if times <= self._committed:
-            return True
-        if not all(map(self.context.is_committed, times)):
-            return False
-        self._committed |= times
-        return True
+    def _slices(self, names: Sequence[str]) -> list[_Slice] | None:
+        """
+        The slices of a plain partition, by file id, newest first.
 
-    def _by_window(self, found: list[_Found], earliest: str) -> tuple[dict[Reason, int], list[str]] | None:
+        None where there is another file than a metafile beside them, one that is not committed, or several formats. A
+        million names are taken apart here, so nothing is done to one after the other that can be done to all of a
+        partition, or once for what they have in common.
+        """
+        metafiles = PARTITION_METAFILES.intersection(names)
+        names = [name for name in names if name not in metafiles] if metafiles else names
+        if {*map(str.count, names, repeat("_"))} != {_UNDERSCORES}:
+            return None
+        parts = "_".join(names).split("_")
+        file_ids, ends = parts[0::3], parts[2::3]
+        groups = {*file_ids}
+        if "" in groups or any(file_id.startswith(".") for file_id in groups):
+            return None
+        times = [self._time(end) for end in {*ends}]
+        if None in times or len({*times}) != len(times):
+            return None
+        slices = list(zip(file_ids, ends, names, strict=True))
+        slices.sort(key=_end, reverse=True)  # as times do: a dot comes before all digits
+        slices.sort(key=_file_id)
+        return slices
+
+    def _time(self, end: str) -> str | None:
+        """The instant time at the end of a name of a committed base file; None where it is none."""
+        if end not in self._times:
+            file = parse_base_file(f"a_0_{end}")
+            allowed = self.context.extensions
+            is_plain = file is not None and (not allowed or file.extension in allowed)
+            is_plain = is_plain and file is not None and self.context.is_committed(file.instant_time)
+            self._times[end] = file.instant_time if is_plain and file is not None else None
+        return self._times[end]
+
+    def _by_window(self, slices: list[_Slice], earliest: str) -> tuple[dict[Reason, int], list[str]] | None:
         """Rules A-43 to A-46. None where two files are of one slice, as a task that ran twice leaves them."""
         condemned = []
         groups = window = before = 0
         group = last = ""
         has_bridge = False
-        for name, file_id, _, time, _ in found:
+        for file_id, end, name in slices:
             if file_id != group:
                 group = file_id
                 groups += 1
-                has_bridge = time < earliest
-            elif time == last:
+                has_bridge = end < earliest
+            elif end == last:
                 return None
-            elif time >= earliest:
+            elif end >= earliest:
                 window += 1
             elif has_bridge:
                 condemned.append(name)
             else:
                 has_bridge = True
                 before += 1
-            last = time
+            last = end
         return {Reason.LATEST: groups, Reason.WINDOW: window, Reason.BEFORE_WINDOW: before}, condemned
 
-    def _by_versions(self, found: list[_Found]) -> tuple[dict[Reason, int], list[str]] | None:
+    def _by_versions(self, slices: list[_Slice]) -> tuple[dict[Reason, int], list[str]] | None:
         """Rules A-48 and A-49. None as `_by_window`."""
         condemned = []
         groups = position = 0
         group = last = ""
-        for name, file_id, _, time, _ in found:
+        for file_id, end, name in slices:
             if file_id != group:
                 group = file_id
                 groups += 1
                 position = 1
-            elif time == last:
+            elif end == last:
                 return None
             else:
                 position += 1
                 if position > self.versions:
                     condemned.append(name)
-            last = time
-        return {Reason.LATEST: groups, Reason.VERSIONS: len(found) - groups - len(condemned)}, condemned
+            last = end
+        return {Reason.LATEST: groups, Reason.VERSIONS: len(slices) - groups - len(condemned)}, condemned
