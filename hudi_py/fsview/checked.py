@@ -129,7 +129,7 @@ class CheckedListing:
         """
         for instant in self._needs.commits:
             try:
-                content = self._contents.store.read(instant)
+                content = self._contents.store.look_through(instant)
                 with_logs = instant.action is not Action.COMMIT  # a compaction writes base files only
                 named = count_base_files(content, instant.requested_time, with_logs=with_logs)
             except NotFound:

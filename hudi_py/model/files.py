@@ -118,6 +118,11 @@ def parse_base_file(name: str, size_bytes: int | None = None) -> BaseFile | None
     return BaseFile(name, file_id, write_token, instant_time, extension, size_bytes)
 
 
+def is_base_file(name: str) -> bool:
+    """Whether `parse_base_file` takes *name*; for many names, of which nothing else is asked."""
+    return _match_base_file(name) is not None
+
+
 def format_base_file(file_id: str, write_token: str, instant_time: str, extension: str = "parquet") -> str:
     """Inverse of `parse_base_file`."""
     return f"{file_id}_{write_token}_{instant_time}.{extension}"

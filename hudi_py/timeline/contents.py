@@ -11,7 +11,7 @@ import attrs
 
 from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.formats import records_codec as codec
-from hudi_py.formats.commit_codec import decode_commit
+from hudi_py.formats.commit_codec import Touched, decode_commit, decode_touched
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import (
     CleanerPlan,
@@ -36,6 +36,10 @@ class Contents:
     def commit(self, instant: Instant) -> CommitMetadata:
         """Of a completed commit, deltacommit or replacecommit."""
         return decode_commit(self.store.read(instant), self._source(instant))
+
+    def touched(self, instant: Instant) -> Touched:
+        """Of the same, which partitions it wrote to and which file groups it replaced; its files are passed over."""
+        return decode_touched(self.store.read(instant), self._source(instant))
 
     def clean_plan(self, instant: Instant) -> CleanerPlan:
         """

@@ -58,6 +58,11 @@ class TimelineStore:
             content = self._contents[path] = self.storage.read(path)
         return content
 
+    def look_through(self, instant: Instant) -> bytes:
+        """As `read`, for one look: commits may be large and many, and what is not kept is not held."""
+        path = self.path(instant)
+        return self._contents.get(path) or self.storage.read(path)
+
     def read_plan(self, instant: Instant) -> bytes:
         """Content of the requested file: the stored plan, whatever the inflight file holds (rules/timeline 9.7)."""
         return self.read(Instant(instant.requested_time, instant.action, State.REQUESTED))

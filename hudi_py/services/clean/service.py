@@ -86,6 +86,7 @@ class CleanService:
     metadata_table: MetadataTableKeeper
     partitions: frozenset[str] | None = None
     reporter: Reporter = attrs.field(factory=Reporter, eq=False)
+    _scopes: dict[Scope, tuple[str, ...]] = attrs.field(factory=dict, init=False, eq=False, repr=False)
 
     def plan(self, *, details: bool = False, sizes: bool = False) -> CleanPlan:
         """
@@ -228,7 +229,7 @@ class CleanService:
             judge=lambda path, entries: self._confirmed(seen, judge(path, entries)),
             listed=lambda path: seen.listing.partition(path, details=sizes),
             deadline=deadline,
-            always=replaced if seen.scope.everything else replaced & frozenset(self.scope_partitions(seen.scope)),
+            always=replaced.intersection(replaced if seen.scope.everything else self.scope_partitions(seen.scope)),
         )
 
     def _unseen(self, seen: Situation, look: Look) -> Unseen:
@@ -258,12 +259,14 @@ class CleanService:
 
     def scope_partitions(self, scope: Scope) -> tuple[str, ...]:
         """Partitions that an incremental plan looks at, sorted."""
-        paths = set(scope.partitions)
-        for instant in scope.instants:
-            metadata = self.contents.commit(instant)
-            paths.update(metadata.partition_to_write_stats)
-            paths.update(metadata.partition_to_replace_file_ids or {})
-        return tuple(sorted(paths))
+        known = self._scopes.get(scope)
+        if known is None:
+            paths = set(scope.partitions)
+            for instant in scope.instants:
+                touched = self.contents.touched(instant)
+                paths.update(touched.partition_paths, touched.replaced_file_ids)
+            known = self._scopes[scope] = tuple(sorted(paths))
+        return known
 
     def schedule(self, deadline: Deadline | None = None) -> Instant | None:
         """

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from hudi_py.errors import RefusedError
-from hudi_py.model.files import is_partition_path, parse_base_file, parse_log_file
+from hudi_py.model.files import is_base_file, is_partition_path, parse_log_file
 from hudi_py.model.records import ActionInstant, CleanerPlan, CleanFileInfo
 from hudi_py.services.clean.plan import CleanPlan
 from hudi_py.services.clean.planned_files import PlannedFiles
@@ -96,7 +96,7 @@ def planned_names(record: CleanerPlan, root: str, source: str) -> Names:
                 bases.add(base)
                 folder = f"{base}/{partition}/" if partition else f"{base}/"
             name = path[len(folder) :]
-            if parse_base_file(name) is None and parse_log_file(name) is None:
+            if not is_base_file(name) and parse_log_file(name) is None:
                 raise RefusedError(
                     f"{source}: {path!r} is neither a base nor a log file of {root}; nothing was deleted"
                 )
