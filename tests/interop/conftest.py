@@ -3,7 +3,8 @@ Fixtures of the interop suite.
 
 ``HUDI_INTEROP_VERSIONS`` (comma list) narrows the releases of real Hudi; ``HUDI_INTEROP_HISTORIES``,
 ``HUDI_INTEROP_STEPS`` and ``HUDI_INTEROP_SEED`` size the differential test, see ``test_clean_plans_agree.py``.
-``HUDI_INTEROP_SAMPLE=1`` runs each test once, with a release and a case that follow from its name.
+``HUDI_INTEROP_SAMPLE=1`` runs each test once, with a release and a case that follow from its name, and with fewer
+rounds where all hold the same promise. With pytest-xdist, ``--dist loadgroup`` keeps the tests of a release together.
 """
 
 from __future__ import annotations
@@ -21,20 +22,21 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from interop_ours import Ours
-from real_hudi import VERSIONS, RealHudi, Unavailable
-
-# 1.2.0 takes part when it is named: tools/real_hudi still calls methods for the metadata table that it does not have
-UNASKED = tuple(version for version in VERSIONS if version != "1.2.0")
-CHOSEN = tuple(filter(None, os.environ.get("HUDI_INTEROP_VERSIONS", ",".join(UNASKED)).split(",")))
+from interop_sample import CHOSEN, IS_SAMPLE
+from real_hudi import RealHudi, Unavailable
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "oracle: needs real Apache Hudi (Java, Maven or the bundle)")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups: a worker starts one release, not each of them
 def pytest_collection_modifyitems(config, items):
     """Leave out what the sample does not hold."""
-    if os.environ.get("HUDI_INTEROP_SAMPLE") != "1":
+    for item in items:
+        if hasattr(item, "callspec") and "peer" in item.callspec.params:
+            item.add_marker(pytest.mark.xdist_group(item.callspec.params["peer"]))
+    if not IS_SAMPLE:
         return
     runs: dict[str, list[pytest.Item]] = {}  # of each test
     for item in items:

@@ -123,17 +123,34 @@ class RealHudi:
         """List every file of every partition; returns the number of partitions."""
         return int(self._call("list_everything", table=_path(table), use_metadata=use_metadata))
 
-    def rollback(self, table: str | Path, instant: str | None = None) -> bool:
+    def schedule(self, table: str | Path, service: str, options: Mapping[str, object] | None = None) -> str | None:
+        """Store the plan of a ``CLEAN``, ``COMPACT`` or ``CLUSTER``; returns its instant, None for nothing to plan."""
+        time = self._call("schedule", table=_path(table), service=service, options=_texts(options))
+        return None if time is None else str(time)
+
+    def carry_out(
+        self, table: str | Path, service: str, instant: str, options: Mapping[str, object] | None = None
+    ) -> None:
+        """Carry out a pending ``COMPACT`` or ``CLUSTER``."""
+        self._call("carry_out", table=_path(table), service=service, instant=instant, options=_texts(options))
+
+    def schedule_undo(self, table: str | Path, instant: str, *, restore: bool = False) -> str:
+        """Store the plan of a rollback of *instant*, or of a restore to it, and undo nothing; returns its instant."""
+        return str(self._call("schedule_undo", table=_path(table), instant=instant, restore=restore))
+
+    def rollback(
+        self, table: str | Path, instant: str | None = None, options: Mapping[str, object] | None = None
+    ) -> bool:
         """Roll back *instant*, or all failed writes."""
-        return bool(self._call("rollback", table=_path(table), instant=instant))
+        return bool(self._call("rollback", table=_path(table), instant=instant, options=_texts(options)))
 
     def savepoint(self, table: str | Path, instant: str, *, delete: bool = False) -> None:
         """Create or delete a savepoint."""
         self._call("savepoint", table=_path(table), instant=instant, delete=delete)
 
-    def restore(self, table: str | Path, instant: str) -> None:
+    def restore(self, table: str | Path, instant: str, options: Mapping[str, object] | None = None) -> None:
         """Restore to a savepoint."""
-        self._call("restore", table=_path(table), instant=instant)
+        self._call("restore", table=_path(table), instant=instant, options=_texts(options))
 
     def archive(self, table: str | Path, options: Mapping[str, object]) -> None:
         """Archive the timeline."""

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
@@ -117,7 +118,7 @@ class Operations:
             return factory(self._hudi.engine, config, table, "99991231235959999", nothing)
         return factory(self._hudi.engine, config, table, nothing)
 
-    def rollback(self, table: str, instant: str | None = None) -> bool:
+    def rollback(self, table: str, instant: str | None = None, options: dict[str, str] | None = None) -> bool:
         """Roll back one instant, or all failed writes."""
 
         def run(client: Any) -> bool:
@@ -127,7 +128,7 @@ class Operations:
                 return bool(client.rollbackFailedWrites(self._hudi.meta_client(table)))
             return bool(client.rollbackFailedWrites())
 
-        return bool(self._with_client(table, None, run))
+        return bool(self._with_client(table, options, run))
 
     def savepoint(self, table: str, instant: str, delete: bool = False) -> None:
         """Create or delete a savepoint."""
@@ -136,9 +137,42 @@ class Operations:
         else:
             self._with_client(table, None, lambda client: client.savepoint(instant, "interop", "by a test"))
 
-    def restore(self, table: str, instant: str) -> None:
+    def restore(self, table: str, instant: str, options: dict[str, str] | None = None) -> None:
         """Restore the table to a savepoint."""
-        self._with_client(table, None, lambda client: client.restoreToSavepoint(instant))
+        self._with_client(table, options, lambda client: client.restoreToSavepoint(instant))
+
+    def schedule(self, table: str, service: str, options: dict[str, str] | None = None) -> str | None:
+        """Store the plan of a ``CLEAN``, ``COMPACT`` or ``CLUSTER`` and carry nothing out; None: nothing to plan."""
+        kind = getattr(self._hudi.jvm.org.apache.hudi.common.model.TableServiceType, service)
+        nothing = self._hudi.option()
+        time = self._with_client(table, options, lambda client: unwrap(client.scheduleTableService(nothing, kind)))
+        return None if time is None else str(time)
+
+    def carry_out(self, table: str, service: str, instant: str, options: dict[str, str] | None = None) -> None:
+        """Carry out a pending ``COMPACT`` or ``CLUSTER``."""
+
+        def run(client: Any) -> None:
+            if service == "CLUSTER":
+                client.cluster(instant, True)
+            elif self._hudi.version.startswith(("0.", "1.0.")):
+                client.compact(instant)  # commits by itself
+            else:
+                client.compact(instant, True)
+
+        self._with_client(table, options, run)
+
+    def schedule_undo(self, table: str, instant: str, *, restore: bool = False) -> str:
+        """Store the plan of a rollback (or restore) and undo nothing; returns its instant."""
+        config = self._hudi.write_config(client_settings(table, {}, is_v1=self._hudi.is_v1))
+        hudi_table, time = self._hudi.spark_table(config), datetime.now(timezone.utc)
+        stamp = f"{time:%Y%m%d%H%M%S}{time.microsecond // 1000:03d}"
+        if restore:
+            hudi_table.scheduleRestore(self._hudi.engine, stamp, instant)
+            return stamp
+        instants = java_items(hudi_table.getActiveTimeline().getInstants())
+        (target,) = (each for each in instants if self._time_of(each) == instant)
+        hudi_table.scheduleRollback(self._hudi.engine, stamp, target, False, False, False)
+        return stamp
 
     def archive(self, table: str, options: dict[str, str]) -> None:
         """Archive the timeline; *options* bring the bounds."""
@@ -192,16 +226,18 @@ class Operations:
         }
 
     def _instants(self, timeline: Any) -> list[dict[str, Any]]:
-        v1 = self._hudi.is_v1
         return [
             {
-                "requested_time": instant.requestedTime() if v1 else instant.getTimestamp(),
+                "requested_time": self._time_of(instant),
                 "action": instant.getAction(),
                 "state": instant.getState().name(),
-                "completion_time": instant.getCompletionTime() if v1 else None,
+                "completion_time": instant.getCompletionTime() if self._hudi.is_v1 else None,
             }
             for instant in java_items(timeline.getInstants())
         ]
+
+    def _time_of(self, instant: Any) -> str:
+        return str(instant.requestedTime() if self._hudi.is_v1 else instant.getTimestamp())
 
     def file_slices(self, table: str, use_metadata: bool = False) -> dict[str, Any]:
         """The file-system view, from a listing or from the metadata table. Shape of ``hudi-py files --json``."""
@@ -213,7 +249,7 @@ class Operations:
             self._hudi.engine, hudi_table.getMetaClient(), config.getMetadataConfig()
         )
         try:
-            paths = sorted(java_items(hudi_table.getMetadataTable().getAllPartitionPaths()))
+            paths = sorted(java_items(self._hudi.listing(hudi_table).getAllPartitionPaths()))
             return {"partitions": {path: _partition_view(view, path) for path in paths}}
         finally:
             view.close()
@@ -222,7 +258,7 @@ class Operations:
         """List every file of every partition, through the metadata table or folder by folder; how many partitions."""
         given = {"hoodie.metadata.enable": str(use_metadata).lower()}
         config = self._hudi.write_config(client_settings(table, given, is_v1=self._hudi.is_v1))
-        metadata = self._hudi.spark_table(config).getMetadataTable()
+        metadata = self._hudi.listing(self._hudi.spark_table(config))
         paths = self._hudi.jvm.java.util.ArrayList()
         for path in java_items(metadata.getAllPartitionPaths()):
             paths.add(f"{table}/{path}" if path else table)

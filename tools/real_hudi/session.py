@@ -104,6 +104,11 @@ class HudiJvm:
         """A ``HoodieSparkTable``."""
         return self.jvm.org.apache.hudi.table.HoodieSparkTable.create(config, self.engine)
 
+    def listing(self, spark_table: Any) -> Any:
+        """The ``HoodieTableMetadata`` that lists the table; 1.2.0 renamed the method."""
+        has_old_name = self.version.startswith(("0.", "1.0.", "1.1."))
+        return spark_table.getMetadataTable() if has_old_name else spark_table.getTableMetadata()
+
     # ------------------------------------------------------------------ Java values
     def option(self, value: Any = None) -> Any:
         """Hudi's ``Option``."""

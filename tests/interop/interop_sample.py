@@ -1,0 +1,16 @@
+"""Which releases take part, and how much a test does: in the sample less of what repeats the same promise."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from real_hudi import VERSIONS
+
+CHOSEN: Final = tuple(filter(None, os.environ.get("HUDI_INTEROP_VERSIONS", ",".join(VERSIONS)).split(",")))
+IS_SAMPLE: Final = os.environ.get("HUDI_INTEROP_SAMPLE") == "1"
+
+
+def sized(full: int, sample: int) -> int:
+    """A number of rounds, steps or copies."""
+    return sample if IS_SAMPLE else full
