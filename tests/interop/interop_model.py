@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 import pyarrow as pa
+from interop_sample import sized
 from real_hudi import canonical_rows
 
 Row = dict[str, Any]
@@ -187,7 +188,7 @@ def _deep(number: int, version: int) -> Row:
     }
 
 
-PARTITIONED = Variant("partitioned", ("id",), ("region",), PARTITIONED_SCHEMA, {}, _partitioned, upserts=12)
+PARTITIONED = Variant("partitioned", ("id",), ("region",), PARTITIONED_SCHEMA, {}, _partitioned, upserts=sized(12, 6))
 FLAT = Variant("flat", ("id",), (), pa.schema([("id", pa.int64()), *TYPED_FIELDS]), {}, _flat, upserts=5)
 DEEP = Variant(
     "deep",

@@ -2,7 +2,8 @@
 Clean plans of both sides over random histories.
 
 ``HUDI_INTEROP_HISTORIES`` tables per release (default 1; hundreds for a long run) of ``HUDI_INTEROP_STEPS`` operations
-each (default 10), with seeds from ``HUDI_INTEROP_SEED`` on, other ones for each release. The story is printed.
+each (default 10, in the sample 6), with seeds from ``HUDI_INTEROP_SEED`` on, other ones for each table version. The
+story is printed.
 """
 
 import os
@@ -11,12 +12,13 @@ import shutil
 import pytest
 from interop_history import PLAIN, History
 from interop_ours import hudi_py_json
+from interop_sample import sized
 from real_hudi import RealHudiError
 
 pytestmark = pytest.mark.oracle
 
 COUNT = int(os.environ.get("HUDI_INTEROP_HISTORIES", "1"))
-STEPS = int(os.environ.get("HUDI_INTEROP_STEPS", "10"))
+STEPS = int(os.environ.get("HUDI_INTEROP_STEPS", sized(10, 6)))
 SEED = int(os.environ.get("HUDI_INTEROP_SEED", "20260101"))
 PLANS_PER_STEP = 2
 HOURS = (1, 3, 12, 48)

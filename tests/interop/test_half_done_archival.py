@@ -6,6 +6,7 @@ from contextlib import suppress
 import pytest
 from interop_model import PARTITIONED, Model, numbers
 from interop_moments import moments, some
+from interop_sample import sized
 
 import hudi_py
 from hudi_py.storage.local import LocalStorage
@@ -25,7 +26,7 @@ ARCHIVING = WRITING | {
     "hoodie.keep.max.commits": "3",
     "hoodie.cleaner.commits.retained": "1",
 }
-COPIES = 4
+COPIES = sized(4, 2)
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """
 Real Hudi and we take turns at random on one table with a metadata table; after every step everything agrees.
 
-``HUDI_INTEROP_MIXED_STEPS`` steps per release (default 8; 30 for a long run), from the seed ``HUDI_INTEROP_SEED``,
-another one for each release. The story is printed.
+``HUDI_INTEROP_MIXED_STEPS`` steps per release (default 8, in the sample 5; 30 for a long run), from the seed
+``HUDI_INTEROP_SEED``, another one for each table version. The story is printed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from unittest import mock
 import pytest
 from interop_metadata import OurTable, Stop
 from interop_model import PARTITIONED, Model
+from interop_sample import sized
 
 import hudi_py
 from hudi_py.mdt.keeper import MetadataTableKeeper
@@ -22,7 +23,7 @@ from hudi_py.writing.transaction import WriteTransaction
 
 pytestmark = pytest.mark.oracle
 
-STEPS = int(os.environ.get("HUDI_INTEROP_MIXED_STEPS", "8"))
+STEPS = int(os.environ.get("HUDI_INTEROP_MIXED_STEPS", sized(8, 5)))
 SEED = int(os.environ.get("HUDI_INTEROP_SEED", "20260101"))
 WITH_METADATA = {"hoodie.metadata.enable": True, "hoodie.clean.automatic": False}
 COMPACTING = WITH_METADATA | {"hoodie.metadata.compact.max.delta.commits": 1}

@@ -7,6 +7,7 @@ import shutil
 from unittest import mock
 
 import pytest
+from interop_sample import sized
 
 import hudi_py
 from hudi_py.mdt.keeper import MetadataTableKeeper
@@ -31,8 +32,8 @@ CREATE = {
 }
 THEIRS = {"hoodie.metadata.enable": True, "hoodie.clean.automatic": False}
 COMPACT = THEIRS | {"hoodie.metadata.compact.max.delta.commits": 1}
-ROUNDS = 60
-EVERY_NTH_CALL = 6
+ROUNDS = sized(60, 40)
+EVERY_NTH_CALL = sized(6, 15)
 
 
 def rows(ts, names="abcdef"):
@@ -74,7 +75,7 @@ def test_after_many_commits_of_ours_real_hudi_goes_on(peer, tmp_path):
 
 @pytest.mark.parametrize("settings", [{}, COMPACT], ids=["recorded", "compacted"])
 def test_real_hudi_recovers_what_we_left_half_done(peer, tmp_path, settings):
-    """A commit of ours stopped at every sixth call; real Hudi's next upsert rolls it back or builds upon it."""
+    """A commit of ours stopped at every few calls; real Hudi's next upsert rolls it back or builds upon it."""
     original = tmp_path / "t"
     peer.write(original, rows(1), "upsert", CREATE | {"hoodie.write.table.version": peer.table_version})
     upsert(LocalStorage(str(original)), rows(2))
@@ -97,7 +98,7 @@ def test_real_hudi_recovers_what_we_left_half_done(peer, tmp_path, settings):
 
 
 def test_real_hudi_finishes_the_clean_that_we_left_half_done(peer, tmp_path):
-    """A clean of ours, the compaction that follows it included, stopped at every sixth call; Hudi writes and cleans."""
+    """A clean of ours, the compaction that follows it included, stopped at every few calls; Hudi writes and cleans."""
     original = tmp_path / "t"
     peer.write(original, rows(1), "upsert", CREATE | {"hoodie.write.table.version": peer.table_version})
     for ts in range(2, 6):
