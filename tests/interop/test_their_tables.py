@@ -73,29 +73,47 @@ def test_a_metadata_table_is_kept_right_or_the_write_refused(peer, their_table, 
         assert model.rows() == peer.read(table, metadata=with_metadata)
 
 
-def test_names_of_other_scripts_go_both_ways(peer, ours, tmp_path):
-    """Columns and fields named beyond ASCII: each side reads, and updates, what the other wrote."""
+@pytest.mark.parametrize("metadata", [False, True], ids=["no_metadata_table", "metadata_table"])
+def test_names_of_other_scripts_go_both_ways(metadata, peer, ours, tmp_path):
+    """Columns, fields and partitions named beyond ASCII: each side reads, updates and cleans what the other wrote."""
     nested = pa.struct([("名前", pa.string()), ("n", pa.int32())])
-    schema = pa.schema([("id", pa.int64()), ("größe", pa.int64()), ("адрес", nested), ("ts", pa.int64())])
+    fields = [("id", pa.int64()), ("größe", pa.int64()), ("адрес", nested), ("ts", pa.int64()), ("地区", pa.string())]
 
     def batch(numbers, version):
         rows = [
-            {"id": n, "größe": n * version, "адрес": {"名前": f"ü{n}", "n": version}, "ts": version} for n in numbers
-        ]
-        return pa.Table.from_pylist(rows, schema)
+            {
+                "id": n, "größe": n * version, "адрес": {"名前": f"ü{n}", "n": version}, "ts": version,
+                "地区": ("Łódź", "東 京")[n % 2],
+            }
+            for n in numbers
+        ]  # fmt: skip
+        return pa.Table.from_pylist(rows, pa.schema(fields))
 
     settings = {
         "hoodie.table.name": "t",
         "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.partitionpath.field": "地区",
+        "hoodie.datasource.write.hive_style_partitioning": True,
         "hoodie.datasource.write.precombine.field": "ts",
         "hoodie.write.table.version": peer.table_version,
-        "hoodie.metadata.enable": False,
+        "hoodie.metadata.enable": metadata,
+        "hoodie.clean.automatic": False,
     }
     table = tmp_path / "t"
     we = ours(table, settings)
     we.write(batch(range(6), 1))
-    both = canonical_rows(batch(range(6), 1).to_pylist())
-    assert both == peer.read(table) == we.read()
-    peer.write(table, batch(range(3), 2), "upsert", {"hoodie.metadata.enable": False})
+    assert canonical_rows(batch(range(6), 1).to_pylist()) == peer.read(table) == we.read()
+    peer.write(table, batch(range(3), 2), "upsert", {"hoodie.clean.automatic": False})
     both = canonical_rows([*batch(range(3), 2).to_pylist(), *batch(range(3, 6), 1).to_pylist()])
     assert both == peer.read(table) == we.read()
+    assert {path.partition("=")[0] for path in hudi_py.open_table(str(table)).partitions()} == {"地区"}
+    (cleaned,) = we.clean(commits_retained=1)
+    assert cleaned.metadata.total_files_deleted == 0  # the window still needs what the first commit wrote
+    peer.write(table, batch(range(6), 3), "upsert", {"hoodie.clean.automatic": False})
+    (cleaned,) = we.clean(commits_retained=1)
+    assert cleaned.metadata.total_files_deleted == 2
+    we.write(batch(range(6), 4))
+    assert peer.clean(table, {"hoodie.cleaner.commits.retained": 1})["deleted_files"]
+    for with_metadata in {False, metadata}:
+        assert canonical_rows(batch(range(6), 4).to_pylist()) == peer.read(table, metadata=with_metadata) == we.read()
+    assert peer.file_slices(table) == peer.file_slices(table, use_metadata=metadata)
