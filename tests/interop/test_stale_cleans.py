@@ -1,10 +1,12 @@
 """Clean plans that real Hudi's rollback made wrong: its own clean loses the rows, after our way out it goes on."""
 
+import contextlib
 import shutil
 
 import pytest
 from interop_model import PARTITIONED, Model
 from interop_ours import hudi_py_json
+from real_hudi import RealHudiError
 
 import hudi_py
 from hudi_py.model.instant import State
@@ -15,12 +17,23 @@ OPTIONS = {"hoodie.clean.automatic": "false", "hoodie.metadata.enable": "true"}
 ONE_COMMIT = {"hoodie.clean.commits.retained": "1", "hoodie.cleaner.commits.retained": "1"}
 
 
-def write(peer, path, model, version):
+ONE_VERSION = {"hoodie.cleaner.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.cleaner.fileversions.retained": "1"}
+AT_ONCE = {
+    "hoodie.compact.inline": "false",
+    "hoodie.compact.inline.max.delta.commits": "1",
+    "hoodie.clustering.async.max.commits": "1",
+    "hoodie.clustering.inline.max.commits": "1",
+}
+SERVICES = {"compaction": "COMPACT", "clustering": "CLUSTER"}
+
+
+def write(peer, path, model, version, table_type="COPY_ON_WRITE"):
     """One upsert by real Hudi that rewrites every file group; returns its instant."""
     batch = PARTITIONED.batch(range(9), version)
     create = PARTITIONED.create(peer.table_version) if version == 1 else {}
+    create |= {"hoodie.datasource.write.table.type": table_type}
     model.upsert(batch)
-    return peer.write(path, batch, "upsert", create | OPTIONS)["requested_time"]
+    return peer.write(path, batch, "upsert", create | OPTIONS | AT_ONCE)["requested_time"]
 
 
 @pytest.mark.parametrize("inflight", [False, True], ids=["requested", "inflight"])
@@ -53,4 +66,63 @@ def test_real_hudi_goes_on_after_a_stale_plan(peer, tmp_path, inflight):
     assert peer.file_slices(path) == peer.file_slices(path, use_metadata=True)
     left = {name.rpartition("/")[2] for name in result.spared_files}
     assert not left.intersection(each.name for each in path.rglob("*.parquet"))
+    assert [each for each in hudi_py_json("check", str(path)) if each["severity"] != "info"] == []
+
+
+def stale_beside(peer, path, pending):
+    """A clean of real Hudi that is planned, and stale since; what needs its files is planned too: rows, instant."""
+    model = Model(PARTITIONED)
+    if pending != "compaction":
+        write(peer, path, model, 1)
+        rows, newest = model.rows(), write(peer, path, model, 2)
+        peer.schedule(path, "CLEAN", ONE_VERSION)
+        if pending == "rollback":
+            peer.schedule_undo(path, newest)
+            return rows, newest
+        peer.rollback(path, newest)
+        return rows, peer.schedule(path, "CLUSTER", AT_ONCE)
+    for version in (1, 2):
+        write(peer, path, model, version, "MERGE_ON_READ")
+    done = peer.schedule(path, "COMPACT", AT_ONCE)
+    peer.carry_out(path, "COMPACT", done, AT_ONCE)
+    rows, newest = model.rows(), write(peer, path, Model(PARTITIONED), 3, "MERGE_ON_READ")
+    peer.schedule(path, "CLEAN", ONE_VERSION)
+    for time in (newest, done):
+        peer.rollback(path, time)
+    return rows, peer.schedule(path, "COMPACT", AT_ONCE)
+
+
+def finish(peer, path, pending, instant):
+    """Real Hudi carries out what is pending."""
+    if pending == "rollback":
+        peer.rollback(path, instant)
+        return
+    schema = hudi_py.open_table(str(path)).schema_text()
+    peer.carry_out(path, SERVICES[pending], instant, AT_ONCE | {"hoodie.avro.schema": schema})
+
+
+@pytest.mark.parametrize("pending", ["compaction", "clustering", "rollback"])
+def test_what_is_pending_beside_a_stale_plan_finds_its_files(peer, tmp_path, pending):
+    """Real Hudi's clean deletes what its own pending work needs; after ours that is carried out, and no row is lost."""
+    path = tmp_path / "t"
+    rows, instant = stale_beside(peer, path, pending)
+    before = shutil.copytree(path, tmp_path / "before")
+    peer.clean(path, ONE_VERSION)
+    with contextlib.suppress(RealHudiError):
+        finish(peer, path, pending, instant)
+    with contextlib.suppress(RealHudiError):
+        assert peer.read(path) != rows
+    shutil.rmtree(path)
+    before.rename(path)  # where it was, for plans name whole paths
+
+    if pending == "rollback":
+        with pytest.raises(hudi_py.RefusedError, match="hudi-py recover"):
+            hudi_py.open_table(str(path)).clean(file_versions_retained=1)
+    else:
+        (result, *_) = hudi_py.open_table(str(path)).clean(file_versions_retained=1)
+        assert result.withdrawn
+    finish(peer, path, pending, instant)
+    assert peer.read(path) == peer.read(path, metadata=True) == rows
+    hudi_py.open_table(str(path)).clean(file_versions_retained=1)
+    assert peer.read(path) == peer.read(path, metadata=True) == rows
     assert [each for each in hudi_py_json("check", str(path)) if each["severity"] != "info"] == []
