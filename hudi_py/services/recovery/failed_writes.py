@@ -14,6 +14,7 @@ from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConflictError, UnsupportedTable
 from hudi_py.mdt.keeper import MetadataTableKeeper
+from hudi_py.model.instant import Action
 from hudi_py.model.records import RollbackMetadata
 from hudi_py.runtime.log import log
 from hudi_py.services.rollback.plan import RUN_AGAIN
@@ -63,12 +64,13 @@ class FailedWrites:
         """
         Policy LAZY: roll back the pending writes whose heartbeat is expired.
 
-        Of a table whose failed writes we do not roll back only a warning is given: cleaning goes on beside them.
+        Of a table whose failed writes we do not roll back only a warning is given: cleaning goes on beside them. Beside
+        a pending restore nothing is rolled back: what it has taken back to inflight is its own to undo.
 
         Raises:
             As `RollbackService.run`.
         """
-        if failed_writes_policy(self.settings) != "LAZY":
+        if failed_writes_policy(self.settings) != "LAZY" or self.contents.store.load().pending(Action.RESTORE):
             return []
         alive, pending = self._alive_and_pending()
         try:

@@ -10,7 +10,7 @@ from hudi_py.formats.commit_codec import encode_commit
 from hudi_py.formats.log_block import BlockType, HeaderKey, iterate_log_blocks
 from hudi_py.model.files import parse_log_file
 from hudi_py.model.instant import Action, State
-from hudi_py.model.records import CommitMetadata, WriteStat
+from hudi_py.model.records import CommitMetadata, InstantInfo, RestorePlan, WriteStat
 from hudi_py.storage.wrappers import RecordingStorage
 from hudi_py.table import Table
 from tests.tables import SYNC, TableBuilder, at, data_files, done
@@ -261,3 +261,19 @@ def test_commit_of_another_writer_stops_the_restore(builder):
     with pytest.raises(ConflictError, match="another writer"):
         builder.table().restore(at(2))
     assert builder.table().timeline.pending(Action.RESTORE)
+
+
+def test_clean_that_rolls_failed_writes_back_leaves_those_of_a_pending_restore(builder):
+    """What the restore has taken back to inflight is its own to undo: the clean is refused, and nothing has changed."""
+    plan = RestorePlan(
+        instants_to_rollback=(InstantInfo(at(6), "replacecommit"),), savepoint_to_restore_timestamp=at(2)
+    )
+    builder.instant(at(7), "restore", State.REQUESTED, codec.encode_restore_plan(plan, SYNC))
+    builder.instant(at(7), "restore", State.INFLIGHT)
+    store = builder.table().contents.store
+    store.reopen(store.load().find(at(6)))
+    before = builder.storage.files()
+    lazy = builder.table(clean_failed_writes_policy="LAZY")
+    with pytest.raises(RefusedError, match=r"restore .* is pending"):
+        lazy.clean(file_versions_retained=1)
+    assert before == builder.storage.files()
