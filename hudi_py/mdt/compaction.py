@@ -38,8 +38,7 @@ from typing import Final
 import attrs
 
 from hudi_py.errors import CorruptMetadata, RefusedError, UnsupportedTable
-from hudi_py.formats.commit_codec import encode_commit
-from hudi_py.formats.records_codec import decode_compaction_plan, encode_compaction_plan
+from hudi_py.formats.records_codec import decode_compaction_plan
 from hudi_py.mdt.base_file import Written, write_merged
 from hudi_py.mdt.blocks import Validity, visible_blocks
 from hudi_py.mdt.read_statistics import open_part
@@ -61,7 +60,7 @@ _NEW_BASE_MEGABYTES: Final = 120
 """What Apache Hudi takes for the size of a base file where there was none: it stands in the plan, no more."""
 
 
-def compact(table: MetadataTable, data_timeline: Timeline, *, sync: bytes, delta_commits_max: int) -> Instant | None:
+def compact(table: MetadataTable, data_timeline: Timeline, *, delta_commits_max: int) -> Instant | None:
     """
     Compact the metadata table if it is due, or finish a compaction that was interrupted.
 
@@ -71,7 +70,6 @@ def compact(table: MetadataTable, data_timeline: Timeline, *, sync: bytes, delta
     Args:
         table: The metadata table.
         data_timeline: Of the data table.
-        sync: 16 random bytes, for the Avro files.
         delta_commits_max: Log files of the `files` partition from which on it is due.
 
     Returns:
@@ -89,7 +87,7 @@ def compact(table: MetadataTable, data_timeline: Timeline, *, sync: bytes, delta
         return None
     pending = timeline.pending(*_COMPACTIONS)
     if pending:
-        return _execute(table, data_timeline, timeline, pending[0], sync)
+        return _execute(table, data_timeline, timeline, pending[0])
     if not _without_dead(table, data_timeline, timeline):
         return None
     (file_slice, *others) = table.slices(timeline)
@@ -101,9 +99,9 @@ def compact(table: MetadataTable, data_timeline: Timeline, *, sync: bytes, delta
     time = _time(table, timeline, data_timeline)
     if timeline.find(time) is not None:
         return None
-    plan = encode_compaction_plan(_plan(table, [file_slice, *statistics]), sync, table_version=table.table_version)
+    plan = _plan(table, [file_slice, *statistics])
     requested = table.store.request(Action.COMPACTION, time, plan)
-    return _execute(table, data_timeline, timeline, requested, sync)
+    return _execute(table, data_timeline, timeline, requested)
 
 
 def is_known(partitions: Iterable[str]) -> bool:
@@ -209,9 +207,7 @@ def _operation(table: MetadataTable, file_slice: Slice) -> CompactionOperation:
     )
 
 
-def _execute(
-    table: MetadataTable, data_timeline: Timeline, timeline: Timeline, instant: Instant, sync: bytes
-) -> Instant | None:
+def _execute(table: MetadataTable, data_timeline: Timeline, timeline: Timeline, instant: Instant) -> Instant | None:
     """Carry out the stored plan; None when it is one that we do not execute."""
     source = table.source(table.store.path(instant))
     plan = decode_compaction_plan(table.store.read_plan(instant), source)
@@ -220,7 +216,7 @@ def _execute(
     if not slices or len(slices) < len(planned) or instant.action is not Action.COMPACTION:
         return None
     if instant.state is State.REQUESTED:
-        instant = table.store.transition(instant, b"")
+        instant = table.store.transition(instant)
     validity = Validity(timeline, data_timeline)
     stats: dict[str, tuple[WriteStat, ...]] = {}
     for each in _as_recorded(table, timeline, slices):
@@ -234,8 +230,7 @@ def _execute(
         extra_metadata={"schema": payload_schema(table.table_version)},
         operation_type="COMPACT",
     )
-    content = encode_commit(metadata, as_json=table.layout_version == 1, sync=sync)
-    return table.store.complete(instant, content, after=data_timeline.last_time)
+    return table.store.complete(instant, metadata, after=data_timeline.last_time)
 
 
 def _as_recorded(table: MetadataTable, timeline: Timeline, planned: list[Slice]) -> Iterator[Slice]:

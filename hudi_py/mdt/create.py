@@ -14,7 +14,6 @@ from typing import Final
 
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import RefusedError
-from hudi_py.formats.commit_codec import encode_commit
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block
 from hudi_py.formats.properties import checksum, format_properties
 from hudi_py.mdt.base_file import Written, write_base_file
@@ -72,7 +71,6 @@ def create_metadata_table(
     listing: Mapping[str, Mapping[str, int]],
     update_properties: UpdateProperties,
     *,
-    sync: bytes,
     clock: Clock | None = None,
 ) -> MetadataTable:
     """
@@ -86,7 +84,6 @@ def create_metadata_table(
         data_timeline: Of the table.
         listing: Partition path to file name to exact size in bytes, of every partition and every file there is.
         update_properties: See `UpdateProperties`.
-        sync: 16 random bytes, for Avro files.
         clock: For completion times.
 
     Returns:
@@ -104,7 +101,7 @@ def create_metadata_table(
     properties = format_properties(_properties(config), ("Properties of the metadata table",))
     storage.create_new(f"{METADATA_FOLDER}/.hoodie/hoodie.properties", properties)
     table = MetadataTable(storage, clock)
-    _fill(table, data_timeline, listing, sync)
+    _fill(table, data_timeline, listing)
     update_properties({PARTITIONS_KEY: FILES_PARTITION, PARTITIONS_INFLIGHT_KEY: ""})
     return table
 
@@ -121,21 +118,18 @@ def _properties(config: TableConfig) -> dict[str, str]:
     return {**_COMMON, **layout, **initial, **own, **shared}
 
 
-def _fill(table: MetadataTable, data_timeline: Timeline, listing: Mapping[str, Mapping[str, int]], sync: bytes) -> None:
+def _fill(table: MetadataTable, data_timeline: Timeline, listing: Mapping[str, Mapping[str, int]]) -> None:
     """The first delta commit: a base file with the whole listing, and the first log file of the group, empty."""
     time = _init_time(table, data_timeline)
-    as_json = table.layout_version == 1
-    instant = table.store.request(Action.DELTA_COMMIT, time, b"")
-    inflight = CommitMetadata(operation_type="BULK_INSERT_PREPPED")
-    instant = table.store.transition(instant, encode_commit(inflight, as_json=as_json, sync=sync))
+    instant = table.store.request(Action.DELTA_COMMIT, time)
+    instant = table.store.transition(instant, CommitMetadata(operation_type="BULK_INSERT_PREPPED"))
     metafile = format_properties({"commitTime": time, "partitionDepth": "1"}, ("partition metadata",))
     table.storage.create_new(f"{FILES_PARTITION}/{PARTITION_METAFILE}", metafile)
     block = encode_log_block(LogBlock(BlockType.DELETE, {int(HeaderKey.INSTANT_TIME): time}, _EMPTY_DELETE))
     table.storage.create_new(f"{FILES_PARTITION}/.{FILES_GROUP}_{time}.log.1_{WRITE_TOKEN}", block)
     records = records_of(Changes(added=listing, written_partitions=tuple(listing)))
     written = write_base_file(table, time, ((key, records[key]) for key in sorted(records, key=str.encode)))
-    content = encode_commit(_metadata(table, written), as_json=as_json, sync=sync)
-    table.store.complete(instant, content, after=data_timeline.last_time)
+    table.store.complete(instant, _metadata(table, written), after=data_timeline.last_time)
 
 
 def _init_time(table: MetadataTable, data_timeline: Timeline) -> str:

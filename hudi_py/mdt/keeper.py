@@ -11,7 +11,6 @@ Source: rules/data-files 10 and 11.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 
 import attrs
@@ -98,7 +97,7 @@ class MetadataTableKeeper:
         delta_commits_max = self.settings[keys.METADATA_COMPACT_DELTA_COMMITS_MAX]
         metadata = table.store.load()
         if is_due(metadata, delta_commits_max):
-            compact(table, timeline, sync=os.urandom(16), delta_commits_max=delta_commits_max)
+            compact(table, timeline, delta_commits_max=delta_commits_max)
             metadata = table.store.load()
         return metadata.last_time
 
@@ -148,7 +147,6 @@ class MetadataTableKeeper:
             instant.requested_time,
             changes,
             deleted_of_others=deleted_of_others,
-            sync=os.urandom(16),
         )
         return None if done is None else done.completion_time
 
@@ -169,7 +167,7 @@ class MetadataTableKeeper:
         if table is None:
             return None
         listing = FolderListing(self.storage)
-        done = record_restore(table, timeline, instant.requested_time, vanishing, listing, sync=os.urandom(16))
+        done = record_restore(table, timeline, instant.requested_time, vanishing, listing)
         return None if done is None else done.completion_time
 
     def _table(self) -> MetadataTable | None:
@@ -190,14 +188,12 @@ class MetadataTableKeeper:
             }
             for path, entries in walk_partitions(self.storage, details=True)
         }
-        create_metadata_table(
-            self.storage, config, timeline, listing, self._update, sync=os.urandom(16), clock=self.clock
-        )
+        create_metadata_table(self.storage, config, timeline, listing, self._update, clock=self.clock)
 
     def _update(self, changes: Mapping[str, str | None]) -> None:
         update_properties(self.storage, changes, self.clock)
 
 
 def _recorded(table: MetadataTable, timeline: Timeline, instant: Instant, changes: Changes) -> str | None:
-    done = write_delta_commit(table, timeline, instant.requested_time, changes, sync=os.urandom(16))
+    done = write_delta_commit(table, timeline, instant.requested_time, changes)
     return done.completion_time

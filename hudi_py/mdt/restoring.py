@@ -28,8 +28,6 @@ def record_restore(
     requested_time: str,
     vanishing: Iterable[str],
     listing: Listing,
-    *,
-    sync: bytes,
 ) -> Instant | None:
     """
     Make the metadata table list what is there after a restore; call it while the restore is pending. Repeatable.
@@ -40,7 +38,6 @@ def record_restore(
         requested_time: Of the restore.
         vanishing: Requested times of everything that was undone, and of the rollbacks that go with the restore.
         listing: The folders of the data table.
-        sync: 16 random bytes.
 
     Returns:
         The completed delta commit, or None when there was nothing to record.
@@ -53,7 +50,7 @@ def record_restore(
     changes = _differences(table, data_timeline, listing)
     if not records_of(changes):
         return None
-    return write_delta_commit(table, data_timeline, requested_time, changes, sync=sync)
+    return write_delta_commit(table, data_timeline, requested_time, changes)
 
 
 def _differences(table: MetadataTable, data_timeline: Timeline, listing: Listing) -> Changes:

@@ -28,7 +28,7 @@ import attrs
 
 from hudi_py.errors import RefusedError
 from hudi_py.formats.avro_registry import schema_text
-from hudi_py.formats.commit_codec import decode_commit, encode_commit
+from hudi_py.formats.commit_codec import decode_commit
 from hudi_py.formats.hfile_writer import encode_hfile
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block
 from hudi_py.mdt.blocks import Validity, merge_blocks, read_blocks, visible_blocks
@@ -43,9 +43,7 @@ from hudi_py.timeline.timeline import Timeline
 _OPERATION: Final = "UPSERT_PREPPED"
 
 
-def write_delta_commit(
-    table: MetadataTable, data_timeline: Timeline, requested_time: str, changes: Changes, *, sync: bytes
-) -> Instant:
+def write_delta_commit(table: MetadataTable, data_timeline: Timeline, requested_time: str, changes: Changes) -> Instant:
     """
     Record *changes* under the instant time of the data table's action; call it before that action completes.
 
@@ -57,7 +55,6 @@ def write_delta_commit(
         data_timeline: Of the data table.
         requested_time: Of the action in the data table.
         changes: What the action did.
-        sync: 16 random bytes, for the Avro files of layout 2.
 
     Returns:
         The completed delta commit; in layout 2 the action's completion time has to be larger than its.
@@ -85,13 +82,13 @@ def write_delta_commit(
             table.storage.delete(path)
     _check_open(data_timeline, requested_time)
     if instant is None:
-        instant = table.store.request(Action.DELTA_COMMIT, requested_time, b"")
+        instant = table.store.request(Action.DELTA_COMMIT, requested_time)
     if instant.state is State.REQUESTED:
-        instant = table.store.transition(instant, _inflight_metadata(table, file_slice, records, sync))
+        instant = table.store.transition(instant, _inflight_metadata(file_slice, records))
     if written is None and records:
         written = _new_log(table, file_slice, requested_time)
         table.storage.create_new(file_slice.path(written.name), content)
-    metadata = _completed_metadata(table, file_slice, written, len(content), len(records), sync)
+    metadata = _completed_metadata(table, file_slice, written, len(content), len(records))
     return table.store.complete(instant, metadata, after=data_timeline.last_time)
 
 
@@ -103,7 +100,6 @@ def record_rollback(
     changes: Changes,
     *,
     deleted_of_others: Mapping[str, tuple[str, ...]] | None = None,
-    sync: bytes,
 ) -> Instant | None:
     """
     Make the metadata table forget an action that the data table rolls back.
@@ -121,7 +117,6 @@ def record_rollback(
         changes: Of the rollback (`changes_of_rollback`).
         deleted_of_others: Those of the deleted files that other actions may have recorded: they are recorded as deleted
             in any case.
-        sync: 16 random bytes.
 
     Returns:
         The completed delta commit of the rollback, or None when there was nothing to record.
@@ -138,7 +133,7 @@ def record_rollback(
     owed = changes if compacted else Changes(added=changes.added, deleted=deleted_of_others or {})
     if not records_of(owed):
         return None
-    return write_delta_commit(table, data_timeline, rollback_time, owed, sync=sync)
+    return write_delta_commit(table, data_timeline, rollback_time, owed)
 
 
 def withdraw(table: MetadataTable, requested_time: str) -> bool:
@@ -226,17 +221,16 @@ def _new_log(table: MetadataTable, file_slice: Slice, requested_time: str) -> Lo
     return LogFile(name, file_slice.file_id, time, version, WRITE_TOKEN)
 
 
-def _inflight_metadata(table: MetadataTable, file_slice: Slice, records: Mapping[str, Files], sync: bytes) -> bytes:
+def _inflight_metadata(file_slice: Slice, records: Mapping[str, Files]) -> CommitMetadata:
     """The workload profile, as Hudi writes it: an empty line for inserts, and one for each group that is updated."""
     group = WriteStat(file_id=file_slice.file_id, prev_commit=file_slice.next_base_time, num_update_writes=len(records))
     stats = {file_slice.partition: (WriteStat(file_id=""), group)} if records else {}
-    metadata = CommitMetadata(partition_to_write_stats=stats, operation_type=_OPERATION)
-    return encode_commit(metadata, as_json=table.layout_version == 1, sync=sync)
+    return CommitMetadata(partition_to_write_stats=stats, operation_type=_OPERATION)
 
 
 def _completed_metadata(
-    table: MetadataTable, file_slice: Slice, log: LogFile | None, size: int, count: int, sync: bytes
-) -> bytes:
+    table: MetadataTable, file_slice: Slice, log: LogFile | None, size: int, count: int
+) -> CommitMetadata:
     stats = {}
     if log is not None:
         stat = WriteStat(
@@ -263,12 +257,11 @@ def _completed_metadata(
                 log_files=same if log.name in same else (*same, log.name),
             )
         stats[file_slice.partition] = (stat,)
-    metadata = CommitMetadata(
+    return CommitMetadata(
         partition_to_write_stats=stats,
         extra_metadata={"schema": payload_schema(table.table_version)},
         operation_type=_OPERATION,
     )
-    return encode_commit(metadata, as_json=table.layout_version == 1, sync=sync)
 
 
 # --- what an earlier attempt left -------------------------------------------------------------------------------------

@@ -8,8 +8,13 @@ by `remove`, which rollback and recovery use, and rewritten only by `replace`, t
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from typing import TypeAlias
+
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import AlreadyExists, ConflictError, TimelineStateError
+from hudi_py.formats.instant_encoder import SYNC_BYTES, InstantRecord, encode_record
 from hudi_py.model.instant import Action, Instant, State, advance
 from hudi_py.model.instant_time import next_instant_time
 from hudi_py.runtime.clock import Clock, SystemClock, zone_of
@@ -21,12 +26,30 @@ from hudi_py.timeline.timeline import Timeline, build_timeline
 _TIMES_FOLDER = ".hoodie/.aux/hudi_py/times"
 _ATTEMPTS_MAX = 1000
 
+Said: TypeAlias = InstantRecord | bytes
+"""What an instant says; as bytes only where those of another instant are kept as they are. None for an empty file."""
+
 
 class TimelineStore:
-    """The active timeline of one table on its storage, and the lock that guards its changes."""
+    """
+    The active timeline of one table on its storage, and the lock that guards its changes.
+
+    Args:
+        storage: Of the table.
+        config: Of the table: where its timeline lies, and in which form.
+        clock: For times; the machine's by default.
+        lock: Of the table.
+        randomness: Gives so many random bytes.
+    """
 
     def __init__(
-        self, storage: Storage, config: TableConfig, clock: Clock | None = None, *, lock: Lock = NO_LOCK
+        self,
+        storage: Storage,
+        config: TableConfig,
+        clock: Clock | None = None,
+        *,
+        lock: Lock = NO_LOCK,
+        randomness: Callable[[int], bytes] = os.urandom,
     ) -> None:
         self.storage = storage
         self.lock = lock
@@ -35,6 +58,7 @@ class TimelineStore:
         self.zone = zone_of(config.timezone)
         self.layout = layout_of(config.layout_version)
         self.folder = config.timeline_folder
+        self._randomness = randomness
         self._contents: dict[str, bytes] = {}
 
     def load(self) -> Timeline:
@@ -67,7 +91,7 @@ class TimelineStore:
         """Content of the requested file: the stored plan, whatever the inflight file holds (rules/timeline 9.7)."""
         return self.read(Instant(instant.requested_time, instant.action, State.REQUESTED))
 
-    def request(self, action: Action, requested_time: str, content: bytes) -> Instant:
+    def request(self, action: Action, requested_time: str, said: Said | None = None) -> Instant:
         """
         Create a requested instant.
 
@@ -75,7 +99,7 @@ class TimelineStore:
             ConflictError: One of that time and action exists.
         """
         instant = Instant(requested_time, action, State.REQUESTED)
-        self._create(instant, content)
+        self._create(instant, said)
         return instant
 
     def open_savepoint(self, requested_time: str) -> Instant:
@@ -86,10 +110,10 @@ class TimelineStore:
             ConflictError: There is one.
         """
         instant = Instant(requested_time, Action.SAVEPOINT, State.INFLIGHT)
-        self._create(instant, b"")
+        self._create(instant)
         return instant
 
-    def transition(self, instant: Instant, content: bytes, *, completion_time: str | None = None) -> Instant:
+    def transition(self, instant: Instant, said: Said | None = None, *, completion_time: str | None = None) -> Instant:
         """
         Take *instant* one state further.
 
@@ -102,10 +126,10 @@ class TimelineStore:
             raise TimelineStateError(
                 f"{self.path(instant)} is gone: another writer rolled {instant} back; reload and start again"
             )
-        self._create(following, content)
+        self._create(following, said)
         return following
 
-    def complete(self, instant: Instant, content: bytes, *, after: str | None = None) -> Instant:
+    def complete(self, instant: Instant, said: Said, *, after: str | None = None) -> Instant:
         """
         Publish an inflight instant; afterwards nothing is owed.
 
@@ -123,7 +147,7 @@ class TimelineStore:
             if done is not None and done.is_completed:
                 raise ConflictError(f"{instant} was completed by another writer as {done.file_name}")
             completion_time = self.new_time(timeline, after=after)
-        return self.transition(instant, content, completion_time=completion_time)
+        return self.transition(instant, said, completion_time=completion_time)
 
     def reopen(self, instant: Instant) -> None:
         """
@@ -134,7 +158,7 @@ class TimelineStore:
         files = self.files_of(instant)
         for state in (State.REQUESTED, State.INFLIGHT):
             if not any(each.state is state for each in files):
-                self._create(Instant(instant.requested_time, instant.comparable_action, state), b"")
+                self._create(Instant(instant.requested_time, instant.comparable_action, state))
         for each in files:
             if each.is_completed:
                 self.remove(each)
@@ -192,10 +216,21 @@ class TimelineStore:
     def _reserved_times(self) -> list[str]:
         return [entry.name for entry in self.storage.list(_TIMES_FOLDER) if entry.name.isdigit()]
 
-    def _create(self, instant: Instant, content: bytes) -> None:
+    def _create(self, instant: Instant, said: Said | None = None) -> None:
         path = f"{self.folder}/{self.layout.file_name(instant)}"
+        content = self._encoded(said)
         try:
             self.storage.create_new(path, content)
         except AlreadyExists as error:
             raise ConflictError(f"{path} exists already: another writer was faster; reload and look again") from error
         self._contents[path] = content
+
+    def _encoded(self, said: Said | None) -> bytes:
+        if said is None or isinstance(said, bytes):
+            return said or b""
+        return encode_record(
+            said,
+            table_version=self.config.version,
+            layout_version=self.config.layout_version,
+            sync=self._randomness(SYNC_BYTES),
+        )

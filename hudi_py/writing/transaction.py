@@ -8,7 +8,6 @@ Hudi ``BaseHoodieWriteClient.commitStats``.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,6 @@ from hudi_py.config.concurrency import failed_writes_policy, require_single_writ
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConflictError, RefusedError, StorageError
-from hudi_py.formats.commit_codec import encode_commit
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata, RollbackMetadata, WriteStat
@@ -98,10 +96,9 @@ class WriteTransaction:
         put_up_fence(store.storage, self.instant_time)
         with store.lock.held(f"commit {self.instant_time}"):
             self._remove_leftovers({stat.path for each in by_partition.values() for stat in each})
-            content = encode_commit(metadata, as_json=self.table.layout_version == 1, sync=os.urandom(16))
             after = self.metadata_table.record_commit(store.load(), self.instant, metadata)
             self._check_heart()
-            self.instant = store.complete(self.instant, content, after=after)
+            self.instant = store.complete(self.instant, metadata, after=after)
             delete_markers(store.storage, self.instant_time)
             self._end_heart()
         log.info("commit.completed", instant=self.instant_time, files_written=sum(map(len, by_partition.values())))
@@ -193,10 +190,8 @@ def begin_write(
 def _begun(contents: Contents, table: TableConfig, time: str) -> Instant:
     """Requested, then inflight."""
     store = contents.store
-    instant = store.request(Action.COMMIT, time, b"")
-    empty = CommitMetadata()
-    inflight = b"" if table.layout_version == 1 else encode_commit(empty, as_json=False, sync=os.urandom(16))
+    instant = store.request(Action.COMMIT, time)
     try:
-        return store.transition(instant, inflight)
+        return store.transition(instant, None if table.layout_version == 1 else CommitMetadata())
     except ConflictError:
         raise ConflictError(f"{instant}: another process uses the same instant time; try again") from None

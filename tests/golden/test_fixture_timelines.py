@@ -6,6 +6,7 @@ from fixtures import expected, fixture_names, metadata_files
 from hudi_py.formats import records_codec as codec
 from hudi_py.formats.archive_log import archive_file_number, decode_archive_log, latest_entries
 from hudi_py.formats.instant_content import decode_content, encode_content
+from hudi_py.formats.instant_encoder import encode_record
 from hudi_py.formats.lsm_history import (
     decode_manifest,
     decode_version,
@@ -18,16 +19,15 @@ from hudi_py.formats.properties import checksum, format_properties, parse_proper
 
 TABLE_VERSION = {"0.15.0": 6, "1.0.2": 8, "1.1.1": 9, "1.2.0": 9}
 ARCHIVES = tuple(name for name in fixture_names() if name.startswith("cow_archived"))
-CODECS = {
-    "HoodieCleanerPlan": (codec.decode_cleaner_plan, codec.encode_cleaner_plan),
-    "HoodieCleanMetadata": (codec.decode_clean_metadata, codec.encode_clean_metadata),
-    "HoodieCompactionPlan": (codec.decode_compaction_plan, codec.encode_compaction_plan),
-    "HoodieRequestedReplaceMetadata": (codec.decode_requested_replace, codec.encode_requested_replace),
-    "HoodieRollbackPlan": (codec.decode_rollback_plan, codec.encode_rollback_plan),
-    "HoodieRollbackMetadata": (codec.decode_rollback_metadata, codec.encode_rollback_metadata),
-    "HoodieSavepointMetadata": (codec.decode_savepoint, codec.encode_savepoint),
+DECODERS = {
+    "HoodieCleanerPlan": codec.decode_cleaner_plan,
+    "HoodieCleanMetadata": codec.decode_clean_metadata,
+    "HoodieCompactionPlan": codec.decode_compaction_plan,
+    "HoodieRequestedReplaceMetadata": codec.decode_requested_replace,
+    "HoodieRollbackPlan": codec.decode_rollback_plan,
+    "HoodieRollbackMetadata": codec.decode_rollback_metadata,
+    "HoodieSavepointMetadata": codec.decode_savepoint,
 }
-GENERATIONAL = {"HoodieCompactionPlan", "HoodieRequestedReplaceMetadata"}
 
 every_fixture = pytest.mark.parametrize("name", fixture_names())
 
@@ -96,13 +96,11 @@ def test_typed_records_come_out_byte_for_byte(name):
         content = decode_content(data, path)
         if content.kind == "empty":
             continue
-        if content.record_name in CODECS:
-            decode, encode = CODECS[content.record_name]
-            options = {"table_version": version} if content.record_name in GENERATIONAL else {}
-            again = encode(decode(data, path), content.sync, **options)
-        else:
-            commit = codec.decode_commit(data, path)
-            again = codec.encode_commit(commit, as_json=content.kind == "json", sync=content.sync or b"")
+        decode = DECODERS.get(content.record_name, codec.decode_commit)
+        layout = 1 if content.kind == "json" or version == 6 else 2
+        again = encode_record(
+            decode(data, path), table_version=version, layout_version=layout, sync=content.sync or b""
+        )
         assert data == again, path
 
 

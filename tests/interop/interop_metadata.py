@@ -139,14 +139,12 @@ class OurTable:
     def compact(self):
         """Compact the metadata table, however few its logs."""
         table = MetadataTable(self.storage)
-        return compact(table, self._store().load(), sync=os.urandom(16), delta_commits_max=1)
+        return compact(table, self._store().load(), delta_commits_max=1)
 
     def create_metadata_table(self) -> None:
         """Make the metadata table from a listing."""
         timeline, listing = self._store().load(), self.on_disk()
-        create_metadata_table(
-            self.storage, self._config(), timeline, listing, self._update_properties, sync=os.urandom(16)
-        )
+        create_metadata_table(self.storage, self._config(), timeline, listing, self._update_properties)
 
     def drop_metadata_table(self) -> None:
         """Remove it."""
@@ -192,7 +190,7 @@ class OurTable:
         )
         table = MetadataTable(self.storage)
         changes = changes_of_rollback(metadata)
-        record_rollback(table, store.load(), wanted, time, changes, sync=os.urandom(16))
+        record_rollback(table, store.load(), wanted, time, changes)
         for state in (State.INFLIGHT, State.REQUESTED):
             store.remove(Instant(wanted, Action.COMMIT, state))
         store.complete(instant, encode_rollback_metadata(metadata, os.urandom(16)))
@@ -202,7 +200,7 @@ class OurTable:
     # --- parts ---------------------------------------------------------------------------------------------------
     def _record(self, time, changes) -> None:
         table = MetadataTable(self.storage)
-        write_delta_commit(table, self._store().load(), time, changes, sync=os.urandom(16))
+        write_delta_commit(table, self._store().load(), time, changes)
 
     def _config(self):
         return table_config(parse_properties(self.storage.read(PROPERTIES), PROPERTIES), PROPERTIES)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import os
 import shutil
 from decimal import Decimal
 
@@ -108,7 +107,7 @@ def statistics(storage):
 
 def compacted(storage):
     timeline = hudi_py.open_table(storage.root).timeline
-    return compact(MetadataTable(storage), timeline, sync=os.urandom(16), delta_commits_max=1)
+    return compact(MetadataTable(storage), timeline, delta_commits_max=1)
 
 
 def agree(peer, path, expected):
@@ -205,7 +204,7 @@ def test_real_hudi_takes_over_a_compaction_that_we_left_half_done(peer, tmp_path
         storage = StopBefore(LocalStorage(str(path)), n)
         timeline = hudi_py.open_table(str(path)).timeline
         try:
-            compact(MetadataTable(storage), timeline, sync=os.urandom(16), delta_commits_max=1)
+            compact(MetadataTable(storage), timeline, delta_commits_max=1)
         except Crash:
             pass
         else:

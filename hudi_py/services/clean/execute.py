@@ -19,7 +19,6 @@ Source: rules/table-services A.7, A.8; docs/decisions/stale-clean-plans.md.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from itertools import islice
 from typing import Final
@@ -29,7 +28,6 @@ import attrs
 from hudi_py.config.clean import CleanConfig
 from hudi_py.engine.base import Engine
 from hudi_py.errors import AlreadyExists, ConflictError, StorageError, TimelineStateError
-from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.fate import Needed, Savepoint
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.files import PARTITION_METAFILE, join_path
@@ -248,8 +246,7 @@ def _try_to_complete(
         if done is not None and done.is_completed:
             raise ConflictError(f"{instant} was completed by another cleaner")
         after = metadata_table.record_clean(timeline, instant, result.metadata)
-        content = codec.encode_clean_metadata(result.metadata, sync=os.urandom(16))
-        contents.store.complete(instant, content, after=after)
+        contents.store.complete(instant, result.metadata, after=after)
     return result
 
 

@@ -6,7 +6,6 @@ Source: rules/table-services A-7 to A-15; Hudi ``CleanActionExecutor``, ``CleanP
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import partial
@@ -17,7 +16,6 @@ from hudi_py.config.clean import CleanConfig
 from hudi_py.config.table import TableConfig
 from hudi_py.engine.base import Engine
 from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
-from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.listing import FolderListing, is_partition
 from hudi_py.fsview.loader import load_clustered_files, load_context, load_savepoints, protection_of
 from hudi_py.mdt.keeper import MetadataTableKeeper
@@ -317,10 +315,8 @@ class CleanService:
                     return self._schedule(deadline)  # nobody who takes the lock can interfere again
             remember_unseen(store.storage, seen.unseen, seen.unseen | plan.unseen)
             self.metadata_table.prepare(writes_data=False)
-            record = to_record(plan, store.storage.root)
             time = store.new_time(timeline)
-            content = codec.encode_cleaner_plan(record, sync=os.urandom(16))
-            requested = store.request(Action.CLEAN, time, content)
+            requested = store.request(Action.CLEAN, time, to_record(plan, store.storage.root))
         remember_unseen(store.storage, seen.unseen | plan.unseen, self._unseen_after(seen, plan))
         if self.reporter.wants_sizes and plan.size_bytes is not None:
             self.reporter.sizes(time, plan.files.sizes_by_partition())

@@ -14,7 +14,6 @@ Source: rules/table-services B-27 to B-33, J.8; Hudi ``BaseRestoreActionExecutor
 
 from __future__ import annotations
 
-import os
 from typing import NamedTuple
 
 import attrs
@@ -127,8 +126,7 @@ class RestoreService:
             self.metadata_table,
             (timeline.find(each.requested_time, Action(each.action)) for each in plan.instants_to_rollback),
         )
-        content = codec.encode_restore_plan(plan, os.urandom(16))
-        instant = store.request(Action.RESTORE, store.new_time(), content)
+        instant = store.request(Action.RESTORE, store.new_time(), plan)
         self._look_again(timeline, instant, judged)
         return instant, plan
 
@@ -136,7 +134,7 @@ class RestoreService:
         store = self.contents.store
         started = store.clock.now()
         if instant.state is State.REQUESTED:
-            instant = store.transition(instant, b"")
+            instant = store.transition(instant)
         rollbacks = {}
         for target in plan.instants_to_rollback:
             done = self._undo(target)
@@ -155,7 +153,7 @@ class RestoreService:
             rollbacks_after = (i.requested_time for i in _rollbacks(timeline, savepoint_time))
             vanishing = {*metadata.instants_to_rollback, *rollbacks_after}
             after = self.metadata_table.record_restore(timeline, instant, vanishing)
-            store.complete(instant, codec.encode_restore_metadata(metadata, os.urandom(16)), after=after)
+            store.complete(instant, metadata, after=after)
             self._remove_rollbacks(savepoint_time)
         log.info("restore.completed", instant=instant.requested_time, savepoint=savepoint_time, undone=len(rollbacks))
         return metadata
@@ -181,8 +179,7 @@ class RestoreService:
         if found is None:
             return None
         plan = rollback_plan(target, self._left_by(found), store.storage.root)
-        content = codec.encode_rollback_plan(plan, os.urandom(16))
-        return store.request(Action.ROLLBACK, store.new_time(), content), plan, target
+        return store.request(Action.ROLLBACK, store.new_time(), plan), plan, target
 
     def _left_by(self, target: Instant) -> Written:
         """Of a completed write what it recorded, of a pending one what carries its time (rule B-13)."""

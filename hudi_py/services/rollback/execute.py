@@ -16,12 +16,9 @@ Source: rules/table-services B.4; Hudi ``BaseRollbackActionExecutor``.
 
 from __future__ import annotations
 
-import os
-
 import attrs
 
 from hudi_py.errors import ConflictError, RefusedError, StorageError
-from hudi_py.formats import records_codec as codec
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.files import join_path, parse_log_file
 from hudi_py.model.instant import Action, Instant, State
@@ -75,7 +72,7 @@ class RollbackExecutor:
         paths = _paths_by_partition(plan, target, logs=on_top)
         blocks = blocks_to_undo(plan, target.requested_time, store.config.layout_version)
         if instant.state is State.REQUESTED:
-            instant = store.transition(instant, b"")
+            instant = store.transition(instant)
         found = store.load().find(target.requested_time, Action(target.action))
         keeps_plan = self._keeps_plan(found, target, publish=publish)
         if not keeps_plan:  # what is run again takes files under the same time
@@ -152,7 +149,7 @@ class RollbackExecutor:
     def _complete(self, instant: Instant, metadata: RollbackMetadata, after: str | None) -> None:
         store = self.contents.store
         try:
-            store.complete(instant, codec.encode_rollback_metadata(metadata, os.urandom(16)), after=after)
+            store.complete(instant, metadata, after=after)
         except ConflictError:
             done = store.load().find(instant.requested_time, Action.ROLLBACK)
             if done is not None and done.is_pending:

@@ -10,7 +10,6 @@ Source: rules/table-services B.2 to B.4; Hudi ``BaseRollbackActionExecutor``, ``
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
@@ -18,7 +17,6 @@ import attrs
 
 from hudi_py.config.table import TableConfig, TableType
 from hudi_py.errors import ConflictError, CorruptMetadata, HudiError, RefusedError
-from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Action, Instant, State
@@ -331,5 +329,4 @@ class RollbackService:
 
     def _request(self, plan: RollbackPlan, target: InstantInfo) -> _Begun:
         store = self.contents.store
-        content = codec.encode_rollback_plan(plan, os.urandom(16))
-        return _Begun(store.request(Action.ROLLBACK, store.new_time(), content), plan, target)
+        return _Begun(store.request(Action.ROLLBACK, store.new_time(), plan), plan, target)

@@ -11,7 +11,6 @@ Source: rules/table-services C-1 to C-9; Hudi ``SavepointActionExecutor``, ``Sav
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -21,7 +20,6 @@ import attrs
 
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError, ConflictError, CorruptMetadata, NotFound, RefusedError
-from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition
 from hudi_py.fsview.checked import CheckedListing
 from hudi_py.fsview.foreign import refuse_foreign
@@ -172,7 +170,7 @@ class SavepointService:
             time, metadata = self.plan(requested_time, **words)
             pending = store.load().find(time, Action.SAVEPOINT) or store.open_savepoint(time)
             self._look_again(pending, metadata)
-            done = store.complete(pending, codec.encode_savepoint(metadata, sync=os.urandom(16)))
+            done = store.complete(pending, metadata)
         log.info("savepoint.created", instant=time, files_held=sum(map(len, metadata.files.values())))
         return done
 

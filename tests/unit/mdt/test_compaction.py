@@ -14,7 +14,6 @@ from hudi_py.model.instant import Action
 from hudi_py.testing import interruptions
 from mdt_helpers import (
     LATER,
-    SYNC,
     VERSIONS,
     begin,
     config_of,
@@ -34,7 +33,7 @@ TIMES = [f"2099010100000{number:04d}" for number in range(20)]
 
 
 def compacted(storage, least=1):
-    return compact(MetadataTable(storage), timeline_of(storage), sync=SYNC, delta_commits_max=least)
+    return compact(MetadataTable(storage), timeline_of(storage), delta_commits_max=least)
 
 
 def commit(storage, number, *, complete=True):
@@ -43,7 +42,7 @@ def commit(storage, number, *, complete=True):
     begin(storage, Action.COMMIT, time)
     gone = {"r0": [f"f-0_1-1-1_{TIMES[number - 1]}.parquet"]} if number else {}
     changes = Changes(added={"r0": {f"f-0_1-1-1_{time}.parquet": 9}}, deleted=gone, written_partitions=("r0",))
-    write_delta_commit(MetadataTable(storage), timeline_of(storage), time, changes, sync=SYNC)
+    write_delta_commit(MetadataTable(storage), timeline_of(storage), time, changes)
     if complete:
         end(storage, Action.COMMIT, time)
 
@@ -82,7 +81,7 @@ def test_compaction_waits_for_actions_that_may_still_fail(version):
     commit(storage, 0, complete=False)
     assert compacted(storage) is None
     begin(storage, Action.ROLLBACK, LATER)
-    record_rollback(MetadataTable(storage), timeline_of(storage), TIMES[0], LATER, Changes(), sync=SYNC)
+    record_rollback(MetadataTable(storage), timeline_of(storage), TIMES[0], LATER, Changes())
     assert before == listing(storage)
     vanish(storage, Action.COMMIT, TIMES[0])
     end(storage, Action.ROLLBACK, LATER)
@@ -180,7 +179,7 @@ def test_a_partition_that_base_file_and_logs_list_goes_when_a_clean_removes_it(v
     changes = Changes(deleted={"r0": list(before["r0"])}, deleted_partitions=("r0",))
 
     def record(storage):
-        return write_delta_commit(MetadataTable(storage), timeline_of(storage), TIMES[2], changes, sync=SYNC)
+        return write_delta_commit(MetadataTable(storage), timeline_of(storage), TIMES[2], changes)
 
     for case in interruptions(original.copy):
         case.run(record)
@@ -212,7 +211,7 @@ def test_a_metadata_table_is_made_whatever_interrupts_it(version):
 
     def create(storage):
         config = config_of(storage)
-        create_metadata_table(storage, config, timeline_of(storage), wanted, update_properties(storage), sync=SYNC)
+        create_metadata_table(storage, config, timeline_of(storage), wanted, update_properties(storage))
 
     for case in interruptions(lambda: table_of(name)):
         case.run(create)
@@ -232,5 +231,5 @@ def test_a_metadata_table_is_not_made_beside_unfinished_actions():
     for each in (storage, table_of("cow_cleaned-1.1.1")):
         files = each.files()
         with pytest.raises(RefusedError):
-            create_metadata_table(each, config_of(each), store_of(each).load(), {}, update_properties(each), sync=SYNC)
+            create_metadata_table(each, config_of(each), store_of(each).load(), {}, update_properties(each))
         assert files == each.files()

@@ -14,7 +14,6 @@ from hudi_py.model.instant import Action
 from hudi_py.storage.wrappers import RecordingStorage
 from mdt_helpers import (
     LATER,
-    SYNC,
     VERSIONS,
     begin,
     end,
@@ -77,7 +76,7 @@ def test_records_of_a_pending_instant_do_not_count(version):
     storage = table_of(f"cow_partitioned-{version}")
     before = listing(storage)
     begin(storage, Action.COMMIT, LATER)
-    write_delta_commit(MetadataTable(storage), timeline_of(storage), LATER, Changes(added=ADDED), sync=SYNC)
+    write_delta_commit(MetadataTable(storage), timeline_of(storage), LATER, Changes(added=ADDED))
     assert before == listing(storage)
     end(storage, Action.COMMIT, LATER)
     assert {**before, "r0": before["r0"] | ADDED["r0"]} == listing(storage)
@@ -88,7 +87,7 @@ def written(version: str):
     storage = table_of(f"cow_partitioned-{version}")
     known = set(storage.files())
     begin(storage, Action.COMMIT, LATER)
-    write_delta_commit(MetadataTable(storage), timeline_of(storage), LATER, Changes(added=ADDED), sync=SYNC)
+    write_delta_commit(MetadataTable(storage), timeline_of(storage), LATER, Changes(added=ADDED))
     end(storage, Action.COMMIT, LATER)
     (path,) = (path for path in set(storage.files()) - known if path.startswith(FILES))
     return storage, path

@@ -53,7 +53,7 @@ def everything(storage):
 
 
 def compacted(storage, least=1):
-    return compact(MetadataTable(storage), timeline_of(storage), sync=SYNC, delta_commits_max=least)
+    return compact(MetadataTable(storage), timeline_of(storage), delta_commits_max=least)
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ def test_a_second_compaction_takes_in_what_came_since(version):
     wanted = everything(storage)
     begin(storage, Action.CLEAN, LATER)
     gone = {path: sorted(names)[:1] for path, names in listing(storage).items()}
-    write_delta_commit(MetadataTable(storage), timeline_of(storage), LATER, Changes(deleted=gone), sync=SYNC)
+    write_delta_commit(MetadataTable(storage), timeline_of(storage), LATER, Changes(deleted=gone))
     end(storage, Action.CLEAN, LATER)
     assert compacted(storage).is_completed
     assert wanted == everything(storage)

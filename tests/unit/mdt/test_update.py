@@ -15,7 +15,6 @@ from mdt_helpers import (
     LATER,
     LATEST,
     PROPERTIES,
-    SYNC,
     VERSIONS,
     begin,
     config_of,
@@ -34,11 +33,11 @@ MDT = ".hoodie/metadata/"
 
 
 def record(storage, changes, time=LATER):
-    return write_delta_commit(MetadataTable(storage), timeline_of(storage), time, changes, sync=SYNC)
+    return write_delta_commit(MetadataTable(storage), timeline_of(storage), time, changes)
 
 
 def rolled_back(storage, changes, time=LATER, rollback=LATEST):
-    return record_rollback(MetadataTable(storage), timeline_of(storage), time, rollback, changes, sync=SYNC)
+    return record_rollback(MetadataTable(storage), timeline_of(storage), time, rollback, changes)
 
 
 def oldest_file(storage) -> tuple[str, str]:

@@ -379,7 +379,7 @@ def test_records_of_an_instant_that_the_table_does_not_know(version, tmp_path):
     storage = LocalStorage(str(path))
     partition = opened(path).partitions()[0]
     changes = Changes(added={partition: {f"f-0_1-1-1_{LATER}.parquet": 9}}, written_partitions=(partition,))
-    write_delta_commit(MetadataTable(storage), timeline_of(storage), LATER, changes, sync=SYNC)
+    write_delta_commit(MetadataTable(storage), timeline_of(storage), LATER, changes)
     assert codes(path) == {"mdt-instant-unknown", "mdt-ghost"}
 
 
@@ -398,7 +398,7 @@ def test_a_partition_listed_without_files(version, tmp_path):
     storage = LocalStorage(str(path))
     begin(storage, Action.COMMIT, LATER)
     changes = Changes(written_partitions=("gone",))
-    write_delta_commit(MetadataTable(storage), timeline_of(storage), LATER, changes, sync=SYNC)
+    write_delta_commit(MetadataTable(storage), timeline_of(storage), LATER, changes)
     content = encode_commit(CommitMetadata(operation_type="UPSERT"), as_json=version == "0.15.0", sync=SYNC)
     store_of(storage).complete(Instant(LATER, Action.COMMIT, State.INFLIGHT), content)
     assert codes(path) == {"mdt-partition-empty"}

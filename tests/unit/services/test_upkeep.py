@@ -26,7 +26,7 @@ from hudi_py.table import Table
 from hudi_py.testing import interruptions
 from hudi_py.timeline.archive import load_archived
 from hudi_py.writing.transaction import begin_write
-from mdt_helpers import PROPERTIES, SYNC, begin, config_of, end, table_of, timeline_of
+from mdt_helpers import PROPERTIES, begin, config_of, end, table_of, timeline_of
 from tables import TableBuilder
 
 COMMITS = 200
@@ -248,7 +248,7 @@ def test_cleans_alone_leave_statistics_small_and_unchanged(version):
         time = f"2098010101{number:02}00000"
         begin(storage, Action.CLEAN, time)
         changes = Changes(deleted={"r0": [f"gone-0_0-0-0_{number}.parquet"]})
-        write_delta_commit(MetadataTable(storage, clock), timeline_of(storage), time, changes, sync=SYNC)
+        write_delta_commit(MetadataTable(storage, clock), timeline_of(storage), time, changes)
         end(storage, Action.CLEAN, time)
         settings = Settings({"hoodie.metadata.compact.max.delta.commits": 3})
         UpkeepService(storage=storage, settings=settings, clock=clock).run()
@@ -274,7 +274,7 @@ def test_a_dropped_partition_is_missed_by_no_clean(version, dropped):
         time = f"2098010101{number:02}00000"
         begin(storage, Action.CLEAN, time)
         changes = Changes(deleted={"r0": [f"gone-0_0-0-0_{number}.parquet"]})
-        write_delta_commit(MetadataTable(storage, clock), timeline_of(storage), time, changes, sync=SYNC)
+        write_delta_commit(MetadataTable(storage, clock), timeline_of(storage), time, changes)
         end(storage, Action.CLEAN, time)
         settings = Settings({"hoodie.metadata.compact.max.delta.commits": 3})
         UpkeepService(storage=storage, settings=settings, clock=clock).run()
