@@ -13,6 +13,8 @@ from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import InstantInfo
 from hudi_py.services.rollback.execute import RollbackExecutor
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.fence import is_fenced
+from hudi_py.timeline.markers import Marker, MarkerType, create_marker, instants_with_markers
 from hudi_py.timeline.store import TimelineStore
 from tests.tables import SYNC, TableBuilder, at
 
@@ -113,3 +115,40 @@ def test_only_a_completed_rollback_of_another_process_stands_for_ours(layout, is
             execute(builder, told, instant, plan, LosesTheRace)
     found = builder.table().timeline.find(at(3), Action.ROLLBACK)
     assert found.is_completed is is_completed
+
+
+@LAYOUTS
+def test_a_file_that_was_announced_after_the_plan_goes_too(layout):
+    """A task of the dead write may have begun one between plan and fence; its marker names it."""
+    builder, instant, plan = begun(layout)
+    late = builder.base_name("late", TARGET)
+    create_marker(builder.storage, TARGET, Marker("eu", late, MarkerType.CREATE))
+    builder.put(f"eu/{late}")
+    done = execute(builder, Told(builder), instant, plan)
+    assert f"eu/{late}" not in builder.storage.files()
+    assert any(path.endswith(late) for path in done.partitions["eu"].success_delete_files)
+    assert is_fenced(builder.storage, TARGET)
+
+
+@LAYOUTS
+def test_within_a_restore_the_markers_of_the_rollback_stay(layout):
+    """They tell which blocks are written already, should its plan be carried out again; alone they go with the rest."""
+    for publish in (True, False):
+        builder, instant, plan = begun(layout)
+        for time in (TARGET, at(3)):
+            create_marker(builder.storage, time, Marker("eu", builder.base_name("a", TARGET), MarkerType.CREATE))
+        execute(builder, Told(builder), instant, plan, publish=publish)
+        assert instants_with_markers(builder.storage) == (() if publish else (at(3),))
+
+
+def test_what_is_run_again_under_its_time_is_not_fenced():
+    """A compaction keeps its plan, so its files may be written under the same time afterwards."""
+    builder = TableBuilder(1, table_type="MERGE_ON_READ")
+    builder.commit(at(1), {"eu": ["a"]}, action="deltacommit")
+    builder.log_files(at(2), [("eu", "a", at(1))])
+    builder.compaction(at(3), [("eu", "a", at(1), [])])
+    builder.instant(at(3), "compaction", State.INFLIGHT)
+    builder.table().rollback(at(3))
+    found = builder.table().timeline.find(at(3))
+    assert (found.action, found.state) == (Action.COMPACTION, State.REQUESTED)
+    assert not is_fenced(builder.storage, at(3))
