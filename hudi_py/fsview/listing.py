@@ -15,7 +15,7 @@ from typing import Final, Protocol
 from hudi_py.model.files import METADATA_FOLDER, PARTITION_METAFILES, join_path
 from hudi_py.storage.base import Entry, Storage
 
-_name = itemgetter(Entry._fields.index("name"))
+_name, _is_folder = itemgetter(Entry._fields.index("name")), itemgetter(Entry._fields.index("is_folder"))
 _REMOTE_THREADS: Final = 16  # object stores answer a listing in tens of milliseconds; local folders at once
 
 
@@ -52,7 +52,12 @@ class FolderListing:
 
     def partition(self, path: str, *, details: bool = False) -> list[Entry]:
         """See `Listing`."""
-        return [entry for entry in self._storage.list(path, details=details) if not entry.is_folder]
+        return _files(self._storage.list(path, details=details))
+
+
+def _files(entries: list[Entry]) -> list[Entry]:
+    """Without folders, of which a partition as a rule has none."""
+    return [entry for entry in entries if not entry.is_folder] if any(map(_is_folder, entries)) else entries
 
 
 def is_partition(entries: Iterable[Entry]) -> bool:
@@ -98,7 +103,7 @@ def walk_within(
         if any("/".join(parts[:depth]) in walked for depth in range(1, len(parts))):
             entries = storage.list(path, details=details)
             if is_partition(entries):
-                yield path, [entry for entry in entries if not entry.is_folder]
+                yield path, _files(entries)
 
 
 def walk_folders(
@@ -122,7 +127,7 @@ def walk_folders(
             below: list[str] = []
             for folder, entries in zip(level, listings, strict=True):
                 found = is_partition(entries)
-                yield folder, [entry for entry in entries if not entry.is_folder], found
+                yield folder, _files(entries), found
                 if found:
                     continue
                 below += [

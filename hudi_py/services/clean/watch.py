@@ -151,7 +151,10 @@ class Reporter:
                 self._sizes = {}
 
     def watch(self, judgements: Iterable[PartitionJudgement]) -> Iterator[PartitionJudgement]:
-        """Pass the judgements of a plan on."""
+        """Pass the judgements of a plan on; counted only for somebody, for partitions may be many."""
+        if not self.is_heard:
+            yield from judgements
+            return
         for judged in judgements:
             yield judged
             self.advance(found=judged.condemned_count)
