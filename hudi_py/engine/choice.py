@@ -1,12 +1,12 @@
 """
 Which engine carries out a deletion, where that is left to us (``auto``).
 
-Measured by ``tools/bench/executors.py`` on two cores, in CPU seconds: threads delete some 60,000 files of a local disk
-or more per second and begin at once. A Python worker deletes as many, but its Spark job costs 0.3 to 0.7 beside, and
-the first job of a session some 4, for its workers have to start: eight times the cost of threads at 6,000 files, 1.4 to
-1.65 times at 100,000. From there on a second machine is a gain, and the driver is free. An object store deletes 1,000
-files per request of some tenths of a second, and what a driver's threads can have under way is bounded by its cores, so
-there the border lies at half as many.
+Measured by ``tools/bench/executors.py`` on two cores: one thread deletes some 60,000 files of a local disk or more per
+CPU second and begins at once. A Python worker deletes as many, but a Spark job takes 0.25 to 0.35 seconds beside, and
+the first job of a session 2.5 more, for its workers have to start. Two workers take 0.92 times as long as the driver
+alone at 100,000 files and 0.75 times at 200,000. From there on a second machine is a gain, and the driver is free. An
+object store deletes 1,000 files per request of some tenths of a second, and what a driver's threads can have under way
+is bounded by its cores, so there the border lies at half as many.
 """
 
 from __future__ import annotations

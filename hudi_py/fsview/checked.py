@@ -1,8 +1,8 @@
 """
 A listing of the folders that shows nothing old as current: what it lacks of the latest slices is an error.
 
-What the completed commits name is held against what lies in the folders. That costs about a twentieth of a listing,
-for names are found without decoding the commits; only where one is missing everything is decoded, to tell what is lost.
+What the completed commits name is held against what lies in the folders. Names are found without decoding the commits;
+only where one is missing everything is decoded, to tell what is lost. What that costs stands in tools/bench/README.md.
 Where the listing gives sizes, those are held against the recorded ones as well: what is cut off has lost rows.
 Files of archived commits are not covered: nothing on the active timeline names them.
 """
