@@ -13,8 +13,10 @@ from typing import Final
 from hudi_py.config.table import TableConfig, table_config
 from hudi_py.errors import AlreadyExists, ConflictError, CorruptMetadata, NotFound, TableNotFound
 from hudi_py.formats.properties import checksum, format_properties, parse_properties
+from hudi_py.model.files import METADATA_FOLDER
 from hudi_py.runtime.clock import Clock
 from hudi_py.storage.base import Storage
+from hudi_py.timeline.layout import LAYOUT_V1, LAYOUT_V2
 
 PROPERTIES_FILE: Final = ".hoodie/hoodie.properties"
 BACKUP_FILE: Final = ".hoodie/hoodie.properties.backup"
@@ -28,7 +30,7 @@ def read_table_config(storage: Storage) -> TableConfig:
 
     Raises:
         TableNotFound: Neither file is there.
-        CorruptMetadata: What is there is damaged.
+        CorruptMetadata: What is there is damaged, or a timeline is there without either file.
         UnsupportedTable: A version that is not served.
     """
     return table_config(read_properties(storage), f"{storage.root}/{PROPERTIES_FILE}")
@@ -64,9 +66,29 @@ def _choose(storage: Storage) -> tuple[dict[str, str], str]:
             return unproven, PROPERTIES_FILE
     if problem is not None:
         raise problem
+    left = _instant_file(storage)
+    if left is not None:
+        raise CorruptMetadata(
+            f"{storage.root}/{PROPERTIES_FILE} is missing, and {left} shows that there is a table; nothing was changed. "
+            "Put the file back from a copy of the table"
+        )
     raise TableNotFound(
         f"{storage.root} is not a Hudi table: it has no {PROPERTIES_FILE}; check the path and the storage options"
     )
+
+
+def _instant_file(storage: Storage) -> str | None:
+    """
+    Path of some file of a timeline, in either layout.
+
+    Whoever creates a table writes the properties before the first instant. A new table in the place of one that lost
+    them would not see its timeline, or take its failed writes and what its cleans left for committed rows.
+    """
+    for folder, layout in ((f"{METADATA_FOLDER}/timeline", LAYOUT_V2), (METADATA_FOLDER, LAYOUT_V1)):
+        for entry in storage.list(folder):
+            if not entry.is_folder and layout.parse(entry.name) is not None:
+                return f"{folder}/{entry.name}"
+    return None
 
 
 def _read_valid(storage: Storage, path: str) -> dict[str, str]:

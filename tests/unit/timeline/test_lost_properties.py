@@ -1,0 +1,47 @@
+"""A table that lost its properties is named as damaged, and no new one is created in its place."""
+
+from __future__ import annotations
+
+import pytest
+
+import pyarrow as pa
+import writes
+from hudi_py.config.keys import Settings
+from hudi_py.engine.inline import LocalEngine
+from hudi_py.errors import CorruptMetadata, TableNotFound
+from hudi_py.local.rows import ArrowRows
+from hudi_py.runtime.clock import FixedClock
+from hudi_py.timeline.properties_file import BACKUP_FILE, PROPERTIES_FILE
+from hudi_py.write_service import WriteService
+
+NEW = Settings(
+    {
+        "hoodie.table.name": "t",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.partitionpath.field": "region",
+        "hoodie.table.ordering.fields": "ts",
+    }
+)
+CHANGES = ArrowRows(pa.Table.from_pylist(writes.CHANGES, schema=writes.SCHEMA))
+VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
+
+
+@VERSIONS
+def test_no_new_table_is_created_where_a_timeline_lies(version):
+    """A write in another table version would not see the old timeline; it is refused, and nothing is changed."""
+    storage = writes.create_table(version)
+    writes.upsert(storage, writes.OLD)
+    storage.delete(PROPERTIES_FILE)
+    storage.delete(BACKUP_FILE)
+    before = {path: storage.read(path) for path in storage.files()}
+    with pytest.raises(CorruptMetadata, match=r"hoodie\.properties is missing, and \.hoodie/\S+ shows"):
+        WriteService(storage, NEW, FixedClock(writes.START), LocalEngine).write(CHANGES, "UPSERT")
+    assert {path: storage.read(path) for path in storage.files()} == before
+
+
+def test_a_creation_that_died_is_no_table_yet():
+    """Folders alone are what a creation leaves that died before its last step: the next one goes on."""
+    storage = writes.create_table(9)
+    storage.delete(PROPERTIES_FILE)
+    with pytest.raises(TableNotFound):
+        writes.open_table(storage)
