@@ -14,13 +14,13 @@ from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
 from hudi_py.fsview.checked import CheckedListing
 from hudi_py.fsview.listing import Listing
 from hudi_py.mdt.in_step import has_records, unrecorded
+from hudi_py.mdt.lost_writes import refuse_lost_writes
 from hudi_py.mdt.read import MetadataReader
 from hudi_py.mdt.recorded import WAY_OUT
 from hudi_py.mdt.table import FILES_PARTITION, METADATA_FOLDER, MetadataTable
 from hudi_py.model.instant import Action
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.archive import load_archived
-from hudi_py.timeline.completions import refuse_lost_completions
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
@@ -73,7 +73,7 @@ def open_snapshot(
         As `open_as_it_is`.
     """
     timeline, listing = open_as_it_is(store, config, settings, only)
-    refuse_lost_completions(timeline, Contents(store))
+    refuse_lost_writes(timeline, Contents(store), config)
     return timeline, listing
 
 

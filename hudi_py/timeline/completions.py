@@ -4,10 +4,9 @@ Which pending writes were completed once, so that their completed file is lost.
 Readers would silently go back to the commit before, and the next write would roll the rows back for good. Certain is
 only what a later instant recorded: a clean names the last completed commit that it saw, a savepoint is of a completed
 commit, and a commit builds on base files of completed ones. A delta commit of the metadata table proves nothing: it is
-completed before the write is, so that a writer that died in between leaves it too. Together with markers that are
-deleted, which happens after the write is completed, a check takes it for proven; a reader does not, for a write without
-files never had markers. A rollback or restore takes the completed file away first, so whatever one of them names is not
-lost but undone.
+completed before the write is, so that a writer that died in between leaves it too. Together with files of the write,
+and markers that are deleted, which happens after the write is completed, it does (`hudi_py.mdt.lost_writes`).
+A rollback or restore takes the completed file away first, so whatever one of them names is not lost but undone.
 
 Source: rules/table-services A-25, G-3.
 """
@@ -94,7 +93,12 @@ def _undone_by(content: object) -> set[str] | None:
     return None
 
 
-def refuse_lost_completions(timeline: Timeline, contents: Contents, times: Collection[str] | None = None) -> None:
+def refuse_lost_completions(
+    timeline: Timeline,
+    contents: Contents,
+    times: Collection[str] | None = None,
+    more: Mapping[str, str] | None = None,
+) -> None:
     """
     Refuse a table of which a completed write is pending again.
 
@@ -105,6 +109,7 @@ def refuse_lost_completions(timeline: Timeline, contents: Contents, times: Colle
         timeline: The active timeline.
         contents: Of its instants.
         times: Requested times of the writes that matter; None for all.
+        more: As for `lost_completions`.
 
     Raises:
         CorruptMetadata: There is one.
@@ -114,10 +119,10 @@ def refuse_lost_completions(timeline: Timeline, contents: Contents, times: Colle
     if not inflight:
         return
     cleans = [i for i in timeline.completed(Action.CLEAN)[-1:] if i.requested_time > inflight[0].requested_time]
-    if not lost_completions(timeline, _read(contents, cleans)):
+    if not lost_completions(timeline, _read(contents, cleans), more):
         return
     undoing = [i for i in timeline.of(_UNDOES) if i.requested_time > inflight[0].requested_time]
-    for instant, why in lost_completions(timeline, _read(contents, [*cleans, *undoing])).items():
+    for instant, why in lost_completions(timeline, _read(contents, [*cleans, *undoing]), more).items():
         if instant not in inflight or contents.store.load().find(instant.requested_time, instant.action) != instant:
             continue  # another process has completed or undone it meanwhile
         store = contents.store

@@ -69,8 +69,8 @@ def _choose(storage: Storage) -> tuple[dict[str, str], str]:
     left = _instant_file(storage)
     if left is not None:
         raise CorruptMetadata(
-            f"{storage.root}/{PROPERTIES_FILE} is missing, and {left} shows that there is a table; nothing was changed. "
-            "Put the file back from a copy of the table"
+            f"{storage.root}/{PROPERTIES_FILE} is missing, and {left} shows that there is a table; nothing was "
+            "changed. Put the file back from a copy of the table"
         )
     raise TableNotFound(
         f"{storage.root} is not a Hudi table: it has no {PROPERTIES_FILE}; check the path and the storage options"

@@ -14,12 +14,12 @@ from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConflictError, UnsupportedTable
 from hudi_py.mdt.keeper import MetadataTableKeeper
+from hudi_py.mdt.lost_writes import refuse_lost_writes
 from hudi_py.model.instant import Action
 from hudi_py.model.records import RollbackMetadata
 from hudi_py.runtime.log import log
 from hudi_py.services.rollback.plan import RUN_AGAIN
 from hudi_py.services.rollback.service import RollbackService
-from hudi_py.timeline.completions import refuse_lost_completions
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.heartbeat import Rhythm, delete_heartbeat, heartbeat_ages
 
@@ -49,7 +49,7 @@ class FailedWrites:
             As `RollbackService.run`.
         """
         if failed_writes_policy(self.settings) != "EAGER":
-            refuse_lost_completions(self.contents.store.load(), self.contents)
+            refuse_lost_writes(self.contents.store.load(), self.contents, self.table)
             return []
         alive, pending = self._alive_and_pending()
         if alive:

@@ -19,6 +19,7 @@ from hudi_py.config.table import TableConfig, TableType
 from hudi_py.errors import ConflictError, CorruptMetadata, HudiError, RefusedError
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.mdt.keeper import MetadataTableKeeper
+from hudi_py.mdt.lost_writes import refuse_lost_writes
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import InstantInfo, RollbackMetadata, RollbackPlan
 from hudi_py.runtime.log import log
@@ -31,7 +32,6 @@ from hudi_py.services.rollback.metadata import prepare_metadata_table
 from hudi_py.services.rollback.state_before import StateBefore
 from hudi_py.services.rollback.stored import stored_plan
 from hudi_py.timeline.archive import load_archived
-from hudi_py.timeline.completions import refuse_lost_completions
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import delete_markers, instants_with_markers
 from hudi_py.timeline.timeline import Timeline
@@ -101,7 +101,7 @@ class RollbackService:
             failed = self._without_alive(failed)
         if not pending and not failed:
             return []
-        refuse_lost_completions(timeline, self.contents, {each.requested_time for each in failed})
+        refuse_lost_writes(timeline, self.contents, self.table, {each.requested_time for each in failed})
         lock = self.contents.store.lock
         with lock.held("rollback"):
             self.metadata_table.prepare(writes_data=False)

@@ -11,6 +11,7 @@ from hudi_py.model.records import InstantInfo, RollbackPlan
 from hudi_py.services.recovery.finding import Step
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
+from hudi_py.writing.transaction import begin_write
 from tests import fixtures
 from tests.tables import SYNC, TableBuilder, at
 
@@ -110,7 +111,7 @@ def test_a_rollback_accounts_for_it(layout, is_readable):
 
 @pytest.mark.parametrize("version", ["0.15.0", "1.0.2", "1.1.1"])
 def test_a_lost_commit_of_apache_hudi(version, tmp_path):
-    """The one that a clean saw is missed by readers, the newest by a check: its markers are deleted."""
+    """The one that a clean saw is missed, and the newest too: the metadata table has it, and no markers are left."""
     seen, newest = (fixtures.unpack(f"cow_cleaned-{version}", tmp_path / each) for each in ("seen", "newest"))
     table = Table(LocalStorage(str(seen)))
     clean = table.contents.clean(table.timeline.completed(Action.CLEAN)[-1])
@@ -126,6 +127,13 @@ def test_a_lost_commit_of_apache_hudi(version, tmp_path):
         assert "instant-completion-lost" in codes(damaged)
         with pytest.raises(CorruptMetadata, match="was completed once"):
             damaged.base_files()
+    for settings in ({}, {"hoodie.metadata.enable": "false"}):
+        damaged = Table(LocalStorage(str(newest)), settings=settings)
+        with pytest.raises(CorruptMetadata, match="markers were deleted"):
+            damaged.base_files()
     damaged = Table(LocalStorage(str(newest)))
     assert "instant-completion-lost" in codes(damaged)
     assert Step.DECIDE in {each.finding.step for each in damaged.recover(dry_run=True)}
+    with pytest.raises(CorruptMetadata, match="markers were deleted"):
+        begin_write(damaged.contents, damaged.config, damaged.settings, damaged.metadata_table)
+    assert damaged.refresh().timeline.find(last.requested_time).is_pending

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
-import pyarrow as pa
 import writes
 from hudi_py.config.keys import Settings
 from hudi_py.engine.inline import LocalEngine
