@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hudi_py.errors import CorruptMetadata
 from hudi_py.services.recovery.finding import Problem, Step
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.wrappers import ReadOnlyStorage
@@ -13,8 +14,8 @@ from tests.crash.history_tables import fixture_in_memory
 FIXTURES = pytest.mark.parametrize("name", ["cow_cleaned-0.15.0", "cow_cleaned-1.0.2", "cow_cleaned-1.1.1"])
 
 
-def latest_files(storage: MemoryStorage) -> list[str]:
-    table = Table(storage)
+def latest_files(storage: MemoryStorage, table: Table | None = None) -> list[str]:
+    table = Table(storage) if table is None else table
     return sorted(
         f"{path}/{name}" for path in table.partitions() for each in table.file_slices(path) for name in each.file_names
     )
@@ -52,7 +53,9 @@ def test_metadata_table_with_ghosts_of_a_clean_goes(name):
     assert table.clean(commits_retained=1)[0].deleted_files
     for path, data in {**metadata, ".hoodie/hoodie.properties": properties}.items():
         storage.replace(path, data)
-    latest = latest_files(storage)
+    with pytest.raises(CorruptMetadata, match="lacks the completed clean"):
+        latest_files(storage)
+    latest = latest_files(storage, table.refresh())
     outcomes = Table(storage).recover()
     assert [(o.finding.problem, o.done) for o in outcomes] == [(Problem.METADATA_TABLE, True)]
     assert not Table(storage).config.has_metadata_table
