@@ -179,17 +179,19 @@ def test_a64_no_task_is_smaller_than_the_engine_wants_it(files_min):
     assert len(tasks) == 1 or min(len(task.paths) for task in tasks[:-1]) >= files_min
 
 
-@pytest.mark.parametrize("files_max", [1, 2, 3, 4])
-def test_rounds_are_about_equal(files_max):
+@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("files_max", [1, 2, 3, 4, 5])
+def test_rounds_are_about_equal(threads, files_max):
     """The last one is not what the others left over, which one worker would do alone."""
-    engine = Tasks(3)
+    engine = Tasks(threads)
     engine.files_max = files_max
-    [result] = story(partitions=("r0", "r1")).table().clean(commits_retained=1, engine=engine)
-    sizes = [[len(task.paths) for task in tasks] for tasks, _ in engine.maps]
-    assert sum(map(sum, sizes)) == result.deleted_count > 4
-    assert max(map(max, sizes)) <= files_max
-    assert len(sizes) == -(-result.deleted_count // (3 * files_max))
-    assert max(map(sum, sizes)) - min(map(sum, sizes)) <= 3 * len(sizes)
+    [result] = story(partitions=("r0", "r1", "r2")).table().clean(commits_retained=1, engine=engine)
+    tasks = [[len(task.paths) for task in tasks] for tasks, _ in engine.maps]
+    rounds = -(-result.deleted_count // (threads * files_max))
+    assert sum(map(sum, tasks)) == result.deleted_count
+    assert max(map(max, tasks)) <= files_max
+    assert len(tasks) <= rounds
+    assert max(map(sum, tasks)) - min(map(sum, tasks)) < threads * rounds
 
 
 @LAYOUTS
