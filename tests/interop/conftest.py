@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from interop_ours import Ours
-from interop_sample import CHOSEN, IS_SAMPLE
+from interop_sample import IS_SAMPLE, releases
 from real_hudi import RealHudi, Unavailable
 
 
@@ -30,12 +30,8 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "oracle: needs real Apache Hudi (Java, Maven or the bundle)")
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups: a worker starts one release, not each of them
 def pytest_collection_modifyitems(config, items):
     """Leave out what the sample does not hold."""
-    for item in items:
-        if hasattr(item, "callspec") and "peer" in item.callspec.params:
-            item.add_marker(pytest.mark.xdist_group(item.callspec.params["peer"]))
     if not IS_SAMPLE:
         return
     runs: dict[str, list[pytest.Item]] = {}  # of each test
@@ -70,7 +66,7 @@ def real_hudi():
         hudi.close()
 
 
-@pytest.fixture(params=CHOSEN)
+@pytest.fixture(params=releases())
 def peer(request, real_hudi):
     """Real Hudi, once per release; its clock runs true."""
     hudi = real_hudi(request.param)

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import os
-from typing import Final
+from typing import Any, Final
 
-from real_hudi import VERSIONS
+import pytest
+from real_hudi import TABLE_VERSION, VERSIONS
 
 CHOSEN: Final = tuple(filter(None, os.environ.get("HUDI_INTEROP_VERSIONS", ",".join(VERSIONS)).split(",")))
+
+
+def releases(*table_versions: int) -> list[Any]:
+    """Those that take part, of these table versions or of all; tests of one stay with one worker of pytest-xdist."""
+    return [
+        pytest.param(each, marks=pytest.mark.xdist_group(each))
+        for each in CHOSEN
+        if not table_versions or TABLE_VERSION[each] in table_versions
+    ]
+
+
 IS_SAMPLE: Final = os.environ.get("HUDI_INTEROP_SAMPLE") == "1"
 
 

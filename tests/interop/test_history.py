@@ -2,8 +2,7 @@
 
 import pytest
 from interop_model import PARTITIONED, Model, numbers
-from interop_sample import CHOSEN
-from real_hudi import TABLE_VERSION
+from interop_sample import releases
 
 import hudi_py
 from hudi_py.model.instant import State
@@ -189,7 +188,7 @@ def test_real_hudi_reads_and_continues_our_archive(peer, tmp_path, options):
     assert model.rows() == peer.read(table)
 
 
-@pytest.mark.parametrize("peer", [each for each in CHOSEN if TABLE_VERSION[each] == 6], indirect=True)
+@pytest.mark.parametrize("peer", releases(6), indirect=True)
 def test_real_hudi_reads_archive_files_that_we_merged(peer, tmp_path):
     """Layout 1: three small files become one; real Hudi lists the same instants, merges it with its own, and so on."""
     table = tmp_path / "t"

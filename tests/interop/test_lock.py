@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from interop_model import PARTITIONED, Model, numbers
-from interop_sample import CHOSEN
-from real_hudi import TABLE_VERSION, RealHudiError
+from interop_sample import releases
+from real_hudi import RealHudiError
 
 import hudi_py
 from hudi_py.errors import ConflictError
@@ -123,7 +123,7 @@ def test_services_of_ours_and_writes_of_theirs_take_turns(peer, tmp_path, metada
     assert not Path(table, ".hoodie", "lock").exists()
 
 
-@pytest.mark.parametrize("peer", [each for each in CHOSEN if TABLE_VERSION[each] > 6], indirect=True)
+@pytest.mark.parametrize("peer", releases(8, 9), indirect=True)
 @pytest.mark.parametrize("is_released", [False, True])
 def test_a_lease_is_the_same_for_both(peer, is_released):
     """F.1: byte for byte what real Hudi writes, and it reads ours."""

@@ -19,6 +19,8 @@ _FROM_PROPERTY: Final = {
     "hoodie.datasource.write.partitionpath.urlencode": "hoodie.datasource.write.partitionpath.urlencode",
 }
 
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))")
+
 _SMALL: Final = {
     "hoodie.embed.timeline.server": "false",
     "hoodie.write.markers.type": "DIRECT",
@@ -47,8 +49,12 @@ def read_properties(table: str) -> dict[str, str]:
     for line in (Path(table) / ".hoodie" / "hoodie.properties").read_text().splitlines():
         key, sign, value = line.partition("=")
         if sign and not line.startswith("#"):
-            properties[key.strip()] = re.sub(r"\\(.)", r"\1", value.strip())
+            properties[key.strip()] = _ESCAPE.sub(_unescaped, value.strip())
     return properties
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    return chr(int(escape[1], 16)) if escape[1] else escape[2]
 
 
 def write_options(table: str, operation: str, given: dict[str, str], *, is_v1: bool) -> dict[str, str]:
