@@ -110,6 +110,12 @@ def with_meta_fields(text: str) -> str:
     return _dump({**record, "fields": [*meta, *_data_fields(record)]})
 
 
+def without_meta_fields(text: str) -> str:
+    """Return record schema *text* of a footer as commits have it: without the meta columns."""
+    record = _load(text)
+    return _dump({**record, "fields": _data_fields(record)})
+
+
 def parse_record_schema(text: str) -> pa.Schema:
     """
     Read a record schema as storage schema, without the meta columns.

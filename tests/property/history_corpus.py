@@ -143,6 +143,12 @@ CORPUS: Final[dict[str, tuple[tuple[Kind, tuple[Step, ...]], ...]]] = {
             (("archive", {"keep": 1, "beyond": False}), ("rollback", {"back": 0})),
         ),
     ),
+    "write after all commits with a schema are archived or rolled back, table of Hudi": (
+        (
+            Kind(fixture="cow_clustered-1.2.0"),
+            (("archive", {"keep": 2, "beyond": False}), ("rollback", {"back": 0}), ("rollback", {"back": 0})),
+        ),
+    ),
     "restore to a savepoint whose commit is undone, merge-on-read": (
         (
             Kind(fixture="mor_logs-0.15.0"),
