@@ -18,6 +18,7 @@ from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConflictError, RefusedError, StorageError
 from hudi_py.mdt.keeper import MetadataTableKeeper
+from hudi_py.mdt.lost_writes import refuse_lost_writes
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata, RollbackMetadata, WriteStat
 from hudi_py.runtime.log import log
@@ -149,6 +150,7 @@ def begin_write(
         ConfigError: Several writers are set; nothing is written.
         RefusedError: A restore is pending, or the rows would be missing from an index that is not maintained.
         ConflictError: Another writer is at work.
+        CorruptMetadata: A completed write has lost its completed file; it would be rolled back.
     """
     require_single_writer(settings)
     store = contents.store
@@ -158,6 +160,7 @@ def begin_write(
         restores = timeline.pending(Action.RESTORE)
         if restores:
             raise RefusedError(f"{restores[0]} is pending: finish the restore first, no commit can start before")
+        refuse_lost_writes(timeline, contents, table)  # first: what follows may drop the witness
         metadata_table.prepare(writes_data=True)
     failed = FailedWrites(contents=contents, table=table, settings=settings, metadata_table=metadata_table)
     rolled_back = failed.before_write()

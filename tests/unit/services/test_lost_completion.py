@@ -134,6 +134,10 @@ def test_a_lost_commit_of_apache_hudi(version, tmp_path):
     damaged = Table(LocalStorage(str(newest)))
     assert "instant-completion-lost" in codes(damaged)
     assert Step.DECIDE in {each.finding.step for each in damaged.recover(dry_run=True)}
-    with pytest.raises(CorruptMetadata, match="markers were deleted"):
-        begin_write(damaged.contents, damaged.config, damaged.settings, damaged.metadata_table)
+    for policy in ("EAGER", "LAZY"):
+        for metadata in ("true", "false"):  # to write without it drops the witness
+            more = {"hoodie.metadata.enable": metadata, "hoodie.clean.failed.writes.policy": policy}
+            writer = Table(LocalStorage(str(newest)), settings=more)
+            with pytest.raises(CorruptMetadata, match="markers were deleted"):
+                begin_write(writer.contents, writer.config, writer.settings, writer.metadata_table)
     assert damaged.refresh().timeline.find(last.requested_time).is_pending
