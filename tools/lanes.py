@@ -34,7 +34,6 @@ class Lane(NamedTuple):
     marks: str | None  # pytest's -m; None leaves the choice to the arguments
     spark: str = "3.5"  # tests/spark checks that it is the one at hand
     workers: str | None = None  # pytest-xdist's -n; None for this one process
-    groups: bool = False  # whether tests of one xdist_group stay with one worker
     paths: tuple[str, ...] = ()  # where the arguments name no place
     cores: int | None = None  # that it keeps busy; None for all
 
@@ -92,8 +91,8 @@ def lanes(
             heavy = "slow or s3 or browser"
             yield Lane("fast tests", spark35, f"not (spark or oracle or {heavy})", workers="auto")
             yield Lane("slow tests, S3, browser", spark35, f"({heavy}) and not (spark or oracle)", workers="auto")
-            # each worker has a Spark and those releases of real Hudi whose tests it gets, of about a gigabyte each
-            yield Lane("against Apache Hudi", spark35, "oracle", workers="2", groups=True)
+            # each worker has a Spark and up to four releases of real Hudi, of about a gigabyte each
+            yield Lane("against Apache Hudi", spark35, "oracle", workers="2")
             yield Lane("Spark 3.5", spark35, "spark and not oracle", cores=1)
     if spark40 is not None:
         yield Lane("Spark 4.0", spark40, None if own_marks else "spark and not (oracle or slow)", "4.0", cores=1)
@@ -133,7 +132,6 @@ def run(lane: Lane, report: Path, arguments: Sequence[str], log: Path | None) ->
     """Run one lane; what it prints goes to *log* where there is one."""
     marks = ["-m", lane.marks] if lane.marks is not None else []
     parallel = ["-n", lane.workers] if lane.workers else []
-    parallel += ["--dist", "loadgroup"] if lane.groups else []
     command = [
         lane.python,
         "-m",

@@ -4,7 +4,7 @@ Fixtures of the interop suite.
 ``HUDI_INTEROP_VERSIONS`` (comma list) narrows the releases of real Hudi; ``HUDI_INTEROP_HISTORIES``,
 ``HUDI_INTEROP_STEPS`` and ``HUDI_INTEROP_SEED`` size the differential test, see ``test_clean_plans_agree.py``.
 ``HUDI_INTEROP_SAMPLE=1`` runs each test once, with a release and a case that follow from its name, and with fewer
-rounds where all hold the same promise. With pytest-xdist, ``--dist loadgroup`` keeps the tests of a release together.
+rounds where all hold the same promise.
 """
 
 from __future__ import annotations

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Final
+from typing import Final
 
-import pytest
 from real_hudi import TABLE_VERSION, VERSIONS
 
 CHOSEN: Final = tuple(filter(None, os.environ.get("HUDI_INTEROP_VERSIONS", ",".join(VERSIONS)).split(",")))
 
 
-def releases(*table_versions: int) -> list[Any]:
-    """Those that take part, of these table versions or of all; tests of one stay with one worker of pytest-xdist."""
-    return [
-        pytest.param(each, marks=pytest.mark.xdist_group(each))
-        for each in CHOSEN
-        if not table_versions or TABLE_VERSION[each] in table_versions
-    ]
+def releases(*table_versions: int) -> list[str]:
+    """Those that take part, of these table versions or of all."""
+    return [release for release in CHOSEN if not table_versions or TABLE_VERSION[release] in table_versions]
 
 
 IS_SAMPLE: Final = os.environ.get("HUDI_INTEROP_SAMPLE") == "1"

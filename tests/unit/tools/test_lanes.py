@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
@@ -51,18 +50,6 @@ def test_marks_of_the_user_replace_the_lanes(lanes):
     """One run per environment, and no -m of ours."""
     assert [lanes.Lane("tests as chosen", "py35", None)] == list(lanes.lanes("py35", None, ["-m", "oracle"]))
     assert [lanes.Lane("Spark 4.0", "py40", None, "4.0", cores=1)] == list(lanes.lanes(None, "py40", ["-mslow"]))
-
-
-def test_tests_of_a_release_stay_with_one_worker(lanes, monkeypatch, tmp_path):
-    """Else each worker would start each release of Apache Hudi."""
-    commands = []
-    monkeypatch.setattr(
-        lanes.subprocess, "run", lambda command, **_: commands.append(command) or mock.Mock(returncode=0)
-    )
-    for lane in lanes.lanes("py35", None, []):
-        lanes.run(lane, tmp_path / "report.xml", [], None)
-    grouped = [command for command in commands if "loadgroup" in command]
-    assert ["oracle"] == [command[command.index("-m", 3) + 1] for command in grouped]
 
 
 def test_fast_needs_no_spark_and_no_server(lanes):
