@@ -7,6 +7,8 @@ Source: rules/table-services A.1, B.1, D.1, E.5, F; Hudi ``HoodieCleanConfig``, 
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from functools import cache
@@ -31,13 +33,28 @@ def _flag(value: str) -> bool:
     return lowered == "true"
 
 
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,19}")  # Python takes 1_000 and digits of other scripts too, Java does not
+_LONG_MAX: Final = (1 << 63) - 1
+
+
+def _float(value: str) -> float:
+    """Not a number for what is none, so that no comparison holds."""
+    try:
+        return float(value) if value.isascii() and "_" not in value else math.nan
+    except ValueError:
+        return math.nan
+
+
+def _named(value: str) -> str:
+    if not value.strip():
+        raise ValueError("a name; leave the setting out for none")
+    return value
+
+
 def _whole(minimum: int) -> Callable[[str], int]:
     def parse(value: str) -> int:
-        try:
-            number = int(value)
-        except ValueError:
-            number = minimum - 1
-        if number < minimum:
+        number = int(value) if _WHOLE.fullmatch(value.strip()) else minimum - 1
+        if not minimum <= number <= _LONG_MAX:
             raise ValueError(f"a whole number of at least {minimum}")
         return number
 
@@ -45,14 +62,14 @@ def _whole(minimum: int) -> Callable[[str], int]:
 
 
 def _number(value: str) -> float:
-    number = float(value)
+    number = _float(value)
     if not 0 <= number < float("inf"):
         raise ValueError("a number of at least 0")
     return number
 
 
 def _share(value: str) -> float:
-    number = float(value)
+    number = _float(value)
     if not 0 < number <= 1:
         raise ValueError("a number above 0 and up to 1")
     return number
@@ -218,7 +235,7 @@ CONCURRENCY_MODE: Final = Key(
 )
 HEARTBEAT_INTERVAL_MS: Final = Key("hoodie.client.heartbeat.interval_in_ms", _whole(1000), 60_000)
 HEARTBEAT_TOLERABLE_MISSES: Final = Key("hoodie.client.heartbeat.tolerable.misses", _whole(1), 2)
-LOCK_PROVIDER: Final = Key("hoodie.write.lock.provider", _text, "")
+LOCK_PROVIDER: Final = Key("hoodie.write.lock.provider", _named, "")
 """Empty: no lock is taken (rule F-2)."""
 LOCK_WAIT_MS: Final = Key("hoodie.write.lock.wait_time_ms", _whole(0), 60_000)
 LOCK_CLIENT_RETRIES: Final = Key("hoodie.write.lock.client.num_retries", _whole(0), 50)

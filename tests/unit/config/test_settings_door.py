@@ -12,7 +12,7 @@ from hudi_py.config import keys
 from hudi_py.config.door import admitted, nearest_setting, passed_over, require_served
 from hudi_py.config.harmless import ELSEWHERE, HARMLESS
 from hudi_py.config.hudi_options import hudi_options, options_by_spelling
-from hudi_py.config.keys import ALL_KEYS, key_by_name
+from hudi_py.config.keys import ALL_KEYS, Settings, key_by_name
 from hudi_py.config.refused import REFUSED
 from hudi_py.config.uses import Use
 from hudi_py.config.verdict import FAMILY, Kind, verdict_of
@@ -178,6 +178,26 @@ def test_an_unknown_setting_is_an_error_with_the_nearest_name(given, meant):
     with pytest.raises(ConfigError, match=re.escape(f"{given} (meant is perhaps {meant})")):
         admitted({given: "1"})
     admitted({given: "1", "hoodie_py.conf.allow.unknown": "true"})
+
+
+@pytest.mark.parametrize("value", ["1_000", "٣", "99999999999999999999", "1.0", "0x10", "", " "])
+def test_a_number_that_java_would_not_take_is_an_error(value):
+    """Apache Hudi refuses it, so its jobs and ours must not read one file of settings in two ways."""
+    with pytest.raises(ConfigError, match=r"hoodie\.clean\.commits\.retained.*whole number"):
+        _ = Settings({"hoodie.clean.commits.retained": value})[keys.CLEAN_COMMITS_RETAINED]
+
+
+@pytest.mark.parametrize("value", ["nan", "1_0", "-1", "inf", "much"])
+def test_a_share_that_is_no_number_is_an_error(value):
+    """What a comparison with it says is not what was meant."""
+    with pytest.raises(ConfigError, match="a number"):
+        _ = Settings({keys.RECORD_SIZE_THRESHOLD.name: value})[keys.RECORD_SIZE_THRESHOLD]
+
+
+def test_a_lock_without_a_name_is_an_error():
+    """Somebody meant one; to go on without it would let two writers in."""
+    with pytest.raises(ConfigError, match="leave the setting out"):
+        _ = Settings({"hoodie.write.lock.provider": " "})[keys.LOCK_PROVIDER]
 
 
 def test_every_misspelling_by_one_letter_is_noticed():
