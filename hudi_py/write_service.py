@@ -22,11 +22,20 @@ from hudi_py.config.new_table import new_table_properties, table_folders
 from hudi_py.config.table import TableType
 from hudi_py.config.uses import Use
 from hudi_py.engine.base import Engine
-from hudi_py.errors import ConfigError, ConflictError, HudiError, ServiceFailed, TableNotFound, UnsupportedTable
+from hudi_py.errors import (
+    ConfigError,
+    ConflictError,
+    CorruptMetadata,
+    HudiError,
+    ServiceFailed,
+    TableNotFound,
+    UnsupportedTable,
+)
 from hudi_py.formats.record_schema import parse_record_schema
 from hudi_py.formats.schema_evolution import ResolvedSchema, resolve_schema
+from hudi_py.fsview.listing import FolderListing
 from hudi_py.fsview.needed import NeededFiles
-from hudi_py.model.files import join_path
+from hudi_py.model.files import join_path, parse_base_file, parse_log_file
 from hudi_py.model.records import CommitMetadata
 from hudi_py.rows.keys import KeyGenerator, KeyGeneratorKind, is_prefixed, key_generator_of
 from hudi_py.rows.lookup import read_keys
@@ -182,12 +191,24 @@ class WriteService:
         resolve_schema(None, rows.shaped(None, needed, keys_only=False).schema, self._settings[keys.TABLE_NAME])
 
     def _create(self) -> Table:
+        self._refuse_data_of_another()
         properties = new_table_properties(self._settings)
         for folder in table_folders(properties):
             self._storage.create_new(f"{folder}/.keep", b"")
             self._storage.delete(f"{folder}/.keep")
         create_properties(self._storage, properties, self._clock)
         return self._open()
+
+    def _refuse_data_of_another(self) -> None:
+        """Whatever is older than the first instant of a timeline counts as committed."""
+        for path, entries in FolderListing(self._storage).walk():
+            for entry in entries:
+                if parse_base_file(entry.name) is not None or parse_log_file(entry.name) is not None:
+                    file = join_path(path, entry.name)
+                    raise CorruptMetadata(
+                        f"{self._storage.root} holds no table, but {file} is a data file of one: in a new table its rows would count as committed; nothing was changed; give that table its "
+                        ".hoodie folder back, or write to an empty folder"
+                    )
 
     # --- what the tasks need to know --------------------------------------------------------------------------------
     def _needed(self, operation: str, generator: KeyGenerator, rules: MergeRules) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import CorruptMetadata, TableNotFound
 from hudi_py.local.rows import ArrowRows
 from hudi_py.runtime.clock import FixedClock
+from hudi_py.storage.memory import MemoryStorage
 from hudi_py.timeline.properties_file import BACKUP_FILE, PROPERTIES_FILE
 from hudi_py.write_service import WriteService
 
@@ -45,3 +46,24 @@ def test_a_creation_that_died_is_no_table_yet():
     storage.delete(PROPERTIES_FILE)
     with pytest.raises(TableNotFound):
         writes.open_table(storage)
+
+
+@VERSIONS
+def test_no_new_table_is_created_over_data_files_without_a_timeline(version):
+    """All that is older than the first instant counts as committed, a failed write's rows as well."""
+    storage = writes.create_table(version)
+    writes.upsert(storage, writes.OLD)
+    for path in [path for path in storage.files() if path.startswith(".hoodie/")]:
+        storage.delete(path)
+    before = {path: storage.read(path) for path in storage.files()}
+    assert before
+    with pytest.raises(CorruptMetadata, match=r"holds no table, but \S+\.parquet is a data file of one"):
+        WriteService(storage, NEW, FixedClock(writes.START), LocalEngine).write(CHANGES, "UPSERT")
+    assert {path: storage.read(path) for path in storage.files()} == before
+
+
+def test_files_of_others_are_no_table():
+    """What is no data file of Hudi's does not keep a table from being created beside it."""
+    storage = MemoryStorage.from_files({"notes.txt": b"x", "eu/report_2024_01.csv": b"x"})
+    done = WriteService(storage, NEW, FixedClock(writes.START), LocalEngine).write(CHANGES, "UPSERT")
+    assert done.instant
