@@ -206,8 +206,9 @@ class WriteService:
                 if parse_base_file(entry.name) is not None or parse_log_file(entry.name) is not None:
                     file = join_path(path, entry.name)
                     raise CorruptMetadata(
-                        f"{self._storage.root} holds no table, but {file} is a data file of one: in a new table its rows would count as committed; nothing was changed; give that table its "
-                        ".hoodie folder back, or write to an empty folder"
+                        f"{self._storage.root} holds no table, but {file} is a data file of one: in a new table its "
+                        "rows would count as committed; nothing was changed; give that table its .hoodie folder back, "
+                        "or write to an empty folder"
                     )
 
     # --- what the tasks need to know --------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ Source: rules/table-services C-1 to C-9; Hudi ``SavepointActionExecutor``, ``Sav
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
@@ -23,7 +23,7 @@ from hudi_py.errors import ConfigError, ConflictError, CorruptMetadata, NotFound
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition
 from hudi_py.fsview.checked import CheckedListing
 from hudi_py.fsview.foreign import refuse_foreign
-from hudi_py.fsview.listing import FolderListing, Listing, listing_threads
+from hudi_py.fsview.listing import Listing, listing_threads
 from hudi_py.fsview.loader import load_context, load_undoing
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.listing import open_snapshot
@@ -118,7 +118,7 @@ class SavepointService:
         Raises:
             ConfigError: There is no such completed commit, or name or time to live are none.
             RefusedError: Its files may be gone or are about to go, it is savepointed already, or the name is taken.
-            CorruptMetadata: One of its files is missing.
+            CorruptMetadata: One of its files is missing, or is not of the size that its commit recorded.
         """
         now = self.contents.store.clock.now()
         expires_at_ms = None if ttl is None else expiry_ms(ttl, now)
@@ -141,7 +141,8 @@ class SavepointService:
         check_pending_cleans(held, self._pending_cleans(timeline))
         check_nothing_is_gone(context, time, held, deleted_since(self.contents, timeline, time))
         if not listing.is_fresh:
-            check_all_there(held, self._folders(held), self.contents.store.storage.root)
+            there = self._folders(held, CheckedListing(self.contents, timeline, time))
+            check_all_there(held, there, self.contents.store.storage.root)
         return time, SavepointMetadata(
             savepointed_by=user,
             savepointed_at_ms=int(now.timestamp() * 1000),
@@ -316,13 +317,14 @@ class SavepointService:
         if begins_timeline(timeline, requested_time):
             check_no_hole(timeline, load_archived(self.contents.store.storage, self.table), requested_time)
 
-    def _folders(self, paths: Iterable[str]) -> dict[str, frozenset[str]]:
-        """Names of what lies in these partitions."""
-        storage = self.contents.store.storage
-        folders = FolderListing(storage)
-        with ThreadPoolExecutor(listing_threads(storage)) as pool:
-            listed = pool.map(lambda path: (path, frozenset(each.name for each in folders.partition(path))), paths)
-            return dict(listed)
+    def _folders(self, paths: Collection[str], folders: CheckedListing) -> dict[str, frozenset[str]]:
+        """Names of what lies in these partitions, of the sizes that the commits recorded."""
+
+        def names(path: str) -> frozenset[str]:
+            return frozenset(entry.name for entry in folders.partition(path, details=True))
+
+        with ThreadPoolExecutor(listing_threads(self.contents.store.storage)) as pool:
+            return dict(zip(paths, pool.map(names, paths), strict=True))
 
     def _contents_of(self, timeline: Timeline) -> tuple[tuple[Instant, SavepointMetadata], ...]:
         completed = timeline.completed(Action.SAVEPOINT)
@@ -358,5 +360,5 @@ class SavepointService:
 
 
 def _partitions(context: ViewContext, listing: Listing) -> Iterator[PartitionView]:
-    for path, entries in listing.walk():
+    for path, entries in listing.walk(details=True):  # what is cut off must not be pinned as if it were whole
         yield build_partition(context, path, ((entry.name, None) for entry in entries))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import hudi_py
+import writes
 from hudi_py.errors import ConfigError, CorruptMetadata, RefusedError
 from hudi_py.model.instant import Action, State
 from tests.fixtures import unpack
@@ -59,6 +60,21 @@ def test_files_that_only_the_metadata_table_has_are_not_pinned(tmp_path):
     with pytest.raises(CorruptMetadata, match=f"{base.name} is missing"):
         hudi_py.open_table(path).create_savepoint()
     assert not hudi_py.open_table(path).timeline.of((Action.SAVEPOINT,)).instants
+
+
+@pytest.mark.parametrize("metadata", [{}, {"hoodie.metadata.enable": "true"}], ids=["folders", "metadata table"])
+@pytest.mark.parametrize("version", [6, 9])
+def test_files_that_are_cut_off_are_not_pinned(version, metadata):
+    """A restore would end without their rows; the metadata table knows only the size that was recorded."""
+    storage = writes.create_table(version)
+    writes.upsert(storage, writes.OLD, **metadata)
+    writes.upsert(storage, writes.CHANGES, **metadata)
+    table = writes.open_table(storage, **metadata)
+    partition, newest = max(table.base_files(), key=lambda file: file[1].instant_time)
+    path = f"{partition}/{newest.name}"
+    storage.replace(path, storage.read(path)[:-100])
+    with pytest.raises(CorruptMetadata, match=f"{path}.*bytes"):
+        table.refresh().create_savepoint()
 
 
 def test_group_replaced_later_still_belongs_to_it(builder):
