@@ -48,6 +48,7 @@ def commit(storage, number, *, complete=True):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.slow
 def test_compaction_survives_every_interruption(version):
     """Same listing at each moment; afterwards one base file without logs; commits go on."""
     fresh = table_of(f"cow_cleaned-{version}")

@@ -227,6 +227,7 @@ def _inner(schema):
 
 # --- compaction -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.slow
 def test_compaction_of_all_partitions_survives_every_interruption(version):
     """Same statistics and same listing at each moment; afterwards every group is a base file without logs."""
     fresh = table_of(f"cow_partitioned-{version}")

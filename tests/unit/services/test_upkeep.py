@@ -67,6 +67,7 @@ def is_true(table):
 
 
 @pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.slow
 def test_hundreds_of_commits_leave_a_small_metadata_table(layout):
     """Files and instants of the metadata table are bounded, whatever the number of commits."""
     table = TableBuilder(layout).table(**SETTINGS)
@@ -88,6 +89,7 @@ def test_hundreds_of_commits_leave_a_small_metadata_table(layout):
 
 
 @pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.slow
 def test_cleans_alone_leave_a_small_metadata_table(layout):
     """Each clean adds to it, and nobody else may come by for long; its instants go with those of the table."""
     table = cleaned_in_steps(layout)
@@ -185,6 +187,7 @@ def cleaned_in_steps(layout):
 
 
 @pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.slow
 def test_upkeep_survives_every_interruption(layout):
     """Whatever interrupts it, the listing is true, and the next rounds finish the work."""
     builder = TableBuilder(layout)
