@@ -66,7 +66,8 @@ def test_a_large_clean_is_deleted_by_executors(by, trips, tmp_path, monkeypatch)
         cleans = table.client.clean()
     else:
         client = table.client
-        client._settings = client._settings.merged({"hoodie.clean.automatic": "true"})
+        service = client._service
+        service._settings = service._settings.merged({"hoodie.clean.automatic": "true"})
         cleans = client.upsert(table.frame([trip(number, 9) for number in range(6)])).cleans
     (clean,) = cleans
     found = notes(folder)
