@@ -14,7 +14,6 @@ from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConflictError, UnsupportedTable
 from hudi_py.mdt.keeper import MetadataTableKeeper
-from hudi_py.mdt.lost_writes import refuse_lost_writes
 from hudi_py.model.instant import Action
 from hudi_py.model.records import RollbackMetadata
 from hudi_py.runtime.log import log
@@ -45,11 +44,9 @@ class FailedWrites:
 
         Raises:
             ConflictError: One of them has a heartbeat: another writer is at work.
-            CorruptMetadata: A write was completed once and has lost its completed file, under any policy.
             As `RollbackService.run`.
         """
         if failed_writes_policy(self.settings) != "EAGER":
-            refuse_lost_writes(self.contents.store.load(), self.contents, self.table)
             return []
         alive, pending = self._alive_and_pending()
         if alive:
