@@ -35,9 +35,9 @@ def open_table(storage, **settings):
     return Table(storage, settings=settings, clock=FixedClock(START + timedelta(minutes=next(minutes))))
 
 
-def create_table(version, storage=None):
+def create_table(version, storage=None, clock=None):
     """An empty table, in memory unless a *storage* is given."""
-    storage = storage or MemoryStorage()
+    storage = MemoryStorage() if storage is None else storage
     settings = Settings(
         {
             "hoodie.table.name": "t",
@@ -47,7 +47,7 @@ def create_table(version, storage=None):
             "hoodie.table.ordering.fields": "ts",
         }
     )
-    create_properties(storage, new_table_properties(settings), FixedClock(START))
+    create_properties(storage, new_table_properties(settings), clock or FixedClock(START))
     return storage
 
 

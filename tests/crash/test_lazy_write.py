@@ -4,15 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from hudi_py.config.keys import Settings
-from hudi_py.config.new_table import new_table_properties
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
 from hudi_py.testing import interruptions
-from hudi_py.timeline.properties_file import create_properties
 from tables import rows_of
-from writes import CHANGES, NEW, OLD, START, assert_tidy, upsert
+from writes import CHANGES, NEW, OLD, START, assert_tidy, create_table, upsert
 
 LAZY = {"hoodie.clean.failed.writes.policy": "LAZY"}
 
@@ -37,16 +34,7 @@ class World:
 def test_lazy_write_interrupted_anywhere_is_spared_while_it_may_live_and_goes_afterwards(record_property, version):
     """B-3, B-5: nothing of it is touched before its heart has stood still for 120 s; then the clean removes it all."""
     world = World()
-    settings = Settings(
-        {
-            "hoodie.table.name": "t",
-            "hoodie.write.table.version": version,
-            "hoodie.datasource.write.recordkey.field": "id",
-            "hoodie.datasource.write.partitionpath.field": "region",
-            "hoodie.table.ordering.fields": "ts",
-        }
-    )
-    create_properties(world.storage, new_table_properties(settings), world.clock)
+    create_table(version, world.storage, world.clock)
     upsert(world.storage, OLD, world.open(world.storage))
     assert ".heartbeat" not in " ".join(world.storage.files())
     count = 0

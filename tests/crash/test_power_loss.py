@@ -4,13 +4,9 @@ from fnmatch import fnmatch
 
 import pytest
 
-from hudi_py.config.keys import Settings
-from hudi_py.config.new_table import new_table_properties
-from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.local import LocalStorage
-from hudi_py.timeline.properties_file import create_properties
 from power_loss import Disk
-from writes import CHANGES, OLD, START, upsert
+from writes import CHANGES, OLD, create_table, upsert
 
 
 @pytest.mark.slow
@@ -27,14 +23,7 @@ def test_nothing_appears_before_what_it_stands_on_is_durable(tmp_path, monkeypat
             early.append((names, not_durable))
 
     storage = LocalStorage(tmp_path / "t")
-    settings = {
-        "hoodie.table.name": "t",
-        "hoodie.write.table.version": version,
-        "hoodie.datasource.write.recordkey.field": "id",
-        "hoodie.datasource.write.partitionpath.field": "region",
-        "hoodie.table.ordering.fields": "ts",
-    }
-    create_properties(storage, new_table_properties(Settings(settings)), FixedClock(START))
+    create_table(version, storage)
     disk.on_new_name = look
     upsert(storage, OLD)
     upsert(storage, CHANGES)

@@ -241,20 +241,25 @@ def test_a_metadata_table_with_partitions_of_others_is_left_alone():
     assert files == table.storage.files()
 
 
+def clean_and_look_after(storage, clock, number):
+    """One recorded clean a minute later, and the upkeep after it."""
+    clock.moment += timedelta(minutes=1)
+    time = f"2098010101{number:02}00000"
+    begin(storage, Action.CLEAN, time)
+    changes = Changes(deleted={"r0": [f"gone-0_0-0-0_{number}.parquet"]})
+    write_delta_commit(MetadataTable(storage, clock), timeline_of(storage), time, changes)
+    end(storage, Action.CLEAN, time)
+    settings = Settings({"hoodie.metadata.compact.max.delta.commits": 3})
+    UpkeepService(storage=storage, settings=settings, clock=clock).run()
+
+
 @pytest.mark.parametrize("version", ["1.0.2", "1.1.1"])
 def test_cleans_alone_leave_statistics_small_and_unchanged(version):
     """A table of real Hudi: log files of all partitions are compacted, then cleaned; no statistic is lost."""
     storage, clock = table_of(f"cow_partitioned-{version}"), FixedClock(datetime(2098, 1, 1, tzinfo=timezone.utc))
     wanted, files = statistics_of_columns(storage), []
     for number in range(30):
-        clock.moment += timedelta(minutes=1)
-        time = f"2098010101{number:02}00000"
-        begin(storage, Action.CLEAN, time)
-        changes = Changes(deleted={"r0": [f"gone-0_0-0-0_{number}.parquet"]})
-        write_delta_commit(MetadataTable(storage, clock), timeline_of(storage), time, changes)
-        end(storage, Action.CLEAN, time)
-        settings = Settings({"hoodie.metadata.compact.max.delta.commits": 3})
-        UpkeepService(storage=storage, settings=settings, clock=clock).run()
+        clean_and_look_after(storage, clock, number)
         metadata = MetadataTable(storage)
         files.append({name: len(metadata.storage.list(name)) for name in metadata.partitions()})
         assert wanted == statistics_of_columns(storage)
@@ -273,14 +278,7 @@ def test_a_dropped_partition_is_missed_by_no_clean(version, dropped):
     for path in [path for path in storage.files() if path.startswith(f"{METADATA_FOLDER}/{dropped}/")]:
         storage.delete(path)
     for number in range(30):
-        clock.moment += timedelta(minutes=1)
-        time = f"2098010101{number:02}00000"
-        begin(storage, Action.CLEAN, time)
-        changes = Changes(deleted={"r0": [f"gone-0_0-0-0_{number}.parquet"]})
-        write_delta_commit(MetadataTable(storage, clock), timeline_of(storage), time, changes)
-        end(storage, Action.CLEAN, time)
-        settings = Settings({"hoodie.metadata.compact.max.delta.commits": 3})
-        UpkeepService(storage=storage, settings=settings, clock=clock).run()
+        clean_and_look_after(storage, clock, number)
     assert MetadataTable(storage).store.load().completed(Action.CLEAN)
 
 
