@@ -33,6 +33,7 @@ __version__ = RELEASE
 if TYPE_CHECKING:
     from hudi_py.model.files import BaseFile, FileGroup, FileSlice, LogFile
     from hudi_py.model.instant import Action, Instant, State
+    from hudi_py.rows.condition import Column, Condition
     from hudi_py.services.check.findings import Finding, Severity
     from hudi_py.services.clean.plan import CleanPlan
     from hudi_py.services.clean.planner import CleanPlanner
@@ -53,7 +54,9 @@ _LAZY = {
     "CleanPlan": "services.clean.plan",
     "CleanPlanner": "services.clean.planner",
     "CleanProgress": "services.clean.watch",
-    "CleanResult": "services.clean.execute",
+    "CleanResult": "services.clean.result",
+    "Column": "rows.condition",
+    "Condition": "rows.condition",
     "FileGroup": "model.files",
     "FileSlice": "model.files",
     "Finding": "services.check.findings",
@@ -82,6 +85,8 @@ __all__ = [
     "CleanPlanner",
     "CleanProgress",
     "CleanResult",
+    "Column",
+    "Condition",
     "ConfigError",
     "ConflictError",
     "CorruptMetadata",
@@ -120,7 +125,12 @@ def __getattr__(name: str) -> Any:
     module = _LAZY.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{module}"), name)
+    try:
+        value = getattr(import_module(f"{__name__}.{module}"), name)
+    except ImportError as error:
+        if module.startswith("spark.") and (error.name or "").partition(".")[0] != __name__:
+            raise ConfigError(f"hudi_py.{name} needs Spark: pip install 'hudi_py[spark]' ({error})") from error
+        raise
     globals()[name] = value
     return value
 

@@ -56,6 +56,7 @@ from hudi_py.txn.table_lock import table_lock
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from hudi_py.rows.condition import Where
     from hudi_py.snapshot.rows import Rows
 
 __all__ = ["TableView"]
@@ -195,7 +196,7 @@ class TableView:
     def rows(
         self,
         *,
-        where: Sequence[str] = (),
+        where: Where = (),
         columns: Sequence[str] | None = None,
         as_of: str | datetime | None = None,
         savepoint: str | None = None,
@@ -205,9 +206,10 @@ class TableView:
         The rows of a snapshot as Arrow batches, without Spark.
 
         Args:
-            where: Conditions that all have to be met: ``COLUMN OP VALUE`` with one of ``= != < <= > >=``, or ``COLUMN
-                is null``, ``COLUMN is not null``. They mean what they mean to Spark SQL; statistics of the metadata
-                table and of the files decide which files are read, never which rows come back.
+            where: One condition, or several that all have to be met: text (``COLUMN OP VALUE`` with one of ``= != < <=
+                > >=``, or ``COLUMN is null``, ``COLUMN is not null``), a tuple ``("COLUMN", "OP", value)``, or an
+                expression ``Column("COLUMN") > value``. They mean what they mean to Spark SQL; statistics of the
+                metadata table and of the files decide which files are read, never which rows come back.
             columns: Names of those wanted; None for all.
             as_of: As `base_files`.
             savepoint: As `base_files`.

@@ -24,34 +24,11 @@ import pyarrow as pa
 from hudi_py.errors import ConfigError
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.model.instant_time import EPOCH
+from hudi_py.rows.condition import IS_NOT_NULL, IS_NULL, Condition
 
-_IS_NULL: Final = "is null"
-_IS_NOT_NULL: Final = "is not null"
-_COMPARISONS: Final = ("=", "!=", "<", "<=", ">", ">=")
-_SHAPE: Final = re.compile(
-    r"\s*(?:`(?P<quoted>[^`]+)`|(?P<plain>[^\s`=!<>]+))\s*"
-    r"(?:(?P<nulls>is\s+(?:not\s+)?null)\s*|(?P<operator>!=|<=|>=|=|<|>)\s*(?P<value>.*?)\s*)",
-    re.IGNORECASE | re.DOTALL,
-)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _LONG_MAX: Final = 2**63 - 1
 _DECIMAL_DIGITS_MAX: Final = 76
-
-
-@attrs.frozen
-class Condition:
-    """
-    A condition as it was given.
-
-    Args:
-        column: Name of a column, a meta column perhaps.
-        operator: One of ``= != < <= > >=``, ``is null``, ``is not null``.
-        text: The value; empty where the operator takes none.
-    """
-
-    column: str
-    operator: str
-    text: str
 
 
 @attrs.frozen(kw_only=True)
@@ -73,32 +50,6 @@ class Bounds:
 
 
 UNKNOWN: Final = Bounds()
-
-
-def parse_condition(text: str) -> Condition:
-    """
-    A condition from ``COLUMN OP VALUE``; a name or a value may stand in quotes (`` ` `` and ``'`` or ``"``).
-
-    Raises:
-        ConfigError: It has another form.
-    """
-    found = _SHAPE.fullmatch(text)
-    if found is None:
-        raise ConfigError(
-            f"{text!r} is no condition; write COLUMN OP VALUE with one of {' '.join(_COMPARISONS)}, "
-            "or COLUMN is null, COLUMN is not null"
-        )
-    column = found["quoted"] or found["plain"]
-    if found["nulls"] is not None:
-        return Condition(column, " ".join(found["nulls"].lower().split()), "")
-    return Condition(column, found["operator"], _unquoted(found["value"]))
-
-
-def _unquoted(text: str) -> str:
-    for quote in ("'", '"'):
-        if len(text) > 1 and text[0] == text[-1] == quote:
-            return text[1:-1].replace(quote * 2, quote)
-    return text
 
 
 @attrs.frozen
@@ -125,8 +76,8 @@ class Filter:
     def mask(self, column: Array) -> Array:
         """Which rows meet it: true, false or null, which is not met either."""
         operator = self.condition.operator
-        if operator in (_IS_NULL, _IS_NOT_NULL):
-            result: Array = compute.is_null(column) if operator == _IS_NULL else compute.is_valid(column)
+        if operator in (IS_NULL, IS_NOT_NULL):
+            result: Array = compute.is_null(column) if operator == IS_NULL else compute.is_valid(column)
             return result
         if pa.types.is_floating(self.arrow):
             return _float_mask(column, operator, self.value, self.arrow)
@@ -142,11 +93,11 @@ class Filter:
     def may_match(self, bounds: Bounds) -> bool:
         """Whether a row within *bounds* may meet it."""
         operator = self.condition.operator
-        if operator == _IS_NULL:
+        if operator == IS_NULL:
             return bounds.has_nulls
         if bounds.has_only_nulls:
             return False
-        if operator == _IS_NOT_NULL or bounds.minimum is None or bounds.maximum is None:
+        if operator == IS_NOT_NULL or bounds.minimum is None or bounds.maximum is None:
             return True
         if pa.types.is_floating(self.arrow) and (math.isnan(self.value) or operator in ("!=", ">", ">=")):
             return True  # bounds do not tell of a NaN
@@ -180,7 +131,7 @@ def filtered(batch: pa.RecordBatch, filters: Sequence[Filter]) -> pa.RecordBatch
 
 
 def _value(condition: Condition, schema: pa.Schema) -> Any:
-    if condition.operator in (_IS_NULL, _IS_NOT_NULL):
+    if condition.operator in (IS_NULL, IS_NOT_NULL):
         return None
     arrow = schema.field(condition.column).type
     try:

@@ -9,15 +9,18 @@ about the result: a metadata table that cannot be read is told in the log, and e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from hudi_py.errors import ConfigError, HudiError
 from hudi_py.mdt.statistics import COLUMN_STATS, column_prefix, key_suffix
+from hudi_py.rows.condition import Condition, Where, conditions_of
 from hudi_py.rows.read import FileCount, chosen_columns, read_batches
 from hudi_py.runtime.log import log
 from hudi_py.snapshot.select import check_default_partition
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
     from hudi_py.mdt.read_statistics import StatisticsReader
@@ -31,20 +34,22 @@ OpenStatistics = Callable[[], "StatisticsReader | None"]
 
 class Rows:
     """
-    Rows as Arrow batches; iterating reads them, each time anew.
+    Rows as Arrow batches; iterating reads them, each time again.
+
+    pyarrow, polars and DuckDB take it as it is (it has the Arrow C stream interface), in bounded memory.
 
     Args:
         storage: Of the table.
         files: Partition path and base file of the snapshot.
         schema: All columns of the table, without the ``_hoodie_*`` ones.
         columns: Names of those wanted; None for all.
-        where: Conditions that all have to be met, as ``COLUMN OP VALUE``.
+        where: Conditions that all have to be met, see `Where`.
         with_meta: The ``_hoodie_*`` columns too.
         statistics: Opens what the metadata table knows.
         partition_fields: The table's partition columns.
 
     Attributes:
-        schema: Of the batches.
+        schema: Of the batches, a `pyarrow.Schema`.
         count: Files read and skipped by the last iteration.
 
     Raises:
@@ -59,7 +64,7 @@ class Rows:
         schema: pa.Schema,
         *,
         columns: Sequence[str] | None = None,
-        where: Sequence[str] = (),
+        where: Where = (),
         with_meta: bool = False,
         statistics: OpenStatistics | None = None,
         partition_fields: Sequence[str] = (),
@@ -67,23 +72,22 @@ class Rows:
         self._storage = storage
         self._files = files
         self._statistics = statistics
-        for name, given in (("columns", columns), ("where", where)):
-            if isinstance(given, str):  # a sequence of letters to everything below
-                raise ConfigError(f"{name}={given!r} is one text; give a list, also of one: {name}=[{given!r}]")
+        if isinstance(columns, str):  # a sequence of letters to everything below
+            raise ConfigError(f"columns={columns!r} is one text; give a list, also of one: columns=[{columns!r}]")
         self.schema = chosen_columns(schema, columns, with_meta=with_meta)
         self._read_schema = self.schema
         self._filters: tuple[Filter, ...] = ()
-        if where:
-            self._bind(schema, where)
+        conditions = conditions_of(where)
+        if conditions:
+            self._bind(schema, conditions)
             check_default_partition(files, self._filters, partition_fields)
         self.count = FileCount()
 
-    def _bind(self, schema: pa.Schema, where: Sequence[str]) -> None:
+    def _bind(self, schema: pa.Schema, conditions: Sequence[Condition]) -> None:
         import pyarrow as pa
 
-        from hudi_py.rows.predicate import filters_of, parse_condition
+        from hudi_py.rows.predicate import filters_of
 
-        conditions = [parse_condition(text) for text in where]
         asked = chosen_columns(schema, list(dict.fromkeys(each.column for each in conditions)))
         more = [field for field in asked if field.name not in self.schema.names]
         self._read_schema = pa.schema([*self.schema, *more])
@@ -94,6 +98,42 @@ class Rows:
         """Files of the snapshot."""
         return len(self._files)
 
+    def to_arrow(self) -> pa.Table:
+        """All rows in memory, as a `pyarrow.Table`. Raises as iterating does (`CorruptMetadata`, `StorageError`)."""
+        import pyarrow as pa
+
+        return pa.Table.from_batches(self, self.schema)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """
+        All rows in memory, as a `pandas.DataFrame`.
+
+        Raises:
+            ConfigError: pandas is not installed.
+            As `to_arrow`.
+        """
+        _require("pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """
+        All rows in memory, as a `polars.DataFrame`.
+
+        Raises:
+            ConfigError: polars is not installed.
+            As `to_arrow`.
+        """
+        return _require("polars").DataFrame(self.to_arrow())
+
+    def __arrow_c_schema__(self) -> object:
+        return self.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        import pyarrow as pa
+
+        stream: Any = pa.RecordBatchReader.from_batches(self.schema, self)
+        return stream.__arrow_c_stream__(requested_schema)
+
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         self.count = FileCount()
         files = self._files
@@ -102,6 +142,13 @@ class Rows:
             self.count.skipped = len(self._files) - len(files)
         for batch in read_batches(self._storage, files, self._read_schema, self._filters, self.count):
             yield batch if self._read_schema is self.schema else batch.select(self.schema.names)
+
+
+def _require(package: str) -> Any:
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise ConfigError(f"rows as {package} need a package that is missing: pip install {package}") from error
 
 
 def _not_ruled_out(

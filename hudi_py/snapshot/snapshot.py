@@ -18,6 +18,7 @@ from hudi_py.storage.base import Storage
 
 if TYPE_CHECKING:
     from hudi_py.mdt.read_statistics import StatisticsReader
+    from hudi_py.rows.condition import Where
     from hudi_py.snapshot.rows import Rows
 
 __all__ = ["Snapshot"]
@@ -87,7 +88,7 @@ class Snapshot:
             )
         return tuple(sorted(found, key=lambda each: (each[0], each[1].name)))
 
-    def rows(self, *, where: Sequence[str] = (), columns: Sequence[str] | None = None, with_meta: bool = False) -> Rows:
+    def rows(self, *, where: Where = (), columns: Sequence[str] | None = None, with_meta: bool = False) -> Rows:
         """
         The rows at that time as Arrow batches, without Spark; arguments as `TableView.rows`.
 

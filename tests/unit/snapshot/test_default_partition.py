@@ -4,7 +4,8 @@ import pytest
 
 from hudi_py.errors import RefusedError
 from hudi_py.model.files import BaseFile, in_default_partition, parse_base_file
-from hudi_py.rows.predicate import filters_of, parse_condition
+from hudi_py.rows.condition import parse_condition
+from hudi_py.rows.predicate import filters_of
 from hudi_py.snapshot.select import check_default_partition
 
 pa = pytest.importorskip("pyarrow")

@@ -10,6 +10,7 @@ from decimal import Decimal
 from types import SimpleNamespace
 
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.parquet as pq
 import pytest
 
@@ -19,7 +20,8 @@ from hudi_py.mdt.statistics import column_prefix, key_suffix
 from hudi_py.model.column_statistics import ColumnStatistics
 from hudi_py.model.files import format_base_file, parse_base_file
 from hudi_py.rows.bounds import bounds_of_chunk, bounds_of_statistics
-from hudi_py.rows.predicate import Bounds, Condition, filters_of, parse_condition
+from hudi_py.rows.condition import Column, Condition, conditions_of, parse_condition
+from hudi_py.rows.predicate import Bounds, filters_of
 from hudi_py.snapshot.rows import Rows
 from hudi_py.storage.memory import MemoryStorage
 
@@ -294,7 +296,7 @@ def test_conditions_are_read(text, condition):
 
 
 @pytest.mark.parametrize("text", ["", "a", "= 1", "a ~ 1", "a is 1", "a like 'x%'", "a b = 1"])
-def test_what_is_no_condition_is_refused(text):
+def test_text_that_is_not_a_condition_is_refused(text):
     """The message tells the form."""
     with pytest.raises(ConfigError, match="COLUMN OP VALUE"):
         parse_condition(text)
@@ -311,8 +313,65 @@ def test_values_of_another_type_are_refused(text):
         Rows(MemoryStorage("/lake/trips"), [], SCHEMA, where=[text])
 
 
-@pytest.mark.parametrize("name", ["where", "columns"])
-def test_one_text_in_the_place_of_a_list_is_refused_as_that(name):
-    """A condition or column that is not in a list is not taken for a list of letters; the message shows the list."""
-    with pytest.raises(ConfigError, match=rf"give a list, also of one: {name}=\['s = 1'\]"):
-        Rows(MemoryStorage(), [], SCHEMA, **{name: "s = 1"})
+def test_one_text_in_the_place_of_a_list_of_columns_is_refused_as_that():
+    """It is not taken for a list of letters; the message shows the list."""
+    with pytest.raises(ConfigError, match=r"give a list, also of one: columns=\['s'\]"):
+        Rows(MemoryStorage(), [], SCHEMA, columns="s")
+
+
+VALUES = [
+    7,
+    -0.1,
+    1e300,
+    NAN,
+    "it's",
+    "",
+    True,
+    Decimal("1.50"),
+    date(2024, 1, 2),
+    datetime(2024, 1, 1, 8, 30, tzinfo=UTC),
+]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_text_tuple_and_expression_are_one_condition(value):
+    """Whatever the form, alone or in a list, and whatever the value is made of."""
+    for operator, expressed in (
+        ("=", Column("a b") == value), ("!=", Column("a b") != value), ("<", Column("a b") < value),
+        ("<=", Column("a b") <= value), (">", Column("a b") > value), (">=", Column("a b") >= value),
+    ):  # fmt: skip
+        text = f"`a b` {operator} {_quoted(value)}"
+        for form in (text, ("a b", operator, value), expressed):
+            assert (expressed,) == conditions_of(form) == conditions_of([form]) == conditions_of((form,))
+        assert (expressed, expressed) == conditions_of((text, text))
+
+
+def test_conditions_on_null_have_the_same_forms():
+    """A tuple of two, or of an operator and no value."""
+    assert conditions_of("c is null") == conditions_of(("c", "IS NULL")) == conditions_of(Column("c").is_null())
+    assert conditions_of(["c is not null"]) == conditions_of(("c", "is not null")) == (Column("c").is_not_null(),)
+
+
+def test_other_spellings_of_the_comparisons_mean_the_same():
+    """Those of Spark SQL and Python, which a reader would take for values that begin with a sign."""
+    assert conditions_of("a == 1") == conditions_of(("a", "==", 1)) == conditions_of("a = 1")
+    assert conditions_of("a <> x") == conditions_of(("a", "<>", "x")) == conditions_of("a != x")
+    assert conditions_of("a = '= 1'") == (Condition("a", "=", "= 1"),)
+
+
+@pytest.mark.parametrize(
+    "where",
+    [7, [7], ("a", "~", 1), ("a", "="), ("a", "is null", 1), ("a", "=", None), ("a", "=", [1]), [("a",)], (1, "=", 2),
+     pa.compute.field("a") > 1],
+    ids=str,
+)  # fmt: skip
+def test_what_has_no_form_of_a_condition_is_refused(where):
+    """As an error of ours, before anything is read."""
+    with pytest.raises(ConfigError, match=r"condition|takes"):
+        conditions_of(where)
+
+
+def test_a_chain_of_comparisons_is_not_half_a_condition():
+    """Python would drop the first half of it."""
+    with pytest.raises(TypeError, match="list"):
+        assert 1 < Column("a") < 3
