@@ -9,6 +9,7 @@ Hudi ``BaseHoodieWriteClient.commitStats``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import attrs
@@ -19,7 +20,7 @@ from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConflictError, RefusedError, StorageError
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.lost_writes import refuse_lost_writes
-from hudi_py.model.instant import Action, Instant, State
+from hudi_py.model.instant import Action
 from hudi_py.model.records import CommitMetadata, RollbackMetadata, WriteStat
 from hudi_py.runtime.log import log
 from hudi_py.services.recovery.failed_writes import FailedWrites
@@ -28,6 +29,7 @@ from hudi_py.timeline.fence import put_up_fence
 from hudi_py.timeline.heartbeat import Heart, Rhythm, delete_heartbeat
 from hudi_py.timeline.markers import delete_markers, read_markers
 from hudi_py.timeline.properties_file import recover_properties
+from hudi_py.txn.commit import Begun, Prepared
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -44,7 +46,7 @@ class WriteTransaction:
         contents: The table's timeline.
         table: Its settings.
         metadata_table: Told of the commit before it completes.
-        instant: Inflight until `commit`.
+        begun: The write, inflight.
         rolled_back: Failed writes that were rolled back before this one began.
         heart: Beats while the write is at work, under the failed-writes policy LAZY.
 
@@ -55,7 +57,7 @@ class WriteTransaction:
     contents: Contents
     table: TableConfig
     metadata_table: MetadataTableKeeper
-    instant: Instant
+    begun: Begun
     rolled_back: tuple[RollbackMetadata, ...] = ()
     heart: Heart | None = None
 
@@ -69,7 +71,7 @@ class WriteTransaction:
     @property
     def instant_time(self) -> str:
         """Requested time: what data files and rows carry."""
-        return self.instant.requested_time
+        return self.begun.instant.requested_time
 
     def commit(
         self, stats: Iterable[WriteStat], *, operation: str, extra_metadata: Mapping[str, str]
@@ -95,11 +97,11 @@ class WriteTransaction:
             operation_type=operation,
         )
         put_up_fence(store.storage, self.instant_time)
-        with store.lock.held(f"commit {self.instant_time}"):
+        with self.begun.ready() as ready:
             self._remove_leftovers({stat.path for each in by_partition.values() for stat in each})
-            after = self.metadata_table.record_commit(store.load(), self.instant, metadata)
+            recorded = ready.record(partial(self.metadata_table.record_commit, metadata=metadata))
             self._check_heart()
-            self.instant = store.complete(self.instant, metadata, after=after)
+            recorded.publish(metadata)
             delete_markers(store.storage, self.instant_time)
             self._end_heart()
         log.info("commit.completed", instant=self.instant_time, files_written=sum(map(len, by_partition.values())))
@@ -107,10 +109,8 @@ class WriteTransaction:
 
     def abandon(self) -> None:
         """Take back a write that has written nothing: neither of its instants stays."""
-        store = self.contents.store
-        for state in (State.INFLIGHT, State.REQUESTED):
-            store.remove(Instant(self.instant.requested_time, self.instant.action, state))
-        delete_markers(store.storage, self.instant_time)
+        self.begun.remove()
+        delete_markers(self.contents.store.storage, self.instant_time)
         self._end_heart()
 
     def _check_heart(self) -> None:
@@ -175,7 +175,7 @@ def begin_write(
             heart = Heart(store.storage, store.clock, Rhythm.of(settings))
             heart.start(time)
         try:
-            instant = _begun(contents, table, time)
+            begun = _begun(Prepared(store, Action.COMMIT, time), table)
         except BaseException:
             if heart is not None:
                 heart.stop()
@@ -184,17 +184,16 @@ def begin_write(
         contents=contents,
         table=table,
         metadata_table=metadata_table,
-        instant=instant,
+        begun=begun,
         rolled_back=tuple(rolled_back),
         heart=heart,
     )
 
 
-def _begun(contents: Contents, table: TableConfig, time: str) -> Instant:
+def _begun(prepared: Prepared, table: TableConfig) -> Begun:
     """Requested, then inflight."""
-    store = contents.store
-    instant = store.request(Action.COMMIT, time)
+    requested = prepared.request()
     try:
-        return store.transition(instant, None if table.layout_version == 1 else CommitMetadata())
+        return requested.begin(None if table.layout_version == 1 else CommitMetadata())
     except ConflictError:
-        raise ConflictError(f"{instant}: another process uses the same instant time; try again") from None
+        raise ConflictError(f"{requested.instant}: another process uses the same instant time; try again") from None

@@ -20,6 +20,7 @@ Source: rules/table-services A.7, A.8; docs/decisions/stale-clean-plans.md.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -44,6 +45,7 @@ from hudi_py.services.clean.tasks import delete_files, tasks_of
 from hudi_py.services.clean.watch import Reporter, WatchedEngine
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
+from hudi_py.txn.commit import Begun, Requested
 
 TASK_FILES_MAX_TIMED: Final = 500  # where the time is limited: it is looked at between rounds of tasks
 _COMPLETIONS_MAX: Final = 10
@@ -74,7 +76,7 @@ def execute_clean(
     began = _begin(recheck)
     if isinstance(began, CleanResult):
         return began
-    instant, names = began, recheck.left()
+    begun, instant, names = began, began.instant, recheck.left()
     known = LEFTOVERS.load(store.storage)
     if reporter.is_heard:
         reporter.begin("delete", instant=instant.requested_time, total=sum(map(len, names.values())))
@@ -108,7 +110,7 @@ def execute_clean(
         spared=recheck.spared,
     )
     if not outcome.left:
-        result = _finish(contents, metadata_table, instant, result, outcome, names, known)
+        result = _finish(contents, metadata_table, begun, result, outcome, names, known)
     if reporter.is_heard:
         reporter.finish()
     return result
@@ -117,7 +119,7 @@ def execute_clean(
 def _finish(
     contents: Contents,
     metadata_table: MetadataTableKeeper,
-    instant: Instant,
+    begun: Begun,
     result: CleanResult,
     outcome: Outcome,
     names: Names,
@@ -126,12 +128,12 @@ def _finish(
     """Remember what refused to go, then publish the clean."""
     refused = {**outcome.failed, **outcome.side_files}
     for path, why in islice(refused.items(), 3):
-        log.warning("clean.file.refused", instant=instant.requested_time, path=path, reason=why)
+        log.warning("clean.file.refused", instant=result.instant, path=path, reason=why)
     remember_leftovers(contents.store.storage, known, after_clean(known, names, refused))
-    return _complete(contents, metadata_table, instant, result)
+    return _complete(contents, metadata_table, begun, result)
 
 
-def _begin(recheck: Recheck) -> Instant | CleanResult:
+def _begin(recheck: Recheck) -> Begun | CleanResult:
     """
     Judge the plan and make the clean inflight, both under the lock; a result where nothing is left to do.
 
@@ -156,7 +158,7 @@ def _begin(recheck: Recheck) -> Instant | CleanResult:
                 files_spared=recheck.spared_count,
                 reason=recheck.why,
             )
-        return _start(contents, found) if found.state is State.REQUESTED else found
+        return _start(Requested(store, found)) if found.state is State.REQUESTED else Begun(store, found)
 
 
 def _withdraw(recheck: Recheck) -> CleanResult:
@@ -166,7 +168,7 @@ def _withdraw(recheck: Recheck) -> CleanResult:
     One file goes, so that a crash leaves either the plan or nothing. To Apache Hudi there was never such a clean.
     """
     store, instant = recheck.contents.store, recheck.instant
-    store.remove(Instant(instant.requested_time, Action.CLEAN, State.REQUESTED))
+    Requested(store, attrs.evolve(instant, state=State.REQUESTED)).remove()
     why = recheck.why or "another process withdrew it"
     log.warning("clean.plan.withdrawn", instant=instant.requested_time, files_needed=recheck.spared_count, reason=why)
     nothing = CleanMetadata(start_clean_time=instant.requested_time, time_taken_ms=0, total_files_deleted=0)
@@ -200,21 +202,21 @@ def _as_carried_out(recheck: Recheck) -> CleanerPlan:
     return attrs.evolve(plan, extra_metadata={**plan.extra_metadata, SAVEPOINTED_TIMES: times})
 
 
-def _start(contents: Contents, instant: Instant) -> Instant:
+def _start(requested: Requested) -> Begun:
     """
     Make the clean inflight, unless another process has just done so: deleting twice is no harm (rule A-73).
 
     The file gets a copy of the plan: 0.15 archival reads it in layout 1, layout 2 tolerates it (rules/timeline 9.4).
     """
-    store = contents.store
+    store, instant = requested.store, requested.instant
     try:
-        return store.transition(instant, store.read_plan(instant))
+        return requested.begin(store.read_plan(instant))
     except ConflictError:
-        return advance(instant)
+        return Begun(store, advance(instant))
 
 
 def _complete(
-    contents: Contents, metadata_table: MetadataTableKeeper, instant: Instant, result: CleanResult
+    contents: Contents, metadata_table: MetadataTableKeeper, begun: Begun, result: CleanResult
 ) -> CleanResult:
     """
     Record the clean in the metadata table, then publish it, under the table's lock (rule A-67, F.1).
@@ -222,9 +224,12 @@ def _complete(
     Two cleaners may work on one plan (rule A-73), and without a lock they meet in the metadata table, where each goes
     on with what the other has begun; whoever completes the clean first has won.
     """
+    instant = begun.instant
     for attempt in range(_COMPLETIONS_MAX):
         try:
-            return _try_to_complete(contents, metadata_table, instant, result)
+            with begun.ready() as ready:
+                ready.record(partial(metadata_table.record_clean, metadata=result.metadata)).publish(result.metadata)
+                return result
         except (ConflictError, AlreadyExists, TimelineStateError) as error:
             done = contents.store.load().find(instant.requested_time, instant.action)
             if done is not None and done.is_completed:
@@ -235,19 +240,6 @@ def _complete(
                     f"it: {error}. Its files are deleted; clean again"
                 ) from error
     raise AssertionError("the last attempt returns or raises")
-
-
-def _try_to_complete(
-    contents: Contents, metadata_table: MetadataTableKeeper, instant: Instant, result: CleanResult
-) -> CleanResult:
-    with contents.store.lock.held(f"clean {instant.requested_time}"):
-        timeline = contents.store.load()
-        done = timeline.find(instant.requested_time, instant.action)
-        if done is not None and done.is_completed:
-            raise ConflictError(f"{instant} was completed by another cleaner")
-        after = metadata_table.record_clean(timeline, instant, result.metadata)
-        contents.store.complete(instant, result.metadata, after=after)
-    return result
 
 
 def _delete(recheck: Recheck, engine: Engine, config: CleanConfig, names: Names, deadline: Deadline) -> Outcome:

@@ -58,6 +58,7 @@ from hudi_py.storage.base import Entry
 from hudi_py.timeline.archive import load_archived_partitions
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.commit import prepared
 
 
 @attrs.frozen(kw_only=True)
@@ -315,11 +316,11 @@ class CleanService:
                     return self._schedule(deadline)  # nobody who takes the lock can interfere again
             remember_unseen(store.storage, seen.unseen, seen.unseen | plan.unseen)
             self.metadata_table.prepare(writes_data=False)
-            time = store.new_time(timeline)
-            requested = store.request(Action.CLEAN, time, to_record(plan, store.storage.root))
+            begins = prepared(store, Action.CLEAN, timeline=timeline)
+            requested = begins.request(to_record(plan, store.storage.root)).instant
         remember_unseen(store.storage, seen.unseen | plan.unseen, self._unseen_after(seen, plan))
         if self.reporter.wants_sizes and plan.size_bytes is not None:
-            self.reporter.sizes(time, plan.files.sizes_by_partition())
+            self.reporter.sizes(requested.requested_time, plan.files.sizes_by_partition())
         return requested
 
     def remove_expired_savepoints(self) -> tuple[Instant, ...]:
