@@ -47,10 +47,11 @@ from hudi_py.mdt.statistics import COLUMN_STATS, PARTITION_STATS
 from hudi_py.mdt.table import FILES_GROUP, FILES_PARTITION, INIT_TIME, MetadataTable, Slice
 from hudi_py.mdt.update import withdraw
 from hudi_py.model.files import parse_base_file, parse_log_file
-from hudi_py.model.instant import Action, Instant, State
+from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CommitMetadata, CompactionOperation, CompactionPlan, RuntimeStats, WriteStat
 from hudi_py.runtime.log import log
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.commit import Prepared, Requested
 
 _KNOWN: Final = frozenset({FILES_PARTITION, COLUMN_STATS, PARTITION_STATS})
 _COMPACTIONS: Final = (Action.COMPACTION, Action.LOG_COMPACTION)
@@ -87,7 +88,7 @@ def compact(table: MetadataTable, data_timeline: Timeline, *, delta_commits_max:
         return None
     pending = timeline.pending(*_COMPACTIONS)
     if pending:
-        return _execute(table, data_timeline, timeline, pending[0])
+        return _execute(table, data_timeline, timeline, Requested(table.store, pending[0]))
     if not _without_dead(table, data_timeline, timeline):
         return None
     (file_slice, *others) = table.slices(timeline)
@@ -100,7 +101,7 @@ def compact(table: MetadataTable, data_timeline: Timeline, *, delta_commits_max:
     if timeline.find(time) is not None:
         return None
     plan = _plan(table, [file_slice, *statistics])
-    requested = table.store.request(Action.COMPACTION, time, plan)
+    requested = Prepared(table.store, Action.COMPACTION, time).request(plan)
     return _execute(table, data_timeline, timeline, requested)
 
 
@@ -207,16 +208,16 @@ def _operation(table: MetadataTable, file_slice: Slice) -> CompactionOperation:
     )
 
 
-def _execute(table: MetadataTable, data_timeline: Timeline, timeline: Timeline, instant: Instant) -> Instant | None:
+def _execute(table: MetadataTable, data_timeline: Timeline, timeline: Timeline, requested: Requested) -> Instant | None:
     """Carry out the stored plan; None when it is one that we do not execute."""
+    instant = requested.instant
     source = table.source(table.store.path(instant))
     plan = decode_compaction_plan(table.store.read_plan(instant), source)
     planned = [_planned_slice(operation, source) for operation in plan.operations]
     slices = [each for each in planned if each is not None]
     if not slices or len(slices) < len(planned) or instant.action is not Action.COMPACTION:
         return None
-    if instant.state is State.REQUESTED:
-        instant = table.store.transition(instant)
+    begun = requested.begin()
     validity = Validity(timeline, data_timeline)
     stats: dict[str, tuple[WriteStat, ...]] = {}
     for each in _as_recorded(table, timeline, slices):
@@ -230,7 +231,7 @@ def _execute(table: MetadataTable, data_timeline: Timeline, timeline: Timeline, 
         extra_metadata={"schema": payload_schema(table.table_version)},
         operation_type="COMPACT",
     )
-    return table.store.complete(instant, metadata, after=data_timeline.last_time)
+    return begun.in_step(data_timeline).publish(metadata)
 
 
 def _as_recorded(table: MetadataTable, timeline: Timeline, planned: list[Slice]) -> Iterator[Slice]:

@@ -34,6 +34,7 @@ from hudi_py.model.records import CommitMetadata, RuntimeStats, WriteStat
 from hudi_py.runtime.clock import Clock
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.commit import Prepared
 
 _INIT_SUFFIX: Final = "010"
 _EMPTY_DELETE: Final = b"\0\0\0\x03\0\0\0\x01\0"
@@ -121,15 +122,15 @@ def _properties(config: TableConfig) -> dict[str, str]:
 def _fill(table: MetadataTable, data_timeline: Timeline, listing: Mapping[str, Mapping[str, int]]) -> None:
     """The first delta commit: a base file with the whole listing, and the first log file of the group, empty."""
     time = _init_time(table, data_timeline)
-    instant = table.store.request(Action.DELTA_COMMIT, time)
-    instant = table.store.transition(instant, CommitMetadata(operation_type="BULK_INSERT_PREPPED"))
+    requested = Prepared(table.store, Action.DELTA_COMMIT, time).request()
+    begun = requested.begin(CommitMetadata(operation_type="BULK_INSERT_PREPPED"))
     metafile = format_properties({"commitTime": time, "partitionDepth": "1"}, ("partition metadata",))
     table.storage.create_new(f"{FILES_PARTITION}/{PARTITION_METAFILE}", metafile)
     block = encode_log_block(LogBlock(BlockType.DELETE, {int(HeaderKey.INSTANT_TIME): time}, _EMPTY_DELETE))
     table.storage.create_new(f"{FILES_PARTITION}/.{FILES_GROUP}_{time}.log.1_{WRITE_TOKEN}", block)
     records = records_of(Changes(added=listing, written_partitions=tuple(listing)))
     written = write_base_file(table, time, ((key, records[key]) for key in sorted(records, key=str.encode)))
-    table.store.complete(instant, _metadata(table, written), after=data_timeline.last_time)
+    begun.in_step(data_timeline).publish(_metadata(table, written))
 
 
 def _init_time(table: MetadataTable, data_timeline: Timeline) -> str:

@@ -124,7 +124,6 @@ class MetadataTableKeeper:
     def record_rollback(
         self,
         timeline: Timeline,
-        rolled_back_time: str,
         instant: Instant,
         metadata: RollbackMetadata,
         *,
@@ -143,7 +142,7 @@ class MetadataTableKeeper:
         done = record_rollback(
             table,
             timeline,
-            rolled_back_time,
+            metadata.commits_rollback[0],
             instant.requested_time,
             changes,
             deleted_of_others=deleted_of_others,

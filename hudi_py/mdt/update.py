@@ -39,6 +39,7 @@ from hudi_py.model.files import LogFile
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata, RuntimeStats, WriteStat
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.commit import Begun, Prepared, Requested
 
 _OPERATION: Final = "UPSERT_PREPPED"
 
@@ -82,14 +83,15 @@ def write_delta_commit(table: MetadataTable, data_timeline: Timeline, requested_
             table.storage.delete(path)
     _check_open(data_timeline, requested_time)
     if instant is None:
-        instant = table.store.request(Action.DELTA_COMMIT, requested_time)
-    if instant.state is State.REQUESTED:
-        instant = table.store.transition(instant, _inflight_metadata(file_slice, records))
+        requested = Prepared(table.store, Action.DELTA_COMMIT, requested_time).request()
+    else:
+        requested = Requested(table.store, instant)
+    begun = requested.begin(_inflight_metadata(file_slice, records))
     if written is None and records:
         written = _new_log(table, file_slice, requested_time)
         table.storage.create_new(file_slice.path(written.name), content)
     metadata = _completed_metadata(table, file_slice, written, len(content), len(records))
-    return table.store.complete(instant, metadata, after=data_timeline.last_time)
+    return begun.in_step(data_timeline).publish(metadata)
 
 
 def record_rollback(
@@ -326,8 +328,7 @@ def _withdraw(table: MetadataTable, timeline: Timeline, instant: Instant) -> boo
         _unpublish(table, timeline, time)
     for _, path in logs:
         table.storage.delete(path)
-    for state in (State.INFLIGHT, State.REQUESTED):
-        table.store.remove(Instant(time, Action.DELTA_COMMIT, state))
+    Begun(table.store, attrs.evolve(instant, state=State.INFLIGHT)).remove()
     return True
 
 

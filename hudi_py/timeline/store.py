@@ -151,12 +151,12 @@ class TimelineStore:
 
     def reopen(self, instant: Instant) -> None:
         """
-        Take a completed write back to inflight: readers stop seeing it (Hudi's ``revertToInflight``).
+        Take a completed action back to inflight: readers stop seeing it (Hudi's ``revertToInflight``).
 
         Earlier states that are missing are created empty first, so that the write never looks archived. Repeatable.
         """
         files = self.files_of(instant)
-        for state in (State.REQUESTED, State.INFLIGHT):
+        for state in (State.REQUESTED, State.INFLIGHT)[instant.action is Action.SAVEPOINT :]:
             if not any(each.state is state for each in files):
                 self._create(Instant(instant.requested_time, instant.comparable_action, state))
         for each in files:

@@ -20,6 +20,7 @@ from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.wrappers import DelegatingStorage, Paths
 from hudi_py.testing import Crash, interruptions
 from hudi_py.timeline.fence import put_up_fence
+from hudi_py.txn.commit import Begun
 from hudi_py.writing.stats import write_stat
 from hudi_py.writing.tasks import TaskIdentity, run_task
 from hudi_py.writing.transaction import WriteTransaction, begin_write
@@ -76,8 +77,9 @@ class Write:
     def commit(self, storage=None):
         table = open_table(storage or self.storage)
         (instant,) = table.timeline.pending("commit")
+        begun = Begun(table.contents.store, instant)
         transaction = WriteTransaction(
-            contents=table.contents, table=table.config, metadata_table=table.metadata_table, instant=instant
+            contents=table.contents, table=table.config, metadata_table=table.metadata_table, begun=begun
         )
         stats = [write_stat(each, with_prev_base_file=table.config.version >= 8) for each in self.results]
         transaction.commit(stats, operation="UPSERT", extra_metadata={"schema": self.job.avro_schema})

@@ -84,8 +84,8 @@ class Mixed:
         """We die between the metadata table's delta commit and our commit."""
         record = MetadataTableKeeper.record_commit
 
-        def die(*arguments):
-            record(*arguments)
+        def die(*arguments, **words):
+            record(*arguments, **words)
             raise Stop
 
         with mock.patch.object(MetadataTableKeeper, "record_commit", die), pytest.raises(Stop):

@@ -131,8 +131,8 @@ def test_real_hudi_rolls_back_a_commit_that_the_metadata_table_knows(peer, tmp_p
     upsert(storage, rows(2))
     record = MetadataTableKeeper.record_commit
 
-    def die(*arguments):
-        record(*arguments)
+    def die(*arguments, **words):
+        record(*arguments, **words)
         raise Crash
 
     with mock.patch.object(MetadataTableKeeper, "record_commit", die), pytest.raises(Crash):

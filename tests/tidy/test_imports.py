@@ -208,6 +208,21 @@ def test_modules_do_not_import_each_other_in_circles():
         pytest.fail(f"circle of imports: {' -> '.join(reversed(error.args[1]))}")
 
 
+def test_actions_go_through_the_stages_of_a_commit():
+    """Only `hudi_py.txn.commit` takes an instant from state to state, so that no stage is left out anywhere."""
+    steps = {"request", "open_savepoint", "transition", "complete"}
+    wrong = [
+        f"{name} line {call.lineno}: {ast.unparse(call.func)}"
+        for name, path in MODULES.items()
+        for call in ast.walk(tree_of(path))
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr in steps
+        and ast.unparse(call.func.value).endswith("store")
+    ]
+    assert {each.partition(" ")[0] for each in wrong} == {"hudi_py.txn.commit"}, wrong
+
+
 def test_tests_only_import_the_public_doubles():
     """hudi_py.testing is for tests, ours and the users'; the package itself never needs it."""
     users = [name for name in MODULES if any(module == "hudi_py.testing" for module, _ in own_imports(name))]

@@ -14,6 +14,7 @@ Source: rules/table-services B-27 to B-33, J.8; Hudi ``BaseRestoreActionExecutor
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import attrs
@@ -24,7 +25,7 @@ from hudi_py.errors import ConfigError, ConflictError, HudiError, RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.mdt.keeper import MetadataTableKeeper
-from hudi_py.model.instant import Action, Instant, State
+from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import InstantInfo, RestoreMetadata, RestorePlan, RollbackMetadata, RollbackPlan
 from hudi_py.runtime.log import log
 from hudi_py.services.restore.plan import (
@@ -36,7 +37,7 @@ from hudi_py.services.restore.plan import (
     restore_targets,
 )
 from hudi_py.services.rollback.before import together
-from hudi_py.services.rollback.beside import Beside, pulses_of, refuse_alive, withdraw
+from hudi_py.services.rollback.beside import Beside, pulses_of, refuse_alive
 from hudi_py.services.rollback.execute import RollbackExecutor
 from hudi_py.services.rollback.leftovers import Leftovers
 from hudi_py.services.rollback.markers import sweep_markers
@@ -48,6 +49,7 @@ from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import delete_markers, instants_with_markers
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.commit import Requested, prepared, withdraw
 from hudi_py.txn.pairs import Service, judge
 
 _COMPLETION_ORDER_SINCE = 9
@@ -109,13 +111,13 @@ class RestoreService:
             begun = self._begin(savepoint_time)
         return begun if isinstance(begun, RestoreMetadata) else self._execute(*begun, savepoint_time)
 
-    def _begin(self, savepoint_time: str) -> tuple[Instant, RestorePlan] | RestoreMetadata:
+    def _begin(self, savepoint_time: str) -> tuple[Requested, RestorePlan] | RestoreMetadata:
         """The restore that is to be carried out now, or what the last one did where nothing is to be done."""
         store = self.contents.store
         timeline = store.load()
         instant = self._pending(timeline, savepoint_time)
         if instant is not None:
-            return instant, self._pending_plan(timeline, instant)
+            return Requested(store, instant), self._pending_plan(timeline, instant)
         judged = self._new_plan(timeline, savepoint_time)
         plan = judged.plan
         last = self._last_restore(timeline, savepoint_time)
@@ -126,15 +128,15 @@ class RestoreService:
             self.metadata_table,
             (timeline.find(each.requested_time, Action(each.action)) for each in plan.instants_to_rollback),
         )
-        instant = store.request(Action.RESTORE, store.new_time(), plan)
-        self._look_again(timeline, instant, judged)
-        return instant, plan
+        requested = prepared(store, Action.RESTORE).request(plan)
+        self._look_again(timeline, requested, judged)
+        return requested, plan
 
-    def _execute(self, instant: Instant, plan: RestorePlan, savepoint_time: str) -> RestoreMetadata:
+    def _execute(self, requested: Requested, plan: RestorePlan, savepoint_time: str) -> RestoreMetadata:
         store = self.contents.store
         started = store.clock.now()
-        if instant.state is State.REQUESTED:
-            instant = store.transition(instant)
+        begun = requested.begin()
+        instant = begun.instant
         rollbacks = {}
         for target in plan.instants_to_rollback:
             done = self._undo(target)
@@ -148,12 +150,10 @@ class RestoreService:
             rollbacks=rollbacks,
             restore_instant_info=plan.instants_to_rollback,
         )
-        with store.lock.held(f"restore {instant.requested_time}"):
-            timeline = store.load()
-            rollbacks_after = (i.requested_time for i in _rollbacks(timeline, savepoint_time))
+        with begun.ready() as ready:
+            rollbacks_after = (i.requested_time for i in _rollbacks(ready.timeline, savepoint_time))
             vanishing = {*metadata.instants_to_rollback, *rollbacks_after}
-            after = self.metadata_table.record_restore(timeline, instant, vanishing)
-            store.complete(instant, metadata, after=after)
+            ready.record(partial(self.metadata_table.record_restore, vanishing=vanishing)).publish(metadata)
             self._remove_rollbacks(savepoint_time)
         log.info("restore.completed", instant=instant.requested_time, savepoint=savepoint_time, undone=len(rollbacks))
         return metadata
@@ -179,7 +179,7 @@ class RestoreService:
         if found is None:
             return None
         plan = rollback_plan(target, self._left_by(found), store.storage.root)
-        return store.request(Action.ROLLBACK, store.new_time(), plan), plan, target
+        return prepared(store, Action.ROLLBACK).request(plan).instant, plan, target
 
     def _left_by(self, target: Instant) -> Written:
         """Of a completed write what it recorded, of a pending one what carries its time (rule B-13)."""
@@ -303,27 +303,22 @@ class RestoreService:
         plan = RestorePlan(instants_to_rollback=infos, savepoint_to_restore_timestamp=savepoint_time)
         return JudgedRestore(plan, beside.to_withdraw(timeline))
 
-    def _look_again(self, before: Timeline, instant: Instant, judged: JudgedRestore) -> None:
+    def _look_again(self, before: Timeline, requested: Requested, judged: JudgedRestore) -> None:
         """
         Give the restore up where the timeline has changed since it was planned and something else is to be done now.
 
-        Then withdraw the plans that would be wrong afterwards. Without a lock nothing else keeps a commit or a
-        savepoint from coming in between; see `RollbackService`.
+        Then withdraw the plans that would be wrong afterwards.
 
         Raises:
             ConflictError: Nothing was undone, the restore is withdrawn.
         """
-        store = self.contents.store
-        now = store.load().without(instant)
         savepoint_time = judged.plan.savepoint_to_restore_timestamp or ""
-        try:
+        with requested.withdrawn_if_refused() as timeline:
+            now = timeline.without(requested.instant)
             again = judged if now == before else self._judged_plan(now, savepoint_time)
             if again.plan != judged.plan or now.pending(Action.RESTORE):
                 raise ConflictError("there are other writes to undo now; restore again")
-            withdraw(self.contents, again.withdrawn, f"restore to {savepoint_time}")
-        except HudiError as error:
-            store.remove(instant)
-            raise ConflictError(f"another process was faster, nothing was undone: {error}") from error
+            withdraw(self.contents.store, again.withdrawn, f"restore to {savepoint_time}")
 
     def _check_result(self, savepoint_time: str) -> None:
         """Rule B-32: the savepointed commit is the newest one now."""

@@ -7,17 +7,16 @@ between leaves a plan less, which its service makes anew, and never one that del
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import attrs
 
 from hudi_py.config.keys import Settings
-from hudi_py.errors import ConflictError, CorruptMetadata, NotFound, RefusedError
+from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
 from hudi_py.fsview.build import GroupKey
 from hudi_py.fsview.loader import load_context
 from hudi_py.model.files import join_path, parse_log_file
-from hudi_py.model.instant import Action, Instant, State
-from hudi_py.runtime.log import log
+from hudi_py.model.instant import Action, Instant
 from hudi_py.services.rollback.before import Before
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.heartbeat import Pulse, Rhythm, pulses
@@ -172,25 +171,3 @@ def refuse_alive(contents: Contents, settings: Settings, what: str, undone: Iter
 def pulses_of(contents: Contents, settings: Settings) -> Mapping[str, Pulse]:
     """Of the writers of a table that are at work."""
     return pulses(contents.store.storage, contents.store.clock, Rhythm.of(settings))
-
-
-def withdraw(contents: Contents, instants: Collection[Instant], because: str) -> None:
-    """
-    Remove requested instants that nobody has begun.
-
-    Args:
-        contents: The table's timeline.
-        instants: `Beside.to_withdraw`.
-        because: Of what, for the log.
-
-    Raises:
-        ConflictError: Another process has begun one at this moment; its plan is there again.
-    """
-    store = contents.store
-    for instant in instants:
-        plan = store.read_plan(instant)
-        store.remove(instant)
-        if any(each.state is not State.REQUESTED for each in store.files_of(instant)):
-            store.request(instant.action, instant.requested_time, plan)
-            raise ConflictError(f"another process has begun {instant} at this moment; try again")
-        log.warning("plan.withdrawn", instant=str(instant), because=because)

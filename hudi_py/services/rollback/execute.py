@@ -16,6 +16,9 @@ Source: rules/table-services B.4; Hudi ``BaseRollbackActionExecutor``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import attrs
 
 from hudi_py.errors import ConflictError, RefusedError, StorageError
@@ -37,6 +40,7 @@ from hudi_py.storage.base import StorageFailure
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.fence import put_up_fence
 from hudi_py.timeline.markers import delete_markers
+from hudi_py.txn.commit import Begun, Record, Requested
 
 
 @attrs.frozen(kw_only=True)
@@ -71,8 +75,7 @@ class RollbackExecutor:
         on_top = Action(target.action) is not Action.COMPACTION or not publish
         paths = _paths_by_partition(plan, target, logs=on_top)
         blocks = blocks_to_undo(plan, target.requested_time, store.config.layout_version)
-        if instant.state is State.REQUESTED:
-            instant = store.transition(instant)
+        begun = Requested(store, instant).begin()
         found = store.load().find(target.requested_time, Action(target.action))
         keeps_plan = self._keeps_plan(found, target, publish=publish)
         if not keeps_plan:  # what is run again takes files under the same time
@@ -95,18 +98,14 @@ class RollbackExecutor:
         )
         if is_done:
             return metadata
-        with store.lock.held(f"rollback {instant.requested_time}"):
-            after = None
-            if publish:
-                foreign = {} if store.config.layout_version == 2 else _log_names(paths)
-                after = self.metadata_table.record_rollback(
-                    store.load(), target.requested_time, instant, metadata, deleted_of_others=foreign
-                )
-            else:
+        if publish:
+            foreign = {} if store.config.layout_version == 2 else _log_names(paths)
+            record = partial(self.metadata_table.record_rollback, metadata=metadata, deleted_of_others=foreign)
+            self._complete(begun, metadata, record, lambda: self._remove_target(found, keeps_plan=keeps_plan))
+        else:
+            with store.lock.held(f"rollback {instant.requested_time}"):
                 self.metadata_table.forget(target.requested_time)
-            self._remove_target(found, keeps_plan=keeps_plan)
-            if publish:
-                self._complete(instant, metadata, after)
+                self._remove_target(found, keeps_plan=keeps_plan)
         delete_markers(store.storage, target.requested_time)
         if publish:  # otherwise the plan may be carried out again, and they tell which blocks are written
             delete_markers(store.storage, instant.requested_time)
@@ -146,12 +145,18 @@ class RollbackExecutor:
             if each.is_pending and not (keeps_plan and each.state is State.REQUESTED):
                 store.remove(each)
 
-    def _complete(self, instant: Instant, metadata: RollbackMetadata, after: str | None) -> None:
-        store = self.contents.store
+    def _complete(
+        self, begun: Begun, metadata: RollbackMetadata, record: Record, remove_target: Callable[[], None]
+    ) -> None:
+        """Record, take the target off the timeline, publish (rule B-22)."""
+        instant = begun.instant
         try:
-            store.complete(instant, metadata, after=after)
+            with begun.ready() as ready:
+                recorded = ready.record(record)
+                remove_target()
+                recorded.publish(metadata)
         except ConflictError:
-            done = store.load().find(instant.requested_time, Action.ROLLBACK)
+            done = begun.store.load().find(instant.requested_time, Action.ROLLBACK)
             if done is not None and done.is_pending:
                 raise
             # another process finished the same plan: its record stands

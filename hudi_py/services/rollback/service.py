@@ -16,7 +16,7 @@ from typing import NamedTuple
 import attrs
 
 from hudi_py.config.table import TableConfig, TableType
-from hudi_py.errors import ConflictError, CorruptMetadata, HudiError, RefusedError
+from hudi_py.errors import CorruptMetadata, RefusedError
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.lost_writes import refuse_lost_writes
@@ -24,7 +24,7 @@ from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import InstantInfo, RollbackMetadata, RollbackPlan
 from hudi_py.runtime.log import log
 from hudi_py.services.rollback import plan as planning
-from hudi_py.services.rollback.beside import Beside, pulses_of, refuse_alive, withdraw
+from hudi_py.services.rollback.beside import Beside, pulses_of, refuse_alive
 from hudi_py.services.rollback.execute import RollbackExecutor
 from hudi_py.services.rollback.leftovers import Leftovers
 from hudi_py.services.rollback.markers import sweep_markers
@@ -35,6 +35,7 @@ from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import delete_markers, instants_with_markers
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.commit import Requested, prepared, withdraw
 from hudi_py.txn.pairs import Service
 
 _WRITE_ACTIONS = frozenset(action.value for action in (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT))
@@ -174,7 +175,7 @@ class RollbackService:
                 if found is not None and found.is_completed and instant.state is State.REQUESTED:
                     # nothing was done yet, and things may have changed
                     checked = self._checked_plan(timeline.without(instant), found)
-                    withdraw(self.contents, checked.withdrawn, f"rollback of {found}")
+                    withdraw(self.contents.store, checked.withdrawn, f"rollback of {found}")
                 self._sweep_markers(timeline)
                 prepare_metadata_table(self.metadata_table, (found,))
                 return _Begun(instant, stored, stored.instant_to_rollback)
@@ -182,31 +183,24 @@ class RollbackService:
         checked = self._checked_plan(timeline, target)
         self._sweep_markers(timeline)
         prepare_metadata_table(self.metadata_table, (target,))
-        begun = self._request(checked.plan, planning.target_info(target))
-        self._look_again(timeline, begun.instant, target, checked)
-        return begun
+        requested = prepared(self.contents.store, Action.ROLLBACK).request(checked.plan)
+        self._look_again(timeline, requested, target, checked)
+        return _Begun(requested.instant, checked.plan, planning.target_info(target))
 
-    def _look_again(self, before: Timeline, rollback: Instant, target: Instant, checked: CheckedRollback) -> None:
+    def _look_again(self, before: Timeline, requested: Requested, target: Instant, checked: CheckedRollback) -> None:
         """
         Give the rollback up where the timeline has changed since it was planned, so that it would be refused now.
 
         Then withdraw the plans that would be wrong afterwards.
 
-        Without a lock nothing else keeps a commit or a savepoint from coming in between. Whoever creates a savepoint
-        looks for rollbacks after its first file as this one looks after its own, so at least one sees the other.
-
         Raises:
             ConflictError: Nothing was undone, the rollback is withdrawn.
         """
-        store = self.contents.store
-        now = store.load().without(rollback)
-        try:
+        with requested.withdrawn_if_refused() as timeline:
+            now = timeline.without(requested.instant)
             if target.is_completed and now != before:
                 checked = self._checked_plan(now, planning.named_write(now, target.requested_time))
-            withdraw(self.contents, checked.withdrawn, f"rollback of {target}")
-        except HudiError as error:
-            store.remove(rollback)
-            raise ConflictError(f"another process was faster, nothing was undone: {error}") from error
+            withdraw(self.contents.store, checked.withdrawn, f"rollback of {target}")
 
     def _execute(self, begun: _Begun) -> RollbackMetadata:
         """Without the lock, which the executor takes for its end (rule B-22)."""
@@ -325,8 +319,5 @@ class RollbackService:
             failed = max(now, key=lambda each: each.state)
         target = planning.target_info(failed)
         written = self._leftovers.of_pending(failed)
-        return self._request(planning.rollback_plan(target, written, store.storage.root), target)
-
-    def _request(self, plan: RollbackPlan, target: InstantInfo) -> _Begun:
-        store = self.contents.store
-        return _Begun(store.request(Action.ROLLBACK, store.new_time(), plan), plan, target)
+        plan = planning.rollback_plan(target, written, store.storage.root)
+        return _Begun(prepared(store, Action.ROLLBACK).request(plan).instant, plan, target)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict
 import attrs
 
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import ConfigError, ConflictError, CorruptMetadata, NotFound, RefusedError
+from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition
 from hudi_py.fsview.checked import CheckedListing
 from hudi_py.fsview.foreign import refuse_foreign
@@ -50,6 +50,7 @@ from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.cleaned import deleted_since
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.commit import Begun, Prepared, not_recorded
 from hudi_py.txn.pairs import Answer, Relation, Service, judge
 
 if TYPE_CHECKING:
@@ -169,32 +170,24 @@ class SavepointService:
         store = self.contents.store
         with store.lock.held("savepoint"):  # from the look on: a clean that is stored meanwhile could take the files
             time, metadata = self.plan(requested_time, **words)
-            pending = store.load().find(time, Action.SAVEPOINT) or store.open_savepoint(time)
-            self._look_again(pending, metadata)
-            done = store.complete(pending, metadata)
+            begun = Prepared(store, Action.SAVEPOINT, time).open()
+            self._look_again(begun, metadata)
+            with begun.ready() as ready:
+                done = ready.record(not_recorded).publish(metadata)
         log.info("savepoint.created", instant=time, files_held=sum(map(len, metadata.files.values())))
         return done
 
-    def _look_again(self, savepoint: Instant, metadata: SavepointMetadata) -> None:
+    def _look_again(self, begun: Begun, metadata: SavepointMetadata) -> None:
         """
         Give the savepoint up where its commit is being undone, or a clean was planned that takes its files.
-
-        Without a lock nothing else keeps them from coming in between. Whoever undoes a commit looks for savepoints
-        after its first file as this one looks after its own, so at least one sees the other.
 
         Raises:
             ConflictError: Nothing is pinned, the savepoint is withdrawn.
         """
-        store = self.contents.store
-        timeline = store.load()
-        try:
-            target = savepoint_target(timeline, self.table.table_type, savepoint.requested_time)
+        with begun.withdrawn_if_refused() as timeline:
+            target = savepoint_target(timeline, self.table.table_type, begun.instant.requested_time)
             check_not_undone(timeline, target, load_undoing(timeline, self.contents))
             check_pending_cleans(metadata.files, self._pending_cleans(timeline))
-        except (ConfigError, RefusedError) as error:
-            if savepoint.is_pending:
-                store.remove(savepoint)
-            raise ConflictError(f"another process was faster: {error}") from error
 
     def delete(self, requested_time: str) -> bool:
         """
@@ -214,7 +207,8 @@ class SavepointService:
     def _delete(self, requested_time: str) -> bool:
         store = self.contents.store
         timeline = store.load()
-        if timeline.find(requested_time, Action.SAVEPOINT) is None:
+        savepoint = timeline.find(requested_time, Action.SAVEPOINT)
+        if savepoint is None:
             return False
         for restore in timeline.pending(Action.RESTORE):
             is_to_it = self.contents.restore_plan(restore).savepoint_to_restore_timestamp == requested_time
@@ -222,12 +216,7 @@ class SavepointService:
             if pair.answer is Answer.REFUSED:
                 raise RefusedError(f"savepoint {requested_time} stays: {restore} is pending: {pair.reason}")
         self._check_no_hole(timeline, requested_time)
-        mine = [i for i in timeline.all_states if i.requested_time == requested_time and i.action is Action.SAVEPOINT]
-        if not any(i.is_pending for i in mine):
-            store.open_savepoint(requested_time)
-        for instant in mine:
-            if instant.is_completed:
-                store.remove(instant)
+        store.reopen(savepoint)
         store.remove(Instant(requested_time, Action.SAVEPOINT, State.INFLIGHT))
         log.info("savepoint.deleted", instant=requested_time)
         return True
