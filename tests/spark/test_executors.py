@@ -15,6 +15,7 @@ from hudi_py.errors import ConfigError
 from hudi_py.services.clean import execute
 from hudi_py.services.clean.tasks import delete_files
 from hudi_py.spark.engine import SparkEngine
+from hudi_py.spark.session import ensure_java
 from hudi_py.storage.local import LocalStorage
 from spark.trips import PARTITIONED, trip
 
@@ -139,25 +140,50 @@ def jobs_of(folder):
     return jobs
 
 
-@pytest.mark.slow  # starts a cluster: a master, a worker and an executor with a Python of its own
-def test_the_command_line_deletes_on_a_cluster(tmp_path):
-    """``--master`` leads to executors in other processes, which are asked first and do all that is deleted."""
-    root, home = tmp_path / "table", tmp_path / "home"
-    size = ["--partitions", "4", "--groups", "50", "--slices", "10"]  # 1,200 files to delete: more than one task
+def cleaned_by(command, folder, *options):
+    """A table of which 1,200 files go, more than one task does, cleaned by a process: Spark's jobs, files left."""
+    root, home = folder / "table", folder / "home"
+    size = ["--partitions", "4", "--groups", "50", "--slices", "10", "--empty-files"]
     make = [sys.executable, str(PROJECT / "tools/bench/make_table.py"), str(root), "--version", "9", "--mode", "full"]
     made = json.loads(subprocess.run([*make, *size], check=True, capture_output=True).stdout)
-    command = ["clean", str(root), "--conf", "hoodie.clean.commits.retained=3", "--engine", "spark", "--json"]
+    ensure_java()  # as the package brings it, where the machine has none
     done = subprocess.run(
-        [sys.executable, "-m", "hudi_py", *command, "--master", "local-cluster[1,2,1024]"],
+        [
+            *command,
+            "clean",
+            str(root),
+            "--conf",
+            "hoodie.clean.commits.retained=3",
+            "--engine",
+            "spark",
+            "--json",
+            *options,
+        ],
         env={**os.environ, "PYTHONPATH": str(PROJECT), "PYSPARK_PYTHON": sys.executable, **spark_home(home)},
+        cwd=folder,
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
     assert 0 == done.returncode, done.stderr
-    jobs = jobs_of(home / "events")
+    (clean,) = json.loads(done.stdout)["cleans"]
+    assert made["expect_deleted"] == len(clean["deleted_files"])
+    assert made["files"] - made["expect_deleted"] == sum(1 for _ in root.glob("p*/*.parquet"))
+    return jobs_of(home / "events")
+
+
+@pytest.mark.slow  # starts a cluster: a master, a worker and an executor with a Python of its own
+def test_the_command_line_deletes_on_a_cluster(tmp_path):
+    """``--master`` leads to executors in other processes, which are asked first and do all that is deleted."""
+    jobs = cleaned_by([sys.executable, "-m", "hudi_py"], tmp_path, "--master", "local-cluster[1,2,1024]")
     assert ["hudi_py check the executors", "hudi_py clean: delete files"] == list(jobs)
     assert all(executors == ["0"] * 2 for executors in jobs.values())
-    left = sum(1 for path in root.glob("p*/**/*.parquet"))
-    assert made["files"] - made["expect_deleted"] == left
+
+
+@pytest.mark.slow  # starts a JVM of its own
+def test_the_command_line_deletes_where_spark_submit_says(tmp_path):
+    """As docs/executors.md puts it, without installing anything: no master of ours, the files go in a Spark job."""
+    submit = [str(tmp_path / "home/bin/spark-submit"), "--master", "local[2]", "--name", "submitted"]
+    jobs = cleaned_by([*submit, str(PROJECT / "hudi_py/__main__.py")], tmp_path)
+    assert {"hudi_py clean: delete files": ["driver"] * 2} == jobs

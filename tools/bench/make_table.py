@@ -180,6 +180,7 @@ class TableMaker:
         return {
             "fileId": file_id(partition, group),
             "path": f"{path}/{base_file(partition, group, time)}",
+            "cdcStats": None,
             "prevCommit": self._newest.get(partition, "null"),
             "partitionPath": path,
             "numWrites": 1,
