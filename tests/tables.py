@@ -101,11 +101,13 @@ class TableBuilder:
         state: State = State.COMPLETED,
         operation: str = "UPSERT",
         completed_at: str | None = None,
+        previous: str | None = None,
     ) -> None:
         """
         Write a base file for each group (partition path to file ids), and the instant up to *state*.
 
         Args:
+            previous: Requested time of the commit whose files these replace, as the commit tells it.
             replaced: Groups that the commit supersedes; makes it a replacecommit.
         """
         action = "replacecommit" if replaced is not None else action
@@ -119,6 +121,7 @@ class TableBuilder:
                     file_id=file_id,
                     path=join_path(partition, self.base_name(file_id, time)),
                     partition_path=partition,
+                    prev_commit=previous or "null",
                     num_writes=1,
                 )
                 for file_id in file_ids

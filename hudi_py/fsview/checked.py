@@ -9,9 +9,9 @@ Files of archived commits are not covered: nothing on the active timeline names 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from operator import itemgetter
+from typing import Final
 
 from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
 from hudi_py.fsview.expected import (
@@ -25,7 +25,6 @@ from hudi_py.fsview.expected import (
     removals,
 )
 from hudi_py.fsview.listing import FolderListing
-from hudi_py.fsview.named import count_base_files
 from hudi_py.fsview.needed import NeededFiles, archived_replacements
 from hudi_py.model.files import PARTITION_METAFILE, join_path
 from hudi_py.model.instant import Action, Instant
@@ -35,7 +34,7 @@ from hudi_py.timeline.timeline import Timeline
 
 _name = itemgetter(Entry._fields.index("name"))
 _size = itemgetter(Entry._fields.index("size_bytes"))
-_end = itemgetter(slice(-len("yyyyMMddHHmmssSSS.parquet"), None))
+_NOTHING: Final[frozenset[str]] = frozenset()
 
 
 class CheckedListing:
@@ -81,21 +80,12 @@ class CheckedListing:
             ConflictError: The table changed meanwhile.
         """
         walked: set[str] = set()
-        counts: Counter[str] | None = None if self._timeline.completed(Action.CLEAN) else Counter()
         for path, entries in self._folders.walk(details=details):
             if not self._has(path):
                 continue
             walked.add(path)
-            if counts is None or _has_sizes(entries):
-                self._check(path, entries)
-            if counts is not None:  # nothing was cleaned, so counting will tell
-                counts.update(map(_end, map(_name, entries)))
+            self._check(path, entries)
             yield path, entries
-        if counts is not None:
-            if self._are_all_there(counts):
-                return
-            for path in sorted(walked):
-                self._check(path, self._folders.partition(path))
         for path in filter(self._has, self._needs.by_partition.keys() - walked):
             entries = self._folders.partition(path)
             self._check(path, entries)
@@ -120,27 +110,9 @@ class CheckedListing:
     def _root(self) -> str:
         return self._contents.store.storage.root
 
-    def _are_all_there(self, counts: Mapping[str, int]) -> bool:
-        """
-        Whether of each commit as many base files were listed as it names: then none is missing, and no name is needed.
-
-        Args:
-            counts: The last characters of the listed names, as many as a time and an extension have, and how often.
-        """
-        for instant in self._needs.commits:
-            try:
-                content = self._contents.store.look_through(instant)
-                with_logs = instant.action is not Action.COMMIT  # a compaction writes base files only
-                named = count_base_files(content, instant.requested_time, with_logs=with_logs)
-            except NotFound:
-                return False
-            if named is None or named != counts.get(f"{instant.requested_time}.parquet", 0):
-                return False
-        return True
-
     def _check(self, path: str, entries: Collection[Entry]) -> None:
         if not _has_sizes(entries):
-            is_as_written = self._needs.by_partition.get(path, frozenset()).issubset(map(_name, entries))
+            is_as_written = not self._needs.by_partition.get(path, _NOTHING).difference(map(_name, entries))
         else:
             there = dict(zip(map(_name, entries), map(_size, entries), strict=True))
             is_as_written = all(

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Final
 
 _AVRO: Final = b"Obj\x01"
 _SYNC_LENGTH: Final = 16
 _CODEC: Final = b"avro.codec"
 _NO_CODEC: Final = b"\x08null"
+_AVRO_BRANCH: Final = b"\x02"  # of a union with null: a value follows
 _ONE_BYTE: Final = 0x80
 
 # Behind the path of a write stat: prevCommit, five numbers, and that partitionPath is not null (rules/timeline 4.2).
@@ -25,20 +26,28 @@ _avro_to_partition: Final = re.compile(
     rb"(?:\x00|\x02(?:\x08null|[\x1c\x22\x28][0-9]{14,20}))" + _AVRO_NUMBER + rb"{5}\x02", re.DOTALL
 ).match
 _avro_to_size: Final = re.compile(_AVRO_NUMBER + rb"{7}\x02([\x80-\xff]*[\x00-\x7f])", re.DOTALL).match
+_json_to_previous: Final = re.compile(rb'",\s*(?:"cdcStats"\s*:\s*null,\s*)?"prevCommit"\s*:\s*"').match
 _find_json_sizes: Final = re.compile(rb'"fileSizeInBytes"\s*:\s*([0-9]+)\s*[,}]').findall
 
 
-def count_base_files(data: bytes, requested_time: str, *, with_logs: bool = True) -> int | None:
+def count_files(data: bytes, requested_time: str) -> int:
+    """How often the commit names a file of its own that is no log file; where it has no log files, of how many."""
+    return data.count(f"_{requested_time}.".encode())
+
+
+def count_replaced(data: bytes, requested_time: str, before: str) -> int:
     """
-    How many Parquet files the commit names; None where decoding has to tell, as for `base_paths`.
+    How many of the Parquet files that the commit wrote replace one of the commit *before*, as far as that shows.
 
     Args:
-        data, requested_time: As `base_paths`.
-        with_logs: Whether it is of an action that may write log files.
+        data, requested_time: As `base_paths`, of a commit that names no log files.
+        before: Requested time of the other commit.
     """
-    named = data.count(f"_{requested_time}.parquet".encode())
-    is_plain = named == data.count(f"_{requested_time}.".encode()) and not (with_logs and b".log." in data)
-    return named if is_plain and named and _is_whole(data) else None
+    end = f"_{requested_time}.parquet".encode()
+    if data.startswith(_AVRO):
+        return data.count(end + b"\x02" + _avro_text(before.encode()))
+    between = _json_to_previous(data, data.find(end) + len(end))
+    return 0 if between is None else data.count(end + between[0] + before.encode() + b'"')
 
 
 def base_paths(data: bytes, requested_time: str) -> list[bytes] | None:
@@ -60,9 +69,7 @@ def base_paths(data: bytes, requested_time: str) -> list[bytes] | None:
     pieces.pop()
     if not _is_whole(data):
         return None
-    if data.startswith(_AVRO):
-        return _all(pieces, lambda piece: _avro_path(piece, len(end)))
-    return _all(pieces, _json_path)
+    return _avro_paths(pieces, len(end)) if data.startswith(_AVRO) else _json_paths(pieces)
 
 
 def base_sizes(data: bytes, requested_time: str, wanted: Collection[bytes]) -> dict[bytes, int] | None:
@@ -109,11 +116,15 @@ def _avro_size(path: bytes, piece: bytes) -> int | None:
 
 @functools.lru_cache(maxsize=8)  # files of one partition stand together
 def _avro_text(text: bytes) -> bytes:
-    rest, length = len(text) << 1, bytearray()
+    return _avro_length(len(text)) + text
+
+
+def _avro_length(length: int) -> bytes:
+    rest, encoded = length << 1, bytearray()
     while rest >= _ONE_BYTE:
-        length.append(rest & 0x7F | _ONE_BYTE)
+        encoded.append(rest & 0x7F | _ONE_BYTE)
         rest >>= 7
-    return bytes((*length, rest)) + text
+    return bytes((*encoded, rest))
 
 
 def _number(encoded: bytes) -> int:
@@ -133,15 +144,30 @@ def _is_whole(data: bytes) -> bool:
     return is_plain and 0 < sync < len(data) - _SYNC_LENGTH and not data[sync - 1]
 
 
-def _all(pieces: list[bytes], path_of: Callable[[bytes], bytes | None]) -> list[bytes] | None:
-    paths = [path_of(piece) for piece in pieces]
+def _json_paths(pieces: list[bytes]) -> list[bytes] | None:
+    paths = [piece[piece.rfind(b'"') + 1 :] for piece in pieces]
+    return None if b"\\" in b"".join(paths) else paths
+
+
+def _avro_paths(pieces: list[bytes], end_length: int) -> list[bytes] | None:
+    """
+    Each piece ends with the branch of the union, the path's length in one byte or two, and the path.
+
+    Thousands of paths have a few lengths between them, so what each length must look like is put together once.
+    """
+    ends = [piece[piece.rfind(_AVRO_BRANCH) + 1 :] for piece in pieces]
+    heads = {length: _avro_head(length, end_length) for length in {*map(len, ends)}}
+    if all(map(bytes.startswith, ends, [heads[len(end)] for end in ends])) and b"" not in heads.values():
+        return [end[len(heads[len(end)]) :] for end in ends]
+    paths = [_avro_path(piece, end_length) for piece in pieces]
     found = [path for path in paths if path is not None]
     return found if len(found) == len(paths) else None
 
 
-def _json_path(piece: bytes) -> bytes | None:
-    path = piece[piece.rfind(b'"') + 1 :]
-    return None if b"\\" in path else path
+def _avro_head(length: int, end_length: int) -> bytes:
+    """What so many bytes, a length and most of a path, begin with; empty where they cannot be that."""
+    found = (_avro_length(length + end_length - size) for size in (1, 2))
+    return next((head for size, head in enumerate(found, 1) if len(head) == size), b"")
 
 
 def _avro_path(piece: bytes, end_length: int) -> bytes | None:

@@ -8,15 +8,19 @@ Files of archived commits are not covered: nothing on the active timeline names 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from itertools import chain, compress, zip_longest
+from operator import not_
+from typing import Final
 
 from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
 from hudi_py.fsview.build import GroupKey
 from hudi_py.fsview.expected import expected_slices, replaced_groups
 from hudi_py.fsview.listing import listing_threads
-from hudi_py.fsview.named import base_paths, base_sizes
+from hudi_py.fsview.named import base_paths, base_sizes, count_files, count_replaced
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CommitMetadata
@@ -24,6 +28,10 @@ from hudi_py.runtime.log import log
 from hudi_py.timeline.archive import load_archived_contents
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
+
+_Files = tuple[list[str], list[int]]
+"""Paths or names, and sizes of the same; no sizes where they were not asked for."""
+_LOOKED_BACK: Final = 3  # commits before one that it may have replaced all files of; mostly it is the last one
 
 
 class NeededFiles:
@@ -50,6 +58,8 @@ class NeededFiles:
     @cached_property
     def by_partition(self) -> dict[str, frozenset[str]]:
         """Partition path to names of the files of its latest slices."""
+        if "sizes" in self.__dict__:
+            return {partition: frozenset(files) for partition, files in self.sizes.items()}
         try:
             return self._named()
         except NotFound:
@@ -71,60 +81,88 @@ class NeededFiles:
     def sizes(self) -> dict[str, dict[str, int]]:
         """The same with the sizes in bytes that the commits recorded, 0 where unknown; a log file may be larger."""
         try:
-            sizes = self._recorded_sizes()
+            found = self._found(with_sizes=True)
+            sizes = self._decoded if found is None else _joined(found)
         except NotFound:
             return {}
-        return _by_partition(self._decoded if sizes is None else sizes)
+        return {partition: dict(zip(*files, strict=True)) for partition, files in _by_partition(*sizes).items()}
 
     def _named(self) -> dict[str, frozenset[str]]:
-        newest = self._newest
-        paths = self._decoded if newest is None else [(_path(path, time), 0) for path, time in newest]
-        return {partition: frozenset(names) for partition, names in _by_partition(paths).items()}
+        found = self._found(with_sizes=False)
+        files = _by_partition(*(self._decoded if found is None else _joined(found)))
+        return {partition: frozenset(names) for partition, (names, _) in files.items()}
 
-    @cached_property
-    def _newest(self) -> list[tuple[bytes, str]] | None:
-        """What `base_paths` gives for the newest files of live groups, with their times; None: decoding has to tell."""
-        self._prefetch()
-        newest: dict[bytes, tuple[bytes, str]] = {}
-        replaced: set[GroupKey] = set()
-        for instant in self.commits:
-            paths = base_paths(self._contents.store.read(instant), instant.requested_time)
-            if paths is None:
-                return None
-            newest.update(
-                (path[: path.find(b"_", path.rfind(b"/") + 1)], (path, instant.requested_time)) for path in paths
-            )
-            if instant.action is Action.REPLACE_COMMIT:
-                replaced.update(replaced_groups(self._contents.commit(instant)))
-        gone = {join_path(*key).encode() for key in replaced}
-        return [file for group, file in newest.items() if group not in gone]
+    def _found(self, *, with_sizes: bool) -> list[_Files] | None:
+        """
+        The newest files of live groups, without sizes or with them; None where decoding has to tell.
 
-    def _recorded_sizes(self) -> list[tuple[str, int]] | None:
-        newest = self._newest
-        if newest is None:
-            return None
-        by_time: dict[str, set[bytes]] = {}
-        for path, time in newest:
-            by_time.setdefault(time, set()).add(path)
-        found: list[tuple[str, int]] = []
-        for instant in self.commits:
-            wanted = by_time.get(instant.requested_time)
-            if wanted is None:
-                continue
-            sizes = base_sizes(self._contents.store.read(instant), instant.requested_time, wanted)
-            if sizes is None:
-                return None
-            found += ((_path(path, instant.requested_time), size) for path, size in sizes.items())
+        From the newest commit on: of the older ones only the groups matter that no newer one wrote. Where a commit's
+        files are as many as those that newer commits replaced, none of them is needed, and none is looked for.
+        """
+        known = self._replaced_groups()
+        replaced: Counter[str] = Counter()
+        found: list[_Files] = []
+        newest: list[bytes] = []
+        newest_first = self.commits[::-1]
+        for position, (instant, data) in enumerate(self._read(newest_first), 1):
+            time = instant.requested_time
+            count = count_files(data, time)
+            if not 0 < count == replaced[time]:
+                paths = base_paths(data, time)
+                if paths is None:
+                    return None
+                needed = paths
+                if found or known:
+                    known.update(_groups(newest))
+                    newest, groups = [], _groups(paths)
+                    needed = list(compress(paths, map(not_, map(known.__contains__, groups))))
+                    known.update(groups)
+                else:
+                    newest = paths  # of which groups are made only where an older commit is looked through too
+                sizes = base_sizes(data, time, frozenset(needed)) if with_sizes else {}
+                if sizes is None:
+                    return None
+                found.append((_texts(sizes or needed, time), list(sizes.values())))
+            if instant.action is Action.COMMIT or b".log." not in data:
+                for other in newest_first[position : position + _LOOKED_BACK]:
+                    there = count_replaced(data, time, other.requested_time)
+                    replaced[other.requested_time] += there
+                    count -= there
+                    if count <= 0:
+                        break
         return found
 
+    def _replaced_groups(self) -> set[bytes]:
+        """Path of each, without the end of the name."""
+        replacing = (self._contents.commit(i) for i in self.commits if i.action is Action.REPLACE_COMMIT)
+        return {join_path(*key).encode() for metadata in replacing for key in replaced_groups(metadata)}
+
+    def _read(self, instants: Sequence[Instant]) -> Iterator[tuple[Instant, bytes]]:
+        """
+        Each with its content, which is not held: commits may be large and many.
+
+        On object stores each is a round trip, so there some are read at once.
+        """
+        store = self._contents.store
+        threads = listing_threads(store.storage)
+        if threads <= 1:
+            yield from ((instant, store.look_through(instant)) for instant in instants)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            for start in range(0, len(instants), threads):
+                some = instants[start : start + threads]
+                yield from zip(some, pool.map(store.look_through, some), strict=True)
+
     @cached_property
-    def _decoded(self) -> list[tuple[str, int]]:
+    def _decoded(self) -> _Files:
         slices = expected_slices(self.metadata, self._contents.store.layout.version).values()
-        return [(file.path, file.size_bytes) for each in slices for file in each.files]
+        files = [file for each in slices for file in each.files]
+        return [file.path for file in files], [file.size_bytes for file in files]
 
     @cached_property
     def metadata(self) -> list[tuple[Instant, CommitMetadata]]:
         """The same with what they hold, decoded; without those that are damaged."""
+        self._prefetch()
         found = []
         for instant in self.commits:
             try:
@@ -146,15 +184,33 @@ class NeededFiles:
             self._contents.store.read(instant)
 
 
-def _path(path: bytes, time: str) -> str:
-    return f"{path.decode()}_{time}.parquet"
+def _groups(paths: list[bytes]) -> list[bytes]:
+    """What `base_paths` gives, each without the end of the name: partition path and file id."""
+    return [path[: path.find(b"_", path.rfind(b"/") + 1)] for path in paths]
 
 
-def _by_partition(files: Iterable[tuple[str, int]]) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {}
-    for path, size in files:
+def _texts(paths: Collection[bytes], time: str) -> list[str]:
+    """What `base_paths` gives of a commit, in full; no path holds a NUL, so all are made at once."""
+    end = f"_{time}.parquet"
+    return f"{end}\0".join((*b"\0".join(paths).decode().split("\0"), ""))[:-1].split("\0") if paths else []
+
+
+def _joined(found: Iterable[_Files]) -> _Files:
+    names, sizes = zip(*found, strict=True) if found else ((), ())
+    return list(chain.from_iterable(names)), list(chain.from_iterable(sizes))
+
+
+def _by_partition(paths: Iterable[str], sizes: Iterable[int]) -> dict[str, _Files]:
+    """Names and sizes by partition path; without sizes where there are none."""
+    found: dict[str, _Files] = {}
+    for path, size in zip_longest(paths, sizes):
         partition, _, name = path.rpartition("/")
-        found.setdefault(partition, {})[name] = size
+        here = found.get(partition)
+        if here is None:
+            here = found[partition] = ([], [])
+        here[0].append(name)
+        if size is not None:
+            here[1].append(size)
     return found
 
 
