@@ -9,6 +9,7 @@ agree is a law of the tests, on generated partitions.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import repeat
 from operator import itemgetter
@@ -85,7 +86,7 @@ class QuickJudge:
 
         Args:
             names: Of all files in the partition's folder.
-            sizes: Of the same files; None where one is unknown.
+            sizes: Of the same files; None where one is unknown, nothing where all are.
         """
         if partition_path in self._others:
             return None
@@ -123,16 +124,13 @@ class QuickJudge:
             return None
         parts = "_".join(names).split("_")
         file_ids, ends = parts[0::3], parts[2::3]
-        groups = {*file_ids}
-        if "" in groups or any(file_id.startswith(".") for file_id in groups):
-            return None
         times = [self._time(end) for end in {*ends}]
         if None in times or len({*times}) != len(times):
             return None
         slices = list(zip(file_ids, ends, names, strict=True))
         slices.sort(key=_end, reverse=True)  # as times do: a dot comes before all digits
         slices.sort(key=_file_id)
-        return slices
+        return None if not slices[0][0] or _starts_with_dot(slices) else slices
 
     def _time(self, end: str) -> str | None:
         """The instant time at the end of a name of a committed base file; None where it is none."""
@@ -185,3 +183,9 @@ class QuickJudge:
                     condemned.append(name)
             last = end
         return {Reason.LATEST: groups, Reason.VERSIONS: len(slices) - groups - len(condemned)}, condemned
+
+
+def _starts_with_dot(slices: list[_Slice]) -> bool:
+    """Whether a file id does; *slices* are sorted by it."""
+    at = bisect_left(slices, ".", key=_file_id)
+    return at < len(slices) and slices[at][0].startswith(".")

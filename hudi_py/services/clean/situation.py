@@ -186,7 +186,8 @@ class Situation:
             return lambda path, entries: self.judge(path, entries, config)
 
         def judge(path: str, entries: Sequence[Entry]) -> PartitionJudgement:
-            judged = quick.judge(path, tuple(map(_NAME, entries)), tuple(map(_SIZE, entries)))
+            has_sizes = bool(entries) and entries[0].size_bytes is not None  # of one file: then of all
+            judged = quick.judge(path, list(map(_NAME, entries)), list(map(_SIZE, entries)) if has_sizes else ())
             return self.judge(path, entries, config) if judged is None else judged
 
         return judge
