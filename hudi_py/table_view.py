@@ -16,6 +16,7 @@ from hudi_py.formats.column_history import HISTORY_FOLDER, newest_history, renam
 from hudi_py.formats.instant_content import decode_content
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, latest_slices
 from hudi_py.fsview.checked import CheckedListing
+from hudi_py.fsview.gone import first_gone
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
 from hudi_py.fsview.needed import NeededFiles
@@ -46,7 +47,6 @@ from hudi_py.snapshot.snapshot import Snapshot
 from hudi_py.storage.base import Storage
 from hudi_py.storage.wrappers import ReadOnlyStorage
 from hudi_py.timeline.archive import load_archived, load_archived_contents
-from hudi_py.timeline.cleaned import deleted_since
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.store import TimelineStore
@@ -372,9 +372,9 @@ class TableView:
         context = context_as_of(self.view_context, requested_time)
         refuse_what_a_clean_took(self._contents, timeline, context, requested_time)
 
-        def deleted() -> Mapping[str, Sequence[str]]:
+        def gone(found: Sequence[tuple[str, BaseFile]]) -> str | None:
             refuse_what_a_clean_took(self._contents, timeline, context, requested_time)
-            return deleted_since(self._contents, timeline, requested_time, with_pending=False)
+            return first_gone(self._contents, timeline, context, requested_time, found, with_pending=False)
 
         return Snapshot(
             storage=self.storage,
@@ -382,7 +382,7 @@ class TableView:
             requested_time=requested_time,
             view_context=context,
             listing=listing.until(requested_time) if isinstance(listing, CheckedListing) else listing,
-            deleted=deleted,
+            first_gone=gone,
             check_rows=lambda: self._check_rows(requested_time),
             schema=lambda: self._schema_text_at(requested_time),
             recorded=lambda: NeededFiles(self._contents, timeline, requested_time).sizes,

@@ -9,7 +9,7 @@ needed by      rule
 =============  ====================================================================================================
 `Latest`       its slice is the newest of a live file group, or the one below it that holds the base file
 `Snapshot`     its slice is what the table as of a promised time shows (`Promise`)
-`Savepoint`    a savepoint names it, or another file of its slice (rule A-39)
+`Savepoint`    a savepoint names it, or another file of its slice (rule A-39); or a restore to the savepoint ends in it
 `Pending`      a pending compaction, log compaction or clustering reads it (rules A-40, K-15); or a pending rollback or
                restore takes back what superseded it
 =============  ====================================================================================================

@@ -1,5 +1,5 @@
 """
-Whether all files that held the rows of an earlier time are still there. Pure.
+Whether all files that held the rows of an earlier time are still there.
 
 A clean by commits or by hours records from when on everything is there; one by file versions does not, for it takes
 superseded files however young they are. Apache Hudi then silently reads fewer rows; here the names that
@@ -8,17 +8,64 @@ the cleans recorded are held against those that are left.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+import attrs
+
+from hudi_py.errors import RefusedError
 from hudi_py.fsview.build import ViewContext
 from hudi_py.model.files import BaseFile, join_path, parse_base_file
+from hudi_py.timeline.archive import load_archived_replaced
+from hudi_py.timeline.cleaned import deleted_since
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
+
+
+def first_gone(
+    contents: Contents,
+    timeline: Timeline,
+    context: ViewContext,
+    time: str,
+    found: Sequence[tuple[str, BaseFile]],
+    *,
+    with_pending: bool,
+) -> str | None:
+    """
+    As `gone_at`, with what the active and the archived cleans tell.
+
+    Args:
+        contents: Of the table.
+        timeline: The active timeline.
+        context: Of the table, or of the table at *time*.
+        time: Instant time.
+        found: As `gone_at`.
+        with_pending: As `deleted_since`.
+
+    Raises:
+        RefusedError: The archive that would tell is missing.
+        CorruptMetadata: A clean is damaged, or the archive.
+    """
+    store = contents.store
+    if timeline.is_before_start(time) and found and not any(store.storage.list(store.config.history_folder)):
+        raise RefusedError(
+            f"nobody can tell what the table held at {time}: its timeline begins at {timeline.start}, and the archive "
+            f"of what came before, {store.storage.root}/{store.config.history_folder}, is missing; ask for a later time"
+        )
+    deleted = deleted_since(contents, timeline, time, with_pending=with_pending)
+    gone = gone_at(context, time, found, deleted)
+    if gone is None:
+        return None
+    archived = load_archived_replaced(store.storage, store.config)
+    if not archived:
+        return gone
+    return gone_at(attrs.evolve(context, replaced={**archived, **context.replaced}), time, found, deleted)
 
 
 def gone_at(
     context: ViewContext, time: str, found: Iterable[tuple[str, BaseFile]], deleted: Mapping[str, Iterable[str]]
 ) -> str | None:
     """
-    Relative path of a file that held rows at *time* and is gone or about to go; None when all are there to stay.
+    Relative path of a file that held rows at *time* and is gone or about to go; None when all are there to stay. Pure.
 
     Args:
         context: Of the table, or of the table at *time*.

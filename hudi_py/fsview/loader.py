@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from hudi_py.config.table import TableType
 from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.fsview.build import GroupKey, PendingOperation, ViewContext
 from hudi_py.fsview.fate import NO_PROMISE, FileKey, Pending, Promise, Protection, TableFacts
+from hudi_py.fsview.needed import NeededFiles
+from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import ClusteringPlan, CompactionPlan
 from hudi_py.runtime.log import log
 from hudi_py.timeline.archive import load_archived, load_archived_commits
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
+
+_SERVICES_OF_LAYOUT_1: Final = {
+    TableType.COPY_ON_WRITE: frozenset({Action.REPLACE_COMMIT}),
+    TableType.MERGE_ON_READ: frozenset({Action.REPLACE_COMMIT, Action.COMMIT}),
+}
+"""What a clustering or a compaction completes as."""
 
 
 def load_context(
@@ -76,11 +85,49 @@ def load_facts(timeline: Timeline, contents: Contents, *, promise: Promise = NO_
 
 
 def load_savepoints(timeline: Timeline, contents: Contents) -> dict[str, dict[str, frozenset[str]]]:
-    """Requested time of each completed savepoint to the files that it holds: partition path to names."""
-    return {
-        instant.requested_time: {path: frozenset(names) for path, names in contents.savepoint(instant).files.items()}
-        for instant in timeline.completed(Action.SAVEPOINT)
-    }
+    """
+    Requested time of each completed savepoint to the files that it holds: partition path to names.
+
+    A clustering or compaction that was requested before the savepoint's commit and completed after the savepoint was
+    made is of the state that a restore ends in, yet the savepoint does not name its files. They are held too.
+    """
+    found = {}
+    for instant in timeline.completed(Action.SAVEPOINT):
+        held = {path: frozenset(names) for path, names in contents.savepoint(instant).files.items()}
+        for path, names in _completed_later(timeline, contents, instant, held).items():
+            held[path] = held.get(path, frozenset()) | names
+        found[instant.requested_time] = held
+    return found
+
+
+def _completed_later(
+    timeline: Timeline, contents: Contents, savepoint: Instant, held: Mapping[str, frozenset[str]]
+) -> Mapping[str, frozenset[str]]:
+    """What the newest slices at a savepoint's time hold of writes that may have completed after it was made."""
+    time = savepoint.requested_time
+    table_type = contents.store.config.table_type
+    times = {each.requested_time for each in timeline.writes.completed() if _may_be_later(each, savepoint, table_type)}
+    if not times:
+        return {}
+    found = {}
+    for path, names in NeededFiles(contents, timeline, time).by_partition.items():
+        more = {name for name in names - held.get(path, frozenset()) if _written_at(name) in times}
+        if more:
+            found[path] = frozenset(more)
+    return found
+
+
+def _may_be_later(write: Instant, savepoint: Instant, table_type: TableType) -> bool:
+    if write.requested_time >= savepoint.requested_time:
+        return False
+    if write.completion_time is None or savepoint.completion_time is None:  # layout 1 tells no completion times
+        return write.action in _SERVICES_OF_LAYOUT_1[table_type]
+    return write.completion_time > savepoint.completion_time
+
+
+def _written_at(name: str) -> str | None:
+    parsed = parse_base_file(name) or parse_log_file(name)
+    return None if parsed is None else parsed.instant_time
 
 
 def protection_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import attrs
@@ -10,7 +10,6 @@ import attrs
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import RefusedError
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, latest_slices
-from hudi_py.fsview.gone import gone_at
 from hudi_py.fsview.listing import Listing
 from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.snapshot.select import base_files, slices_as_of, with_recorded_sizes
@@ -35,7 +34,7 @@ class Snapshot:
         requested_time: The time, as an instant.
         view_context: What decides about file slices at that time.
         listing: Where partitions and files are looked up.
-        deleted: Gives partition path to names of files that later cleans deleted, or began to.
+        first_gone: Gives, of what is left of that time, the path of a file that a clean took from it; None for none.
         check_rows: Raises where the rows of that time cannot be read.
         schema: Gives the Avro text of the rows at that time.
         statistics: Gives what the metadata table knows of columns.
@@ -47,7 +46,7 @@ class Snapshot:
     requested_time: str
     view_context: ViewContext = attrs.field(repr=False)
     _listing: Listing = attrs.field(repr=False)
-    _deleted: Callable[[], Mapping[str, Iterable[str]]] = attrs.field(repr=False)
+    _first_gone: Callable[[Sequence[tuple[str, BaseFile]]], str | None] = attrs.field(repr=False)
     _check_rows: Callable[[], None] = attrs.field(repr=False)
     _schema: Callable[[], str | None] = attrs.field(repr=False)
     _statistics: Callable[[], StatisticsReader | None] = attrs.field(repr=False)
@@ -80,7 +79,7 @@ class Snapshot:
         for path, entries in self._listing.walk():
             partition = build_partition(self.view_context, path, ((e.name, e.size_bytes) for e in entries))
             found += base_files(slices_as_of(partition), self.storage.root)
-        gone = gone_at(self.view_context, self.requested_time, found, self._deleted())
+        gone = self._first_gone(found)
         if gone is not None:
             raise RefusedError(
                 f"the table cannot be read as of {self.requested_time}: a clean deleted {gone}, which held rows at "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hudi_py.model.holes import holes_of
 from hudi_py.model.instant import Action, State
 from hudi_py.model.records import CleanMetadata
+from hudi_py.timeline.archive import load_archived_cleans
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -26,8 +27,9 @@ def deleted_since(
     """
     Partition path to names of files that cleans deleted, or began to, and that a reader at *time* may need.
 
-    Cleans that came before *time* count where they were planned beside a commit that is rolled back by now: what
-    superseded the files is younger then than the plan says.
+    Cleans that came before *time* count where they were planned beside a commit that is rolled back by now, or that may
+    be because the active timeline no longer reaches back to it: what superseded the files is younger then than the plan
+    says. Where the active cleans do not reach back to *time*, archived ones that came later count too.
 
     Args:
         contents: Of the timeline.
@@ -36,7 +38,7 @@ def deleted_since(
         with_pending: What cleans that have begun may delete counts, whether it is there or not.
 
     Raises:
-        CorruptMetadata: A clean since then is damaged.
+        CorruptMetadata: A clean since then is damaged, or the archive.
     """
     deleted: dict[str, list[str]] = {}
     for instant in timeline.of([Action.CLEAN]):
@@ -48,9 +50,13 @@ def deleted_since(
             continue
         metadata = contents.clean(instant)
         is_since = instant.requested_time > time and whole_from(metadata) > time
-        if is_since or _is_undone(timeline, _basis(metadata)):
+        if is_since or not _stands(timeline, _basis(metadata)):
             for path, result in metadata.partitions.items():
                 deleted.setdefault(path, []).extend(result.delete_path_patterns)
+    cleans = timeline.completed(Action.CLEAN)
+    if not cleans or cleans[0].requested_time > time:  # the oldest are archived first
+        for path, names in load_archived_cleans(contents.store.storage, contents.store.config, time).items():
+            deleted.setdefault(path, []).extend(names)
     return deleted
 
 
@@ -64,9 +70,9 @@ def _has_deleted(metadata: CleanMetadata) -> bool:
     return any(each.delete_path_patterns for each in metadata.partitions.values())
 
 
-def _is_undone(timeline: Timeline, commit: str) -> bool:
-    """Whether a commit is neither completed nor archived."""
-    if not commit or timeline.commits.is_before_start(commit):
-        return False
+def _stands(timeline: Timeline, commit: str) -> bool:
+    """Whether a commit is known not to be taken back; of one before the active timeline nobody knows."""
+    if not commit:
+        return True
     found = timeline.find(commit)
-    return found is None or not found.is_completed
+    return found is not None and found.is_completed

@@ -137,6 +137,38 @@ CORPUS: Final[dict[str, tuple[tuple[Kind, tuple[Step, ...]], ...]]] = {
         (Kind(fixture="cow_savepoints-1.0.2"), (("restore", {"back": 1}),)),
         (Kind(fixture="cow_savepoints-0.15.0"), (("restore", {"back": 1}),)),
     ),
+    "earlier times once the commit that a clean counted from is rolled back and what came before is archived": (
+        (
+            Kind(version=8, metadata=False),
+            (
+                _write(650),
+                _write(254),
+                _write(52),
+                _PLAN,
+                _BACK_BY_HUDI,
+                _write(665, small_files=False),
+                ("archive", {"keep": 1, "beyond": True}),
+                _RECOVER,
+            ),
+        ),
+    ),
+    "earlier times once the cleans that took them are archived, table of Hudi": (
+        (
+            Kind(fixture="cow_clean_requested-1.0.2", metadata=False),
+            (
+                ("clean", {"options": {"file_versions_retained": 2}}),
+                _W1,
+                _W2,
+                ("archive", {"keep": 1, "beyond": True}),
+            ),
+        ),
+    ),
+    "savepoint made before a clustering of an earlier time completes, table of Hudi": (
+        (
+            Kind(fixture="cow_pending_clustering-0.15.0", metadata=False),
+            (_savepoint(0), ("cluster", {}), _write(915, operation="DELETE")),
+        ),
+    ),
     "rollback of the only commit that is not archived, table of Hudi": (
         (
             Kind(fixture="cow_savepoint_deleted-0.15.0"),

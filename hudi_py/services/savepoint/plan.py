@@ -14,8 +14,7 @@ from hudi_py.config.table import TableType
 from hudi_py.errors import ConfigError, CorruptMetadata, RefusedError
 from hudi_py.fsview.build import PartitionView, ViewContext
 from hudi_py.fsview.fate import Pending
-from hudi_py.fsview.gone import gone_at
-from hudi_py.model.files import FileGroup, FileSlice, join_path, parse_base_file
+from hudi_py.model.files import FileGroup, FileSlice, join_path
 from hudi_py.model.holes import Holes
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import EPOCH, parse_duration, resolve_time
@@ -226,20 +225,14 @@ def check_not_undone(timeline: Timeline, target: Instant, undoing: Mapping[str, 
         raise RefusedError(f"{target} cannot be savepointed: it was rolled back or archived meanwhile")
 
 
-def check_nothing_is_gone(
-    context: ViewContext, time: str, held: Mapping[str, tuple[str, ...]], deleted: Mapping[str, Iterable[str]]
-) -> None:
+def check_nothing_is_gone(time: str, gone: str | None) -> None:
     """
     Refuse to pin a part of a commit's files: a restore to it would lose the rows of the others. Hudi does not ask.
 
     Args:
-        context: The planners' view.
         time: Of the savepoint.
-        held: Partition path to names the savepoint would pin.
-        deleted: Partition path to names that later cleans deleted.
+        gone: Relative path of a file that held rows then and that a clean deleted, or is about to.
     """
-    bases = ((path, base) for path, names in held.items() for name in names if (base := parse_base_file(name)))
-    gone = gone_at(context, time, bases, deleted)
     if gone is not None:
         raise RefusedError(
             f"{time} cannot be savepointed: a clean deleted {gone}, which held rows at that time; savepoint a later "

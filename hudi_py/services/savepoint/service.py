@@ -23,11 +23,12 @@ from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition
 from hudi_py.fsview.checked import CheckedListing
 from hudi_py.fsview.foreign import refuse_foreign
+from hudi_py.fsview.gone import first_gone
 from hudi_py.fsview.listing import Listing, listing_threads
 from hudi_py.fsview.loader import load_context, load_undoing
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.listing import open_snapshot
-from hudi_py.model.files import join_path
+from hudi_py.model.files import join_path, parse_base_file
 from hudi_py.model.holes import Holes, holes_of
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import SavepointMetadata
@@ -47,7 +48,6 @@ from hudi_py.services.savepoint.plan import (
     time_of_name,
 )
 from hudi_py.timeline.archive import load_archived
-from hudi_py.timeline.cleaned import deleted_since
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import Begun, Prepared, not_recorded
@@ -140,7 +140,8 @@ class SavepointService:
         for partition, names in held.items():
             refuse_foreign(partition, names, self.table.base_file_extensions, "a savepoint")
         check_pending_cleans(held, self._pending_cleans(timeline))
-        check_nothing_is_gone(context, time, held, deleted_since(self.contents, timeline, time))
+        bases = [(path, base) for path, names in held.items() for name in names if (base := parse_base_file(name))]
+        check_nothing_is_gone(time, first_gone(self.contents, timeline, context, time, bases, with_pending=True))
         if not listing.is_fresh:
             there = self._folders(held, CheckedListing(self.contents, timeline, time))
             check_all_there(held, there, self.contents.store.storage.root)

@@ -1,0 +1,38 @@
+"""Times before the active timeline: answered while the archive tells that nothing is missing."""
+
+import pytest
+
+import writes
+from hudi_py.errors import RefusedError
+from hudi_py.storage.memory import MemoryStorage
+
+
+def archived_table(version):
+    """A table of four versions of one row, and the requested times of the archived ones."""
+    storage = writes.create_table(version)
+    for ts in range(4):
+        writes.upsert(storage, [{"id": "a", "region": "eu", "ts": ts}])
+    writes.open_table(storage).archive(keep_min_commits=1, keep_max_commits=2)
+    table = writes.open_table(storage)
+    return storage, sorted({each.requested_time for each in table.archived_timeline() if each.is_completed})
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_an_archived_time_is_answered_while_its_files_are_there(version):
+    """Archival removes no rows."""
+    storage, times = archived_table(version)
+    assert times
+    for number, time in enumerate(times):
+        rows = writes.open_table(storage).as_of(time).rows().to_arrow()
+        assert rows["ts"].to_pylist() == [number]
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_without_its_archive_a_table_tells_nothing_of_archived_times(version):
+    """The cleans that took files of that time may be recorded there only."""
+    storage, times = archived_table(version)
+    folder = writes.open_table(storage).config.history_folder
+    left = MemoryStorage.from_files({p: storage.read(p) for p in storage.files() if not p.startswith(folder)})
+    with pytest.raises(RefusedError, match=f"{folder}, is missing"):
+        writes.open_table(left).as_of(times[-1]).base_files()
+    assert writes.rows_of(left) == writes.rows_of(storage)
