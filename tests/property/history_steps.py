@@ -349,6 +349,7 @@ def _crash(world: World, args: Mapping[str, Any], inner: Step, storage: Storage)
 def _meanwhile(world: World, args: Mapping[str, Any], first: Step, second: Step) -> None:
     def other() -> None:
         world.told.append("    meanwhile:")
+        world.settle()  # the first may have completed already
         try:
             perform(world, second)
         finally:
@@ -360,6 +361,7 @@ def _meanwhile(world: World, args: Mapping[str, Any], first: Step, second: Step)
     if faulty.fired is not None:
         world.is_dirty = True
     else:
+        world.settle()
         perform(world, second)
 
 
