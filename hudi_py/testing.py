@@ -265,7 +265,7 @@ class Interruption(Generic[S]):
 
 
 def interruptions(
-    fresh: Callable[[], S], modes: Iterable[InterruptionMode] = INTERRUPTION_MODES
+    fresh: Callable[[], S], modes: Iterable[InterruptionMode] = INTERRUPTION_MODES, *, every: int = 1
 ) -> Iterator[Interruption[S]]:
     """
     Yield a case for each mode and each mutation of an operation, until a run of it survives untouched.
@@ -275,12 +275,13 @@ def interruptions(
     Args:
         fresh: Builds the state before the operation; called once per case, must always build the same.
         modes: Which interruptions.
+        every: Each mode hits only one mutation in so many, neighbouring modes different ones.
 
     Raises:
         RuntimeError: A case was not run, or the operation never ends.
     """
-    for mode in modes:
-        for n in range(_ROUNDS_MAX):
+    for number, mode in enumerate(modes):
+        for n in range(number % every, _ROUNDS_MAX, every):
             case = Interruption(mode, n, fresh())
             yield case
             if not case.was_run:

@@ -36,6 +36,7 @@ class Lane(NamedTuple):
     workers: str | None = None  # pytest-xdist's -n; None for this one process
     paths: tuple[str, ...] = ()  # where the arguments name no place
     cores: int | None = None  # that it keeps busy; None for all
+    law_share: str | None = None  # what share of their examples laws are tried with, see tests/laws.py
 
 
 class Count(NamedTuple):
@@ -83,7 +84,9 @@ def lanes(
     own_marks = any(argument.startswith("-m") for argument in arguments)
     if fast is not None:
         marks = None if own_marks else "not (spark or oracle or slow or s3 or browser)"
-        yield Lane("unit and tidy tests", fast, marks, workers="auto", paths=("tests/unit", "tests/tidy"))
+        yield Lane(
+            "unit and tidy tests", fast, marks, workers="auto", paths=("tests/unit", "tests/tidy"), law_share="8"
+        )
     if spark35 is not None:
         if own_marks:
             yield Lane("tests as chosen", spark35, None)
@@ -143,6 +146,8 @@ def run(lane: Lane, report: Path, arguments: Sequence[str], log: Path | None) ->
         *places(lane, arguments),
     ]
     environment = {**os.environ, "HUDI_PY_TEST_SPARK": lane.spark}
+    if lane.law_share is not None:
+        environment["HUDI_LAW_SHARE"] = lane.law_share
     started = time.monotonic()
     with open(log or os.devnull, "wb") as output:
         code = subprocess.run(

@@ -1,16 +1,18 @@
 """
-What runs of the crash tests: with ``HUDI_CRASH_SAMPLE=1`` each test plays on the tables of one release.
+What runs of the crash tests: with ``HUDI_CRASH_SAMPLE=1`` each test plays on the tables of one release, and
+`crash_points` leaves out every second interruption.
 
 Which release follows from the test's name, so that all of them take part. Tables of our own always do.
 """
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from zlib import crc32
 
 import pytest
+
+from crash_points import IS_SAMPLE
 
 FOLDER = Path(__file__).resolve().parent
 RELEASES = ("0.15.0", "1.0.2", "1.1.1", "1.2.0")
@@ -18,7 +20,7 @@ RELEASES = ("0.15.0", "1.0.2", "1.1.1", "1.2.0")
 
 def pytest_collection_modifyitems(config, items):
     """Leave out what the sample does not hold."""
-    if os.environ.get("HUDI_CRASH_SAMPLE") != "1":
+    if not IS_SAMPLE:
         return
     runs: dict[str, dict[str, list[pytest.Item]]] = {}  # of each test, by release
     for item in items:

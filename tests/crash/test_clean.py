@@ -5,7 +5,7 @@ import functools
 import pytest
 
 from crash.states import SerialEngine, canonical, data_files, open_real, real_table, visible_files
-from hudi_py.testing import interruptions
+from crash_points import interruptions
 
 COMMITS, VERSIONS, HOURS = {"commits_retained": 1}, {"file_versions_retained": 1}, {"hours_retained": 26}
 PLANNED = [

@@ -14,11 +14,12 @@ import attrs
 import pyarrow as pa
 import pytest
 
+from crash_points import interruptions
 from hudi_py.errors import ConflictError
 from hudi_py.storage.base import Storage
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.wrappers import DelegatingStorage, Paths
-from hudi_py.testing import Crash, interruptions
+from hudi_py.testing import Crash
 from hudi_py.timeline.fence import put_up_fence
 from hudi_py.txn.commit import Begun
 from hudi_py.writing.stats import write_stat

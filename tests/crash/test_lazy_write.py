@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+from crash_points import interruptions
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
-from hudi_py.testing import interruptions
 from tables import rows_of
 from writes import CHANGES, NEW, OLD, START, assert_tidy, create_table, upsert
 

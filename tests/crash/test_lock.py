@@ -12,6 +12,7 @@ import pytest
 from crash.states import data_files, real_table
 from crash.test_lazy_write import World
 from crash.test_races import RACER, ROOT, race
+from crash_points import interruptions
 from fixtures import unpack
 from hudi_py.config.keys import Settings
 from hudi_py.errors import ConflictError
@@ -19,7 +20,6 @@ from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
-from hudi_py.testing import interruptions
 from hudi_py.txn.process import this_process
 from hudi_py.txn.table_lock import TableLock
 

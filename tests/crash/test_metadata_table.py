@@ -4,11 +4,11 @@ import pytest
 
 from crash.history_tables import fixture_in_memory
 from crash.states import SerialEngine
+from crash_points import interruptions
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.model.instant import Action
 from hudi_py.services.check.findings import Severity
 from hudi_py.table import Table
-from hudi_py.testing import interruptions
 from writes import CHANGES, NEW, OLD, create_table, open_table, rows_of, upsert
 
 CREATE = {"hoodie.metadata.enable": "true"}

@@ -15,6 +15,7 @@ import pytest
 
 from crash.history_tables import open_in, state_of
 from crash.test_recovery import troubled
+from crash_points import interruptions
 from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties
 from hudi_py.errors import ConfigError, RefusedError, StorageError
@@ -22,7 +23,7 @@ from hudi_py.model.instant import State
 from hudi_py.runtime.clock import SystemClock
 from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.memory import MemoryStorage
-from hudi_py.testing import FailNth, InterruptionMode, interruptions
+from hudi_py.testing import FailNth, InterruptionMode
 from hudi_py.timeline.properties_file import create_properties
 from tests.tables import TableBuilder, at
 from writes import CHANGES, NEW, OLD, rows_of, upsert

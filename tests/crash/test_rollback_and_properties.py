@@ -4,10 +4,10 @@ import pytest
 
 from crash.history_tables import open_in
 from crash.states import canonical, data_files, open_real, real_table, visible_files
+from crash_points import interruptions
 from hudi_py.errors import HudiError
 from hudi_py.runtime.clock import SystemClock
 from hudi_py.storage.memory import MemoryStorage
-from hudi_py.testing import interruptions
 from hudi_py.timeline.properties_file import (
     BACKUP_FILE,
     PROPERTIES_FILE,

@@ -59,6 +59,13 @@ def test_every_interruption_is_reached_and_each_mode_ends_with_a_survivor():
     assert survivors == [mode.name for mode in INTERRUPTION_MODES]
 
 
+def test_a_sample_of_interruptions_leaves_no_mutation_out():
+    """What one mode passes over, its neighbour hits."""
+    hit = {(case.mode.name, case.n) for case in interruptions(fresh, every=2) if case.run(operation)}
+    assert {n for _, n in hit} == set(range(5))
+    assert hit == {(mode.name, n) for m, mode in enumerate(INTERRUPTION_MODES) for n in range(m % 2, 5, 2)}
+
+
 def test_operation_that_cannot_recover_is_found_out():
     """The generator is of use only if a careless operation fails under it."""
 

@@ -1,6 +1,6 @@
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.errors import CorruptMetadata
@@ -11,6 +11,7 @@ from hudi_py.formats.commit_codec import Touched, decode_commit, decode_touched,
 from hudi_py.formats.commit_json import decode_json
 from hudi_py.formats.instant_content import decode_content
 from hudi_py.model.records import CommitMetadata, RuntimeStats, WriteStat
+from laws import examples
 
 SYNC = bytes(range(16))
 AVRO_ONLY = {"prev_base_file": None, "num_updates": 0, "total_log_read_time_ms": 0}
@@ -66,21 +67,21 @@ def without_avro_only(commit):
     return attrs.evolve(commit, partition_to_write_stats=stats)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(commits)
 def test_avro_round_trips(commit):
     """Decoding is the inverse of encoding."""
     assert commit == decode_commit(encode_commit(commit, as_json=False, sync=SYNC), "x")
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(commits)
 def test_json_round_trips_but_for_the_fields_it_does_not_have(commit):
     """rules/timeline 4.5: the JSON of version 6 knows less than the Avro of version 8."""
     assert without_avro_only(commit) == decode_commit(encode_commit(commit, as_json=True), "x")
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(commits)
 def test_the_light_reader_agrees(commit):
     """Partitions and replaced file groups are the same either way."""

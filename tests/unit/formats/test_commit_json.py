@@ -1,11 +1,12 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.commit_json import decode_json, encode_json, format_double
+from laws import examples
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 values = st.recursive(
@@ -16,14 +17,14 @@ values = st.recursive(
 objects = st.dictionaries(texts, values, max_size=3)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(objects)
 def test_decoding_gives_back_what_was_encoded(value):
     """Decoding is the inverse of encoding."""
     assert value == decode_json(encode_json(value), "x")
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(objects)
 def test_encoding_is_stable_and_any_parser_reads_it(value):
     """Writing again what was read changes nothing."""
@@ -111,7 +112,7 @@ def test_errors_count_bytes_and_not_characters():
         decode_json('{"éé" : x}'.encode(), "x")
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(objects, st.data())
 def test_a_torn_object_is_corrupt(value, data):
     """No proper prefix of an object is one."""

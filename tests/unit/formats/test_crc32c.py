@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.formats.crc32c import crc32c, crc32c_chunks
+from laws import examples
 
 
 def by_definition(data: bytes) -> int:
@@ -29,7 +30,7 @@ def test_vectors_of_rfc_3720():
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.binary(max_size=40), st.integers(0, 3000), st.integers(1, 1500))
 def test_chunks_of_any_length_have_the_checksum_of_the_definition(head, zeros, chunk_bytes):
     """The lanes and their joining change nothing, whatever the lengths."""

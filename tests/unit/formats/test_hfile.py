@@ -7,12 +7,13 @@ import itertools
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.hfile import HFile
 from hudi_py.formats.hfile_writer import encode_hfile
+from laws import examples
 from tests.fixtures import fixture_names, metadata_files
 
 BLOCKS = {"data": b"DATABLK*", "leaf": b"IDXLEAF2", "intermediate": b"IDXINTE2"}
@@ -101,7 +102,7 @@ entry_lists = st.dictionaries(st.binary(max_size=20), st.binary(max_size=60), ma
 )
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(entry_lists, st.booleans(), st.integers(1, 300))
 def test_what_is_written_is_read(entries, compress, block_bytes):
     """Any keys and values, any size of blocks."""
@@ -111,7 +112,7 @@ def test_what_is_written_is_read(entries, compress, block_bytes):
     assert dict(entries) == {key: hfile.get(key) for key, _ in entries}
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(entry_lists, st.binary(max_size=3), st.none() | st.binary(max_size=3))
 def test_a_range_is_what_a_filter_gives(entries, start, end):
     """A scan of a range equals the filtered whole."""
@@ -175,7 +176,7 @@ def test_a_file_cut_anywhere_is_corrupt():
                 opened(data[:length])
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(st.data())
 def test_damage_is_a_clear_error_or_changes_nothing(data):
     """Flipped bits end in CorruptMetadata with an offset, or in the same content; never in anything else."""
@@ -194,7 +195,7 @@ def test_damage_is_a_clear_error_or_changes_nothing(data):
 EXAMPLES = examples()
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.binary(max_size=5000))
 def test_arbitrary_bytes_are_corrupt(data):
     """Nothing but an HFile is one, with or without a trailer's frame around it."""

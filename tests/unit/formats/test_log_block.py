@@ -2,7 +2,7 @@ import contextlib
 import io
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.errors import CorruptMetadata
@@ -18,6 +18,7 @@ from hudi_py.formats.log_block import (
     scan_log_blocks,
     split_data_block,
 )
+from laws import examples
 
 blocks = st.builds(
     LogBlock,
@@ -32,7 +33,7 @@ def parts(found):
     return [(block.block_type, block.header, block.content) for block in found]
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.lists(blocks, max_size=4))
 def test_blocks_round_trip(written):
     """rules/data-files 9.2: blocks are simply concatenated."""
@@ -105,7 +106,7 @@ def test_data_blocks_round_trip_and_notice_any_cut(bodies):
         split_data_block(content + b"\x00", "x")
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(blocks, max_size=4), st.integers(0, 200), st.booleans())
 def test_scanning_finds_what_reading_finds_but_contents(written, cut, torn):
     """rules/data-files 9.2: the same blocks at the same places, whole files and torn ones."""

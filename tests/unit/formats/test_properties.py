@@ -1,16 +1,17 @@
 import contextlib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.properties import checksum, format_properties, parse_properties
+from laws import examples
 
 entries = st.dictionaries(st.text(max_size=6), st.text(max_size=6), max_size=4)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(entries)
 def test_parsing_gives_back_what_was_formatted(properties):
     """rules/timeline 1.1: whatever the text, line ends, blanks and characters beyond the BMP included."""

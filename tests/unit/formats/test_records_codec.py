@@ -2,7 +2,7 @@ import contextlib
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.errors import CorruptMetadata
@@ -11,6 +11,7 @@ from hudi_py.formats.avro_file import encode_avro_file
 from hudi_py.formats.avro_registry import schema_text
 from hudi_py.formats.instant_content import decode_content, encode_content
 from hudi_py.model import records
+from laws import examples
 
 SYNC = bytes(range(16))
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -59,14 +60,14 @@ def file_of(record, value):
     return encode_avro_file(schema_text(record), value, SYNC)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(plans)
 def test_clean_plans_round_trip(plan):
     """Decoding is the inverse of encoding."""
     assert plan == codec.decode_cleaner_plan(codec.encode_cleaner_plan(plan, SYNC), "x")
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(cleans)
 def test_clean_metadata_round_trips(metadata):
     """Decoding is the inverse of encoding."""
@@ -260,7 +261,7 @@ def test_another_record_is_corrupt(decode):
         decode(file_of("HoodieIndexPlan", {}), "x")
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.sampled_from(DECODERS), st.data())
 def test_damaged_plans_never_raise_anything_else(decode, data):
     """Whatever the file was meant to be."""

@@ -2,7 +2,7 @@
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fixtures
@@ -32,6 +32,7 @@ from hudi_py.model.records import (
     RestorePlan,
     RollbackPlan,
 )
+from laws import examples
 from tables import SYNC, TableBuilder, at
 
 NAME = TableBuilder.base_name
@@ -215,7 +216,7 @@ def test_nobody_needs_what_is_planned(name):
     st.integers(0, 8),
     st.sampled_from([1, 2]),
 )
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_what_a_time_shows_is_needed_while_it_is_promised(history, promised, layout):
     """Law: exactly the files that the table showed at some promised time, by a model of its groups, are needed."""
     builder = TableBuilder(layout)

@@ -7,20 +7,21 @@ import logging
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.inspection import render
 from hudi_py.inspection.json_stream import json_chunks
 from hudi_py.inspection.say import say, show_traceback, visible, visible_json
 from hudi_py.runtime.log import Log
+from laws import examples
 
 CONTROLS = [*map(chr, range(32)), *map(chr, range(0x7F, 0xA0)), "\u202e", "\u2066", "\u2028", "\u200f", "\U000e0041"]
 HOSTILE = f"a{''.join(CONTROLS)}[red]b[/red]"
 ANY_TEXT = st.text(st.one_of(st.sampled_from(CONTROLS), st.characters(exclude_categories=["Cs"])))
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(ANY_TEXT)
 def test_shown_text_is_one_line_without_controls(text):
     """Nothing that moves a cursor, ends a line or turns the direction of text is left; other text is as it was."""
@@ -31,7 +32,7 @@ def test_shown_text_is_one_line_without_controls(text):
         assert shown == text
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(st.recursive(ANY_TEXT, lambda below: st.lists(below) | st.dictionaries(ANY_TEXT, below), max_leaves=4))
 def test_json_means_the_same_and_shows_no_controls(document):
     """The document reads back as it was; only the line ends of its layout are controls."""

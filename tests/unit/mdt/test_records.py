@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.errors import CorruptMetadata
@@ -28,6 +28,7 @@ from hudi_py.model.records import (
     RollbackPartitionMetadata,
     WriteStat,
 )
+from laws import examples
 from tests.fixtures import metadata_files
 
 GONE = FileInfo(0, True)
@@ -36,14 +37,14 @@ infos = st.one_of(st.just(GONE), st.integers(1, 2**40).map(lambda size: FileInfo
 files = st.dictionaries(names, infos)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.text(max_size=5), files, st.sampled_from([6, 8, 9]))
 def test_a_record_is_read_as_written(key, value, version):
     """In the schema of each table version."""
     assert value == decode_files(encode_files(key, value, version), schema_text(RECORD, version), "s")
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(st.tuples(names, st.booleans()), max_size=12), st.integers(0, 12))
 def test_a_history_without_double_deletions_merges_to_its_outcome(steps, split):
     """Where a name is added once and deleted at most once, two-step merging gives what is there in the end."""

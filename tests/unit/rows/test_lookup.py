@@ -5,18 +5,19 @@ import io
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.bloom import BloomKind, BloomSizing
 from hudi_py.rows.base_file import BaseFileOptions
 from hudi_py.rows.lookup import lookup_keys, read_footer, read_keys
+from laws import examples
 
 KEY = st.text("ab\ue000\U00010000", min_size=1, max_size=3)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(
     stored=st.lists(KEY, unique=True, max_size=20),
     asked=st.lists(KEY, max_size=20),

@@ -6,7 +6,7 @@ import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.errors import CorruptMetadata, WriteError
@@ -14,6 +14,7 @@ from hudi_py.rows import merge as merge_module
 from hudi_py.rows.lookup import read_footer
 from hudi_py.rows.merge import combine_changes, key_deletes
 from hudi_py.rows.precedence import MergeMode, MergeRules
+from laws import examples
 
 RULES = [MergeRules(mode, ("ts",)) for mode in MergeMode]
 KEYS = st.integers(0, 11).map("k{:02}".format)
@@ -54,7 +55,7 @@ def model_merge(stored, rows, rules, instant_time):
 
 
 @pytest.mark.parametrize("rules", RULES, ids=lambda rules: rules.mode.value)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     rows_per_batch=st.sampled_from([1, 3, 1000]),
     first=st.lists(ROW, max_size=12, unique_by=lambda row: row["id"]),

@@ -1,11 +1,12 @@
 """A clean under a budget: the limit holds, nothing readable goes, and cleans go on until nothing is left."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.model.files import parse_base_file
 from hudi_py.services.clean.policy import Reason
+from laws import examples
 from tables import TableBuilder, at, data_files
 from unit.services.test_clean_laws import make, paths, policies, retained, steps
 
@@ -22,7 +23,7 @@ def slices_planned(plan):
     return [v for v in plan.verdicts if not v.keep]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.sampled_from((1, 2)), steps, policies, retained, st.integers(1, 3))
 def test_budgeted_cleans_end_where_one_clean_without_a_budget_ends(layout, history, policy, count, files):
     """Each run keeps to its budget, the next one goes on without a new commit, and nothing is forgotten."""
@@ -41,7 +42,7 @@ def test_budgeted_cleans_end_where_one_clean_without_a_budget_ends(layout, histo
     assert data_files(steps_made.builder.storage) == data_files(whole.builder.storage)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.sampled_from((1, 2)), steps, st.sampled_from(WINDOWS), retained, st.integers(1, 3), st.booleans())
 def test_what_is_readable_from_the_recorded_window_on_is_never_planned(
     layout, history, policy, count, files, incremental

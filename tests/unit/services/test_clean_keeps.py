@@ -5,7 +5,7 @@ from datetime import timedelta, timezone
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.config.clean import CleanPolicy, clean_config
@@ -20,6 +20,7 @@ from hudi_py.services.clean import past
 from hudi_py.services.clean.ladder import climb
 from hudi_py.services.clean.policy import Reason
 from hudi_py.timeline.cleaned import whole_from
+from laws import examples
 from tables import SYNC, TableBuilder, at, data_files
 from unit.services.test_clean_laws import make, paths, policies, retained, steps
 
@@ -49,7 +50,7 @@ def by_policy(policy, count, more):
     return {policy: count, "policy": word.get(policy, "KEEP_LATEST_BY_HOURS"), **more}
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(tables, policies, retained, keeps, keeps)
 def test_one_more_keep_never_deletes_more(made, policy, count, some, more):
     """The union is monotonic, looking at all partitions."""
@@ -59,7 +60,7 @@ def test_one_more_keep_never_deletes_more(made, policy, count, some, more):
     assert paths(many) <= paths(few)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(tables, policies, retained, keeps)
 def test_what_any_single_keep_protects_stays(made, policy, count, more):
     """A plan of several keeps is part of the plan of each of them alone."""
@@ -82,7 +83,7 @@ def verdicts_of(table, path, policy, count):
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(tables, policies, retained, keeps, st.booleans())
 def test_the_second_planner_agrees_with_every_union(made, policy, count, more, incremental):
     """`--verify` knows the same keeps, written once more."""
@@ -91,7 +92,7 @@ def test_the_second_planner_agrees_with_every_union(made, policy, count, more, i
     table.plan_clean(**by_policy(policy, count, more))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(tables, policies, retained, keeps)
 def test_a_clean_of_a_union_leaves_nothing_to_do(made, policy, count, more):
     """Idempotent: after the clean neither an incremental nor a full plan finds anything."""
@@ -103,7 +104,7 @@ def test_a_clean_of_a_union_leaves_nothing_to_do(made, policy, count, more):
     assert made.builder.table().plan_clean(**asked).file_count == 0
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.integers(1, 24 * 70), min_size=1, max_size=30, unique=True), keeps)
 def test_rungs_hold_the_newest_snapshot_of_the_last_periods(hours, more):
     """Each rung: one snapshot per period, the newest there is, of as many periods as asked for."""
@@ -409,7 +410,7 @@ def test_explain_names_every_keep_that_protects():
     assert "the newest snapshot of each of the last 3 days" in table.explain("f", **asked).retention
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(tables, policies, retained, keeps)
 def test_explain_and_plan_agree_on_every_union(made, policy, count, more):
     """Removable is what the plan deletes; everything else waits for something."""
@@ -420,7 +421,7 @@ def test_explain_and_plan_agree_on_every_union(made, policy, count, more):
     assert all(file.conditions or file.removable for file in files)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(tables, policies, retained, keeps)
 def test_a_budget_cuts_a_union_without_breaking_it(made, policy, count, more):
     """Cleaning in small steps ends where one clean ends, rungs included."""

@@ -3,13 +3,14 @@
 from datetime import timedelta
 
 import attrs
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.fsview.build import build_partition, latest_slices
 from hudi_py.fsview.listing import walk_partitions
 from hudi_py.model.instant import State
 from hudi_py.model.instant_time import parse_instant_time
+from laws import examples
 from tables import TableBuilder, at, data_files
 
 PARTITIONS = ("r0", "r1", "r2")
@@ -97,7 +98,7 @@ def paths(plan):
     return {file.path for files in plan.files.values() for file in files}
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(tables, policies, retained, st.booleans())
 def test_every_committed_file_is_kept_or_deleted_and_never_both(made, policy, count, incremental):
     """Verdicts name each committed slice of the partitions in scope once; the plan is exactly the condemned ones."""
@@ -122,7 +123,7 @@ def test_every_committed_file_is_kept_or_deleted_and_never_both(made, policy, co
         assert on_storage - uncommitted <= set(named) <= on_storage
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(tables, policies, retained)
 def test_what_readers_see_is_never_planned(made, policy, count):
     """Newest slices of live groups stay, whatever the retention; savepointed and uncommitted files too."""
@@ -143,7 +144,7 @@ def test_what_readers_see_is_never_planned(made, policy, count):
         assert not [path for path in paths(plan) if path.endswith(f"_{instant.requested_time}.parquet")]
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(tables, policies, st.integers(1, 5), st.integers(1, 4))
 def test_larger_retention_never_deletes_more(made, policy, count, more):
     """Looking at all partitions, the plan of a larger retention is part of that of a smaller one."""
@@ -154,7 +155,7 @@ def test_larger_retention_never_deletes_more(made, policy, count, more):
     assert large <= small
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(tables, policies, retained)
 def test_planning_twice_gives_equal_plans_and_changes_nothing(made, policy, count):
     """A plan is a function of the table, the settings and the time."""
@@ -164,7 +165,7 @@ def test_planning_twice_gives_equal_plans_and_changes_nothing(made, policy, coun
     assert made.builder.storage.files() == before
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(tables, policies, retained)
 def test_clean_removes_its_plan_and_nothing_else_and_then_has_nothing_to_do(made, policy, count):
     """Storage after = storage before - plan; the next clean finds nothing, incremental or not."""
@@ -182,7 +183,7 @@ def test_clean_removes_its_plan_and_nothing_else_and_then_has_nothing_to_do(made
         assert again.file_count == 0
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(tables, retained)
 def test_incremental_plan_is_part_of_the_full_one(made, count):
     """Looking at fewer partitions can only find less."""

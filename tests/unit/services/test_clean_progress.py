@@ -1,11 +1,12 @@
 """A clean that finds nothing still brings the next one forward, and never changes what is deleted."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.model.instant import State
 from hudi_py.services.clean.progress import PROGRESS
+from laws import examples
 from tables import TableBuilder, at, data_files
 from unit.services.test_clean_laws import make, paths, retained, steps
 
@@ -61,7 +62,7 @@ def test_nothing_is_remembered_while_something_older_may_still_complete(layout):
     assert PROGRESS.path not in builder.storage.files()
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.sampled_from((1, 2)), steps, steps, WINDOWS, retained, WINDOWS, retained)
 def test_remembering_never_changes_what_is_deleted(layout, first, second, policy, count, policy_then, count_then):
     """The same history with the memory wiped before the second clean: the same plan."""

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.config.clean import CleanConfig, CleanPolicy
@@ -18,6 +18,7 @@ from hudi_py.services.clean.policy import Reason, judge_partition
 from hudi_py.services.clean.quick import QuickJudge
 from hudi_py.storage.base import is_hidden
 from hudi_py.storage.local import LocalStorage
+from laws import examples
 from tables import TableBuilder, at
 
 TIMES = tuple(at(number) for number in range(1, 9))
@@ -96,7 +97,7 @@ def planned(judgement, config):
     return dict(plan.files), plan.files.size_bytes, plan.partitions_to_delete, dict(plan.kept), census, plan.file_count
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.integers(0, 2**32))
 @pytest.mark.slow
 def test_what_is_judged_by_names_is_what_every_slice_is_judged(seed):

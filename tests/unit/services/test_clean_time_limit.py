@@ -4,7 +4,7 @@ from contextlib import suppress
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.config.keys import Settings
@@ -13,6 +13,7 @@ from hudi_py.services.clean import execute, look
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.table import Table
 from hudi_py.testing import interruptions
+from laws import examples
 from tables import TableBuilder, at
 from tables import data_files as listed
 from unit.services.test_clean_laws import make, policies, retained, steps
@@ -42,7 +43,7 @@ def limited(builder, verb="list", minutes=1):
     return Table(Ticking(builder, verb), settings={"hoodie_py.clean.max.duration": f"{minutes}m"}, clock=builder.clock)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.sampled_from((1, 2)), steps, policies, retained, st.integers(1, 4))
 def test_cleans_short_of_time_end_where_one_clean_ends(layout, history, policy, count, minutes):
     """Each run gets on without a new commit, and what no run had time for is not forgotten."""
@@ -58,7 +59,7 @@ def test_cleans_short_of_time_end_where_one_clean_ends(layout, history, policy, 
     assert look.UNSEEN.path not in short.builder.storage.files()
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     st.sampled_from((1, 2)),
     steps,

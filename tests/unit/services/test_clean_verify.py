@@ -4,7 +4,7 @@ from datetime import timezone
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.errors import RefusedError
@@ -20,6 +20,7 @@ from hudi_py.services.clean.verify import garbage
 from hudi_py.storage.base import Entry
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
+from laws import examples
 from tables import TableBuilder, at
 from tests.fixtures import expected, fixture_names, unpack
 from unit.services.test_clean_laws import paths, policies, retained, tables
@@ -45,7 +46,7 @@ def second_opinion(table, **retention):
     }
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(tables, policies, retained, st.booleans())
 def test_both_planners_agree_on_every_generated_table(made, policy, count, incremental):
     """No file is planned that something reaches, none is left out that nothing reaches."""
@@ -53,7 +54,7 @@ def test_both_planners_agree_on_every_generated_table(made, policy, count, incre
     table.plan_clean(**{policy: count})
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(tables, st.sampled_from(("commits_retained", "file_versions_retained")), retained)
 def test_garbage_is_what_a_full_plan_deletes(made, policy, count):
     """The comparison is not vacuous: the second planner's own set is the plan."""

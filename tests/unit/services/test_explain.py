@@ -4,7 +4,7 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.errors import ConfigError
@@ -14,6 +14,7 @@ from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.services.clean.explain import Need
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
+from laws import examples
 from tables import TableBuilder, at
 from tests.fixtures import fixture_names, unpack
 from unit.services.test_clean_laws import PARTITIONS, paths, policies, retained, tables
@@ -35,7 +36,7 @@ def only(file, need):
 
 
 # --- laws ------------------------------------------------------------------------------------------------------------
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(tables, policies, retained, st.booleans())
 def test_removable_is_exactly_what_the_plan_deletes(made, policy, count, incremental):
     """Every file in the folders gets one answer, and those called removable are the plan."""
@@ -47,7 +48,7 @@ def test_removable_is_exactly_what_the_plan_deletes(made, policy, count, increme
     assert all(file.conditions or file.removable for file in answers.values())
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(tables, retained)
 def test_file_goes_after_as_many_commits_as_announced_and_not_before(made, count):
     """'after N more commits' is exact: N - 1 of them do not release the file, N do."""
@@ -63,7 +64,7 @@ def test_file_goes_after_as_many_commits_as_announced_and_not_before(made, count
         assert {path for path in announced if path in planned} == {p for p, n in announced.items() if n <= more}
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(tables, st.integers(1, 6))
 def test_file_goes_at_the_announced_time_and_not_a_millisecond_before(made, hours):
     """'from T on' is exact, given a commit inside the window."""

@@ -3,7 +3,7 @@
 from datetime import timedelta, timezone
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from hudi_py.errors import RefusedError
@@ -11,6 +11,7 @@ from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action, State
 from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.services.clean.past import whole_times
+from laws import examples
 from tables import TableBuilder, at, data_files
 
 CLEANS = (
@@ -49,7 +50,7 @@ def play(layout, history):
 
 
 @pytest.mark.parametrize("layout", [1, 2])
-@settings(max_examples=60)
+@examples(60)
 @given(history=steps)
 def test_a_time_is_answered_wholly_or_not_at_all(layout, history):
     """K-29: Hudi reads fewer rows after a clean by file versions, or after one that retains more than the last."""
@@ -71,7 +72,7 @@ def test_a_time_is_answered_wholly_or_not_at_all(layout, history):
 
 
 @pytest.mark.parametrize("layout", [1, 2])
-@settings(max_examples=60)
+@examples(60)
 @given(history=steps)
 def test_a_ladder_keeps_no_snapshot_that_has_lost_a_file(layout, history):
     """And none that is whole by every clean's own words is left out."""
@@ -93,7 +94,7 @@ SCHEDULED = (
 
 
 @pytest.mark.parametrize("layout", [1, 2])
-@settings(max_examples=60)
+@examples(60)
 @given(history=steps, policy=st.sampled_from(SCHEDULED), state=st.sampled_from(State), data=st.data())
 def test_beside_a_clean_under_way_a_time_is_answered_while_its_files_are_there(layout, history, policy, state, data):
     """Requested or begun, whatever it has deleted so far; else the message names it."""

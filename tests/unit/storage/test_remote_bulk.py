@@ -2,7 +2,7 @@
 
 import threading
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.errors import StorageError
@@ -10,6 +10,7 @@ from hudi_py.storage.base import StorageFailure
 from hudi_py.storage.remote_backends import KEYS_PER_DELETE
 from hudi_py.storage.remote_bulk import KEYS_MIN, REQUESTS_MAX, Pace, delete_in_pages, spread
 from hudi_py.storage.retry import Retry
+from laws import examples
 
 SLOW = StorageFailure("SlowDown", True)
 LOCKED = StorageFailure("AccessDenied", False)
@@ -39,7 +40,7 @@ def paths_of(partitions, files):
     return [f"p{partition}/{number}" for partition in range(partitions) for number in range(files)]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.integers(0, 12), st.integers(0, 200), st.sets(st.integers(0, 20)))
 def test_every_path_has_an_outcome_in_its_order_whatever_is_throttled(partitions, files, throttled):
     """Pages are refused for a moment here and there; nothing is lost, and nothing is asked for twice in a round."""

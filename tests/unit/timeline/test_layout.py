@@ -11,6 +11,7 @@ from hudi_py.errors import ConflictError, TimelineStateError, UnsupportedTable
 from hudi_py.model.instant import COMPARABLE_ACTION, Action, Instant, State
 from hudi_py.timeline.layout import LAYOUT_V1, LAYOUT_V2, layout_of
 from hudi_py.timeline.timeline import build_timeline
+from laws import examples
 from tables import TableBuilder
 
 T, C = "20260101000000000", "20260101000000005"
@@ -96,7 +97,7 @@ def test_everything_else_in_the_folder_is_passed_over(layout, name):
     assert build_timeline([name], layout_of(layout)).instants == ()
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.lists(st.text(max_size=40)), st.sampled_from((LAYOUT_V1, LAYOUT_V2)))
 def test_any_names_make_a_timeline(names, layout):
     """No name stops the listing, and the fast path agrees with the parser."""

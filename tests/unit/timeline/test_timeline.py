@@ -1,7 +1,7 @@
 """Views on a timeline (rules/timeline 7) and what decides about slices (rules/table-services 0)."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.config.table import TableType
@@ -11,6 +11,7 @@ from hudi_py.model.instant import Action, Instant, State
 from hudi_py.storage.wrappers import RecordingStorage
 from hudi_py.table import Table
 from hudi_py.timeline.timeline import Timeline
+from laws import examples
 from tables import TableBuilder, at, done
 
 VIEWS = {
@@ -63,7 +64,7 @@ def test_start_is_the_first_time_that_is_not_savepointed():
     assert not Timeline(()).is_before_start(at(1))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(st.tuples(st.integers(0, 30), st.sampled_from(list(Action)), st.sampled_from(list(State)))))
 def test_find_and_last_time_agree_with_a_search_through_all(made):
     """Whatever is on the timeline."""
@@ -157,7 +158,7 @@ def test_leftover_of_a_retried_task_does_not_make_a_second_file():
     assert [base.name for base in latest_base_files(view, partition)] == [names[0]]
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.text(max_size=60))
 def test_any_file_name_is_parsed_or_passed_over(name):
     """No name stops a view; what is parsed gives its name back."""
