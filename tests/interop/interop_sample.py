@@ -21,3 +21,8 @@ IS_SAMPLE: Final = os.environ.get("HUDI_INTEROP_SAMPLE") == "1"
 def sized(full: int, sample: int) -> int:
     """A number of rounds, steps or copies."""
     return sample if IS_SAMPLE else full
+
+
+def seed_of(release: str, seed: int) -> int:
+    """A seed for each release, so that no two play the same histories."""
+    return seed + 100_000 * int(release.replace(".", ""))

@@ -2,7 +2,7 @@
 Clean plans of both sides over random histories.
 
 ``HUDI_INTEROP_HISTORIES`` tables per release (default 1; hundreds for a long run) of ``HUDI_INTEROP_STEPS`` operations
-each (default 10, in the sample 6), with seeds from ``HUDI_INTEROP_SEED`` on, other ones for each table version. The
+each (default 10, in the sample 6), with seeds from ``HUDI_INTEROP_SEED`` on, other ones for each release. The
 story is printed.
 """
 
@@ -12,7 +12,7 @@ import shutil
 import pytest
 from interop_history import PLAIN, History
 from interop_ours import hudi_py_json
-from interop_sample import sized
+from interop_sample import seed_of, sized
 from real_hudi import RealHudiError
 
 pytestmark = pytest.mark.oracle
@@ -29,7 +29,7 @@ _STORED_ONLY = ("policy", "version", "earliest_instant_to_retain", "last_complet
 @pytest.mark.parametrize("number", range(COUNT))
 def test_clean_plans_agree_after_every_step(number, peer, ours, tmp_path):
     """Both planners want the same files gone, for the same reason, at every point of a random history."""
-    history = History(SEED + 10 * number + peer.table_version, peer, tmp_path / "t")
+    history = History(seed_of(peer.version, SEED) + number, peer, tmp_path / "t")
     for _ in range(STEPS):
         history.step()
         for _ in range(PLANS_PER_STEP):
