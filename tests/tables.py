@@ -32,6 +32,7 @@ from hudi_py.table import Table
 from hudi_py.timeline.layout import layout_of
 
 SYNC = bytes(range(16))
+_BASE_FILE = b"PAR1"
 NOW = datetime(2026, 6, 1, tzinfo=timezone.utc)
 
 
@@ -73,7 +74,7 @@ class TableBuilder:
             properties["hoodie.table.partition.fields"] = "region"
         self.put(".hoodie/hoodie.properties", format_properties(properties, ("made", "for a test")))
 
-    def put(self, path: str, data: bytes = b"PAR1") -> None:
+    def put(self, path: str, data: bytes = _BASE_FILE) -> None:
         self.storage.replace(path, data)
 
     def table(self, **settings: object) -> Table:
@@ -123,6 +124,7 @@ class TableBuilder:
                     partition_path=partition,
                     prev_commit=previous or "null",
                     num_writes=1,
+                    file_size_in_bytes=len(_BASE_FILE),
                 )
                 for file_id in file_ids
             )
@@ -150,13 +152,15 @@ class TableBuilder:
             version = 1 + sum(f".{file_id}_{stamp}.log." in path for path in self.storage.files())
             name = f".{file_id}_{stamp}.log.{version}_0-1-0"
             header = {int(HeaderKey.INSTANT_TIME): time, int(HeaderKey.SCHEMA): '"string"'}
-            self.put(join_path(partition, name), encode_log_block(LogBlock(BlockType.AVRO_DATA, header, b"rows")))
+            block = encode_log_block(LogBlock(BlockType.AVRO_DATA, header, b"rows"))
+            self.put(join_path(partition, name), block)
             stat = WriteStat(
                 file_id=file_id,
                 path=join_path(partition, name),
                 partition_path=partition,
                 prev_commit=base,
                 log_version=version,
+                file_size_in_bytes=len(block),
             )
             stats[partition] = (*stats.get(partition, ()), stat)
         self._states(time, "deltacommit", state, CommitMetadata(partition_to_write_stats=stats), None)

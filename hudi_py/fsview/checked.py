@@ -15,12 +15,11 @@ from typing import Final
 
 from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
 from hudi_py.fsview.expected import (
-    WAY_OUT,
     Mismatch,
     Removals,
-    damaged_file,
     expected_slices,
     is_size_right,
+    mismatch_told,
     mismatches,
     removals,
 )
@@ -65,6 +64,7 @@ class CheckedListing:
         self._only = only
         self._folders = FolderListing(contents.store.storage)
         self._needs = NeededFiles(contents, timeline, until)
+        self.compared: set[str] = set()
 
     def until(self, time: str) -> CheckedListing:
         """The same for a snapshot of that time."""
@@ -119,6 +119,7 @@ class CheckedListing:
                 name in there and is_size_right(size, there[name], is_log=name.startswith("."))
                 for name, size in self._needs.sizes.get(path, {}).items()
             )
+            self.compared.add(path)
         if not is_as_written:
             self._tell(path, entries)
 
@@ -145,17 +146,11 @@ class CheckedListing:
         raise CorruptMetadata(self._message(found, removed))
 
     def _message(self, found: list[Mismatch], removed: Removals) -> str:
-        file, size = found[0]
+        first = found[0]
         more = f" (and {len(found) - 1} more in this partition)" if len(found) > 1 else ""
-        path = f"{self._root}/{file.path}{more}"
-        if size is not None:
-            return damaged_file(path, size, file.size_bytes, f"{file.commit.action.value} {file.commit.requested_time}")
-        by = removed.get((file.partition_path, file.name))
-        why = f"; {by[-1]} removed it, and what made that right was undone since" if by else ""
-        return (
-            f"{path} is missing, which the completed {file.commit.action.value} {file.commit.requested_time} wrote"
-            f"{why}: older rows would be shown as the latest. {WAY_OUT}"
-        )
+        by = removed.get((first.file.partition_path, first.file.name))
+        story = f"; {by[-1]} removed it, and what made that right was undone since" if by else ""
+        return mismatch_told(self._root, first, more=more, story=story)
 
     def _removals(self) -> Removals:
         contents: list[tuple[Instant, object]] = []

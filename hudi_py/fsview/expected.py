@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 import attrs
 
 from hudi_py.fsview.build import GroupKey
-from hudi_py.model.files import join_path, parse_base_file, parse_log_file
+from hudi_py.model.files import NOT_REGULAR, join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import (
     CleanerPlan,
@@ -90,7 +90,7 @@ class Mismatch(NamedTuple):
     """A file that a reader of the latest snapshot needs, and that is not as its commit wrote it."""
 
     file: Written
-    size_bytes: int | None  # what is there; None when the file is missing
+    size_bytes: int | None  # what is there (`NOT_REGULAR`: no regular file); None when the file is missing
 
 
 @attrs.define
@@ -110,20 +110,27 @@ def expected_slices(
             that time.
         layout_version: 1 or 2: how log files find their slice.
     """
-    groups: dict[GroupKey, _Group] = {}
+    written: list[Written] = []
     replaced: set[GroupKey] = set()
     for commit, metadata in commits:
-        for written in written_files(commit, metadata, layout_version):
-            group = groups.setdefault((written.partition_path, written.file_id), _Group())
-            if not written.is_log:
-                if group.base is None or group.base.slice_time <= written.slice_time:
-                    group.base = written
-                continue
-            known = group.logs.get(written.name)  # in layout 1 it grows with each delta commit
-            larger = written.size_bytes if known is None else max(written.size_bytes, known.size_bytes)
-            group.logs[written.name] = written._replace(size_bytes=larger)
+        written += written_files(commit, metadata, layout_version)
         replaced.update(replaced_groups(metadata))
-    return {key: _latest(group) for key, group in groups.items() if key not in replaced}
+    return {key: latest for key, latest in latest_slices(written).items() if key not in replaced}
+
+
+def latest_slices(written: Iterable[Written]) -> dict[GroupKey, ExpectedSlice]:
+    """The latest slice of each group by what was *written*, in the order of the commits; replaced groups too."""
+    groups: dict[GroupKey, _Group] = {}
+    for file in written:
+        group = groups.setdefault((file.partition_path, file.file_id), _Group())
+        if not file.is_log:
+            if group.base is None or group.base.slice_time <= file.slice_time:
+                group.base = file
+            continue
+        known = group.logs.get(file.name)  # in layout 1 it grows with each delta commit
+        larger = file.size_bytes if known is None else max(file.size_bytes, known.size_bytes)
+        group.logs[file.name] = file._replace(size_bytes=larger)
+    return {key: _latest(group) for key, group in groups.items()}
 
 
 def _latest(group: _Group) -> ExpectedSlice:
@@ -178,20 +185,47 @@ def is_size_right(recorded: int, there: int | None, *, is_log: bool) -> bool:
     Whether a file is as large as its commit recorded, in bytes, as far as both are known.
 
     Args:
-        recorded: The largest that a commit recorded; 0 when unknown.
-        there: None when not asked for.
+        recorded: The largest that a commit recorded; 0 when unknown: then a base file is not empty, no more is known.
+        there: None when not asked for; `NOT_REGULAR` is never right.
         is_log: It may be larger then.
     """
-    if there is None or recorded <= _SIZE_UNKNOWN:
+    if there is None:
         return True
+    if there == NOT_REGULAR:
+        return False
+    if recorded <= _SIZE_UNKNOWN:
+        return is_log or there > 0
     return there == recorded or (is_log and there > recorded)
 
 
 def damaged_file(path: str, size: int, recorded: int, writer: str) -> str:
-    """The message about a data file that is not of the size that the completed *writer* recorded."""
+    """The message about a data file that is not of the size that the completed *writer* recorded (0 when unknown)."""
+    wrote = f"the completed {writer} wrote {f'{recorded} bytes' if recorded > _SIZE_UNKNOWN else 'a data file'} there"
+    if size == NOT_REGULAR:
+        what = f"is no regular file but a folder, a pipe, a socket or a device, and {wrote}: it was replaced"
+    elif recorded <= _SIZE_UNKNOWN:
+        what = f"is empty, and {wrote}: it was cut off or overwritten"
+    else:
+        what = f"has {size} bytes, and the completed {writer} wrote {recorded}: it was cut off or overwritten"
+    return f"{path} {what}, and its rows are lost. {WAY_OUT}"
+
+
+def mismatch_told(root: str, found: Mismatch, *, more: str = "", story: str = "") -> str:
+    """
+    The message about a file that is not as its commit wrote it.
+
+    Args:
+        root: Of the table: full path or URL.
+        more: Behind the path: how many others there are.
+        story: Of a missing file: what removed it.
+    """
+    file, size = found
+    path, writer = f"{root}/{file.path}{more}", f"{file.commit.action.value} {file.commit.requested_time}"
+    if size is not None:
+        return damaged_file(path, size, file.size_bytes, writer)
     return (
-        f"{path} has {size} bytes, and the completed {writer} wrote {recorded}: it was cut off or overwritten, and its "
-        f"rows are lost. {WAY_OUT}"
+        f"{path} is missing, which the completed {writer} wrote{story}: older rows would be shown as the latest. "
+        f"{WAY_OUT}"
     )
 
 

@@ -12,6 +12,7 @@ needed by      rule
 `Savepoint`    a savepoint names it, or another file of its slice (rule A-39); or a restore to the savepoint ends in it
 `Pending`      a pending compaction, log compaction or clustering reads it (rules A-40, K-15); or a pending rollback or
                restore takes back what superseded it
+`Fallback`     the newest file of its group is not as its commit wrote it (`hudi_py.fsview.survivors`)
 =============  ====================================================================================================
 
 Where we are stricter than Apache Hudi: its cleaner spares nothing for a pending clustering, nothing for a pending
@@ -78,7 +79,16 @@ class Pending(NamedTuple):
         return f"the pending {self.action.value} {self.time} needs it"
 
 
-Need: TypeAlias = Latest | Snapshot | Savepoint | Pending
+class Fallback(NamedTuple):
+    """The newest file of its group is damaged or missing: what is left of the rows is in it."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"the newest file of its group is lost: {self.why}"
+
+
+Need: TypeAlias = Latest | Snapshot | Savepoint | Pending | Fallback
 
 
 @attrs.frozen

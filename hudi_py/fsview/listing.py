@@ -26,6 +26,10 @@ class Listing(Protocol):
     def is_fresh(self) -> bool:
         """Whether it shows what is in the folders at this moment, files of pending writes included."""
 
+    @property
+    def compared(self) -> Collection[str]:
+        """Paths of the partitions shown so far in which all sizes were held against what the commits recorded."""
+
     def walk(self, *, details: bool = False) -> Iterator[tuple[str, list[Entry]]]:
         """Every partition with the files directly in it; sizes too, with *details*."""
 
@@ -42,6 +46,7 @@ class FolderListing:
     """
 
     is_fresh = True
+    compared: Collection[str] = ()
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage

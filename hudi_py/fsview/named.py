@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Final
 
 _AVRO: Final = b"Obj\x01"
@@ -83,6 +83,22 @@ def base_sizes(data: bytes, requested_time: str, wanted: Collection[bytes]) -> d
     Returns:
         None where decoding has to tell.
     """
+    return _sizes(data, requested_time, wanted, lambda path: path)
+
+
+def base_sizes_of_groups(data: bytes, requested_time: str, groups: Collection[bytes]) -> dict[bytes, int] | None:
+    """As `base_sizes`, of the files of some groups, each the path of its files up to the end of the file id."""
+    return _sizes(data, requested_time, groups, group_of)
+
+
+def group_of(path: bytes) -> bytes:
+    """Of a path that `base_paths` gives the part that all files of its group have."""
+    return path[: path.find(b"_", path.rfind(b"/") + 1)]
+
+
+def _sizes(
+    data: bytes, requested_time: str, wanted: Collection[bytes], key_of: Callable[[bytes], bytes]
+) -> dict[bytes, int] | None:
     paths = base_paths(data, requested_time)
     if paths is None:
         return None
@@ -90,7 +106,7 @@ def base_sizes(data: bytes, requested_time: str, wanted: Collection[bytes]) -> d
     size_of = _avro_size if data.startswith(_AVRO) else _json_size
     sizes: dict[bytes, int] = {}
     for path, behind in zip(paths, pieces[1:], strict=True):
-        if path in wanted:
+        if key_of(path) in wanted:
             size = size_of(path, behind)
             if size is None or path in sizes:
                 return None

@@ -18,9 +18,23 @@ from typing import Final
 
 from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
 from hudi_py.fsview.build import GroupKey
-from hudi_py.fsview.expected import expected_slices, replaced_groups
+from hudi_py.fsview.expected import (
+    ExpectedSlice,
+    Written,
+    expected_slices,
+    latest_slices,
+    replaced_groups,
+    written_files,
+)
 from hudi_py.fsview.listing import listing_threads
-from hudi_py.fsview.named import base_paths, base_sizes, count_files, count_replaced
+from hudi_py.fsview.named import (
+    base_paths,
+    base_sizes,
+    base_sizes_of_groups,
+    count_files,
+    count_replaced,
+    group_of,
+)
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CommitMetadata
@@ -86,6 +100,81 @@ class NeededFiles:
         except NotFound:
             return {}
         return {partition: dict(zip(*files, strict=True)) for partition, files in _by_partition(*sizes).items()}
+
+    def sizes_of(self, groups: Mapping[str, Collection[str]]) -> dict[str, dict[str, int]]:
+        """
+        As `sizes`, of some groups; only as many commits are read as that takes, newest first.
+
+        Args:
+            groups: Partition path to file ids.
+
+        Raises:
+            CorruptMetadata: A replacecommit does not decode.
+        """
+        files = self._quick_sizes_of(groups)
+        if files is None:
+            files = [(file.path, file.size_bytes) for each in self.newest_of(groups).values() for file in each.files]
+        sizes: dict[str, dict[str, int]] = {}
+        for path, size in files:
+            partition, _, name = path.rpartition("/")
+            sizes.setdefault(partition, {})[name] = size
+        return sizes
+
+    def newest_of(self, groups: Mapping[str, Collection[str]]) -> dict[GroupKey, ExpectedSlice]:
+        """
+        What the commits name for the latest slices of some groups, decoded.
+
+        Some log files may be left out, and everything that was written before a commit that does not decode.
+
+        Args:
+            groups: Partition path to file ids.
+
+        Returns:
+            Without the groups that no commit names and the replaced ones.
+
+        Raises:
+            CorruptMetadata: A replacecommit does not decode.
+        """
+        left = {(path, file_id) for path, file_ids in groups.items() for file_id in file_ids}
+        wanted, layers = frozenset(left), list[list[Written]]()
+        for instant in reversed(self.commits):
+            if not left:
+                break
+            try:
+                written = written_files(instant, self._contents.commit(instant), self._contents.store.layout.version)
+                layers.append([each for each in written if (each.partition_path, each.file_id) in wanted])
+            except NotFound:
+                break
+            except CorruptMetadata as error:
+                log.warning("view.commit.unreadable", instant=instant.requested_time, reason=str(error))
+                break
+            left.difference_update((each.partition_path, each.file_id) for each in layers[-1] if not each.is_log)
+        found = latest_slices(file for layer in reversed(layers) for file in layer)
+        replaced = self._replaced_groups() if found else ()
+        return {key: each for key, each in found.items() if join_path(*key).encode() not in replaced}
+
+    def _quick_sizes_of(self, groups: Mapping[str, Collection[str]]) -> list[tuple[str, int]] | None:
+        """The same from the bytes; None where decoding has to tell."""
+        left = {join_path(path, file_id).encode() for path, file_ids in groups.items() for file_id in file_ids}
+        found: list[tuple[bytes, str, int]] = []
+        for instant in reversed(self.commits):
+            if not left:
+                break
+            time = instant.requested_time
+            try:
+                sizes = base_sizes_of_groups(self._contents.store.read(instant), time, left)
+            except NotFound:
+                break
+            if sizes is None:
+                return None
+            found += ((path, time, size) for path, size in sizes.items())
+            left.difference_update(map(group_of, sizes))
+        gone = self._replaced_groups() if found else ()
+        return [
+            (f"{path.decode()}_{time}.parquet", size)
+            for path, time, size in found
+            if not gone or group_of(path) not in gone
+        ]
 
     def _named(self) -> dict[str, frozenset[str]]:
         found = self._found(with_sizes=False)

@@ -37,6 +37,7 @@ class MetadataListing:
     """
 
     is_fresh = False
+    compared: Collection[str] = ()
 
     def __init__(self, reader: MetadataReader) -> None:
         self._reader = reader

@@ -15,6 +15,7 @@ PARTITION_METAFILE: Final = ".hoodie_partition_metadata"
 DEFAULT_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"  # folder of rows without a value, or with an empty one
 PARTITION_METAFILES: Final = frozenset(PARTITION_METAFILE + suffix for suffix in ("", ".parquet", ".orc"))
 METADATA_FOLDER: Final = ".hoodie"
+NOT_REGULAR: Final = -1  # the size of what is no regular file: a folder, a pipe, a socket or a device
 
 _TIME_DIGITS_MIN: Final = 14  # what no release ever wrote is somebody else's file: app_2024_01.csv, .app_2024.log.1
 BASE_FILE_PATTERN: Final = (

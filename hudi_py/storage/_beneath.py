@@ -23,7 +23,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _ATTEMPTS_MAX = 5  # against another process that removes a folder while we fill it, or fills it while we remove it
-_OPEN_ONLY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
+FOLDER_ONLY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 _LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _DEPTH_MAX = 200  # of folders inside of a folder that is deleted: one descriptor is held for each
 
@@ -57,7 +57,7 @@ def folder_beneath(root: str, folder: str, *, create: bool = False) -> Iterator[
     """
     if create:
         _make_root(root)
-    descriptor = os.open(root, _OPEN_ONLY)
+    descriptor = os.open(root, FOLDER_ONLY)
     try:
         walked = root
         for part in folder.split("/") if folder else ():
@@ -135,7 +135,7 @@ def refuse_entangled(root: str, link: str) -> None:
 def _enter(descriptor: int, part: str, walked: str, *, create: bool) -> int:
     for _ in range(_ATTEMPTS_MAX):
         try:
-            return os.open(part, _OPEN_ONLY | os.O_NOFOLLOW, dir_fd=descriptor)
+            return os.open(part, FOLDER_ONLY | os.O_NOFOLLOW, dir_fd=descriptor)
         except FileNotFoundError:
             if not create:
                 raise
@@ -146,7 +146,7 @@ def _enter(descriptor: int, part: str, walked: str, *, create: bool) -> int:
             if error.errno in (errno.ENOTDIR, errno.ELOOP):
                 _refuse_link(descriptor, part, walked)
             raise
-    return os.open(part, _OPEN_ONLY | os.O_NOFOLLOW, dir_fd=descriptor)
+    return os.open(part, FOLDER_ONLY | os.O_NOFOLLOW, dir_fd=descriptor)
 
 
 def _refuse_link(descriptor: int, part: str, walked: str) -> None:
@@ -169,7 +169,7 @@ def _make_root(root: str) -> None:
     for one in reversed(missing):
         with contextlib.suppress(FileExistsError):
             os.mkdir(one)
-        above = os.open(os.path.dirname(one), _OPEN_ONLY)
+        above = os.open(os.path.dirname(one), FOLDER_ONLY)
         try:
             synchronise(above)
         finally:

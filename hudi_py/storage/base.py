@@ -12,6 +12,7 @@ verb                promise
 ==================  ===============================================================================================
 ``list``            fresh; an absent folder is empty; order unspecified; never shows temporary files
                     (``<name>.<uuid>``) nor checksum side files (``.<name>.crc``)
+``sizes``           of named files directly in one folder, in one go; what is there and no regular file is told apart
 ``list_temporary``  files that an interrupted creation left (``<name>.<uuid>``), with size and time
 ``read``            the whole content, or `NotFound`; `CorruptMetadata` for what is no regular file, and for more than
                     the storage's bound of bytes (local disk)
@@ -41,7 +42,7 @@ from typing import BinaryIO, NamedTuple, Protocol, TypeAlias
 
 from hudi_py.errors import ConfigError, CorruptMetadata
 
-READING_VERBS = frozenset({"list", "list_temporary", "read", "read_version", "size", "open_read"})
+READING_VERBS = frozenset({"list", "list_temporary", "read", "read_version", "size", "sizes", "open_read"})
 READ_BYTES_MAX = 1 << 30  # of a file that is read whole, unless the user raises it: savepoints of 2 GB have been seen
 SMALL_BYTES_MAX = 1 << 24  # of one that is small by its nature; 50,000 names of markers are 5 MB
 _SMALL = re.compile(
@@ -106,6 +107,16 @@ class Storage(Protocol):
 
     def size(self, path: str) -> int | None:
         """Size in bytes, or None when there is no such object."""
+
+    def sizes(self, folder: str, names: Sequence[str]) -> Mapping[str, int]:
+        """
+        Sizes in bytes of files directly in *folder*, by name; `NOT_REGULAR` for what is no regular file.
+
+        Names of what is absent are left out. Links are followed, as `open_read` follows them.
+
+        Raises:
+            ConfigError: A name leads out of the folder.
+        """
 
     def open_read(self, path: str) -> BinaryIO:
         """Seekable stream, for Parquet. Raises `NotFound`."""
@@ -254,6 +265,19 @@ def check_below_root(path: str) -> str:
     if not path or _is_bad(path):
         raise ConfigError(f"{path!r} is not a path below the root of the table; nothing was touched")
     return path
+
+
+def check_names(names: Sequence[str]) -> None:
+    """
+    Refuse what is no name of a file directly in a folder.
+
+    Raises:
+        ConfigError: It leads out of the folder, or is empty.
+    """
+    check_all_below_root(names)
+    for name in names:
+        if "/" in name:
+            raise ConfigError(f"{name!r} is not the name of a file; nothing was touched")
 
 
 def check_all_below_root(paths: Sequence[str]) -> None:

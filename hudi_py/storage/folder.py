@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import BinaryIO
 
 import attrs
@@ -42,6 +42,9 @@ class FolderStorage:
 
     def size(self, path: str) -> int | None:
         return self.outer.size(self._path(path))
+
+    def sizes(self, folder: str, names: Sequence[str]) -> Mapping[str, int]:
+        return self.outer.sizes(self._path(folder), names)
 
     def open_read(self, path: str) -> BinaryIO:
         return self.outer.open_read(self._path(path))

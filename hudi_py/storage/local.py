@@ -16,14 +16,16 @@ import io
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress, repeat
 from types import TracebackType
 from typing import Any, BinaryIO, Literal, cast
 from uuid import uuid4
 
 from hudi_py.errors import AlreadyExists, ConfigError, CorruptMetadata, NotFound, OutcomeUnknown, StorageError
+from hudi_py.model.files import NOT_REGULAR
 from hudi_py.storage._beneath import (
+    FOLDER_ONLY,
     LinkInTheWay,
     folder_beneath,
     in_folder,
@@ -44,6 +46,7 @@ from hudi_py.storage.base import (
     bytes_max,
     check_all_below_root,
     check_below_root,
+    check_names,
     check_path,
     check_read_size,
     is_hidden,
@@ -139,6 +142,22 @@ class LocalStorage:
         except OSError as error:
             raise self._failure("size", path, error) from error
         return None if stat.S_ISDIR(found.st_mode) else found.st_size
+
+    def sizes(self, folder: str, names: Sequence[str]) -> Mapping[str, int]:
+        check_path(folder)
+        check_names(names)
+        try:
+            descriptor = os.open(self._prefix + folder, FOLDER_ONLY)
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+        except OSError as error:
+            raise self._failure("size", folder, error) from error
+        try:
+            return _sizes(descriptor, names)
+        except OSError as error:
+            raise self._failure("size", folder, error) from error
+        finally:
+            os.close(descriptor)
 
     def open_read(self, path: str) -> BinaryIO:
         try:
@@ -349,6 +368,18 @@ class _DataFile(io.BufferedWriter):
         if kind is not None:
             self._is_torn = True
         self.close()
+
+
+def _sizes(folder: int, names: Iterable[str]) -> dict[str, int]:
+    """Of files in the folder of a descriptor, without those that are absent."""
+    sizes = {}
+    for name in names:
+        try:
+            found = os.stat(name, dir_fd=folder)
+        except FileNotFoundError:
+            continue
+        sizes[name] = found.st_size if stat.S_ISREG(found.st_mode) else NOT_REGULAR
+    return sizes
 
 
 def _checksums(folder: str) -> frozenset[str]:

@@ -12,7 +12,7 @@ import io
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, BinaryIO, cast
 from uuid import uuid4
@@ -25,6 +25,7 @@ from hudi_py.storage.base import (
     StorageFailure,
     Versioned,
     check_below_root,
+    check_names,
     check_path,
     is_hidden,
     is_temporary,
@@ -138,6 +139,13 @@ class MemoryStorage:
         with self._lock:
             found = self._objects.get(check_below_root(path))
         return None if found is None else len(found[0])
+
+    def sizes(self, folder: str, names: Sequence[str]) -> Mapping[str, int]:
+        prefix = f"{folder}/" if check_path(folder) else ""
+        check_names(names)
+        with self._lock:
+            found = {name: self._objects.get(prefix + name) for name in names}
+        return {name: len(each[0]) for name, each in found.items() if each is not None}
 
     def open_read(self, path: str) -> BinaryIO:
         return io.BytesIO(self.read(path))

@@ -12,11 +12,12 @@ import functools
 import io
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, TypeAlias, TypeVar, cast
 from uuid import uuid4
 
 from hudi_py.errors import AlreadyExists, ConfigError, HudiError, NotFound, OutcomeUnknown, StorageError
+from hudi_py.model.files import join_path
 from hudi_py.storage.base import (
     READ_BYTES_MAX,
     Capabilities,
@@ -24,6 +25,7 @@ from hudi_py.storage.base import (
     StorageFailure,
     Versioned,
     check_below_root,
+    check_names,
     check_path,
     check_read_size,
     is_hidden,
@@ -123,6 +125,15 @@ class RemoteStorage:
     def size(self, path: str) -> int | None:
         check_below_root(path)
         return self._call("size", path, lambda backend: backend.size(path))
+
+    def sizes(self, folder: str, names: Sequence[str]) -> Mapping[str, int]:
+        check_names(names)
+        if len(names) == 1:
+            size = self.size(join_path(folder, names[0]))
+            return {} if size is None else {names[0]: size}
+        wanted = frozenset(names)
+        listed = self._listed(folder) if wanted else []
+        return {each.name: each.size_bytes or 0 for each in listed if not each.is_folder and each.name in wanted}
 
     def open_read(self, path: str) -> BinaryIO:
         size = self.size(path)

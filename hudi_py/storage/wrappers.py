@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, TypeVar
 
 from hudi_py.errors import RefusedError
@@ -63,6 +63,9 @@ class DelegatingStorage:
 
     def size(self, path: str) -> int | None:
         return self._around("size", (path,), lambda: self.inner.size(path))
+
+    def sizes(self, folder: str, names: Sequence[str]) -> Mapping[str, int]:
+        return self._around("sizes", (folder,), lambda: self.inner.sizes(folder, names))
 
     def open_read(self, path: str) -> BinaryIO:
         return self._around("open_read", (path,), lambda: self.inner.open_read(path))

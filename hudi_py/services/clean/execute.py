@@ -59,9 +59,19 @@ def execute_clean(
     instant: Instant,
     deadline: Deadline,
     reporter: Reporter,
+    *,
+    partitions: frozenset[str] | None = None,
+    is_held: bool = False,
 ) -> CleanResult:
     """
     Carry out one pending clean.
+
+    Args:
+        contents, engine, config, metadata_table, reporter: As `CleanService`.
+        instant: The clean.
+        deadline: Of the run.
+        partitions: Paths of those that the table still has; None for all.
+        is_held: Its plan was made right before, and the newest files of its groups were looked at for it.
 
     Raises:
         CorruptMetadata, RefusedError: The stored plan is damaged or points outside the table, what decides about its
@@ -70,7 +80,7 @@ def execute_clean(
             next one tries again.
     """
     store = contents.store
-    recheck = recheck_of(contents, instant)
+    recheck = recheck_of(contents, instant, only=partitions, is_held=is_held)
     is_first_attempt = instant.state is State.REQUESTED
     engine = engine.prepared(store.storage, sum(map(len, recheck.names.values())))
     began = _begin(recheck)

@@ -20,9 +20,10 @@ from concurrent.futures import ThreadPoolExecutor
 import attrs
 
 from hudi_py.errors import CorruptMetadata, NotFound
-from hudi_py.fsview.fate import Fate, Promise, Removable, TableFacts, judge_partition_files
+from hudi_py.fsview.fate import Fallback, Fate, Needed, Promise, Removable, TableFacts, judge_partition_files
 from hudi_py.fsview.listing import FolderListing, listing_threads
 from hudi_py.fsview.loader import load_facts
+from hudi_py.fsview.survivors import group_of, lost_survivors
 from hudi_py.model.files import join_path
 from hudi_py.model.holes import holes_of
 from hudi_py.model.instant import Action, Instant
@@ -89,6 +90,8 @@ class Recheck:
         names: The planned files.
         spared: Files that are there and must not go: partition path to name to why.
         is_undone: A commit that the plan was made of was taken back since.
+        only: Partition paths that the table still has; None for all.
+        is_held: The newest files of its groups were held against the commits when the plan was made, right before.
         timeline: That the last look was made of.
     """
 
@@ -98,6 +101,8 @@ class Recheck:
     names: Names = attrs.field(repr=False)
     spared: dict[str, dict[str, Fate]] = attrs.field(factory=dict)
     is_undone: bool = False
+    only: frozenset[str] | None = None
+    is_held: bool = False
     timeline: Timeline | None = None
 
     def look(self) -> Timeline:
@@ -116,6 +121,7 @@ class Recheck:
         if self.timeline is None or is_outdated(self.timeline, decides):
             refuse_under_undoing(self.contents, now)
             self._judge(now)
+            self._hold(now)
         self.timeline = decides
         return now
 
@@ -143,6 +149,19 @@ class Recheck:
                 partitions_listed=len(paths),
                 files_needed=self.spared_count,
             )
+
+    def _hold(self, timeline: Timeline) -> None:
+        """Spare what is planned of groups whose newest file is not as it was written."""
+        if self.is_held and self.timeline is None:
+            return
+        lost = lost_survivors(self.contents, timeline, self.left(), only=self.only)
+        for path in {path for path, _ in lost}:
+            fallbacks = {
+                name: Needed((Fallback(lost[path, group_of(name)]),))
+                for name in self.names[path]
+                if (path, group_of(name)) in lost
+            }
+            self.spared[path] = {**fallbacks, **self.spared.get(path, {})}
 
     @property
     def spared_count(self) -> int:
@@ -186,9 +205,14 @@ class Recheck:
         return task._replace(files=tuple((path, names) for path, names in files if names))
 
 
-def recheck_of(contents: Contents, instant: Instant) -> Recheck:
+def recheck_of(
+    contents: Contents, instant: Instant, *, only: frozenset[str] | None = None, is_held: bool = False
+) -> Recheck:
     """
     A pending clean, not looked at yet.
+
+    Args:
+        contents, instant, only, is_held: As `Recheck`.
 
     Raises:
         CorruptMetadata, RefusedError: Its plan is damaged, or points outside the table.
@@ -197,7 +221,7 @@ def recheck_of(contents: Contents, instant: Instant) -> Recheck:
     plan = contents.clean_plan(instant)
     names = planned_names(plan, store.storage.root, store.path(instant))
     plan = attrs.evolve(plan, files_to_delete={})  # the names are all that is needed of a million files
-    return Recheck(contents=contents, instant=instant, plan=plan, names=names)
+    return Recheck(contents=contents, instant=instant, plan=plan, names=names, only=only, is_held=is_held)
 
 
 def _spared(facts: TableFacts, path: str, there: Sequence[str], planned: Sequence[str]) -> dict[str, Fate]:

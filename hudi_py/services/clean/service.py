@@ -18,8 +18,10 @@ from hudi_py.engine.base import Engine
 from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
 from hudi_py.fsview.listing import FolderListing, is_partition
 from hudi_py.fsview.loader import load_clustered_files, load_context, load_savepoints, protection_of
+from hudi_py.fsview.survivors import lost_survivors
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.listing import open_snapshot
+from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import time_before
 from hudi_py.runtime.clock import Deadline
@@ -99,8 +101,13 @@ class CleanService:
 
         Raises:
             RefusedError: With ``hoodie_py.clean.verify``: the second planner disagrees.
+            CorruptMetadata: With *details* or *sizes*: of a group that would lose files the newest one is damaged.
         """
-        return self._plan(self.situation(without_expired=True), self._deadline(), details=details, sizes=sizes)
+        seen = self.situation(without_expired=True)
+        plan = self._plan(seen, self._deadline(), details=details, sizes=sizes)
+        if details or sizes:
+            self._refuse_lost(seen, plan)
+        return plan
 
     def _plan(self, seen: Situation, deadline: Deadline, *, details: bool = False, sizes: bool = False) -> CleanPlan:
         with_sizes = details or sizes or self.config.max_bytes is not None or self.reporter.wants_sizes
@@ -303,6 +310,7 @@ class CleanService:
                 remember(self.contents.store.storage, progress)
             return None
         refuse_under_undoing(self.contents, timeline)
+        self._refuse_lost(seen, plan)
         if plan.breakers and self.config.breakers:
             raise RefusedError(
                 f"{self.contents.store.storage.root}: nothing was planned and nothing was deleted: "
@@ -323,6 +331,21 @@ class CleanService:
             self.reporter.sizes(requested.requested_time, plan.files.sizes_by_partition())
         return requested
 
+    def _refuse_lost(self, seen: Situation, plan: CleanPlan) -> None:
+        """
+        Raises:
+            CorruptMetadata: The newest file of a group that would lose older ones is not as its commit wrote it.
+        """
+        losing = {path: plan.files.names(path) for path in plan.files}
+        compared = frozenset(seen.listing.compared)
+        lost = lost_survivors(self.contents, seen.timeline, losing, only=self.partitions, compared=compared)
+        if lost:
+            (path, file_id), why = min(lost.items())
+            raise CorruptMetadata(
+                f"nothing was planned and nothing was deleted: of {len(lost)} file groups the older versions are all "
+                f"that is left, the first is {join_path(path, file_id)}: {why}"
+            )
+
     def remove_expired_savepoints(self) -> tuple[Instant, ...]:
         """
         Let go of the savepoints whose time to live is over; a clean does so before it plans.
@@ -336,9 +359,13 @@ class CleanService:
     def _savepoints(self) -> SavepointService:
         return SavepointService(contents=self.contents, table=self.table, metadata_table=self.metadata_table)
 
-    def execute_pending(self, deadline: Deadline | None = None) -> list[CleanResult]:
+    def execute_pending(self, deadline: Deadline | None = None, *, planned: Instant | None = None) -> list[CleanResult]:
         """
         Carry out every pending clean, oldest first, until the time is up (``hoodie_py.clean.max.duration``).
+
+        Args:
+            deadline: Of the run; by default it begins now.
+            planned: The one that `schedule` has just stored, right before.
 
         Raises:
             RefusedError: A plan names what is no data file; nothing was deleted.
@@ -356,7 +383,15 @@ class CleanService:
                 break
             results.append(
                 execute_clean(
-                    self.contents, self.engine, self.config, self.metadata_table, instant, deadline, self.reporter
+                    self.contents,
+                    self.engine,
+                    self.config,
+                    self.metadata_table,
+                    instant,
+                    deadline,
+                    self.reporter,
+                    partitions=self.partitions,
+                    is_held=planned is not None and instant.requested_time == planned.requested_time,
                 )
             )
         return results
@@ -367,11 +402,11 @@ class CleanService:
             return []
         deadline = self._deadline()
         expired = tuple(each.requested_time for each in self.remove_expired_savepoints())
-        self._schedule(deadline)
-        results = self.execute_pending(deadline)
+        planned = self._schedule(deadline)
+        results = self.execute_pending(deadline, planned=planned)
         if any(each.withdrawn for each in results):
-            self._schedule(deadline)
-            results += self.execute_pending(deadline)
+            planned = self._schedule(deadline)
+            results += self.execute_pending(deadline, planned=planned)
         return [attrs.evolve(each, expired_savepoints=expired) for each in results[:1]] + results[1:]
 
     def _last_clean(self, timeline: Timeline) -> LastClean | None:

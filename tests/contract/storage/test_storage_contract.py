@@ -32,7 +32,7 @@ def names(storage: Storage, folder: str = "") -> set[str]:
 
 def invoke(storage: Storage, verb: str, path: str) -> object:
     """Call *verb* with *path* wherever it takes one."""
-    values = {"path": path, "folder": path, "paths": [path], "data": b"data", "version": None}
+    values = {"path": path, "folder": path, "paths": [path], "names": ["a"], "data": b"data", "version": None}
     parameters = inspect.signature(getattr(Storage, verb)).parameters
     arguments = [values[name] for name, one in parameters.items() if name != "self" and one.default is one.empty]
     return getattr(storage, verb)(*arguments)
@@ -100,6 +100,19 @@ def test_absent_things(storage):
             storage.open_read(path)
         assert storage.size(path) is None
     assert storage.list("nothing") == storage.list("folder/file") == []
+
+
+def test_sizes_of_named_files_of_one_folder(storage):
+    """In one go; what is absent is left out, in a folder that is absent everything; other folders are out of reach."""
+    for path, data in {"p/a": b"abc", "p/empty": b"", "p/in/a": b"x", "b": b"xy"}.items():
+        storage.replace(path, data)
+    assert storage.sizes("p", ["a", "empty", "none"]) == {"a": 3, "empty": 0}
+    assert storage.sizes("p", ["a"]) == {"a": 3}
+    assert storage.sizes("", ["b"]) == {"b": 2}
+    assert storage.sizes("p", ["none"]) == storage.sizes("p", []) == storage.sizes("nothing", ["a", "b"]) == {}
+    for folder, name in (("p", "../b"), ("p", "in/a"), ("..", "a"), ("p", ""), ("p", "..")):
+        with pytest.raises(ConfigError):
+            storage.sizes(folder, [name, "a"])
 
 
 def test_open_read_seeks(storage):
@@ -263,9 +276,9 @@ def test_bulk_deletion_with_one_bad_path_deletes_nothing(storage):
     assert storage.read("a") == b"x"
 
 
-@pytest.mark.parametrize("verb", [verb for verb in VERBS if not verb.startswith("list")])
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if not verb.startswith(("list", "sizes"))])
 def test_root_itself_is_neither_object_nor_deletable(storage, verb):
-    """The empty path can be listed and nothing else."""
+    """The empty path can be listed, names in it be asked for, and nothing else."""
     storage.create_new("a", b"x")
     with pytest.raises(ConfigError):
         invoke(storage, verb, "")

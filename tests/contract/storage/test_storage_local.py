@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from hudi_py.errors import AlreadyExists, ConfigError, OutcomeUnknown, StorageError
+from hudi_py.model.files import NOT_REGULAR
 from hudi_py.storage import _rename, local
 from hudi_py.storage.base import StorageFailure
 from hudi_py.storage.local import LocalStorage
@@ -398,3 +399,19 @@ def test_root_is_absolute_and_never_a_url(tmp_path, monkeypatch):
     for bad in ("", "s3://bucket/x", "file:///x"):
         with pytest.raises(ConfigError):
             LocalStorage(bad)
+
+
+def test_what_is_no_regular_file_has_no_size(tmp_path):
+    """Folders, pipes and links to such are told apart from files; a link to a file is one, a dangling one is absent."""
+    storage = LocalStorage(tmp_path)
+    storage.replace("p/file", b"abc")
+    os.mkfifo(tmp_path / "p/pipe")
+    (tmp_path / "p/folder").mkdir()
+    for name in ("file", "pipe", "folder", "nothing"):
+        os.symlink(name, tmp_path / f"p/to {name}")
+    found = storage.sizes("p", [f"{to}{name}" for name in ("file", "pipe", "folder", "nothing") for to in ("", "to ")])
+    odd = {f"{to}{name}": NOT_REGULAR for name in ("pipe", "folder") for to in ("", "to ")}
+    assert found == {"file": 3, "to file": 3, **odd}
+    os.symlink("loop", tmp_path / "p/loop")
+    with pytest.raises(StorageError, match=r"size .*/p"):
+        storage.sizes("p", ["loop"])

@@ -1,0 +1,246 @@
+"""A clean deletes nothing of a group whose newest file, which has to hold the rows from then on, is not as written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hudi_py.errors import ConflictError, CorruptMetadata
+from hudi_py.fsview.named import base_sizes, base_sizes_of_groups, group_of
+from hudi_py.fsview.survivors import lost_survivors
+from hudi_py.model.instant import Action
+from hudi_py.services.clean.outlook import outlook
+from hudi_py.storage.local import LocalStorage
+from hudi_py.storage.wrappers import DelegatingStorage
+from hudi_py.table import Table
+from tables import TableBuilder, at, data_files
+from tests.fixtures import unpack
+
+NAME = TableBuilder.base_name
+RETENTIONS = pytest.mark.parametrize(
+    "retention", [{"commits_retained": 1}, {"file_versions_retained": 1}], ids=["commits", "versions"]
+)
+
+
+def versions(layout: int = 2, commits: int = 4) -> TableBuilder:
+    """Groups ``a`` of r0 and ``b`` of r1, both written by every commit, with their sizes recorded."""
+    builder = TableBuilder(layout)
+    for number in range(1, commits + 1):
+        builder.commit(at(number), {"r0": ["a"], "r1": ["b"]})
+    return builder
+
+
+def path_of(builder: TableBuilder, group: str, number: int) -> str:
+    return f"{'r0' if group == 'a' else 'r1'}/{NAME(group, at(number))}"
+
+
+def cut(file: Path) -> None:
+    os.truncate(file, file.stat().st_size - 1)
+
+
+def emptied(file: Path) -> None:
+    os.truncate(file, 0)
+
+
+def pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+def folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def absent(file: Path) -> None:
+    file.unlink()
+
+
+def newest_of_several(path: Path) -> Path:
+    """The newest base file of a group that has more than one."""
+    files = [path / partition / base.name for partition, base in Table(LocalStorage(str(path))).base_files()]
+    return next(file for file in files if len(list(file.parent.glob(f"{file.name.split('_')[0]}*"))) > 1)
+
+
+@pytest.mark.parametrize(
+    ("damage", "listing", "retention"),
+    [
+        (cut, "metadata table", {"commits_retained": 1}),
+        (cut, "folders", {"file_versions_retained": 1}),
+        (emptied, "folders", {"commits_retained": 1}),
+        (pipe, "metadata table", {"file_versions_retained": 1}),
+        (pipe, "folders", {"commits_retained": 1}),
+        (folder, "metadata table", {"commits_retained": 1}),
+        (folder, "folders", {"file_versions_retained": 1}),
+        (absent, "metadata table", {"file_versions_retained": 1}),
+    ],
+)
+def test_nothing_goes_where_the_newest_file_is_damaged(damage, listing, retention, tmp_path):
+    """By real tables of Hudi, with and without their metadata table: the dry run and the clean name the file."""
+    path = unpack("cow_partitioned-1.0.2", tmp_path)
+    settings = {"hoodie.metadata.enable": "true" if listing == "metadata table" else "false"}
+    victim = newest_of_several(path)
+    damage(victim)
+    before = sorted(path.rglob("*.parquet"))
+    for run in ("dry run", "clean"):
+        table = Table(LocalStorage(str(path)), settings=settings)
+        service = table.clean_service(table.clean_config(**retention))
+        with pytest.raises(CorruptMetadata, match=rf"{victim.name} .*completed commit .*hudi-py check"):
+            service.plan(sizes=True) if run == "dry run" else table.clean(**retention)
+    assert sorted(path.rglob("*.parquet")) == before
+    assert Table(LocalStorage(str(path))).timeline.pending("clean") == ()
+
+
+@RETENTIONS
+@pytest.mark.parametrize("layout", [1, 2])
+def test_a_stored_plan_is_withdrawn_where_the_newest_file_was_damaged_since(layout, retention):
+    """Left on the timeline, Apache Hudi would carry it out; planning anew names the file."""
+    builder = versions(layout)
+    table = builder.table()
+    instant = table.clean_service(table.clean_config(**retention)).schedule()
+    damaged = path_of(builder, "a", 4)
+    builder.put(damaged, b"P")
+    before = data_files(builder.storage)
+    told = outlook(table.contents, instant)
+    assert told.is_withdrawn
+    assert f"{damaged} has 1 bytes, and the completed commit {at(4)} wrote 4" in told.why_spared
+    (result,) = builder.table().clean_service(table.clean_config(**retention)).execute_pending()
+    assert result.withdrawn
+    assert set(result.spared_files) == {path for path in before if path.startswith("r0/a_") and path < damaged} - set(
+        () if "file_versions_retained" in retention else (path_of(builder, "a", 3),)
+    )
+    with pytest.raises(CorruptMetadata, match=f"{damaged} has 1 bytes"):
+        builder.table().clean(**retention)
+    assert data_files(builder.storage) == before
+    assert builder.table().timeline.pending() == ()
+
+
+@RETENTIONS
+@pytest.mark.parametrize("layout", [1, 2])
+def test_an_inflight_clean_is_settled_without_the_group(layout, retention):
+    """It cannot be taken back: the rest goes, what is left of the damaged group stays, and the table is free again."""
+    builder = versions(layout)
+    table = builder.table()
+    service = table.clean_service(table.clean_config(**retention))
+    instant = service.schedule()
+    store = table.contents.store
+    store.transition(instant, store.read_plan(instant))
+    builder.storage.delete(path_of(builder, "b", 4))
+    (result,) = builder.table().clean_service(table.clean_config(**retention)).execute_pending()
+    assert result.is_finished and not result.withdrawn
+    assert f"{path_of(builder, 'b', 4)} is missing" in result.why_spared
+    assert {path for path in data_files(builder.storage) if path.startswith("r1/b_")} == {
+        path_of(builder, "b", number) for number in (1, 2, 3)
+    }
+    assert path_of(builder, "a", 1) not in data_files(builder.storage)
+    assert builder.table().timeline.completed(Action.CLEAN)[-1].requested_time == instant.requested_time
+
+
+def test_only_groups_that_lose_files_are_asked_about():
+    """A damaged file elsewhere is no reason to keep garbage; the check and every read tell of it."""
+    builder = versions()
+    builder.put("r0/" + NAME("c", at(4)), b"")
+    table = builder.table()
+    losing = {"r1": (NAME("b", at(1)),)}
+    builder.put(path_of(builder, "a", 4), b"P")
+    assert lost_survivors(table.contents, table.timeline, losing) == {}
+    assert set(lost_survivors(table.contents, table.timeline, {"r0": (NAME("a", at(1)),)})) == {("r0", "a")}
+    assert lost_survivors(table.contents, table.timeline, {"r0": (NAME("a", at(1)),)}, only=["r1"]) == {}
+    assert lost_survivors(table.contents, table.timeline, {"r0": (NAME("a", at(1)),)}, compared=["r0"]) == {}
+
+
+def test_replaced_groups_need_no_newest_file():
+    """All their files may go, the newest one first."""
+    builder = versions()
+    builder.commit(at(5), {"r0": ["n"]}, replaced={"r0": ["a"]})
+    builder.storage.delete(path_of(builder, "a", 4))
+    table = builder.table()
+    assert lost_survivors(table.contents, table.timeline, {"r0": (NAME("a", at(1)),)}) == {}
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_log_files_may_be_longer_and_not_shorter_than_recorded(layout):
+    """Of merge-on-read slices that stay the logs are needed too; rollbacks append to them in layout 1."""
+    builder = TableBuilder(layout, table_type="MERGE_ON_READ")
+    builder.commit(at(1), {"r0": ["a"]}, action="deltacommit")
+    builder.commit(at(2), {"r0": ["a"]})
+    builder.log_files(at(3), [("r0", "a", at(2))])
+    (log,) = (path for path in data_files(builder.storage) if ".log." in path)
+    losing = {"r0": (NAME("a", at(1)),)}
+    whole = builder.storage.read(log)
+    for content, is_lost in ((whole, False), (whole + b"more", False), (whole[:-1], True), (b"", True)):
+        builder.put(log, content)
+        table = builder.table()
+        assert bool(lost_survivors(table.contents, table.timeline, losing)) is is_lost
+    builder.storage.delete(log)
+    assert "is missing" in lost_survivors(table.contents, table.timeline, losing)["r0", "a"]
+
+
+def test_of_archived_commits_only_what_is_certain_is_told():
+    """No size is known: another one passes; an empty file, or what is no regular file, is none that holds rows."""
+    builder = versions()
+    archived = path_of(builder, "a", 0)
+    builder.put(f"r0/{NAME('old', at(0))}", b"any size")
+    losing = {"r0": (NAME("old", "20251231000000000"),)}
+    table = builder.table()
+    assert archived not in data_files(builder.storage)
+    assert lost_survivors(table.contents, table.timeline, losing) == {}
+    builder.put(f"r0/{NAME('old', at(0))}", b"")
+    assert "is empty" in lost_survivors(table.contents, table.timeline, losing)["r0", "old"]
+    builder.put(f"r0/{NAME('old', at(9))}", b"")  # of no write that is known
+    builder.put(f"r0/{NAME('old', at(0))}", b"any size")
+    assert lost_survivors(table.contents, table.timeline, losing) == {}
+
+
+def test_a_table_that_changes_meanwhile_is_looked_at_again():
+    """Another process rolled the newest commit back: its file is missing by right."""
+    builder = versions()
+    contents, seen = builder.table().contents, builder.table().timeline
+    for instant in seen.commits:
+        contents.store.read(instant)
+    losing = {"r0": (NAME("a", at(1)),)}
+    builder.storage.delete(path_of(builder, "a", 4))
+    for instant in contents.store.files_of(seen.find(at(4))):
+        builder.storage.delete(contents.store.path(instant))
+    with pytest.raises(ConflictError, match="try again"):
+        lost_survivors(contents, seen, losing)
+    table = builder.table()
+    assert lost_survivors(table.contents, table.timeline, losing) == {}
+
+
+class Counting(DelegatingStorage):
+    """Counts how often sizes were asked for."""
+
+    asked = 0
+
+    def _around(self, verb, paths, call):
+        self.asked += verb == "sizes"
+        return call()
+
+
+def test_one_run_asks_once_for_each_partition():
+    """The plan was held against the files right before it is carried out; one that was stored earlier is again."""
+    builder = versions()
+    storage = Counting(builder.storage)
+    table = Table(storage, clock=builder.clock)
+    table.clean(file_versions_retained=1)
+    assert storage.asked == 2
+    for number in (5, 6):
+        builder.commit(at(number), {"r0": ["a"], "r1": ["b"]})
+    table = Table(storage, clock=builder.clock)
+    table.clean_service(table.clean_config(file_versions_retained=1)).schedule()
+    assert storage.asked == 4
+    table.clean(file_versions_retained=1)
+    assert storage.asked == 6
+
+
+def test_sizes_of_groups_are_those_of_their_paths():
+    """The two ways to ask the bytes of a commit agree."""
+    builder = versions(layout=1)
+    data = builder.storage.read(f".hoodie/{at(3)}.commit")
+    by_group = base_sizes_of_groups(data, at(3), {b"r0/a"})
+    (path,) = by_group
+    assert group_of(path) == b"r0/a"
+    assert by_group == base_sizes(data, at(3), {path}) == {path: 4}
