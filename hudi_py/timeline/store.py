@@ -9,11 +9,11 @@ by `remove`, which rollback and recovery use, and rewritten only by `replace`, t
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import AlreadyExists, ConflictError, TimelineStateError
+from hudi_py.errors import AlreadyExists, ConflictError, CorruptMetadata, TimelineStateError
 from hudi_py.formats.instant_encoder import SYNC_BYTES, InstantRecord, encode_record
 from hudi_py.model.instant import Action, Instant, State, advance
 from hudi_py.model.instant_time import next_instant_time
@@ -62,8 +62,24 @@ class TimelineStore:
         self._contents: dict[str, bytes] = {}
 
     def load(self) -> Timeline:
-        """The timeline as it is now: one listing, no content is read."""
-        return build_timeline((entry.name for entry in self.storage.list(self.folder)), self.layout)
+        """
+        The timeline as it is now: one listing, no content is read.
+
+        Raises:
+            CorruptMetadata: A folder is where the file of an instant should be: whether that is there cannot be told.
+        """
+        entries = self.storage.list(self.folder)
+        names = [entry.name for entry in entries if not entry.is_folder]
+        if len(names) < len(entries):
+            self._refuse_folders({entry.name for entry in entries if entry.is_folder}.difference(names))
+        return build_timeline(names, self.layout)
+
+    def _refuse_folders(self, names: Iterable[str]) -> None:
+        for instant in build_timeline(names, self.layout).instants:
+            raise CorruptMetadata(
+                f"{self.storage.root}/{self.path(instant)} is a folder, where the file of {instant} should be. Nothing "
+                "was changed; put the file back from a copy of the table in its place"
+            )
 
     def path(self, instant: Instant) -> str:
         """Path of the instant's file, relative to the table."""

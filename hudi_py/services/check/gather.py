@@ -281,9 +281,9 @@ def _metadata_facts(store: TimelineStore) -> MetadataFacts:
     empty = Timeline(())
     try:
         table = MetadataTable(store.storage, store.clock)
+        timeline = table.store.load()
     except HudiError as error:
         return MetadataFacts(timeline=empty, archived=empty, problem=str(error))
-    timeline = table.store.load()
     archived, problem = _archived(table.storage, table.config)
     damaged = {
         each.instant: each.problem or "it is empty"

@@ -71,6 +71,10 @@ class CheckService:
         Raises:
             StorageError: The storage refused or is away.
         """
+        try:
+            self.store.load()
+        except CorruptMetadata as error:  # nothing can be told of the rest
+            return (finding("instant-unreadable", self.store.folder, str(error)),)
         seen = self.look()
         for _ in range(_LOOKS_MAX - 1):
             if not seen.has_moved or not any(each.severity is Severity.ERROR for each in seen.findings):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hudi_py.errors import ConflictError, TimelineStateError
+from hudi_py.errors import ConflictError, CorruptMetadata, TimelineStateError
 from hudi_py.model.instant import Action, State
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.timeline.store import TimelineStore
@@ -91,3 +91,37 @@ def test_an_instant_that_was_removed_is_read_again():
     store.remove(instant)
     store.storage.create_new(store.path(instant), b"new")
     assert store.read(instant) == b"new"
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("state", State)
+def test_a_folder_where_the_file_of_an_instant_should_be_is_an_error(layout, state):
+    """Whether it was completed cannot be told: every command stops and names it, the check as a finding."""
+    builder = TableBuilder(layout)
+    for number in (1, 2):
+        builder.commit(at(number), {"r0": ["a"]})
+    store = builder.table().contents.store
+    (path,) = (
+        store.path(each) for each in store.load().all_states if (each.requested_time, each.state) == (at(2), state)
+    )
+    whole = builder.storage.read(path)
+    builder.put(f"{path}/file")  # on an object store, what begins like the file is no harm while that is there
+    assert len(store.load()) == 2
+    builder.storage.delete(path)
+    before = builder.storage.files()
+    table = builder.table()
+    for run in (
+        lambda: list(table.rows()),
+        table.overview,
+        lambda: table.clean(commits_retained=1),
+        table.create_savepoint,
+        lambda: table.rollback(at(2)),
+    ):
+        with pytest.raises(CorruptMetadata, match=rf"{path} is a folder, where the file of .*{at(2)}.* should be"):
+            run()
+    (found,) = builder.table().check()
+    assert (found.code, path in found.message) == ("instant-unreadable", True)
+    assert builder.storage.files() == before
+    builder.storage.delete(f"{path}/file")
+    builder.put(path, whole)
+    assert len(store.load()) == 2
