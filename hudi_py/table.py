@@ -423,7 +423,7 @@ class Table(TableView):
             StorageError: The storage refused or is away.
         """
         if dry_run:
-            found = self.read_only().recovery_service().plan()
+            found = self.rehearsal().recovery_service().plan()
             return tuple(RecoveryOutcome(finding=each, done=False) for each in found)
         return self._changed(lambda: self.recovery_service().run(), recorded=True)
 

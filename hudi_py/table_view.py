@@ -464,8 +464,18 @@ class TableView:
             return found
 
     def read_only(self) -> Self:
-        """The same table through a storage that refuses every write: what a dry run works on."""
+        """The same table through a storage that refuses every write."""
         return type(self)(ReadOnlyStorage(self.storage), settings=self.settings.as_dict(), clock=self._store.clock)
+
+    def rehearsal(self) -> Self:
+        """
+        As `read_only`, for a dry run: a lock provider that nobody knows is refused there too.
+
+        Raises:
+            ConfigError: The settings ask for one.
+        """
+        self._store.lock.examine()
+        return self.read_only()
 
     def decoded(self, instant: Instant) -> Any:
         """

@@ -22,6 +22,19 @@ class LockKind(enum.Enum):
     IN_PROCESS = _PACKAGE + "InProcessLockProvider"
 
 
+_NOT_SERVED: Final = frozenset(
+    {
+        _PACKAGE + "NoopLockProvider",
+        _PACKAGE + "ZookeeperBasedImplicitBasePathLockProvider",
+        _PACKAGE + "ZookeeperBasedLockProvider",
+        "org.apache.hudi.aws.transaction.lock.DynamoDBBasedImplicitPartitionKeyLockProvider",
+        "org.apache.hudi.aws.transaction.lock.DynamoDBBasedLockProvider",
+        "org.apache.hudi.hive.transaction.lock.HiveMetastoreBasedLockProvider",
+    }
+)
+"""Those of Apache Hudi 0.15 to 1.2 that hudi_py cannot take."""
+
+
 @attrs.frozen(kw_only=True)
 class LockConfig:
     """
@@ -75,6 +88,18 @@ def lock_config(settings: Settings) -> LockConfig:
         renew_ms=renew_s * 1000,
         atomic_schemes=frozenset(schemes),
     )
+
+
+def check_lock_provider(settings: Settings) -> None:
+    """
+    Refuse a lock provider that is none of Apache Hudi's, for a dry run: what is not served may still be looked at.
+
+    Raises:
+        ConfigError: The class is not known; it is misspelt, or another's.
+    """
+    provider = settings[keys.LOCK_PROVIDER]
+    if provider not in _NOT_SERVED:
+        _kind(provider)
 
 
 def _kind(provider: str) -> LockKind:

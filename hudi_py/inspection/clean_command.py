@@ -77,7 +77,7 @@ def clean(
         }
     )
     if dry_run:
-        opened = opened.read_only()
+        opened = opened.rehearsal()
     now = common.planning_time(opened)
     if now is not None and not dry_run:
         say(f"warning: planned as if it were {common.now}, not by the clock; what goes is gone", file=sys.stderr)

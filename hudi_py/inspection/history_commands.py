@@ -26,7 +26,7 @@ def rollback(common: Common, table: str, instant: str, dry_run: bool) -> None:
     opened = common.open(table)
     time = opened.resolve_time(instant)
     if dry_run:
-        opened = opened.read_only()
+        opened = opened.rehearsal()
         plan, withdrawn = opened.rollback_service().preview(time)
         root = opened.storage.root + "/"
         files = [path.removeprefix(root) for request in plan.rollback_requests for path in request.files_to_be_deleted]
@@ -86,7 +86,7 @@ def create(
     opened = common.open(table)
     time = None if instant is None else opened.resolve_time(instant)
     if dry_run:
-        opened = opened.read_only()
+        opened = opened.rehearsal()
         time, metadata = opened.savepoint_service().plan(time, user=user, comment=comment, name=name or "", ttl=ttl)
         if common.as_json:
             files = {path: list(names) for path, names in metadata.files.items()}
@@ -115,6 +115,8 @@ def delete(common: Common, table: str, savepoint: str, archive_commit: bool, dry
     opened = common.open(table)
     time = opened.resolve_time(savepoint)
     there = opened.timeline.find(time, _savepoint_action()) is not None
+    if dry_run:
+        opened.rehearsal()
     found = there if dry_run else opened.delete_savepoint(time, archive_commit=archive_commit)
     if common.as_json:
         print_json({"instant": time, "deleted": found and not dry_run, "found": found})
@@ -176,7 +178,7 @@ def restore(common: Common, table: str, savepoint: str, dry_run: bool) -> None:
     opened = common.open(table)
     time = opened.resolve_time(savepoint)
     if dry_run:
-        plan, withdrawn = opened.read_only().restore_service().preview(time)
+        plan, withdrawn = opened.rehearsal().restore_service().preview(time)
         rows = [(each.requested_time, each.action) for each in plan.instants_to_rollback]
         if common.as_json:
             told = {"savepoint": time, "instants_to_rollback": [each[0] for each in rows]}
@@ -206,7 +208,7 @@ def archive(common: Common, table: str, keep_min: int | None, keep_max: int | No
     given = {"keep_min_commits": keep_min, "keep_max_commits": keep_max}
     chosen = {name: value for name, value in given.items() if value is not None}
     if dry_run:
-        plan = opened.archive_service(**chosen).plan()
+        plan = opened.rehearsal().archive_service(**chosen).plan()
         instants, bound, merges = plan.instants, plan.bound, 0
     else:
         done = opened.archive(**chosen)

@@ -33,6 +33,14 @@ class Lock(Protocol):
             StorageError: The storage refused; or, at the end, the lock could not be released.
         """
 
+    def examine(self) -> None:
+        """
+        Make sure, for a dry run, that the settings name a lock that there is; nobody is asked for it.
+
+        Raises:
+            ConfigError: They do not.
+        """
+
     def check(self) -> None:
         """
         Make sure, right before a commit point, that the lock is still ours; nothing is asked while it is not held.
@@ -47,6 +55,9 @@ class _NoLock:
 
     def held(self, purpose: str) -> AbstractContextManager[None]:
         return nullcontext()
+
+    def examine(self) -> None:
+        return
 
     def check(self) -> None:
         return

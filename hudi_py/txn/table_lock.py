@@ -14,7 +14,7 @@ from functools import cached_property
 
 from hudi_py.config import keys
 from hudi_py.config.keys import Settings
-from hudi_py.config.lock import LockConfig, LockKind, lock_config
+from hudi_py.config.lock import LockConfig, LockKind, check_lock_provider, lock_config
 from hudi_py.errors import ConfigError, ConflictError, HudiError
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
@@ -71,6 +71,10 @@ class TableLock:
                 log.warning("lock.not_released", why=str(error))
             raise
         self._leave()
+
+    def examine(self) -> None:
+        """See `Lock`."""
+        check_lock_provider(self._settings)
 
     def check(self) -> None:
         """See `Lock`."""

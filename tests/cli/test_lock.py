@@ -69,6 +69,23 @@ def test_a_lock_that_is_not_served_is_wrong_usage(run, table):
     assert run("timeline", path, *zookeeper).code == 0
 
 
+def test_a_lock_provider_that_nobody_knows_is_refused_by_dry_runs_too(run, table):
+    """A letter too many, and the real run would be refused: the dry run says so first."""
+    path = table("cow_nomdt-1.1.1")
+    misspelt = ("--conf", f"{PROVIDER}s")
+    for command in (
+        ("clean", path, "--commits-retained", "1"),
+        ("recover", path),
+        ("archive", path),
+        ("savepoint", "create", path),
+        ("savepoint", "delete", path, "20240101000000000"),
+    ):
+        result = run(*command, "--dry-run", *misspelt)
+        assert result.code == 2, command
+        assert "hoodie.write.lock.provider" in result.err
+    assert run("check", path, *misspelt).code == run("timeline", path, *misspelt).code == 0
+
+
 def test_archival_says_that_it_was_left_out(run, table):
     """D-18: in layout 2 a run that does not get the lock is none, and says so."""
     path = table("cow_cleaned-1.1.1")
