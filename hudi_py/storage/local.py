@@ -14,31 +14,27 @@ import errno
 import hashlib
 import io
 import os
-import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import compress, repeat
 from types import TracebackType
 from typing import Any, BinaryIO, Literal, cast
 from uuid import uuid4
 
 from hudi_py.errors import AlreadyExists, ConfigError, CorruptMetadata, NotFound, OutcomeUnknown, StorageError
-from hudi_py.model.files import NOT_REGULAR
 from hudi_py.storage._beneath import (
     FOLDER_ONLY,
     LinkInTheWay,
     folder_beneath,
     in_folder,
-    refuse_entangled,
     remove_folder,
     synchronise,
 )
+from hudi_py.storage._entries import checksums_of, detailed, is_shown, names_in, sizes_of
 from hudi_py.storage._rename import rename_noreplace
 from hudi_py.storage.base import (
     READ_BYTES_MAX,
     Capabilities,
     Deletion,
-    Entry,
     Listing,
     SideFileLeft,
     StorageFailure,
@@ -49,7 +45,6 @@ from hudi_py.storage.base import (
     check_names,
     check_path,
     check_read_size,
-    is_hidden,
     is_temporary,
 )
 
@@ -102,8 +97,8 @@ class LocalStorage:
         try:
             with os.scandir(full) as found:
                 if details:
-                    return [entry for item in found if _is_shown(item) and (entry := _detailed(item, self._root))]
-                return _names(found, self._root)
+                    return [entry for item in found if is_shown(item) and (entry := detailed(item, self._root))]
+                return names_in(found, self._root)
         except LinkInTheWay as error:
             raise CorruptMetadata(str(error.strerror)) from error
         except (FileNotFoundError, NotADirectoryError):
@@ -114,7 +109,7 @@ class LocalStorage:
     def list_temporary(self, folder: str) -> Listing:
         try:
             with os.scandir(self._prefix + check_path(folder)) as found:
-                listed = [_detailed(item, self._root) for item in found if is_temporary(item.name)]
+                listed = [detailed(item, self._root) for item in found if is_temporary(item.name)]
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
@@ -153,7 +148,7 @@ class LocalStorage:
         except OSError as error:
             raise self._failure("size", folder, error) from error
         try:
-            return _sizes(descriptor, names)
+            return sizes_of(descriptor, names)
         except OSError as error:
             raise self._failure("size", folder, error) from error
         finally:
@@ -226,7 +221,7 @@ class LocalStorage:
         for folder, group in by_folder.items():
             try:
                 with folder_beneath(self._root, folder) as descriptor:
-                    checksums = _checksums(self._prefix + folder) if len(group) >= _ONE_LISTING_PAYS else None
+                    checksums = checksums_of(self._prefix + folder) if len(group) >= _ONE_LISTING_PAYS else None
                     if checksums is None or checksums:
                         for path in group:
                             outcomes[path] = self._unlink(descriptor, path, checksums)
@@ -368,69 +363,6 @@ class _DataFile(io.BufferedWriter):
         if kind is not None:
             self._is_torn = True
         self.close()
-
-
-def _sizes(folder: int, names: Iterable[str]) -> dict[str, int]:
-    """Of files in the folder of a descriptor, without those that are absent."""
-    sizes = {}
-    for name in names:
-        try:
-            found = os.stat(name, dir_fd=folder)
-        except FileNotFoundError:
-            continue
-        sizes[name] = found.st_size if stat.S_ISREG(found.st_mode) else NOT_REGULAR
-    return sizes
-
-
-def _checksums(folder: str) -> frozenset[str]:
-    """Names of the checksum files in a folder."""
-    try:
-        names = os.listdir(folder)
-    except OSError:  # the deletions will tell
-        return frozenset()
-    if ".crc/" not in f"{'/'.join(names)}/":
-        return frozenset()
-    return frozenset(name for name in names if name[-4:] == ".crc" and name[0] == ".")
-
-
-_may_hide = re.compile(r"\.crc/|\.[^/]{36}/").search  # anything that `is_hidden` is true of, and more
-
-
-def _names(found: Iterable[os.DirEntry[str]], root: str) -> Listing:
-    """
-    Names and kinds. Both come with the listing; a stat for each would make it four times slower.
-
-    Written for speed, 30,000 names being usual and a million to be met: what is done for one name after the other is
-    done by the interpreter's own loops, and the hidden files, which few folders hold, are looked for in all at once.
-    """
-    items = list(found)
-    names = [item.name for item in items]
-    if _may_hide(f"{'/'.join(names)}/"):
-        items = [item for item in items if _is_shown(item)]
-        names = [item.name for item in items]
-    folders = [item.is_dir() for item in items]
-    if True in folders:
-        for item in compress(items, folders):
-            if item.is_symlink():
-                refuse_entangled(root, item.path)
-    rows = zip(names, folders, repeat(None), repeat(None), strict=False)
-    return list(map(tuple.__new__, repeat(Entry), rows))
-
-
-def _is_shown(item: os.DirEntry[str]) -> bool:
-    return not is_hidden(item.name) or item.is_dir()
-
-
-def _detailed(item: os.DirEntry[str], root: str) -> Entry | None:
-    """The entry with size and time, or None when it has just gone."""
-    is_folder = item.is_dir()
-    if is_folder and item.is_symlink():
-        refuse_entangled(root, item.path)
-    try:
-        found = item.stat()
-    except OSError:
-        return None
-    return Entry(item.name, is_folder, None if is_folder else found.st_size, found.st_mtime_ns // 1_000_000)
 
 
 def _refused(error: StorageError) -> StorageFailure:
