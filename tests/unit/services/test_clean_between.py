@@ -115,9 +115,11 @@ def test_an_instant_that_is_gone_is_not_completed_again_and_again(layout):
 
     storage = Before(builder.storage, "delete_many", ".parquet", take_away)
     service, recorded = service_of(builder, storage)
+    held: list[None] = []
+    service.contents.store.lock = Meanwhile(lambda: held.append(None))
     with pytest.raises(ConflictError, match="could not be completed, another process is at work on it"):
         service.execute_pending()
-    assert recorded == [instant.requested_time]
+    assert (recorded, len(held)) == ([], 2)  # as it began, and for the one attempt to complete it
     assert builder.table().timeline.completed("clean") == ()
 
 
