@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from hudi_py.model.instant import Action, Instant, State
     from hudi_py.rows.condition import Column, Condition
     from hudi_py.services.check.findings import Finding, Severity
-    from hudi_py.services.clean.plan import CleanPlan
+    from hudi_py.services.clean.executing.watch import CleanProgress
     from hudi_py.services.clean.planner import CleanPlanner
+    from hudi_py.services.clean.planning.plan import CleanPlan
     from hudi_py.services.clean.result import CleanResult
-    from hudi_py.services.clean.watch import CleanProgress
     from hudi_py.services.recovery.finding import RecoveryFinding, RecoveryOutcome
     from hudi_py.snapshot.overview import Overview
     from hudi_py.snapshot.rows import Rows
@@ -51,9 +51,9 @@ if TYPE_CHECKING:
 _LAZY = {
     "Action": "model.instant",
     "BaseFile": "model.files",
-    "CleanPlan": "services.clean.plan",
+    "CleanPlan": "services.clean.planning.plan",
     "CleanPlanner": "services.clean.planner",
-    "CleanProgress": "services.clean.watch",
+    "CleanProgress": "services.clean.executing.watch",
     "CleanResult": "services.clean.result",
     "Column": "rows.condition",
     "Condition": "rows.condition",

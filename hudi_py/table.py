@@ -23,7 +23,7 @@ from hudi_py.model.instant import Instant
 from hudi_py.model.records import RestoreMetadata, RollbackMetadata
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
-from hudi_py.services.clean.watch import Reporter
+from hudi_py.services.clean.executing.watch import Reporter
 from hudi_py.services.recovery.finding import RecoveryOutcome
 from hudi_py.table_view import TableView
 from hudi_py.timeline.lock import held_if_free
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from hudi_py.mdt.keeper import MetadataTableKeeper
     from hudi_py.services.archive.service import ArchiveResult, ArchiveService
     from hudi_py.services.check.findings import Finding
-    from hudi_py.services.clean.explain_files import Explanation
-    from hudi_py.services.clean.plan import CleanPlan
+    from hudi_py.services.clean.executing.watch import OnProgress
+    from hudi_py.services.clean.planning.plan import CleanPlan
     from hudi_py.services.clean.result import CleanResult
     from hudi_py.services.clean.service import CleanService
-    from hudi_py.services.clean.watch import OnProgress
+    from hudi_py.services.explain.files import Explanation
     from hudi_py.services.recovery.failed_writes import FailedWrites
     from hudi_py.services.recovery.service import RecoveryService
     from hudi_py.services.restore.service import RestoreService
@@ -200,7 +200,7 @@ class Table(TableView):
             CorruptMetadata: An instant that the answer needs does not decode.
         """
         config = self.clean_config(now=now, **options)
-        from hudi_py.services.clean.explain_files import explain
+        from hudi_py.services.explain.files import explain
 
         return explain(self.clean_service(config, now=now), target)
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from hudi_py.engine.base import Engine
     from hudi_py.model.holes import Holes
     from hudi_py.model.instant import Instant
-    from hudi_py.services.clean.outlook import PendingOutlook
-    from hudi_py.services.clean.plan import CleanPlan
+    from hudi_py.services.clean.executing.outlook import PendingOutlook
+    from hudi_py.services.clean.planning.plan import CleanPlan
     from hudi_py.services.clean.result import CleanResult
     from hudi_py.services.clean.service import CleanService
     from hudi_py.table import Table
@@ -115,7 +115,7 @@ def _engine(name: str, master: str | None) -> Engine | None:
 
 def _dry_run(common: Common, opened: Table, service: CleanService, plan: CleanPlan) -> None:
     from hudi_py.inspection.report import plan_stream, readable_after
-    from hudi_py.services.clean.outlook import outlook
+    from hudi_py.services.clean.executing.outlook import outlook
 
     pending = [outlook(service.contents, instant) for instant in opened.timeline.pending("clean")]
     try:

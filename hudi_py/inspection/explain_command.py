@@ -13,8 +13,8 @@ from hudi_py.inspection.say import say
 
 if TYPE_CHECKING:
     from hudi_py.config.clean_options import CleanOptions
-    from hudi_py.services.clean.explain import Condition
-    from hudi_py.services.clean.explain_files import Explanation, FileExplanation
+    from hudi_py.services.explain.explain import Condition
+    from hudi_py.services.explain.files import Explanation, FileExplanation
 
 
 @click.command()

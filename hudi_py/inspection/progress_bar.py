@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hudi_py.inspection.render import human_bytes
 
 if TYPE_CHECKING:
-    from hudi_py.services.clean.watch import CleanProgress, OnProgress
+    from hudi_py.services.clean.executing.watch import CleanProgress, OnProgress
 
 
 _NAMES = {"plan": "planning", "delete": "deleting"}

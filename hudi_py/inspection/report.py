@@ -16,8 +16,8 @@ from hudi_py.model.instant_time import iso_utc
 
 if TYPE_CHECKING:
     from hudi_py.model.records import SavepointMetadata
-    from hudi_py.services.clean.outlook import PendingOutlook
-    from hudi_py.services.clean.plan import CleanPlan
+    from hudi_py.services.clean.executing.outlook import PendingOutlook
+    from hudi_py.services.clean.planning.plan import CleanPlan
     from hudi_py.services.clean.result import CleanResult
     from hudi_py.services.recovery.finding import RecoveryOutcome
 

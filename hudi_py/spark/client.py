@@ -12,8 +12,8 @@ from hudi_py.config import keys
 from hudi_py.config.door import admitted
 from hudi_py.engine.choice import AutoEngine
 from hudi_py.runtime.clock import Clock, SystemClock
+from hudi_py.services.clean.executing.watch import OnProgress
 from hudi_py.services.clean.result import CleanResult
-from hudi_py.services.clean.watch import OnProgress
 from hudi_py.spark.engine import SparkEngine
 from hudi_py.spark.incoming import SparkRows
 from hudi_py.spark.session import require_classic

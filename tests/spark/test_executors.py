@@ -12,8 +12,8 @@ import pytest
 import hudi_py
 from hudi_py.engine import choice
 from hudi_py.errors import ConfigError
-from hudi_py.services.clean import execute
-from hudi_py.services.clean.tasks import delete_files
+from hudi_py.services.clean.executing import execute
+from hudi_py.services.clean.executing.tasks import delete_files
 from hudi_py.spark.engine import SparkEngine
 from hudi_py.spark.session import ensure_java
 from hudi_py.storage.local import LocalStorage
@@ -34,7 +34,7 @@ def audited(folder):
 
         from pyspark import TaskContext
 
-        from hudi_py.services.clean.tasks import delete_files
+        from hudi_py.services.clean.executing.tasks import delete_files
 
         context = TaskContext.get()
         where = "driver" if context is None else f"{context.stageId()}.{context.partitionId()}"

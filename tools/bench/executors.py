@@ -92,7 +92,7 @@ def _deleter(name: str) -> Any:
     from hudi_py.config.clean import CleanConfig
     from hudi_py.engine.inline import LocalEngine
     from hudi_py.runtime.clock import Deadline, SystemClock
-    from hudi_py.services.clean.execute import _delete
+    from hudi_py.services.clean.executing.execute import _delete
 
     engine: Any = LocalEngine()
     if name != "threads":

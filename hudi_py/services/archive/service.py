@@ -43,8 +43,8 @@ from hudi_py.services.archive.plan import (
     newest_writes_since,
     plan_archive,
 )
-from hudi_py.services.clean.plan import SAVEPOINTED_TIMES
-from hudi_py.services.clean.policy import earliest_to_retain
+from hudi_py.services.clean.planning.plan import SAVEPOINTED_TIMES
+from hudi_py.services.clean.retention.policy import earliest_to_retain
 from hudi_py.storage.base import StorageFailure
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.lock import held_if_free

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from hudi_py.services.clean.plan import CleanPlan
+from hudi_py.services.clean.planning.plan import CleanPlan
 
 if TYPE_CHECKING:
     from hudi_py.services.clean.service import CleanService

@@ -10,7 +10,7 @@ from hudi_py.config.clean import CleanConfig
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import CleanerPlan, CleanMetadata, CleanPartitionMetadata
-from hudi_py.services.clean.stored_plan import Names
+from hudi_py.services.clean.planning.stored_plan import Names
 
 
 @attrs.frozen(kw_only=True)

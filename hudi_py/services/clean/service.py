@@ -26,35 +26,35 @@ from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import time_before
 from hudi_py.runtime.clock import Deadline
 from hudi_py.runtime.log import log
-from hudi_py.services.clean import plan as planning
-from hudi_py.services.clean.breakers import Census, tripped
-from hudi_py.services.clean.budget import Budget, cut_to_budget
-from hudi_py.services.clean.execute import execute_clean
-from hudi_py.services.clean.leftovers import (
+from hudi_py.services.clean.executing.execute import execute_clean
+from hudi_py.services.clean.executing.undone import refuse_under_undoing
+from hudi_py.services.clean.executing.watch import Reporter
+from hudi_py.services.clean.memory.leftovers import (
     LEFTOVERS,
     remember_leftovers,
     side_files_left,
     without_side_files,
 )
-from hudi_py.services.clean.look import UNSEEN, Look, remember_unseen
-from hudi_py.services.clean.past import last_clean, whole_times
-from hudi_py.services.clean.plan import CleanPlan, LastClean, Scope, Unseen
-from hudi_py.services.clean.policy import PartitionJudgement, earliest_of, windows
-from hudi_py.services.clean.progress import PROGRESS, progress_of, remember, start_of_scope
-from hudi_py.services.clean.repair import repair_cleans
+from hudi_py.services.clean.planning import plan as planning
+from hudi_py.services.clean.planning.breakers import Census, tripped
+from hudi_py.services.clean.planning.budget import Budget, cut_to_budget
+from hudi_py.services.clean.planning.look import UNSEEN, Look, remember_unseen
+from hudi_py.services.clean.planning.past import last_clean, whole_times
+from hudi_py.services.clean.planning.plan import CleanPlan, LastClean, Scope, Unseen
+from hudi_py.services.clean.planning.progress import PROGRESS, progress_of, remember, start_of_scope
+from hudi_py.services.clean.planning.repair import repair_cleans
+from hudi_py.services.clean.planning.situation import Judge, Situation, is_outdated
+from hudi_py.services.clean.planning.stored_plan import to_record
 from hudi_py.services.clean.result import CleanResult
-from hudi_py.services.clean.retention import (
+from hudi_py.services.clean.retention.policy import PartitionJudgement, earliest_of, windows
+from hudi_py.services.clean.retention.windows import (
     check_cut_off,
     check_forgotten,
     keeps_of,
     questionable,
 )
-from hudi_py.services.clean.situation import Judge, Situation, is_outdated
-from hudi_py.services.clean.stored_plan import to_record
-from hudi_py.services.clean.undone import refuse_under_undoing
-from hudi_py.services.clean.verification import check, compare
-from hudi_py.services.clean.verify import Disagreement
-from hudi_py.services.clean.watch import Reporter
+from hudi_py.services.clean.verifying.verification import check, compare
+from hudi_py.services.clean.verifying.verify import Disagreement
 from hudi_py.services.savepoint.service import Expired, SavepointService
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.archive import load_archived_partitions

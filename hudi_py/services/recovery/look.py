@@ -20,7 +20,7 @@ from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata, InstantInfo, RollbackMetadata
 from hudi_py.services.check.facts import FileKey, Health
 from hudi_py.services.check.service import CheckService, Seen
-from hudi_py.services.clean.recheck import recheck_of
+from hudi_py.services.clean.executing.recheck import recheck_of
 from hudi_py.services.recovery.facts import Aged, Facts, FilesOfNoInstant, Undone, may_run_again
 from hudi_py.services.recovery.look_locks import look_at_locks
 from hudi_py.services.recovery.look_metadata import look_at_metadata_table

@@ -14,7 +14,7 @@ from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CleanMetadata
 from hudi_py.runtime.clock import Deadline
-from hudi_py.services.clean import execute
+from hudi_py.services.clean.executing import execute
 from hudi_py.services.clean.service import CleanService
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.table import Table

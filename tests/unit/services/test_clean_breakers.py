@@ -9,9 +9,9 @@ from hudi_py.errors import RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.model.instant import Action, State
 from hudi_py.model.records import ActionInstant, CleanerPlan, CleanFileInfo
-from hudi_py.services.clean.policy import Reason
-from hudi_py.services.clean.quick import QuickJudge
-from hudi_py.services.clean.situation import Situation
+from hudi_py.services.clean.planning.quick import QuickJudge
+from hudi_py.services.clean.planning.situation import Situation
+from hudi_py.services.clean.retention.policy import Reason
 from tables import SYNC, TableBuilder, at, data_files
 
 pytestmark = pytest.mark.parametrize("layout", [1, 2])

@@ -16,9 +16,9 @@ from hudi_py.inspection.report import readable_after
 from hudi_py.model.holes import WINDOW
 from hudi_py.model.instant import Action, State
 from hudi_py.model.instant_time import parse_instant_time
-from hudi_py.services.clean import past
-from hudi_py.services.clean.ladder import climb
-from hudi_py.services.clean.policy import Reason
+from hudi_py.services.clean.planning import past
+from hudi_py.services.clean.retention.ladder import climb
+from hudi_py.services.clean.retention.policy import Reason
 from hudi_py.timeline.cleaned import whole_from
 from laws import examples
 from tables import SYNC, TableBuilder, at, data_files

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from hudi_py.errors import StorageError
-from hudi_py.services.clean import leftovers
+from hudi_py.services.clean.memory import leftovers
 from hudi_py.storage.base import StorageFailure
 from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.wrappers import DelegatingStorage

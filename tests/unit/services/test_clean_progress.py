@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.model.instant import State
-from hudi_py.services.clean.progress import PROGRESS
+from hudi_py.services.clean.planning.progress import PROGRESS
 from laws import examples
 from tables import TableBuilder, at, data_files
 from unit.services.test_clean_laws import make, paths, retained, steps

@@ -12,10 +12,10 @@ from hudi_py.config.clean import CleanConfig, CleanPolicy
 from hudi_py.fsview.build import PendingOperation, ViewContext, build_partition
 from hudi_py.fsview.fate import Protection
 from hudi_py.model.files import BASE_FILE_PATTERN, format_base_file, parse_base_file
-from hudi_py.services.clean.breakers import Census
-from hudi_py.services.clean.plan import Scope, assemble
-from hudi_py.services.clean.policy import Reason, judge_partition
-from hudi_py.services.clean.quick import QuickJudge
+from hudi_py.services.clean.planning.breakers import Census
+from hudi_py.services.clean.planning.plan import Scope, assemble
+from hudi_py.services.clean.planning.quick import QuickJudge
+from hudi_py.services.clean.retention.policy import Reason, judge_partition
 from hudi_py.storage.base import is_hidden
 from hudi_py.storage.local import LocalStorage
 from laws import examples
@@ -126,7 +126,7 @@ def test_plain_partitions_are_judged_by_their_names(policy, monkeypatch):
     table = builder.table()
     config = table.clean_config(**{policy: 2})
     detailed = table.clean_service(config).plan(details=True)
-    monkeypatch.setattr("hudi_py.services.clean.situation.judge_partition", None)
+    monkeypatch.setattr("hudi_py.services.clean.planning.situation.judge_partition", None)
     plan = table.clean_service(config).plan(sizes=True)
     assert dict(detailed.files) == dict(plan.files)
     assert dict(detailed.kept) == dict(plan.kept)

@@ -19,9 +19,9 @@ from hudi_py.model.records import (
     RollbackMetadata,
     RollbackPlan,
 )
-from hudi_py.services.clean import execute
-from hudi_py.services.clean.outlook import outlook
-from hudi_py.services.clean.recheck import stands_as_planned
+from hudi_py.services.clean.executing import execute
+from hudi_py.services.clean.executing.outlook import outlook
+from hudi_py.services.clean.executing.recheck import stands_as_planned
 from hudi_py.services.recovery.finding import Step
 from hudi_py.table import Table
 from hudi_py.testing import interruptions

@@ -11,7 +11,7 @@ from hudi_py.errors import ConflictError, CorruptMetadata
 from hudi_py.fsview.named import base_sizes, base_sizes_of_groups, group_of
 from hudi_py.fsview.survivors import lost_survivors
 from hudi_py.model.instant import Action
-from hudi_py.services.clean.outlook import outlook
+from hudi_py.services.clean.executing.outlook import outlook
 from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.table import Table

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from hudi_py.config.keys import Settings
 from hudi_py.errors import ConfigError, RefusedError
-from hudi_py.services.clean import execute, look
+from hudi_py.services.clean.executing import execute
+from hudi_py.services.clean.planning import look
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.table import Table
 from hudi_py.testing import interruptions

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from hudi_py.errors import RefusedError
 from hudi_py.model.instant import State
 from hudi_py.model.instant_time import parse_instant_time
-from hudi_py.services.clean import policy as policies_module
 from hudi_py.services.clean import service
-from hudi_py.services.clean.policy import Reason
-from hudi_py.services.clean.quick import QuickJudge
-from hudi_py.services.clean.situation import Situation
-from hudi_py.services.clean.verification import load_roots
-from hudi_py.services.clean.verify import garbage
+from hudi_py.services.clean.planning.quick import QuickJudge
+from hudi_py.services.clean.planning.situation import Situation
+from hudi_py.services.clean.retention import policy as policies_module
+from hudi_py.services.clean.retention.policy import Reason
+from hudi_py.services.clean.verifying.verification import load_roots
+from hudi_py.services.clean.verifying.verify import garbage
 from hudi_py.storage.base import Entry
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table

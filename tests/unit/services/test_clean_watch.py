@@ -12,8 +12,8 @@ from hudi_py.engine.inline import LocalEngine
 from hudi_py.inspection import progress_bar
 from hudi_py.inspection.cli import main
 from hudi_py.inspection.progress_bar import clean_bar, figures
-from hudi_py.services.clean import watch
-from hudi_py.services.clean.watch import CleanProgress
+from hudi_py.services.clean.executing import watch
+from hudi_py.services.clean.executing.watch import CleanProgress
 from hudi_py.storage.local import LocalStorage
 from hudi_py.timeline.contents import Contents
 from tables import TableBuilder, at, data_files

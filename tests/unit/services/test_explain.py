@@ -11,7 +11,7 @@ from hudi_py.errors import ConfigError
 from hudi_py.inspection.cli import main
 from hudi_py.model.instant import State
 from hudi_py.model.instant_time import parse_instant_time
-from hudi_py.services.clean.explain import Need
+from hudi_py.services.explain.explain import Need
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
 from laws import examples

@@ -10,7 +10,7 @@ from hudi_py.errors import RefusedError
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action, State
 from hudi_py.model.instant_time import parse_instant_time
-from hudi_py.services.clean.past import whole_times
+from hudi_py.services.clean.planning.past import whole_times
 from laws import examples
 from tables import TableBuilder, at, data_files
 

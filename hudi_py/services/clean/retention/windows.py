@@ -10,8 +10,8 @@ from hudi_py.config.clean import CleanConfig
 from hudi_py.errors import ConfigError
 from hudi_py.model.instant import Instant
 from hudi_py.model.instant_time import format_instant_time
-from hudi_py.services.clean.ladder import climb
-from hudi_py.services.clean.policy import Keeps, Window
+from hudi_py.services.clean.retention.ladder import climb
+from hudi_py.services.clean.retention.policy import Keeps, Window
 from hudi_py.timeline.timeline import Timeline
 
 

@@ -20,7 +20,7 @@ import attrs
 
 from hudi_py.model.files import FileSlice
 from hudi_py.model.instant import Instant
-from hudi_py.services.clean.policy import PartitionJudgement, Reason, Verdict
+from hudi_py.services.clean.retention.policy import PartitionJudgement, Reason, Verdict
 
 
 @attrs.frozen(kw_only=True)

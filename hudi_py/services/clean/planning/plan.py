@@ -15,8 +15,8 @@ from hudi_py.config.clean import CleanConfig, CleanPolicy
 from hudi_py.config.table import TableType
 from hudi_py.model.holes import NO_HOLES, Holes
 from hudi_py.model.instant import Instant
-from hudi_py.services.clean.planned_files import PlannedFiles
-from hudi_py.services.clean.policy import PartitionJudgement, Reason, Verdict
+from hudi_py.services.clean.planning.planned_files import PlannedFiles
+from hudi_py.services.clean.retention.policy import PartitionJudgement, Reason, Verdict
 from hudi_py.timeline.timeline import Timeline
 
 PLAN_VERSION: Final = 2

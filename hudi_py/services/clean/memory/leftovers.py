@@ -18,7 +18,7 @@ from typing import Any, Final
 from hudi_py.errors import StorageError
 from hudi_py.model.files import is_partition_path, join_path, parse_base_file, parse_log_file
 from hudi_py.runtime.log import log
-from hudi_py.services.clean.notes import Note
+from hudi_py.services.clean.memory.notes import Note
 from hudi_py.storage.base import Storage, StorageFailure, is_hidden
 
 Leftovers = Mapping[str, frozenset[str]]

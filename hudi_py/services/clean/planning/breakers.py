@@ -16,7 +16,7 @@ import attrs
 from hudi_py.config.clean import CleanConfig
 from hudi_py.model.files import join_path
 from hudi_py.model.instant_time import format_instant_time
-from hudi_py.services.clean.policy import PartitionJudgement, Reason
+from hudi_py.services.clean.retention.policy import PartitionJudgement, Reason
 
 CLOCK_TOLERANCE = timedelta(hours=15)
 """Instant times of a table in local time read by a process elsewhere differ by no more than the zones do."""

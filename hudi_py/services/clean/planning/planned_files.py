@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeVar
 
 from hudi_py.model.files import join_path
-from hudi_py.services.clean.policy import Condemned, Reason, Verdict
+from hudi_py.services.clean.retention.policy import Condemned, Reason, Verdict
 
 T = TypeVar("T")
 

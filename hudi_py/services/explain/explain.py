@@ -20,7 +20,7 @@ from hudi_py.fsview.fate import Protection
 from hudi_py.model.files import FileSlice
 from hudi_py.model.instant import Instant
 from hudi_py.model.instant_time import format_instant_time, parse_instant_time
-from hudi_py.services.clean.policy import Keeps, PartitionJudgement, Reason, Verdict
+from hudi_py.services.clean.retention.policy import Keeps, PartitionJudgement, Reason, Verdict
 from hudi_py.timeline.timeline import Timeline
 
 _ONE_MS = timedelta(milliseconds=1)

@@ -3,8 +3,8 @@ Judging a partition by its names alone, where that comes to the same: a million 
 
 Most partitions hold nothing but committed base files and a metafile, and nothing protects any of them. Then a slice is
 a file, and a list of names is all there is to make; every other partition is left to
-`hudi_py.services.clean.policy.judge_partition`, which knows all rules and gives a verdict on each slice. That the two
-agree is a law of the tests, on generated partitions.
+`hudi_py.services.clean.retention.policy.judge_partition`, which knows all rules and gives a verdict on each slice. That
+the two agree is a law of the tests, on generated partitions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hudi_py.config.clean import CleanConfig, CleanPolicy
 from hudi_py.fsview.build import ViewContext
 from hudi_py.fsview.fate import Protection
 from hudi_py.model.files import PARTITION_METAFILES, parse_base_file
-from hudi_py.services.clean.policy import Condemned, Keeps, PartitionJudgement, Reason
+from hudi_py.services.clean.retention.policy import Condemned, Keeps, PartitionJudgement, Reason
 
 _UNDERSCORES: Final = 2  # in the name of a base file: behind the file id, and before the end
 _file_id, _end = itemgetter(0), itemgetter(1)

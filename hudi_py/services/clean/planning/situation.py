@@ -17,10 +17,10 @@ from hudi_py.fsview.listing import Listing
 from hudi_py.model.holes import Holes
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import format_instant_time, parse_instant_time
-from hudi_py.services.clean.leftovers import Leftovers
-from hudi_py.services.clean.plan import COUNTED_VERSIONS, CleanPlan, LastClean, Scope, Trigger, Unseen
-from hudi_py.services.clean.policy import Keeps, PartitionJudgement, Snapshot, judge_partition
-from hudi_py.services.clean.quick import QuickJudge
+from hudi_py.services.clean.memory.leftovers import Leftovers
+from hudi_py.services.clean.planning.plan import COUNTED_VERSIONS, CleanPlan, LastClean, Scope, Trigger, Unseen
+from hudi_py.services.clean.planning.quick import QuickJudge
+from hudi_py.services.clean.retention.policy import Keeps, PartitionJudgement, Snapshot, judge_partition
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.timeline import Timeline
 

@@ -36,13 +36,13 @@ from hudi_py.model.instant import Action, Instant, State, advance
 from hudi_py.model.records import CleanerPlan, CleanMetadata
 from hudi_py.runtime.clock import Deadline
 from hudi_py.runtime.log import log
-from hudi_py.services.clean.leftovers import LEFTOVERS, Leftovers, after_clean, remember_leftovers
-from hudi_py.services.clean.plan import SAVEPOINTED_TIMES
-from hudi_py.services.clean.recheck import Recheck, recheck_of
+from hudi_py.services.clean.executing.recheck import Recheck, recheck_of
+from hudi_py.services.clean.executing.tasks import delete_files, tasks_of
+from hudi_py.services.clean.executing.watch import Reporter, WatchedEngine
+from hudi_py.services.clean.memory.leftovers import LEFTOVERS, Leftovers, after_clean, remember_leftovers
+from hudi_py.services.clean.planning.plan import SAVEPOINTED_TIMES
+from hudi_py.services.clean.planning.stored_plan import Names, is_partial
 from hudi_py.services.clean.result import CleanResult, Outcome, metadata_of, together
-from hudi_py.services.clean.stored_plan import Names, is_partial
-from hudi_py.services.clean.tasks import delete_files, tasks_of
-from hudi_py.services.clean.watch import Reporter, WatchedEngine
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
 from hudi_py.txn.commit import Begun, Requested

@@ -20,7 +20,7 @@ from datetime import date
 from typing import Final
 
 from hudi_py.config.clean import CleanConfig
-from hudi_py.services.clean.policy import Reason, Snapshot
+from hudi_py.services.clean.retention.policy import Reason, Snapshot
 
 
 def _week(time: str) -> str:

@@ -17,8 +17,8 @@ import attrs
 
 from hudi_py.engine.base import Engine, R, T
 from hudi_py.runtime.log import log
-from hudi_py.services.clean.policy import PartitionJudgement
-from hudi_py.services.clean.tasks import DeleteTask
+from hudi_py.services.clean.executing.tasks import DeleteTask
+from hudi_py.services.clean.retention.policy import PartitionJudgement
 from hudi_py.storage.base import Deletion, Storage, StorageFailure
 from hudi_py.storage.wrappers import DelegatingStorage
 

@@ -13,8 +13,8 @@ from typing import Final, TypeAlias
 from hudi_py.errors import RefusedError
 from hudi_py.model.files import is_base_file, is_partition_path, parse_log_file
 from hudi_py.model.records import ActionInstant, CleanerPlan, CleanFileInfo
-from hudi_py.services.clean.plan import CleanPlan
-from hudi_py.services.clean.planned_files import PlannedFiles
+from hudi_py.services.clean.planning.plan import CleanPlan
+from hudi_py.services.clean.planning.planned_files import PlannedFiles
 
 Names: TypeAlias = Mapping[str, Sequence[str]]
 """Partition path to names of files."""

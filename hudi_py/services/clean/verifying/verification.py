@@ -12,9 +12,9 @@ from hudi_py.fsview.loader import load_clustered_files
 from hudi_py.model.files import PARTITION_METAFILE, join_path
 from hudi_py.model.instant import Action
 from hudi_py.model.instant_time import time_before
-from hudi_py.services.clean.plan import CleanPlan
-from hudi_py.services.clean.situation import Situation
-from hudi_py.services.clean.verify import Disagreement, More, PendingCompaction, Roots, garbage
+from hudi_py.services.clean.planning.plan import CleanPlan
+from hudi_py.services.clean.planning.situation import Situation
+from hudi_py.services.clean.verifying.verify import Disagreement, More, PendingCompaction, Roots, garbage
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 

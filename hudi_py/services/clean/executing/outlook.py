@@ -9,7 +9,7 @@ import attrs
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Instant, State
-from hudi_py.services.clean.recheck import recheck_of
+from hudi_py.services.clean.executing.recheck import recheck_of
 from hudi_py.timeline.contents import Contents
 
 

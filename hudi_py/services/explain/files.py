@@ -27,7 +27,11 @@ from hudi_py.model.files import (
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import iso_utc
 from hudi_py.model.records import SavepointMetadata
-from hudi_py.services.clean.explain import (
+from hudi_py.services.clean.planning.situation import Situation
+from hudi_py.services.clean.planning.stored_plan import planned_names
+from hudi_py.services.clean.retention.policy import Reason
+from hudi_py.services.clean.service import CleanService
+from hudi_py.services.explain.explain import (
     Condition,
     Need,
     SliceExplanation,
@@ -36,10 +40,6 @@ from hudi_py.services.clean.explain import (
     held_by,
     holders,
 )
-from hudi_py.services.clean.policy import Reason
-from hudi_py.services.clean.service import CleanService
-from hudi_py.services.clean.situation import Situation
-from hudi_py.services.clean.stored_plan import planned_names
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.archive import load_archived
 

@@ -29,10 +29,10 @@ from hudi_py.model.holes import holes_of
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CleanerPlan
 from hudi_py.runtime.log import log
-from hudi_py.services.clean.situation import is_outdated
-from hudi_py.services.clean.stored_plan import Names, planned_names
-from hudi_py.services.clean.tasks import DeleteTask
-from hudi_py.services.clean.undone import refuse_under_undoing
+from hudi_py.services.clean.executing.tasks import DeleteTask
+from hudi_py.services.clean.executing.undone import refuse_under_undoing
+from hudi_py.services.clean.planning.situation import is_outdated
+from hudi_py.services.clean.planning.stored_plan import Names, planned_names
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 

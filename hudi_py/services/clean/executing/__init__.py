@@ -1,0 +1,1 @@
+"""Carrying out a stored plan, judged once more before its files are deleted."""

@@ -1,0 +1,1 @@
+"""Which file slices a policy keeps, and why. Pure."""

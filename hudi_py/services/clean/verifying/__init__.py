@@ -1,0 +1,1 @@
+"""A second, independent planner, and what it says of a plan."""
