@@ -6,32 +6,34 @@ Source: rules/timeline 5.2 and 5.3; Hudi ``ArchivedTimelineV1``, ``ArchivedTimel
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import attrs
 
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.formats.archive_log import ArchivedEntry, archive_file_number, decode_archive_log, latest_entries
-from hudi_py.formats.commit_codec import decode_commit, decode_touched
 from hudi_py.formats.instant_content import decode_content
 from hudi_py.formats.lsm_history import (
     VERSION_FILE,
     HistoryFile,
-    HistoryRow,
     decode_manifest,
     decode_version,
     manifest_name,
     manifest_number,
     read_history,
 )
-from hudi_py.formats.records_codec import decode_clean_metadata, decode_rollback_metadata
 from hudi_py.model.instant import COMPARABLE_ACTION, Action, Instant, State
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.timeline import Timeline
 
+_Fields: TypeAlias = Mapping[str, Any]
+_Read = TypeVar("_Read")
 _COMMITS: Final = frozenset({"commit", "deltacommit", "replacecommit"})
+_REPLACING: Final = frozenset({"replacecommit"})
+_CLEANS: Final = frozenset({"clean"})
+_ROLLBACKS: Final = frozenset({"rollback"})
 
 
 def load_archived(storage: Storage, config: TableConfig) -> Timeline:
@@ -41,11 +43,7 @@ def load_archived(storage: Storage, config: TableConfig) -> Timeline:
     Raises:
         CorruptMetadata: A file of the archive is damaged.
     """
-    folder = config.history_folder
-    names = [entry.name for entry in storage.list(folder) if not entry.is_folder]
-    instants = (
-        _from_logs(storage, folder, names) if config.layout_version == 1 else _from_history(storage, folder, names)
-    )
+    instants = (each.instant for each in _entries(storage, config))
     return Timeline(tuple(sorted(instants, key=_order)))
 
 
@@ -59,21 +57,8 @@ def load_archived_contents(storage: Storage, config: TableConfig, time: str | No
     Raises:
         CorruptMetadata: A file of the archive is damaged.
     """
-    folder = config.history_folder
-    names = [entry.name for entry in storage.list(folder) if not entry.is_folder]
-    if config.layout_version == 1:
-        files = _archive_files(storage, folder, names)
-        wanted = (tuple(e for e in file if time in (None, e.requested_time)) for file in files)
-        return {
-            Instant(e.requested_time, _action(e.action, folder), State[e.state]): e.payload
-            for e in latest_entries(wanted)
-        }
-    found: dict[tuple[str, str], tuple[Instant, Any]] = {}
-    for source, row in _history_rows(storage, folder, names, with_contents=True, time=time):
-        instant = Instant(row.requested_time, _action(row.action, source), State.COMPLETED, row.completion_time)
-        value = decode_content(row.metadata, f"{source}: {row.requested_time}").value if row.metadata else None
-        found.setdefault((row.requested_time, row.action), (instant, value))
-    return dict(found.values())
+    found = _entries(storage, config, with_contents=True, since=time or "", until=time)
+    return {each.instant: each.value() for each in found}
 
 
 def load_archived_commits(storage: Storage, config: TableConfig, after: str, before: str) -> frozenset[str]:
@@ -105,17 +90,157 @@ def load_archived_commits(storage: Storage, config: TableConfig, after: str, bef
     return frozenset(time for time in found if after < time < before)
 
 
+def load_archived_cleans(storage: Storage, config: TableConfig, since: str) -> dict[str, frozenset[str]]:
+    """
+    Partition path to the names of the files that archived cleans requested after *since* tried to remove.
+
+    Raises:
+        CorruptMetadata: A file of the archive is damaged.
+    """
+    found: dict[str, set[str]] = {}
+    for time, deleted in _completed(storage, config, _CLEANS, _deleted, since):
+        for partition, names in (deleted or {}).items() if time > since else ():
+            found.setdefault(partition, set()).update(names)
+    return {partition: frozenset(names) for partition, names in found.items()}
+
+
+def _deleted(clean: _Fields) -> dict[str, list[str]]:
+    partitions = clean.get("partitionMetadata") or {}
+    return {
+        partition: [path.rpartition("/")[2] for path in done.get("deletePathPatterns") or ()]
+        for partition, done in partitions.items()
+    }
+
+
+def load_archived_rollbacks(storage: Storage, config: TableConfig) -> Mapping[str, Mapping[str, str]]:
+    """
+    What archived rollbacks took back: requested time of the rollback to times and actions, ``""`` for none recorded.
+
+    Raises:
+        CorruptMetadata: A file of the archive is damaged.
+    """
+    return {time: taken for time, taken in _completed(storage, config, _ROLLBACKS, _taken_back) if taken is not None}
+
+
+def _taken_back(rollback: _Fields) -> dict[str, str]:
+    actions = {each["commitTime"]: each["action"] for each in rollback.get("instantsRollback") or ()}
+    return {time: actions.get(time, "") for time in rollback.get("commitsRollback") or ()}
+
+
+def load_archived_replaced(storage: Storage, config: TableConfig) -> dict[tuple[str, str], str]:
+    """
+    (Partition path, file id) of every group that an archived replacecommit replaced, to the newest of their times.
+
+    Raises:
+        CorruptMetadata: A file of the archive is damaged.
+    """
+    found: dict[tuple[str, str], str] = {}
+    for time, groups in _completed(storage, config, _REPLACING, _replaced):
+        for group in groups or ():
+            found[group] = max(time, found.get(group, ""))
+    return found
+
+
+def _replaced(commit: _Fields) -> list[tuple[str, str]]:
+    partitions = commit.get("partitionToReplaceFileIds") or {}
+    return [(partition, file_id) for partition, file_ids in partitions.items() for file_id in file_ids]
+
+
+def load_archived_partitions(storage: Storage, config: TableConfig, since: str) -> Mapping[str, frozenset[str]] | None:
+    """
+    Partitions that archived commits wrote to or replaced file groups of, by requested time, from *since* on.
+
+    Returns:
+        None when the archive does not tell: *since* is no completed commit in it, or a commit was archived without its
+        content.
+
+    Raises:
+        CorruptMetadata: A file of the archive is damaged.
+    """
+    found = dict(_completed(storage, config, _COMMITS, _touched, since))
+    if since not in found or None in found.values():
+        return None
+    return {time: partitions for time, partitions in found.items() if partitions is not None}
+
+
+def _touched(commit: _Fields) -> frozenset[str]:
+    return frozenset(commit.get("partitionToWriteStats") or ()) | frozenset(
+        commit.get("partitionToReplaceFileIds") or ()
+    )
+
+
+# --- entries, however they are stored ---------------------------------------------------------------------------------
+class _Entry(NamedTuple):
+    """One archived instant in one state; its content as it is stored."""
+
+    instant: Instant
+    content: Any
+    source: str
+
+    def value(self) -> Any:
+        """Fields under their names on disk; None where it was archived without content."""
+        if not isinstance(self.content, bytes):
+            return self.content
+        return decode_content(self.content, f"{self.source}: {self.instant.requested_time}").value or None
+
+
+def _completed(
+    storage: Storage,
+    config: TableConfig,
+    actions: frozenset[str],
+    read: Callable[[_Fields], _Read],
+    since: str = "",
+) -> Iterator[tuple[str, _Read | None]]:
+    """Requested time of completed instants from *since* on, and what *read* makes of their content; None without any."""
+    for each in _entries(storage, config, with_contents=True, since=since, actions=actions):
+        if each.instant.is_completed:
+            fields = each.value()
+            try:
+                yield each.instant.requested_time, None if fields is None else read(fields)
+            except (AttributeError, KeyError, TypeError) as error:
+                raise CorruptMetadata(f"{each.source}: {each.instant} does not hold what it has to: {error}") from error
+
+
+def _entries(
+    storage: Storage,
+    config: TableConfig,
+    *,
+    with_contents: bool = False,
+    since: str = "",
+    until: str | None = None,
+    actions: frozenset[str] | None = None,
+) -> Iterator[_Entry]:
+    """Of each instant (in layout 1 of each of its states) the entry that counts, requested from *since* to *until*."""
+    folder = config.history_folder
+    names = [entry.name for entry in storage.list(folder) if not entry.is_folder]
+
+    def is_wanted(time: str, action: str) -> bool:
+        return since <= time and (until is None or time <= until) and (actions is None or action in actions)
+
+    if config.layout_version == 1:
+        logs = _archive_files(storage, folder, names)
+        files = (tuple(e for e in file if is_wanted(e.requested_time, e.action)) for file in logs)
+        for e in latest_entries(files if with_contents else map(_without_payloads, files)):
+            yield _Entry(Instant(e.requested_time, _action(e.action, folder), State[e.state]), e.payload, folder)
+        return
+    seen: set[tuple[str, str]] = set()
+    for file in newest_snapshot(storage, folder, names).files:
+        first, last = file.time_range
+        if last < since or (until is not None and first > until):
+            continue
+        source = f"{storage.root}/{folder}/{file.name}"
+        with storage.open_read(f"{folder}/{file.name}") as stream:
+            for row in read_history(stream, source, with_contents=with_contents):
+                key = (row.requested_time, row.action)
+                if is_wanted(*key) and key not in seen:
+                    seen.add(key)
+                    action = _action(row.action, source)
+                    instant = Instant(row.requested_time, action, State.COMPLETED, row.completion_time)
+                    yield _Entry(instant, row.metadata, source)
+
+
 def _order(instant: Instant) -> tuple[str, str, int]:
     return (instant.requested_time, COMPARABLE_ACTION[instant.action].value, instant.state)
-
-
-def _from_logs(storage: Storage, folder: str, names: list[str]) -> list[Instant]:
-    entries = latest_entries(_without_payloads(file) for file in _archive_files(storage, folder, names))
-    return [Instant(e.requested_time, _action(e.action, folder), State[e.state]) for e in entries]
-
-
-def _entries_of_logs(storage: Storage, folder: str, names: list[str]) -> tuple[ArchivedEntry, ...]:
-    return latest_entries(_archive_files(storage, folder, names))
 
 
 def _archive_files(storage: Storage, folder: str, names: list[str]) -> Iterator[tuple[ArchivedEntry, ...]]:
@@ -128,30 +253,6 @@ def _archive_files(storage: Storage, folder: str, names: list[str]) -> Iterator[
 def _without_payloads(entries: tuple[ArchivedEntry, ...]) -> tuple[ArchivedEntry, ...]:
     """So that memory holds the contents of one archive file, not of all."""
     return tuple(attrs.evolve(entry, record_name=None, payload=None) for entry in entries)
-
-
-def _from_history(storage: Storage, folder: str, names: list[str]) -> list[Instant]:
-    rows: dict[tuple[str, str], Instant] = {}
-    for source, row in _history_rows(storage, folder, names):
-        key = (row.requested_time, row.action)
-        action = _action(row.action, source)
-        rows.setdefault(key, Instant(row.requested_time, action, State.COMPLETED, row.completion_time))
-    return list(rows.values())
-
-
-def _history_rows(
-    storage: Storage, folder: str, names: list[str], *, with_contents: bool = False, time: str | None = None
-) -> Iterator[tuple[str, HistoryRow]]:
-    """Each row with the file it stands in; only the rows of one requested time, where given."""
-    for file in newest_snapshot(storage, folder, names).files:
-        first, last = file.time_range
-        if time is not None and not first <= time <= last:
-            continue
-        source = f"{storage.root}/{folder}/{file.name}"
-        with storage.open_read(f"{folder}/{file.name}") as stream:
-            for row in read_history(stream, source, with_contents=with_contents):
-                if time in (None, row.requested_time):
-                    yield source, row
 
 
 class HistorySnapshot(NamedTuple):
@@ -192,167 +293,3 @@ def _action(word: str, source: str) -> Action:
         return Action(word)
     except ValueError as error:
         raise CorruptMetadata(f"{source}: there is no action {word!r}; the archive is newer than hudi_py") from error
-
-
-def load_archived_cleans(storage: Storage, config: TableConfig, since: str) -> dict[str, frozenset[str]]:
-    """
-    Partition path to the names of the files that archived cleans requested after *since* tried to remove.
-
-    Raises:
-        CorruptMetadata: A file of the archive is damaged.
-    """
-    folder = config.history_folder
-    names = [entry.name for entry in storage.list(folder) if not entry.is_folder]
-    found: dict[str, set[str]] = {}
-    read = _cleans_from_logs if config.layout_version == 1 else _cleans_from_history
-    for partition, gone in read(storage, folder, names, since):
-        found.setdefault(partition, set()).update(gone)
-    return {partition: frozenset(gone) for partition, gone in found.items()}
-
-
-def _cleans_from_logs(
-    storage: Storage, folder: str, names: list[str], since: str
-) -> Iterator[tuple[str, Iterable[str]]]:
-    for entry in _entries_of_logs(storage, folder, names):
-        if entry.action != "clean" or entry.state != "COMPLETED" or entry.requested_time <= since:
-            continue
-        for partition, done in ((entry.payload or {}).get("partitionMetadata") or {}).items():
-            yield partition, [path.rpartition("/")[2] for path in done.get("deletePathPatterns") or ()]
-
-
-def _cleans_from_history(
-    storage: Storage, folder: str, names: list[str], since: str
-) -> Iterator[tuple[str, Iterable[str]]]:
-    for file in newest_snapshot(storage, folder, names).files:
-        if file.time_range[1] <= since:
-            continue
-        source = f"{storage.root}/{folder}/{file.name}"
-        with storage.open_read(f"{folder}/{file.name}") as stream:
-            for row in read_history(stream, source, with_contents=True):
-                if row.action == "clean" and row.requested_time > since and row.metadata:
-                    metadata = decode_clean_metadata(row.metadata, f"{source}: {row.requested_time}")
-                    for partition, done in metadata.partitions.items():
-                        yield partition, done.delete_path_patterns
-
-
-def load_archived_rollbacks(storage: Storage, config: TableConfig) -> Mapping[str, Mapping[str, str]]:
-    """
-    What archived rollbacks took back: requested time of the rollback to times and actions, ``""`` for none recorded.
-
-    Raises:
-        CorruptMetadata: A file of the archive is damaged.
-    """
-    folder = config.history_folder
-    names = [entry.name for entry in storage.list(folder) if not entry.is_folder]
-    read = _rollbacks_from_logs if config.layout_version == 1 else _rollbacks_from_history
-    return dict(read(storage, folder, names))
-
-
-def _rollbacks_from_logs(storage: Storage, folder: str, names: list[str]) -> Iterator[tuple[str, Mapping[str, str]]]:
-    for entry in _entries_of_logs(storage, folder, names):
-        if entry.action == "rollback" and entry.payload is not None:
-            actions = {each["commitTime"]: each["action"] for each in entry.payload.get("instantsRollback") or ()}
-            times = entry.payload.get("commitsRollback") or ()
-            yield entry.requested_time, {time: actions.get(time, "") for time in times}
-
-
-def _rollbacks_from_history(storage: Storage, folder: str, names: list[str]) -> Iterator[tuple[str, Mapping[str, str]]]:
-    for file in newest_snapshot(storage, folder, names).files:
-        source = f"{storage.root}/{folder}/{file.name}"
-        with storage.open_read(f"{folder}/{file.name}") as stream:
-            for row in read_history(stream, source, with_contents=True):
-                if row.action == "rollback" and row.metadata is not None:
-                    rollback = decode_rollback_metadata(row.metadata, f"{source}: {row.requested_time}")
-                    actions = {each.requested_time: each.action for each in rollback.instants_rollback}
-                    yield row.requested_time, {time: actions.get(time, "") for time in rollback.commits_rollback}
-
-
-def load_archived_replaced(storage: Storage, config: TableConfig) -> dict[tuple[str, str], str]:
-    """
-    (Partition path, file id) of every group that an archived replacecommit replaced, to the newest of their times.
-
-    Raises:
-        CorruptMetadata: A file of the archive is damaged.
-    """
-    folder = config.history_folder
-    names = [entry.name for entry in storage.list(folder) if not entry.is_folder]
-    found: dict[tuple[str, str], str] = {}
-    read = _replaced_from_logs if config.layout_version == 1 else _replaced_from_history
-    for time, partition, file_id in read(storage, folder, names):
-        found[partition, file_id] = max(time, found.get((partition, file_id), ""))
-    return found
-
-
-def _replaced_from_logs(storage: Storage, folder: str, names: list[str]) -> Iterator[tuple[str, str, str]]:
-    for entry in _entries_of_logs(storage, folder, names):
-        if entry.action == "replacecommit" and entry.state == "COMPLETED":
-            for partition, file_ids in ((entry.payload or {}).get("partitionToReplaceFileIds") or {}).items():
-                for file_id in file_ids:
-                    yield entry.requested_time, partition, file_id
-
-
-def _replaced_from_history(storage: Storage, folder: str, names: list[str]) -> Iterator[tuple[str, str, str]]:
-    for source, row in _history_rows(storage, folder, names, with_contents=True):
-        if row.action == "replacecommit" and row.metadata:
-            touched = decode_touched(row.metadata, f"{source}: {row.requested_time}")
-            for partition, file_ids in touched.replaced_file_ids.items():
-                for file_id in file_ids:
-                    yield row.requested_time, partition, file_id
-
-
-def load_archived_partitions(storage: Storage, config: TableConfig, since: str) -> Mapping[str, frozenset[str]] | None:
-    """
-    Partitions that archived commits wrote to or replaced file groups of, by requested time, from *since* on.
-
-    Returns:
-        None when the archive does not tell: *since* is no completed commit in it, or a commit was archived without its
-        content.
-
-    Raises:
-        CorruptMetadata: A file of the archive is damaged.
-    """
-    folder = config.history_folder
-    names = [entry.name for entry in storage.list(folder) if not entry.is_folder]
-    read = _partitions_from_logs if config.layout_version == 1 else _partitions_from_history
-    found = read(storage, folder, names, since)
-    if since not in found or None in found.values():
-        return None
-    return {time: partitions for time, partitions in found.items() if partitions is not None}
-
-
-def _partitions_from_logs(
-    storage: Storage, folder: str, names: list[str], since: str
-) -> dict[str, frozenset[str] | None]:
-    found: dict[str, frozenset[str] | None] = {}
-    for entry in _entries_of_logs(storage, folder, names):
-        if entry.state == "COMPLETED" and entry.action in _COMMITS and entry.requested_time >= since:
-            payload = entry.payload
-            found[entry.requested_time] = (
-                None
-                if payload is None
-                else frozenset(payload.get("partitionToWriteStats") or ())
-                | frozenset(payload.get("partitionToReplaceFileIds") or ())
-            )
-    return found
-
-
-def _partitions_from_history(
-    storage: Storage, folder: str, names: list[str], since: str
-) -> dict[str, frozenset[str] | None]:
-    found: dict[str, frozenset[str] | None] = {}
-    for file in newest_snapshot(storage, folder, names).files:
-        if file.time_range[1] < since:
-            continue
-        source = f"{storage.root}/{folder}/{file.name}"
-        with storage.open_read(f"{folder}/{file.name}") as stream:
-            for row in read_history(stream, source, with_contents=True):
-                if row.action not in _COMMITS or row.requested_time < since:
-                    continue
-                if row.metadata is None:
-                    found[row.requested_time] = None
-                    continue
-                metadata = decode_commit(row.metadata, f"{source}: {row.requested_time}")
-                found[row.requested_time] = frozenset(metadata.partition_to_write_stats) | frozenset(
-                    metadata.partition_to_replace_file_ids or ()
-                )
-    return found
