@@ -153,8 +153,9 @@ class WriteService:
                 transaction.abandon()
                 return WriteResult(instant=None, metadata=CommitMetadata())
             check_replaced(results, table.timeline, table.contents)
-            stats = [write_stat(result, with_prev_base_file=table.config.version >= 8) for result in results]
-            metadata = transaction.commit(stats, operation=operation, extra_metadata={"schema": schema.text})
+            metadata = transaction.commit(
+                map(write_stat, results), operation=operation, extra_metadata={"schema": schema.text}
+            )
         return WriteResult(
             instant=transaction.instant_time,
             metadata=metadata,
@@ -232,7 +233,7 @@ class WriteService:
         prefixed = self._settings[keys.NEW_COMPLEX_KEY_ENCODING]
         if prefixed is None and len(config.record_key_fields) == 1 and actual is KeyGeneratorKind.COMPLEX:
             prefixed = self._is_prefixed_there(table)
-            if prefixed is None and config.version < 9:
+            if prefixed is None and not config.format.prefixes_single_key:
                 prefixed = False
         return key_generator_of(properties, single_field_prefixed=prefixed)
 

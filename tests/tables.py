@@ -29,7 +29,7 @@ from hudi_py.rows.read import plain_rows, read_batches, row_schema
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
-from hudi_py.timeline.layout import layout_of
+from hudi_py.versions.layout import LAYOUT_V1, LAYOUT_V2
 
 SYNC = bytes(range(16))
 _BASE_FILE = b"PAR1"
@@ -57,7 +57,7 @@ class TableBuilder:
     """
 
     def __init__(self, layout: int = 2, *, partitioned: bool = True, table_type: str = "COPY_ON_WRITE") -> None:
-        self.layout = layout_of(layout)
+        self.layout = LAYOUT_V1 if layout == 1 else LAYOUT_V2
         self.folder = ".hoodie" if layout == 1 else ".hoodie/timeline"
         self.storage = MemoryStorage("/lake/trips")
         self.clock = FixedClock(NOW)

@@ -12,8 +12,9 @@ from typing import Final
 from hudi_py.config import keys
 from hudi_py.config.key_generators import key_generator_asked_for
 from hudi_py.config.keys import Settings
-from hudi_py.config.table import SERVED_VERSIONS
 from hudi_py.errors import ConfigError, UnsupportedTable
+from hudi_py.versions.format import TableFormat
+from hudi_py.versions.served import FORMATS, format_of
 
 _KEY_GENERATOR_CLASS: Final = {
     "SIMPLE": "org.apache.hudi.keygen.SimpleKeyGenerator",
@@ -40,8 +41,9 @@ def new_table_properties(settings: Settings) -> dict[str, str]:
         UnsupportedTable: A kind of table that hudi_py does not write.
     """
     version = settings[keys.WRITE_TABLE_VERSION]
-    if version not in SERVED_VERSIONS:
-        raise ConfigError(f"hoodie.write.table.version={version}: tables of versions 6, 8 and 9 can be created")
+    if version not in FORMATS:
+        known = ", ".join(map(str, FORMATS))
+        raise ConfigError(f"hoodie.write.table.version={version}: tables of versions {known} can be created")
     if settings[keys.TABLE_TYPE] != "COPY_ON_WRITE":
         raise UnsupportedTable("hudi_py writes COPY_ON_WRITE tables; create a MERGE_ON_READ table with Apache Hudi")
     name = settings[keys.TABLE_NAME]
@@ -66,22 +68,24 @@ def new_table_properties(settings: Settings) -> dict[str, str]:
     }
     if settings[keys.PARTITION_FIELDS]:
         common["hoodie.table.partition.fields"] = _comma(settings[keys.PARTITION_FIELDS])
-    specific = _version_6(settings) if version == 6 else _version_8_or_9(settings, version)
-    return {**common, **specific}
+    table_format = FORMATS[version]
+    specific = _by_mode(settings, table_format) if table_format.has_merge_mode else _by_payload(settings)
+    return {**common, **table_format.properties, **specific}
 
 
 def table_folders(properties: Mapping[str, str]) -> tuple[str, ...]:
     """Folders that a new table has from the start, relative to its base path."""
-    if properties["hoodie.table.version"] == "6":
-        return (".hoodie/archived", ".hoodie/.aux", ".hoodie/.temp", ".hoodie/.schema")
-    return (".hoodie/timeline/history", ".hoodie/.aux", ".hoodie/.temp", ".hoodie/.schema")
+    history = format_of(properties).history_folder.format(
+        timeline=properties.get("hoodie.timeline.path"),
+        history=properties.get("hoodie.timeline.history.path"),
+        archive=properties["hoodie.archivelog.folder"],
+    )
+    return (history, ".hoodie/.aux", ".hoodie/.temp", ".hoodie/.schema")
 
 
-def _version_6(settings: Settings) -> dict[str, str]:
+def _by_payload(settings: Settings) -> dict[str, str]:
     generator = _key_generator(settings)
     properties = {
-        "hoodie.timeline.layout.version": "1",
-        "hoodie.archivelog.folder": "archived",
         "hoodie.table.keygenerator.class": settings[keys.KEY_GENERATOR_CLASS] or _KEY_GENERATOR_CLASS[generator],
     }
     mode = merge_mode_asked_for(settings)
@@ -94,29 +98,22 @@ def _version_6(settings: Settings) -> dict[str, str]:
     return properties
 
 
-def _version_8_or_9(settings: Settings, version: int) -> dict[str, str]:
+def _by_mode(settings: Settings, table_format: TableFormat) -> dict[str, str]:
     ordering = settings[keys.ORDERING_FIELDS]
     mode = merge_mode_asked_for(settings) or ("EVENT_TIME_ORDERING" if ordering else "COMMIT_TIME_ORDERING")
     if mode == "EVENT_TIME_ORDERING" and not ordering:
         raise ConfigError("hoodie.record.merge.mode=EVENT_TIME_ORDERING needs hoodie.table.ordering.fields")
     properties = {
-        "hoodie.timeline.layout.version": "2",
-        "hoodie.timeline.path": "timeline",
-        "hoodie.timeline.history.path": "history",
-        "hoodie.archivelog.folder": "history",
-        "hoodie.table.initial.version": str(version),
-        "hoodie.table.multiple.base.file.formats.enable": "false",
         "hoodie.table.keygenerator.type": _key_generator(settings),
         "hoodie.record.merge.mode": mode,
     }
-    if version == 8:
+    if table_format.names_payload:
         event_time = mode == "EVENT_TIME_ORDERING"
         properties["hoodie.record.merge.strategy.id"] = _EVENT_TIME if event_time else _COMMIT_TIME
         properties["hoodie.compaction.payload.class"] = _PAYLOAD_OF_MERGE_MODE[mode]
         if ordering:
             properties["hoodie.table.precombine.field"] = ",".join(ordering)
         return properties
-    properties["hoodie.table.format"] = "native"
     if ordering:
         properties["hoodie.table.ordering.fields"] = ",".join(ordering)
     return properties

@@ -9,14 +9,12 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
 
 import attrs
 
 from hudi_py.errors import ConfigError, CorruptMetadata, UnsupportedTable
-
-SERVED_VERSIONS: Final = (6, 8, 9)
-NEWEST_VERSION: Final = 9
+from hudi_py.versions.format import TableFormat
+from hudi_py.versions.served import FORMATS, NEWEST
 
 
 class TableType(enum.Enum):
@@ -38,7 +36,6 @@ class TableConfig:
     database: str
     table_type: TableType
     version: int
-    layout_version: int
     timezone: str
     record_key_fields: tuple[str, ...]
     partition_fields: tuple[str, ...]
@@ -71,16 +68,26 @@ class TableConfig:
         return bool(self.metadata_partitions or self.metadata_partitions_inflight)
 
     @property
+    def format(self) -> TableFormat:
+        """What its version changes."""
+        return FORMATS[self.version]
+
+    @property
+    def layout_version(self) -> int:
+        """Of the timeline, for people; code asks `format` for what it needs to know."""
+        return self.format.layout.version
+
+    @property
     def timeline_folder(self) -> str:
         """Folder of the active timeline, relative to the table."""
-        return ".hoodie" if self.layout_version == 1 else f".hoodie/{self.timeline_path}"
+        return self.format.timeline_folder.format(timeline=self.timeline_path)
 
     @property
     def history_folder(self) -> str:
         """Folder of the archived timeline, relative to the table."""
-        if self.layout_version == 1:
-            return f".hoodie/{self.archive_folder}"
-        return f"{self.timeline_folder}/{self.history_path}"
+        return self.format.history_folder.format(
+            timeline=self.timeline_path, history=self.history_path, archive=self.archive_folder
+        )
 
 
 def table_config(properties: Mapping[str, str], source: str) -> TableConfig:
@@ -92,13 +99,13 @@ def table_config(properties: Mapping[str, str], source: str) -> TableConfig:
         CorruptMetadata: A key that every table has is missing or makes no sense.
     """
     version = _number(properties, "hoodie.table.version", source)
-    if version not in SERVED_VERSIONS:
+    if version not in FORMATS:
         raise UnsupportedTable(
-            f"{source}: table version {version} is not supported (supported: 6, 8, 9); "
-            + ("upgrade the table with Apache Hudi first" if version < 6 or version == 7 else "upgrade hudi_py")
+            f"{source}: table version {version} is not supported (supported: {', '.join(map(str, FORMATS))}); "
+            + ("upgrade the table with Apache Hudi first" if version < NEWEST else "upgrade hudi_py")
         )
     layout = _number(properties, "hoodie.timeline.layout.version", source)
-    if layout != (1 if version == 6 else 2):
+    if layout != FORMATS[version].layout.version:
         raise UnsupportedTable(f"{source}: timeline layout {layout} does not go with table version {version}")
     name = properties.get("hoodie.table.name", "")
     if not name:
@@ -108,7 +115,6 @@ def table_config(properties: Mapping[str, str], source: str) -> TableConfig:
         database=properties.get("hoodie.database.name", ""),
         table_type=_table_type(properties, source),
         version=version,
-        layout_version=layout,
         timezone=properties.get("hoodie.table.timeline.timezone", "LOCAL").upper() or "LOCAL",
         record_key_fields=_names(properties, "hoodie.table.recordkey.fields"),
         partition_fields=tuple(

@@ -7,21 +7,23 @@ import importlib.resources
 import pathlib
 from typing import TYPE_CHECKING, Final
 
+from hudi_py.versions.served import FORMATS, NEWEST
+
 if TYPE_CHECKING:  # moved there in Python 3.11, gone from importlib.abc in 3.14
     from importlib.resources.abc import Traversable
 
 NAMESPACE: Final = "org.apache.hudi.avro.model"
-CURRENT_TABLE_VERSION: Final = 9
 
 
 @functools.cache
-def schema_text(record: str, table_version: int = CURRENT_TABLE_VERSION) -> str:
+def schema_text(record: str, table_version: int = NEWEST) -> str:
     """
     Return the writer schema of *record* as Hudi of that table version puts it into file headers.
 
     Args:
         record: Name without namespace, for example ``HoodieCleanerPlan``.
-        table_version: 6, 8 or 9; most records look the same in all of them.
+        table_version: Most records look the same in all of them; of one that changed, ``NAME.vN.avsc`` is the form that
+            *N* was the last version to write.
 
     Returns:
         Compact JSON, byte for byte as on disk (rules/timeline 4.2).
@@ -30,7 +32,7 @@ def schema_text(record: str, table_version: int = CURRENT_TABLE_VERSION) -> str:
         KeyError: No such record; that is a mistake of ours, never of a file.
     """
     folder = _folder()
-    generations = [f"{record}.v{version}.avsc" for version in (6, 8) if table_version <= version]
+    generations = [f"{record}.v{version}.avsc" for version in sorted(FORMATS) if table_version <= version]
     for name in (*generations, f"{record}.avsc"):
         file = folder / name
         if file.is_file():

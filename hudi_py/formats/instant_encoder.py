@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from hudi_py.formats import records_codec as codec
 from hudi_py.formats.commit_codec import encode_commit
 from hudi_py.model import records
+from hudi_py.versions.format import TableFormat
 
 InstantRecord = (
     records.CommitMetadata
@@ -25,32 +27,30 @@ InstantRecord = (
 SYNC_BYTES: Final = 16
 
 
-def encode_record(record: InstantRecord, *, table_version: int, layout_version: int, sync: bytes) -> bytes:
+_ENCODERS: Final[Mapping[type, Callable[[Any, bytes], bytes]]] = {
+    records.CleanerPlan: codec.encode_cleaner_plan,
+    records.CleanMetadata: codec.encode_clean_metadata,
+    records.RollbackPlan: codec.encode_rollback_plan,
+    records.RollbackMetadata: codec.encode_rollback_metadata,
+    records.RestorePlan: codec.encode_restore_plan,
+    records.RestoreMetadata: codec.encode_restore_metadata,
+    records.SavepointMetadata: codec.encode_savepoint,
+}
+
+
+def encode_record(record: InstantRecord, *, table_format: TableFormat, sync: bytes) -> bytes:
     """
     Encode what an instant says.
 
     Args:
         record: The plan, or what was done.
-        table_version: 6, 8 or 9.
-        layout_version: Of the timeline: commits are JSON in 1, Avro in 2.
+        table_format: Of the table.
         sync: `SYNC_BYTES` random bytes, for Avro files.
     """
     if isinstance(record, records.CommitMetadata):
-        return encode_commit(record, as_json=layout_version == 1, sync=sync)
+        return encode_commit(record, as_json=table_format.commits_are_json, sync=sync)
     if isinstance(record, records.CompactionPlan):
-        return codec.encode_compaction_plan(record, sync, table_version=table_version)
+        return codec.encode_compaction_plan(record, sync, table_version=table_format.version)
     if isinstance(record, records.RequestedReplaceMetadata):
-        return codec.encode_requested_replace(record, sync, table_version=table_version)
-    if isinstance(record, records.CleanerPlan):
-        return codec.encode_cleaner_plan(record, sync)
-    if isinstance(record, records.CleanMetadata):
-        return codec.encode_clean_metadata(record, sync)
-    if isinstance(record, records.RollbackPlan):
-        return codec.encode_rollback_plan(record, sync)
-    if isinstance(record, records.RollbackMetadata):
-        return codec.encode_rollback_metadata(record, sync)
-    if isinstance(record, records.RestorePlan):
-        return codec.encode_restore_plan(record, sync)
-    if isinstance(record, records.RestoreMetadata):
-        return codec.encode_restore_metadata(record, sync)
-    return codec.encode_savepoint(record, sync)
+        return codec.encode_requested_replace(record, sync, table_version=table_format.version)
+    return _ENCODERS[type(record)](record, sync)

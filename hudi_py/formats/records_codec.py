@@ -15,7 +15,7 @@ import attrs
 
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.avro_file import encode_avro_file, frame_record
-from hudi_py.formats.avro_registry import CURRENT_TABLE_VERSION, schema_text
+from hudi_py.formats.avro_registry import schema_text
 from hudi_py.formats.commit_codec import decode_commit, decode_touched, encode_commit
 from hudi_py.formats.instant_content import Content, decode_content
 from hudi_py.formats.plan_codec import encode_plan_body
@@ -23,6 +23,7 @@ from hudi_py.formats.shapes import MAPPING, TEXTS, Kind, Shape, by_name, default
 from hudi_py.model import records
 from hudi_py.model.instant import Action
 from hudi_py.model.instant_time import is_time
+from hudi_py.versions.served import NEWEST
 
 __all__ = [
     "decode_clean_metadata",
@@ -282,9 +283,7 @@ def decode_compaction_plan(data: bytes, source: str) -> records.CompactionPlan:
     return attrs.evolve(plan, version=2, operations=tuple(operations))
 
 
-def encode_compaction_plan(
-    plan: records.CompactionPlan, sync: bytes, *, table_version: int = CURRENT_TABLE_VERSION
-) -> bytes:
+def encode_compaction_plan(plan: records.CompactionPlan, sync: bytes, *, table_version: int = NEWEST) -> bytes:
     """Encode ``T.compaction.requested`` (and that of a log compaction)."""
     text = schema_text("HoodieCompactionPlan", table_version)
     return encode_avro_file(text, _COMPACTION_PLAN.encode(plan), sync)
@@ -296,7 +295,7 @@ def decode_requested_replace(data: bytes, source: str) -> records.RequestedRepla
 
 
 def encode_requested_replace(
-    metadata: records.RequestedReplaceMetadata, sync: bytes, *, table_version: int = CURRENT_TABLE_VERSION
+    metadata: records.RequestedReplaceMetadata, sync: bytes, *, table_version: int = NEWEST
 ) -> bytes:
     """Encode ``T.replacecommit.requested`` or ``T.clustering.requested``."""
     text = schema_text("HoodieRequestedReplaceMetadata", table_version)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import attrs
 
 from hudi_py.model.files import BaseFile, FileGroup, FileSlice, LogFile, parse_base_file, parse_log_file
+from hudi_py.versions.format import LogNaming
 
 GroupKey = tuple[str, str]
 """(partition path, file id)"""
@@ -35,7 +36,7 @@ class ViewContext:
     What a view needs to know of the timeline; small enough to travel to every worker.
 
     Args:
-        layout_version: 1 or 2: how log files find their slice.
+        log_naming: How log files find their slice.
         visible_times: Requested times in ``TL.view``.
         first_time: Start of ``TL.view``; earlier instants count as committed (archived).
         last_time: Last requested time in ``TL.view``, None when it is empty: then nothing is visible.
@@ -49,7 +50,7 @@ class ViewContext:
         extensions: Of the table's base files; empty where they may have any.
     """
 
-    layout_version: int
+    log_naming: LogNaming
     visible_times: frozenset[str]
     first_time: str | None
     last_time: str | None
@@ -175,7 +176,7 @@ def _slices(context: ViewContext, key: GroupKey, group: _Group) -> list[FileSlic
     logs_by_time: dict[str, list[LogFile]] = {}
     ordered = sorted(times)
     for log in sorted(group.logs, key=lambda each: each.order):
-        time = log.instant_time if context.layout_version == 1 else _slice_time(context, ordered, log)
+        time = log.instant_time if context.log_naming.tells_slice else _slice_time(context, ordered, log)
         if time not in times:
             times.add(time)
             ordered = sorted(times)
@@ -211,7 +212,7 @@ def latest_slices(context: ViewContext, partition: PartitionView) -> tuple[FileS
 
 
 def _without_pending_files(context: ViewContext, file_slice: FileSlice) -> FileSlice | None:
-    if context.layout_version == 1:
+    if context.log_naming.tells_slice:
         return file_slice
     logs = tuple(log for log in file_slice.log_files if context.is_completed(log.instant_time))
     return file_slice if len(logs) == len(file_slice.log_files) else attrs.evolve(file_slice, log_files=logs)

@@ -126,7 +126,7 @@ class CheckedListing:
     # --- what is lost ---------------------------------------------------------------------------------------------
     def _tell(self, path: str, entries: Collection[Entry]) -> None:
         """Raise, unless something accounts for what is missing or of another size."""
-        slices = expected_slices(self._needs.metadata, self._contents.store.layout.version)
+        slices = expected_slices(self._needs.metadata, self._contents.store.config.format.log_naming)
         here = (each for (partition, _), each in slices.items() if partition == path)
         found = mismatches(here, {path: dict(zip(map(_name, entries), map(_size, entries), strict=True))})
         if not found:

@@ -30,6 +30,7 @@ from hudi_py.model.records import (
     RollbackMetadata,
     RollbackPlan,
 )
+from hudi_py.versions.format import LogNaming
 
 WAY_OUT: Final = (
     "Nothing was changed. hudi-py check shows everything that is lost; go back to a savepoint (hudi-py restore), roll "
@@ -100,7 +101,7 @@ class _Group:
 
 
 def expected_slices(
-    commits: Iterable[tuple[Instant, CommitMetadata]], layout_version: int
+    commits: Iterable[tuple[Instant, CommitMetadata]], log_naming: LogNaming
 ) -> dict[GroupKey, ExpectedSlice]:
     """
     The latest slices by what the commits wrote; replaced groups are left out.
@@ -108,12 +109,12 @@ def expected_slices(
     Args:
         commits: Completed writes of the active timeline, by requested time; only those up to a time for the slices of
             that time.
-        layout_version: 1 or 2: how log files find their slice.
+        log_naming: How log files find their slice.
     """
     written: list[Written] = []
     replaced: set[GroupKey] = set()
     for commit, metadata in commits:
-        written += written_files(commit, metadata, layout_version)
+        written += written_files(commit, metadata, log_naming)
         replaced.update(replaced_groups(metadata))
     return {key: latest for key, latest in latest_slices(written).items() if key not in replaced}
 
@@ -138,7 +139,7 @@ def _latest(group: _Group) -> ExpectedSlice:
     return ExpectedSlice(group.base, tuple(log for log in group.logs.values() if log.slice_time >= start))
 
 
-def written_files(commit: Instant, metadata: CommitMetadata, layout_version: int) -> Iterable[Written]:
+def written_files(commit: Instant, metadata: CommitMetadata, log_naming: LogNaming) -> Iterable[Written]:
     """The base and log files that a commit names; change logs are none, for no reader of a snapshot needs them."""
     for partition, stats in metadata.partition_to_write_stats.items():
         for stat in stats:
@@ -148,7 +149,7 @@ def written_files(commit: Instant, metadata: CommitMetadata, layout_version: int
             if base is not None:
                 yield Written(partition, name, base.file_id, base.instant_time, stat.file_size_in_bytes, commit, False)
             elif log is not None:
-                time = log.instant_time if layout_version == 1 else commit.completion_time or commit.requested_time
+                time = log.instant_time if log_naming.tells_slice else commit.completion_time or commit.requested_time
                 yield Written(partition, name, log.file_id, time, stat.file_size_in_bytes, commit, True)
 
 

@@ -47,7 +47,7 @@ def load_context(
     view = timeline.view if for_planning else timeline.committed
     behind = _archived_behind_savepoints(timeline, contents)
     return ViewContext(
-        layout_version=contents.store.layout.version,
+        log_naming=contents.store.config.format.log_naming,
         visible_times=frozenset(i.requested_time for i in view) | behind,
         first_time=view.start if view.instants else None,
         last_time=view.instants[-1].requested_time if view.instants else None,

@@ -141,7 +141,9 @@ class NeededFiles:
             if not left:
                 break
             try:
-                written = written_files(instant, self._contents.commit(instant), self._contents.store.layout.version)
+                written = written_files(
+                    instant, self._contents.commit(instant), self._contents.store.config.format.log_naming
+                )
                 layers.append([each for each in written if (each.partition_path, each.file_id) in wanted])
             except NotFound:
                 break
@@ -244,7 +246,7 @@ class NeededFiles:
 
     @cached_property
     def _decoded(self) -> _Files:
-        slices = expected_slices(self.metadata, self._contents.store.layout.version).values()
+        slices = expected_slices(self.metadata, self._contents.store.config.format.log_naming).values()
         files = [file for each in slices for file in each.files]
         return [file.path for file in files], [file.size_bytes for file in files]
 

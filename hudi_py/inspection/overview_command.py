@@ -95,7 +95,10 @@ def _plain(value: Any, kind: str | None) -> Any:
 def _print(opened: Table, found: Overview) -> None:
     config, files = opened.config, found.files
     lines = [
-        ("type", f"{config.table_type.value}, version {config.version}, timeline layout {config.layout_version}"),
+        (
+            "type",
+            f"{config.table_type.value}, version {config.version}, timeline layout {config.layout_version}",
+        ),
         ("record key", ", ".join(config.record_key_fields) or "-"),
         ("partitioned by", ", ".join(config.partition_fields) or "-"),
         ("ordered by", ", ".join(config.ordering_fields) or "-"),

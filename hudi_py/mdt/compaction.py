@@ -55,7 +55,6 @@ from hudi_py.txn.commit import Prepared, Requested
 
 _KNOWN: Final = frozenset({FILES_PARTITION, COLUMN_STATS, PARTITION_STATS})
 _COMPACTIONS: Final = (Action.COMPACTION, Action.LOG_COMPACTION)
-_SUFFIX: Final = "001"
 _BYTES_PER_MEGABYTE: Final = 1024 * 1024
 _NEW_BASE_MEGABYTES: Final = 120
 """What Apache Hudi takes for the size of a base file where there was none: it stands in the plan, no more."""
@@ -147,9 +146,9 @@ def _without_dead(table: MetadataTable, data_timeline: Timeline, timeline: Timel
 
 
 def _time(table: MetadataTable, timeline: Timeline, data_timeline: Timeline) -> str:
-    """Layout 1 derives the time from the last delta commit, layout 2 takes a new one."""
-    if table.layout_version == 1:
-        return timeline.completed(Action.DELTA_COMMIT)[-1].requested_time + _SUFFIX
+    suffix = table.format.metadata_table.compaction_suffix
+    if suffix is not None:
+        return timeline.completed(Action.DELTA_COMMIT)[-1].requested_time + suffix
     return table.store.new_time(timeline, after=data_timeline.last_time)
 
 
@@ -180,11 +179,11 @@ def _mergeable(
 
 
 def _plan(table: MetadataTable, slices: list[Slice]) -> CompactionPlan:
-    is_first_layout = table.layout_version == 1
+    has_extras = table.format.metadata_table.plan_extras
     return CompactionPlan(
         operations=tuple(_operation(table, each) for each in slices),
-        extra_metadata=None if is_first_layout else {},
-        missing_schedule_partitions=None if is_first_layout else (),
+        extra_metadata={} if has_extras else None,
+        missing_schedule_partitions=() if has_extras else None,
     )
 
 
@@ -223,7 +222,7 @@ def _execute(table: MetadataTable, data_timeline: Timeline, timeline: Timeline, 
     for each in _as_recorded(table, timeline, slices):
         blocks = visible_blocks(table, each, timeline, validity)
         written = write_merged(table, each, blocks, instant.requested_time)
-        stat = _stat(table, each, written, len(blocks))
+        stat = _stat(each, written, len(blocks))
         stats[each.partition] = (*stats.get(each.partition, ()), stat)
     metadata = CommitMetadata(
         partition_to_write_stats=stats,
@@ -260,14 +259,14 @@ def _planned_slice(operation: CompactionOperation, source: str) -> Slice | None:
     return Slice(partition, file_id, base, tuple(sorted(known, key=lambda log: log.order)), operation.base_instant_time)
 
 
-def _stat(table: MetadataTable, planned: Slice, written: Written, block_count: int) -> WriteStat:
+def _stat(planned: Slice, written: Written, block_count: int) -> WriteStat:
     base = planned.base
     return WriteStat(
         file_id=planned.file_id,
         path=planned.path(written.name),
         prev_commit="null" if base is None else base.instant_time,
         partition_path=planned.partition,
-        prev_base_file=None if table.layout_version == 1 or base is None else base.name,
+        prev_base_file=None if base is None else base.name,
         num_writes=written.record_count,
         num_update_writes=written.record_count if base is not None else 0,
         num_inserts=0 if base is not None else written.record_count,

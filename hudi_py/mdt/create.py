@@ -36,7 +36,6 @@ from hudi_py.storage.base import Storage
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import Prepared
 
-_INIT_SUFFIX: Final = "010"
 _EMPTY_DELETE: Final = b"\0\0\0\x03\0\0\0\x01\0"
 """Content of a delete block without records: block version 3, length 1, an empty list."""
 
@@ -47,21 +46,6 @@ _COMMON: Final = {
     "hoodie.populate.meta.fields": "false",
     "hoodie.compaction.payload.class": "org.apache.hudi.metadata.HoodieMetadataPayload",
     "hoodie.datasource.write.drop.partition.columns": "false",
-}
-_FIRST_LAYOUT: Final = {
-    "hoodie.timeline.layout.version": "1",
-    "hoodie.archivelog.folder": "archived",
-    "hoodie.table.keygenerator.class": "org.apache.hudi.metadata.HoodieTableMetadataKeyGenerator",
-    "hoodie.compaction.record.merger.strategy": "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
-}
-_SECOND_LAYOUT: Final = {
-    "hoodie.timeline.layout.version": "2",
-    "hoodie.archivelog.folder": "history",
-    "hoodie.timeline.path": "timeline",
-    "hoodie.timeline.history.path": "history",
-    "hoodie.table.keygenerator.type": "HOODIE_TABLE_METADATA",
-    "hoodie.record.merge.mode": "CUSTOM",
-    "hoodie.record.merge.strategy.id": "00000000-0000-0000-0000-000000000000",
 }
 
 
@@ -110,13 +94,11 @@ def create_metadata_table(
 def _properties(config: TableConfig) -> dict[str, str]:
     name = f"{config.name}_metadata"
     version = str(config.version)
-    layout = _FIRST_LAYOUT if config.layout_version == 1 else _SECOND_LAYOUT
-    initial = {} if config.layout_version == 1 else {"hoodie.table.initial.version": version}
     own = {"hoodie.table.name": name, "hoodie.table.version": version, "hoodie.table.checksum": checksum("", name)}
     # The keys below have to agree with the data table: instants of both timelines are compared.
     zone = config.properties.get("hoodie.table.timeline.timezone")
     shared = {} if zone is None else {"hoodie.table.timeline.timezone": zone}
-    return {**_COMMON, **layout, **initial, **own, **shared}
+    return {**_COMMON, **config.format.metadata_table.properties, **own, **shared}
 
 
 def _fill(table: MetadataTable, data_timeline: Timeline, listing: Mapping[str, Mapping[str, int]]) -> None:
@@ -134,10 +116,11 @@ def _fill(table: MetadataTable, data_timeline: Timeline, listing: Mapping[str, M
 
 
 def _init_time(table: MetadataTable, data_timeline: Timeline) -> str:
-    """Layout 1 begins after the last completed instant, layout 2 (and an empty table) at the zero of time."""
+    """After the last completed instant or, as for an empty table, at the zero of time."""
     completed = data_timeline.completed()
-    if table.layout_version == 1:
-        return (completed[-1].requested_time if completed else INIT_TIME) + _INIT_SUFFIX
+    suffix = table.format.metadata_table.init_suffix
+    if suffix is not None:
+        return (completed[-1].requested_time if completed else INIT_TIME) + suffix
     return INIT_TIME.ljust(17, "0")
 
 

@@ -50,7 +50,7 @@ def recorded_slices(
         StorageError: As the storage.
     """
     commits = sorted(_since_compaction(store, timeline, partition, file_ids), key=lambda each: each[0].requested_time)
-    slices = expected_slices(commits, store.layout.version)
+    slices = expected_slices(commits, store.config.format.log_naming)
     return {file_id: each for (path, file_id), each in slices.items() if path == partition}
 
 

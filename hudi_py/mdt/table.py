@@ -24,6 +24,7 @@ from hudi_py.storage.base import Storage
 from hudi_py.storage.folder import FolderStorage
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.versions.format import TableFormat
 
 METADATA_FOLDER: Final = ".hoodie/metadata"
 FILES_PARTITION: Final = "files"
@@ -87,9 +88,9 @@ class MetadataTable:
         return self.config.version
 
     @property
-    def layout_version(self) -> int:
-        """Of the timeline: 1 or 2."""
-        return self.config.layout_version
+    def format(self) -> TableFormat:
+        """What its version changes."""
+        return self.config.format
 
     def source(self, path: str) -> str:
         """A path of the metadata table for messages."""
@@ -163,7 +164,7 @@ class MetadataTable:
         sizes = {file.name: file.size_bytes for file in recorded.logs}
         current = [attrs.evolve(log, size_bytes=sizes.get(log.name)) for log in current]
         times = [base_time, pending.get(file_id, "")]
-        if self.layout_version == 1:
+        if self.format.log_naming.tells_slice:
             times += [log.instant_time for log in current]
         return Slice(partition, file_id, base, tuple(sorted(current, key=lambda log: log.order)), max(times))
 
@@ -174,7 +175,7 @@ class MetadataTable:
         In layout 1 it is the base instant in its name, in layout 2 the completion time of its delta commit. Delta
         commits that compaction has not seen are never archived, so one that is missing on the timeline is old.
         """
-        if self.layout_version == 1:
+        if self.format.log_naming.tells_slice:
             return log.instant_time
         instant = timeline.find(log.instant_time, Action.DELTA_COMMIT)
         if instant is None:

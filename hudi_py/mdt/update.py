@@ -216,7 +216,7 @@ def _block(table: MetadataTable, requested_time: str, records: Mapping[str, File
 
 def _new_log(table: MetadataTable, file_slice: Slice, requested_time: str) -> LogFile:
     time, version = requested_time, 1
-    if table.layout_version == 1:
+    if table.format.log_naming.tells_slice:
         time = file_slice.next_base_time
         version += max((log.version for log in file_slice.logs if log.instant_time == time), default=0)
     name = f".{file_slice.file_id}_{time}.log.{version}_{WRITE_TOKEN}"
@@ -250,7 +250,7 @@ def _completed_metadata(
             log_files=(log.name,),
             runtime_stats=RuntimeStats(),
         )
-        if table.layout_version == 1:
+        if table.format.log_naming.tells_slice:
             base = file_slice.base
             same = tuple(other.name for other in file_slice.logs if other.instant_time == log.instant_time)
             stat = attrs.evolve(
@@ -293,7 +293,7 @@ def _logs_of(table: MetadataTable, slices: tuple[Slice, ...], requested_time: st
     for file_slice in slices:
         for log in file_slice.logs:
             path = file_slice.path(log.name)
-            if table.layout_version != 1:
+            if not table.format.log_naming.tells_slice:
                 if log.instant_time == requested_time:
                     found.append((log, path))
                 continue

@@ -23,6 +23,7 @@ from hudi_py.config.key_generators import KEY_GENERATOR_PACKAGE, KEY_GENERATOR_T
 from hudi_py.errors import ConfigError, UnsupportedTable, WriteError
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.model.files import DEFAULT_PARTITION, METADATA_FOLDER
+from hudi_py.versions.served import format_of
 
 NULL_KEY_PART: Final = "__null__"
 EMPTY_KEY_PART: Final = "__empty__"
@@ -203,7 +204,7 @@ def key_generator_of(properties: Mapping[str, str], *, single_field_prefixed: bo
     keys = _split(properties.get("hoodie.table.recordkey.fields", ""))
     partitions = _split(properties.get("hoodie.table.partition.fields", ""))
     kind = _kind(properties, keys, partitions)
-    if single_field_prefixed is None and int(properties.get("hoodie.table.version", "0")) >= 9:
+    if single_field_prefixed is None and format_of(properties).prefixes_single_key:
         single_field_prefixed = True
     return KeyGenerator(
         kind=kind,

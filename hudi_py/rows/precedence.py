@@ -23,6 +23,7 @@ import pyarrow as pa
 from hudi_py.errors import ConfigError, UnsupportedTable, WriteError
 from hudi_py.formats.arrow_types import Array, Column, compute
 from hudi_py.formats.key_order import java_order
+from hudi_py.versions.served import format_of
 
 Mask = npt.NDArray[np.bool_]
 
@@ -82,7 +83,7 @@ def merge_rules_of(properties: Mapping[str, str]) -> MergeRules:
     payload = properties.get("hoodie.compaction.payload.class", "").rpartition(".")[2]
     mode = properties.get("hoodie.record.merge.mode", "")
     if not mode:
-        if int(properties.get("hoodie.table.version", "0")) >= 8:
+        if format_of(properties).has_merge_mode:
             mode = "EVENT_TIME_ORDERING" if ordering else "COMMIT_TIME_ORDERING"
         else:
             mode = _PAYLOADS.get(payload, payload) or "OVERWRITE_WITH_LATEST"

@@ -147,7 +147,7 @@ def _is_uncommitted(context: ViewContext, name: str) -> bool:
     if base is not None:
         return not context.is_completed(base.instant_time)
     log = parse_log_file(name)
-    return log is not None and context.layout_version != 1 and not context.is_completed(log.instant_time)
+    return log is not None and not context.log_naming.tells_slice and not context.is_completed(log.instant_time)
 
 
 def instants_of(timeline: Timeline) -> dict[str, dict[str, int]]:

@@ -27,6 +27,7 @@ from hudi_py.formats.lsm_history import (
 from hudi_py.model.instant import COMPARABLE_ACTION, Action, Instant, State
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.versions.format import ArchiveForm
 
 _Fields: TypeAlias = Mapping[str, Any]
 _Read = TypeVar("_Read")
@@ -74,7 +75,7 @@ def load_archived_commits(storage: Storage, config: TableConfig, after: str, bef
     folder = config.history_folder
     names = [entry.name for entry in storage.list(folder) if not entry.is_folder]
     found: set[str] = set()
-    if config.layout_version == 1:
+    if config.format.archive is ArchiveForm.LOGS:
         for entries in _archive_files(storage, folder, names):
             times = {e.requested_time for e in entries if e.state == "COMPLETED" and e.action in _COMMITS}
             found |= times
@@ -191,7 +192,7 @@ def _completed(
     read: Callable[[_Fields], _Read],
     since: str = "",
 ) -> Iterator[tuple[str, _Read | None]]:
-    """Requested time of completed instants from *since* on, and what *read* makes of their content; None without any."""
+    """Requested time of completed instants from *since* on, and what *read* makes of their content, None without."""
     for each in _entries(storage, config, with_contents=True, since=since, actions=actions):
         if each.instant.is_completed:
             fields = each.value()
@@ -217,7 +218,7 @@ def _entries(
     def is_wanted(time: str, action: str) -> bool:
         return since <= time and (until is None or time <= until) and (actions is None or action in actions)
 
-    if config.layout_version == 1:
+    if config.format.archive is ArchiveForm.LOGS:
         logs = _archive_files(storage, folder, names)
         files = (tuple(e for e in file if is_wanted(e.requested_time, e.action)) for file in logs)
         for e in latest_entries(files if with_contents else map(_without_payloads, files)):

@@ -16,7 +16,7 @@ from hudi_py.formats.properties import checksum, format_properties, parse_proper
 from hudi_py.model.files import METADATA_FOLDER
 from hudi_py.runtime.clock import Clock
 from hudi_py.storage.base import Storage
-from hudi_py.timeline.layout import LAYOUT_V1, LAYOUT_V2
+from hudi_py.versions.layout import LAYOUT_V1, LAYOUT_V2
 
 PROPERTIES_FILE: Final = ".hoodie/hoodie.properties"
 BACKUP_FILE: Final = ".hoodie/hoodie.properties.backup"

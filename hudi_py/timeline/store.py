@@ -19,7 +19,6 @@ from hudi_py.model.instant import Action, Instant, State, advance
 from hudi_py.model.instant_time import next_instant_time
 from hudi_py.runtime.clock import Clock, SystemClock, zone_of
 from hudi_py.storage.base import Storage
-from hudi_py.timeline.layout import layout_of
 from hudi_py.timeline.lock import NO_LOCK, Lock
 from hudi_py.timeline.timeline import Timeline, build_timeline
 
@@ -56,7 +55,7 @@ class TimelineStore:
         self.config = config
         self.clock = clock or SystemClock()
         self.zone = zone_of(config.timezone)
-        self.layout = layout_of(config.layout_version)
+        self.layout = config.format.layout
         self.folder = config.timeline_folder
         self._randomness = randomness
         self._contents: dict[str, bytes] = {}
@@ -246,7 +245,6 @@ class TimelineStore:
             return said or b""
         return encode_record(
             said,
-            table_version=self.config.version,
-            layout_version=self.config.layout_version,
+            table_format=self.config.format,
             sync=self._randomness(SYNC_BYTES),
         )

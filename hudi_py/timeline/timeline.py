@@ -13,7 +13,7 @@ from typing import Final
 
 from hudi_py.config.table import TableType
 from hudi_py.model.instant import COMPARABLE_ACTION, Action, Instant, State
-from hudi_py.timeline.layout import Layout
+from hudi_py.versions.layout import Layout
 
 COMMITS: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT, Action.CLUSTERING})
 COMMITS_AND_COMPACTION: Final = COMMITS | {Action.COMPACTION}

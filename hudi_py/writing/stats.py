@@ -6,19 +6,14 @@ from hudi_py.model.records import RuntimeStats, WriteStat
 from hudi_py.rows.base_file import FileWriteResult
 
 
-def write_stat(result: FileWriteResult, *, with_prev_base_file: bool) -> WriteStat:
-    """
-    The stat of one base file.
-
-    Args:
-        with_prev_base_file: Table versions 8 and 9 name the replaced file, version 6 only its instant.
-    """
+def write_stat(result: FileWriteResult) -> WriteStat:
+    """The stat of one base file; that it names the replaced file is left out in JSON, which has no such field."""
     return WriteStat(
         file_id=result.file_id,
         path=result.path,
         partition_path=result.partition_path,
         prev_commit=result.prev_commit or "null",
-        prev_base_file=result.prev_base_file if with_prev_base_file else None,
+        prev_base_file=result.prev_base_file,
         num_writes=result.num_writes,
         num_deletes=result.num_deletes,
         num_update_writes=result.num_update_writes,

@@ -194,6 +194,6 @@ def _begun(prepared: Prepared, table: TableConfig) -> Begun:
     """Requested, then inflight."""
     requested = prepared.request()
     try:
-        return requested.begin(None if table.layout_version == 1 else CommitMetadata())
+        return requested.begin(table.format.inflight_commit)
     except ConflictError:
         raise ConflictError(f"{requested.instant}: another process uses the same instant time; try again") from None

@@ -82,7 +82,7 @@ class Write:
         transaction = WriteTransaction(
             contents=table.contents, table=table.config, metadata_table=table.metadata_table, begun=begun
         )
-        stats = [write_stat(each, with_prev_base_file=table.config.version >= 8) for each in self.results]
+        stats = [write_stat(each) for each in self.results]
         transaction.commit(stats, operation="UPSERT", extra_metadata={"schema": self.job.avro_schema})
 
     def rollback(self, storage=None):

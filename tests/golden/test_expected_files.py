@@ -24,7 +24,7 @@ def fixture(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def slices_of(table: Table) -> list[ExpectedSlice]:
     commits = [(each, table.contents.commit(each)) for each in table.timeline.writes.completed()]
-    return list(expected_slices(commits, table.config.layout_version).values())
+    return list(expected_slices(commits, table.config.format.log_naming).values())
 
 
 def there(path: Path) -> dict[str, dict[str, int | None]]:

@@ -1,5 +1,6 @@
 """Every timeline file that three releases of Hudi wrote: decoded as Hudi decodes it, written again byte for byte."""
 
+import attrs
 import pytest
 
 from fixtures import expected, fixture_names, metadata_files
@@ -16,6 +17,7 @@ from hudi_py.formats.lsm_history import (
     read_history,
 )
 from hudi_py.formats.properties import checksum, format_properties, parse_properties
+from hudi_py.versions.served import FORMATS
 
 TABLE_VERSION = {"0.15.0": 6, "1.0.2": 8, "1.1.1": 9, "1.2.0": 9}
 ARCHIVES = tuple(name for name in fixture_names() if name.startswith("cow_archived"))
@@ -97,10 +99,8 @@ def test_typed_records_come_out_byte_for_byte(name):
         if content.kind == "empty":
             continue
         decode = DECODERS.get(content.record_name, codec.decode_commit)
-        layout = 1 if content.kind == "json" or version == 6 else 2
-        again = encode_record(
-            decode(data, path), table_version=version, layout_version=layout, sync=content.sync or b""
-        )
+        form = attrs.evolve(FORMATS[version], commits_are_json=content.kind == "json" or version == 6)
+        again = encode_record(decode(data, path), table_format=form, sync=content.sync or b"")
         assert data == again, path
 
 

@@ -216,7 +216,7 @@ class OurTable:
         self.storage.replace(PROPERTIES, format_properties(properties))
 
     def _encode(self, metadata: CommitMetadata) -> bytes:
-        return encode_commit(metadata, as_json=self._config().layout_version == 1, sync=os.urandom(16))
+        return encode_commit(metadata, as_json=self._config().format.commits_are_json, sync=os.urandom(16))
 
     def _schema(self) -> str:
         store = self._store()

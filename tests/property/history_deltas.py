@@ -145,7 +145,7 @@ def _log(table: Table, time: str, partition: str, file_slice: object) -> WriteSt
     pending = table.view_context.pending_compactions.get((partition, file_id))
     if pending is not None:  # it has opened the slice that is written to from then on
         base_time = pending.instant_time
-    stamp = base_time if table.config.layout_version == 1 else time
+    stamp = base_time if table.config.format.log_naming.tells_slice else time
     names = [entry.name for entry in table.storage.list(partition)]
     version = 1 + max(
         (
@@ -159,7 +159,12 @@ def _log(table: Table, time: str, partition: str, file_slice: object) -> WriteSt
     header = {int(HeaderKey.INSTANT_TIME): time, int(HeaderKey.SCHEMA): '"string"'}
     data = encode_log_block(LogBlock(BlockType.AVRO_DATA, header, b"rows"))
     _put(
-        table, time, partition, name, MarkerType.APPEND if table.config.layout_version == 1 else MarkerType.CREATE, data
+        table,
+        time,
+        partition,
+        name,
+        MarkerType.APPEND if table.config.format.log_naming.tells_slice else MarkerType.CREATE,
+        data,
     )
     base = file_slice.base_file  # type: ignore[attr-defined]
     return WriteStat(

@@ -245,7 +245,7 @@ def _finish_replace(
     results = _run(job, rows, schema) if rows else []
     stats: dict[str, tuple[Any, ...]] = {}
     for result in results:
-        stat = write_stat(result, with_prev_base_file=table.config.version >= 8)
+        stat = write_stat(result)
         stats[result.partition_path] = (*stats.get(result.partition_path, ()), stat)
     ids: dict[str, tuple[str, ...]] = {}
     for partition, file_id in sorted(replaced):

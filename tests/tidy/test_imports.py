@@ -10,7 +10,7 @@ from tidy.repository import ROOT, imports, modules, tree_of
 
 LAYERS = (
     {"errors", "model", "avro_schemas"},
-    {"config", "formats"},
+    {"config", "formats", "versions"},
     {"storage", "runtime"},
     {"timeline", "fsview", "txn", "engine"},
     {"rows"},
@@ -24,6 +24,8 @@ LEVEL = {component: level for level, components in enumerate(LAYERS) for compone
 SIBLINGS = {  # an import within one layer
     ("model", "errors"),
     ("config", "formats"),
+    ("config", "versions"),
+    ("formats", "versions"),
     ("storage", "runtime"),  # what is repeated is told
     ("fsview", "timeline"),
     ("txn", "timeline"),
@@ -42,7 +44,7 @@ SERVICES = {  # an import between two services; None stands for all of them
 }
 FREE = {"testing"}  # may import anything, and only tests import it
 
-PURE_PACKAGES = {"model", "formats"}
+PURE_PACKAGES = {"model", "formats", "versions"}
 PURE_MODULES = {
     "policy",
     "plan",
@@ -74,6 +76,7 @@ IMPURE = {
 }
 CLOCK_CALLS = {("datetime", "now"), ("datetime", "utcnow"), ("datetime", "today"), ("date", "today")}
 MODULES = modules()
+_VERSION_COMPARED = r"(layout_version|table_version|(config|table|layout|format)\.version\W.*?)\W*(in )?\W*\b\d"
 
 
 def component_of(name: str) -> str:
@@ -222,6 +225,18 @@ def test_actions_go_through_the_stages_of_a_commit():
         and ast.unparse(call.func.value).endswith("store")
     ]
     assert {each.partition(" ")[0] for each in wrong} == {"hudi_py.txn.commit"}, wrong
+
+
+def test_table_versions_are_compared_in_one_folder():
+    """Everything else asks the `TableFormat`, so that a new version touches hudi_py/versions alone."""
+    wrong = [
+        f"{name} line {node.lineno}: {ast.unparse(node)}"
+        for name, path in MODULES.items()
+        if component_of(name) != "versions"
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Compare) and re.search(_VERSION_COMPARED, ast.unparse(node))
+    ]
+    assert [] == wrong
 
 
 def test_tests_only_import_the_public_doubles():

@@ -19,6 +19,7 @@ from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CommitMetadata
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.pairs import Answer, Service, judge
+from hudi_py.versions.format import ArchiveForm
 
 
 class Bound(enum.Enum):
@@ -64,7 +65,7 @@ class Facts:
 
     Args:
         table_type: Of the table.
-        layout_version: 1 or 2.
+        form: How the archive is stored; by that, what goes with the commits.
         earliest_to_retain: Requested time of the first commit that cleaning keeps everything from, None without one.
         last_clean: Of the last completed clean, None when there is none.
         has_metadata_table: Whether the table has one.
@@ -76,7 +77,7 @@ class Facts:
     """
 
     table_type: TableType
-    layout_version: int
+    form: ArchiveForm
     earliest_to_retain: str | None = None
     last_clean: LastClean | None = None
     has_metadata_table: bool = False
@@ -117,7 +118,7 @@ def plan_archive(timeline: Timeline, facts: Facts, config: ArchiveConfig) -> Arc
     if _is_refused(timeline):
         return ArchivePlan(keep_min=keep_min, keep_max=keep_max, bound=Bound.RESTORE)
     commits, bound = _commits(timeline, completed, facts, config, keep_min, keep_max)
-    if facts.layout_version == 1:
+    if facts.form is ArchiveForm.LOGS:
         services = _services_by_count(timeline, facts, keep_min, keep_max)
         instants = (*services, *commits)
     else:
@@ -303,7 +304,7 @@ def _metadata_bound(completed: tuple[Instant, ...], facts: Facts) -> str | None:
     time = facts.metadata_compaction
     if not facts.has_metadata_table or time is None:
         return None
-    if facts.layout_version == 1:
+    if facts.form is ArchiveForm.LOGS:
         return time
     return next((i.requested_time for i in completed if (i.completion_time or "") > time), None)
 

@@ -50,6 +50,7 @@ from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.lock import held_if_free
 from hudi_py.timeline.markers import delete_markers, instants_with_markers
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.versions.format import ArchiveForm
 
 _INSTANTS_AT_ONCE = 500  # memory holds the contents of so many
 
@@ -124,15 +125,19 @@ class ArchiveService:
         if not self.config.services_enabled:
             return ArchiveResult()
         lock = self.contents.store.lock
-        if self.table.layout_version == 1:
+        if self._to_logs:
             with lock.held("archive"):
                 return self._run()
         with held_if_free(lock, "archive") as is_held:
             return self._run() if is_held else ArchiveResult(bound=Bound.LOCK)
 
+    @property
+    def _to_logs(self) -> bool:
+        return self.table.format.archive is ArchiveForm.LOGS
+
     def _run(self) -> ArchiveResult:
         logs = LogMerge(self.contents.store.storage, self.table.history_folder)
-        if self.table.layout_version == 1:
+        if self._to_logs:
             logs.recover()
         known = _savepoints(self.contents.store.load())
         plan = self.plan()
@@ -149,9 +154,9 @@ class ArchiveService:
             if len(going) < len(archived):
                 bound = Bound.SAVEPOINT
                 break
-            if len(archived) < len(groups) and self.table.layout_version == 1:
+            if len(archived) < len(groups) and self._to_logs:
                 break
-        merges = self._tidy_history() if self.table.layout_version == 2 else self._merge_logs(logs)
+        merges = self._merge_logs(logs) if self._to_logs else self._tidy_history()
         log.info("archive.completed", instants_archived=len(done), merges=merges)
         return ArchiveResult(instants=tuple(done), bound=bound, merges=merges)
 
@@ -200,7 +205,7 @@ class ArchiveService:
             bound = Bound.DAMAGED
         if bound is not None:
             raise RefusedError(f"{commit} cannot be archived: {bound.value}; nothing was changed")
-        if self.table.layout_version == 1:
+        if self._to_logs:
             LogMerge(self.contents.store.storage, self.table.history_folder).recover()
         self._remove_markers((commit,))
         for groups in self._batches((commit,)):
@@ -225,7 +230,7 @@ class ArchiveService:
         has_metadata = FILES_PARTITION in self.table.metadata_partitions
         return Facts(
             table_type=self.table.table_type,
-            layout_version=self.table.layout_version,
+            form=self.table.format.archive,
             earliest_to_retain=self._earliest_to_retain(timeline),
             last_clean=self._last_clean(timeline),
             has_metadata_table=has_metadata,
@@ -301,7 +306,7 @@ class ArchiveService:
 
     def _write(self, groups: tuple[Group, ...]) -> tuple[Group, ...]:
         store, folder = self.contents.store, self.table.history_folder
-        if self.table.layout_version == 1:
+        if self._to_logs:
             return append_to_logs(
                 store,
                 folder,

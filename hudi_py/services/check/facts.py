@@ -11,6 +11,7 @@ import attrs
 from hudi_py.fsview.build import GroupKey
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.versions.format import LogNaming
 
 FileKey = tuple[str, Action, State]
 """(requested time, action, state) of an instant file."""
@@ -72,7 +73,7 @@ class TableFacts:
 
     Args:
         timeline: Active, as loaded once.
-        layout_version: 1 or 2.
+        log_naming: How log files find their slice.
         instants: One for each of *timeline*, in its order.
         health: Of each file that was looked into: all of pending instants, the completed ones of others, and the plans
             behind completed cleans and rollbacks.
@@ -94,7 +95,7 @@ class TableFacts:
     """
 
     timeline: Timeline
-    layout_version: int
+    log_naming: LogNaming
     instants: tuple[InstantFacts, ...]
     health: Mapping[FileKey, Health] = attrs.field(factory=dict)
     damage: Mapping[FileKey, str] = attrs.field(factory=dict)

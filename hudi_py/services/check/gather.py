@@ -80,7 +80,7 @@ def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> 
     marker_times = instants_with_markers(store.storage)
     return TableFacts(
         timeline=timeline,
-        layout_version=store.layout.version,
+        log_naming=store.config.format.log_naming,
         base_file_extensions=store.config.base_file_extensions,
         instants=instants,
         health=health,

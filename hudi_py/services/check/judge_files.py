@@ -28,6 +28,7 @@ from hudi_py.services.check.findings import Finding, finding
 from hudi_py.services.check.judge_past import Promises
 from hudi_py.services.check.judge_rows import Needs
 from hudi_py.timeline.timeline import COMMITS
+from hudi_py.versions.format import LogNaming
 
 _TAKEN_BACK_SIZE: Final = 1  # how Hudi lists log files of a delta commit that it rolled back on layout 1
 
@@ -151,7 +152,7 @@ def judge_partition(
     files: Mapping[str, int | None],
     listed: Mapping[str, int] | None,
     *,
-    layout_version: int,
+    log_naming: LogNaming,
 ) -> list[Finding]:
     """
     Findings about one partition.
@@ -161,14 +162,14 @@ def judge_partition(
         partition: Relative path.
         files: Name and size in bytes of what lies in its folder.
         listed: The same as the metadata table has it; None when that is not to be compared.
-        layout_version: 1 or 2.
+        log_naming: How log files find their slice.
     """
     found = [*_named(expected, partition, files), *expected.needs.judge(partition, files)]
     found += expected.promises.judge(partition, files)
-    found += _held(expected, partition, files, layout_version)
+    found += _held(expected, partition, files, log_naming)
     found += _lying(expected, partition, files)
     if listed is not None:
-        found += _unlisted(expected, partition, files, listed, layout_version)
+        found += _unlisted(expected, partition, files, listed, log_naming)
         found += _ghosts(expected, partition, files, listed)
     return found
 
@@ -195,14 +196,14 @@ def _named(expected: Expectation, partition: str, files: Mapping[str, int | None
 
 
 def _held(
-    expected: Expectation, partition: str, files: Mapping[str, int | None], layout_version: int
+    expected: Expectation, partition: str, files: Mapping[str, int | None], log_naming: LogNaming
 ) -> Iterator[Finding]:
     """
     A savepoint of an older commit holds whole slices, log files of later delta commits included. A restore takes those
     back, so they may be gone; only layout 2 tells by the name which they are, and only there log files are deleted.
     """
     for name, time in expected.savepointed.get(partition, {}).items():
-        log = parse_log_file(name) if layout_version != 1 else None
+        log = parse_log_file(name) if not log_naming.tells_slice else None
         if name not in files and (log is None or log.instant_time <= time):
             yield finding("savepoint-file-missing", join_path(partition, name), f"savepoint {time}")
 
@@ -229,17 +230,17 @@ def _unlisted(
     partition: str,
     files: Mapping[str, int | None],
     listed: Mapping[str, int],
-    layout_version: int,
+    log_naming: LogNaming,
 ) -> Iterator[Finding]:
     for name, size in files.items():
         parsed = _parsed(name)
         if parsed is None or parsed.instant_time in expected.pending:
             continue
-        if layout_version == 1 and isinstance(parsed, LogFile) and expected.pending_deltas:
+        if log_naming.tells_slice and isinstance(parsed, LogFile) and expected.pending_deltas:
             continue  # the name does not tell whether a pending delta commit wrote it
         path = join_path(partition, name)
         if name in listed:
-            is_taken_back = listed[name] == _TAKEN_BACK_SIZE and layout_version == 1 and isinstance(parsed, LogFile)
+            is_taken_back = listed[name] == _TAKEN_BACK_SIZE and log_naming.tells_slice and isinstance(parsed, LogFile)
             if is_taken_back and name not in expected.named.get(partition, {}):
                 continue
             if size is not None and size != listed[name]:

@@ -20,6 +20,7 @@ from hudi_py.model.records import CleanMetadata, CommitMetadata, SavepointMetada
 from hudi_py.services.check.facts import TableFacts
 from hudi_py.services.check.findings import Finding, finding
 from hudi_py.timeline.timeline import COMMITS, WRITES
+from hudi_py.versions.format import LogNaming
 
 _Commit = tuple[Instant, CommitMetadata]
 
@@ -51,7 +52,7 @@ class Promises:
         removed = removals(cleans)
         replaced = dict(facts.archived_replaced)
         replaced.update({key: i.requested_time for i, content in commits for key in replaced_groups(content)})
-        for file, until in _superseded(commits, facts.layout_version, replaced):
+        for file, until in _superseded(commits, facts.log_naming, replaced):
             if (file.partition_path, file.name) not in removed:
                 continue
             place = bisect_left(promised, file.slice_time)
@@ -82,7 +83,7 @@ class Promises:
     ) -> None:
         """A savepoint made beside a clean that was under way holds what was left, and nobody sees what it lacks."""
         time = savepoint.requested_time
-        for each in expected_slices((c for c in commits if c[0].requested_time <= time), facts.layout_version).values():
+        for each in expected_slices((c for c in commits if c[0].requested_time <= time), facts.log_naming).values():
             file = each.base
             if file is None or file.name in held.files.get(file.partition_path, ()):
                 continue
@@ -102,12 +103,12 @@ def _promised(times: Iterable[str], cleans: Sequence[tuple[Instant, CleanMetadat
 
 
 def _superseded(
-    commits: Iterable[tuple[Instant, CommitMetadata]], layout_version: int, replaced: Mapping[GroupKey, str]
+    commits: Iterable[tuple[Instant, CommitMetadata]], log_naming: LogNaming, replaced: Mapping[GroupKey, str]
 ) -> Iterator[tuple[Written, str]]:
     """Base files, each with the time from which on nobody reads it: of the next version, or of what replaced both."""
     versions: dict[GroupKey, list[Written]] = {}
     for commit, metadata in commits:
-        for file in written_files(commit, metadata, layout_version):
+        for file in written_files(commit, metadata, log_naming):
             if not file.is_log:
                 versions.setdefault((file.partition_path, file.file_id), []).append(file)
     for key, group in versions.items():

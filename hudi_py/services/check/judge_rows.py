@@ -45,7 +45,7 @@ class Needs:
         commits = [(each.instant, each.content) for each in completed if isinstance(each.content, CommitMetadata)]
         if len(commits) < len(completed):
             return
-        for key, each in expected_slices(commits, facts.layout_version).items():
+        for key, each in expected_slices(commits, facts.log_naming).items():
             for file in each.files:
                 self._latest.setdefault(file.partition_path, {})[file.name] = file
             if each.base is not None:

@@ -128,7 +128,7 @@ class CheckService:
 
         def judged(folder: str, files: Mapping[str, int | None]) -> list[Finding]:
             there = None if reader is None else reader.files(folder)
-            found = judge_partition(expected, folder, files, there, layout_version=facts.layout_version)
+            found = judge_partition(expected, folder, files, there, log_naming=facts.log_naming)
             is_empty = folder in listed and folder not in seen and not there
             return [finding("mdt-partition-empty", folder), *found] if is_empty else found
 

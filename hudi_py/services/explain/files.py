@@ -247,7 +247,7 @@ class _Explainer:
 
     # --- who wrote it --------------------------------------------------------------------------------------------
     def _writer(self, path: str, parsed: BaseFile | LogFile) -> tuple[Instant | None, str]:
-        if isinstance(parsed, LogFile) and self._context.layout_version == 1:
+        if isinstance(parsed, LogFile) and self._context.log_naming.tells_slice:
             found = self._log_writers(parsed.instant_time).get(join_path(path, parsed.name))
             return (None, "unknown") if found is None else (found, found.state.name.lower())
         active = self.situation.timeline.writes.find(parsed.instant_time)

@@ -217,7 +217,7 @@ def _strangers(
             if parsed.instant_time < start and parsed.instant_time not in undone:
                 continue
             found.setdefault(parsed.instant_time, []).append(join_path(partition, entry.name))
-            if base is None and table.layout_version == 1:
+            if base is None and table.format.log_naming.tells_slice:
                 with_logs.add(parsed.instant_time)
     if not found:
         return {}

@@ -52,8 +52,6 @@ from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import Requested, prepared, withdraw
 from hudi_py.txn.pairs import Service, judge
 
-_COMPLETION_ORDER_SINCE = 9
-
 
 class JudgedRestore(NamedTuple):
     """A restore that may be done, and the pending instants whose plans have to go first."""
@@ -262,7 +260,7 @@ class RestoreService:
         clusterings = frozenset(
             i.requested_time for i in timeline.pending(Action.REPLACE_COMMIT) if self.contents.is_clustering(i)
         )
-        by_completion = self.table.version >= _COMPLETION_ORDER_SINCE
+        by_completion = self.table.format.restores_by_completion
         targets = restore_targets(
             timeline,
             savepoint_time,

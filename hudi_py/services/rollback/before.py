@@ -21,6 +21,7 @@ from hudi_py.fsview.expected import ExpectedSlice
 from hudi_py.model.files import BaseFile, LogFile, join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import CommitMetadata
+from hudi_py.versions.format import LogNaming
 
 _NO_COMMIT: Final = frozenset({None, "", "null"})
 Commit = tuple[Instant, CommitMetadata]
@@ -95,7 +96,7 @@ def judge_before(
     there: Mapping[str, Collection[str]],
     cleaned: Mapping[str, Collection[str]],
     undone: Collection[str],
-    layout_version: int,
+    log_naming: LogNaming,
 ) -> Before:
     """
     Hold what was there before some writes against what is there now.
@@ -106,7 +107,7 @@ def judge_before(
         there: Partition path to the names in it, of every partition in *touched*.
         cleaned: Partition path to names of files that cleans deleted, for groups that no commit tells about.
         undone: Requested times of the writes to undo.
-        layout_version: 1 or 2: how log files find their slice.
+        log_naming: How log files find their slice.
     """
     left = _by_group(there, undone)
     gone = _by_group(cleaned, undone)
@@ -125,7 +126,7 @@ def judge_before(
         if not missing and (is_without_base or is_without_files):
             missing.add(join_path(partition, key[1]))
         lost |= missing
-        needed.setdefault(partition, set()).update(_from(here, start, layout_version))
+        needed.setdefault(partition, set()).update(_from(here, start, log_naming))
     return Before(
         groups=frozenset(touched),
         needed={path: frozenset(names) for path, names in needed.items() if names},
@@ -153,10 +154,10 @@ def _cleaned_since(gone: _Files, start: str) -> set[str]:
     return newer | {log.name for log in gone.logs if log.instant_time >= start}
 
 
-def _from(here: _Files, start: str, layout_version: int) -> set[str]:
+def _from(here: _Files, start: str, log_naming: LogNaming) -> set[str]:
     """What is there of the slice and of newer ones; of layout 2 all log files, whose names do not tell."""
     bases = {name for time, name in here.bases.items() if time >= start}
-    return bases | {log.name for log in here.logs if layout_version == 2 or log.instant_time >= start}
+    return bases | {log.name for log in here.logs if not log_naming.tells_slice or log.instant_time >= start}
 
 
 def _by_group(names: Mapping[str, Collection[str]], undone: Collection[str]) -> dict[GroupKey, _Files]:

@@ -127,7 +127,7 @@ class Beside:
             RefusedError: Log files of layout 1 lie on the slices that a compaction has opened; without it they would
                 be taken for the latest rows one day.
         """
-        if instant.action is not Action.COMPACTION or self.contents.store.config.layout_version != 1:
+        if instant.action is not Action.COMPACTION or not self.contents.store.config.format.log_naming.tells_slice:
             return
         storage = self.contents.store.storage
         for operation in self.contents.compaction_plan(instant).operations:

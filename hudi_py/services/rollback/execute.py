@@ -74,7 +74,7 @@ class RollbackExecutor:
         started = store.clock.now()
         on_top = Action(target.action) is not Action.COMPACTION or not publish
         paths = _paths_by_partition(plan, target, logs=on_top)
-        blocks = blocks_to_undo(plan, target.requested_time, store.config.layout_version)
+        blocks = blocks_to_undo(plan, target.requested_time, store.config.format.log_naming)
         begun = Requested(store, instant).begin()
         found = store.load().find(target.requested_time, Action(target.action))
         keeps_plan = self._keeps_plan(found, target, publish=publish)
@@ -99,7 +99,7 @@ class RollbackExecutor:
         if is_done:
             return metadata
         if publish:
-            foreign = {} if store.config.layout_version == 2 else _log_names(paths)
+            foreign = _log_names(paths) if store.config.format.log_naming.tells_slice else {}
             record = partial(self.metadata_table.record_rollback, metadata=metadata, deleted_of_others=foreign)
             self._complete(begun, metadata, record, lambda: self._remove_target(found, keeps_plan=keeps_plan))
         else:

@@ -128,7 +128,7 @@ class Leftovers:
     def _logs_stay(self) -> bool:
         """Whether log files hold blocks of several delta commits, in slices that outlive them."""
         config = self.contents.store.config
-        return config.layout_version == 1 and config.table_type is TableType.MERGE_ON_READ
+        return config.format.log_naming.tells_slice and config.table_type is TableType.MERGE_ON_READ
 
     def _written(self, target: Instant, names: set[FileKey], who: str, *, strict: bool) -> Written:
         """Split *names* into the write's own files and log files that it appended to; the latter only if there."""

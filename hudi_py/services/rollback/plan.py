@@ -18,6 +18,7 @@ from hudi_py.model.records import CommitMetadata, InstantInfo, RollbackPlan, Rol
 from hudi_py.services.rollback.before import Before
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.pairs import Service, judge
+from hudi_py.versions.format import LogNaming
 
 RUN_AGAIN = frozenset({Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING})
 """Pending services whose plan stays: they are run again, never rolled back for good."""
@@ -222,7 +223,7 @@ def rollback_plan(target: InstantInfo, written: Written, root: str) -> RollbackP
     return RollbackPlan(instant_to_rollback=target, rollback_requests=tuple(requests))
 
 
-def blocks_to_undo(plan: RollbackPlan, target_time: str, layout_version: int) -> tuple[BlocksToUndo, ...]:
+def blocks_to_undo(plan: RollbackPlan, target_time: str, log_naming: LogNaming) -> tuple[BlocksToUndo, ...]:
     """
     The slices that a stored plan appends rollback blocks to.
 
@@ -239,7 +240,7 @@ def blocks_to_undo(plan: RollbackPlan, target_time: str, layout_version: int) ->
         names = {path.rpartition("/")[2] for path in request.log_blocks_to_be_deleted}
         logs = {name: parse_log_file(name) for name in names}
         strange = [n for n, log in logs.items() if log is not None and (log.file_id, log.instant_time) != key]
-        if layout_version != 1 or "" in key or strange or key[1] >= target_time:
+        if not log_naming.tells_slice or "" in key or strange or key[1] >= target_time:
             raise RefusedError(
                 f"the rollback plan of {target_time} wants rollback blocks in {strange or sorted(names)} of file group "
                 f"{key[0]!r}, slice {key[1]!r}, which is not possible here; nothing was changed"

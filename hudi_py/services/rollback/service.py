@@ -241,7 +241,7 @@ class RollbackService:
     def _is_compaction(self, target: Instant) -> bool:
         """Whether it is a compaction whose log files carry its time: what came later lies in its slices."""
         is_mor = self.table.table_type is TableType.MERGE_ON_READ
-        return is_mor and self.table.layout_version == 1 and target.action is Action.COMMIT
+        return is_mor and self.table.format.log_naming.tells_slice and target.action is Action.COMMIT
 
     def _sweep_markers(self, timeline: Timeline) -> None:
         """Remove marker folders that a crash left: those of completed instants and of writes rolled back since."""

@@ -44,7 +44,7 @@ class StateBefore:
         touched = touched_groups(self._commits(writes), is_merge_on_read=is_merge_on_read)
         untold = {key for key, touch in touched.items() if not touch.is_certain}
         kept = (i for i in timeline.writes.completed() if i.requested_time not in times)
-        expected = expected_slices(self._commits(kept), self.table.layout_version) if untold else {}
+        expected = expected_slices(self._commits(kept), self.table.format.log_naming) if untold else {}
         untold = {
             key
             for key in untold
@@ -57,7 +57,7 @@ class StateBefore:
             {path: {entry.name for entry in listing.partition(path)} for path in {key[0] for key in touched}},
             self._cleaned(timeline, min(times), {path for path, _ in untold}) if untold else {},
             times,
-            self.table.layout_version,
+            self.table.format.log_naming,
         )
 
     def _commits(self, instants: Iterable[Instant]) -> Iterator[Commit]:

@@ -261,7 +261,7 @@ def _slices_before(group: FileGroup, requested_time: str) -> list[FileSlice]:
 
 def _is_committed_log(context: ViewContext, instant_time: str) -> bool:
     """In layout 1 a log's name does not tell who wrote it, so all of them stay."""
-    return context.layout_version == 1 or context.is_completed(instant_time)
+    return context.log_naming.tells_slice or context.is_completed(instant_time)
 
 
 def begins_timeline(timeline: Timeline, savepoint_time: str) -> bool:

@@ -46,8 +46,6 @@ _DELTA_COMMITS_AFTER_COMPACTION: Final = 3
 _QUIET_MIN: Final = 2
 """So many cleans and their like after a write: a writer that cleans after each of its commits makes one."""
 
-_CLEAN_SUFFIX: Final = "002"
-
 
 @attrs.frozen(kw_only=True)
 class UpkeepService:
@@ -92,7 +90,8 @@ class UpkeepService:
         if not _cleans(metadata):
             return
         cleaning = upkeep_clean_config(self.settings)
-        store = _FirstLayoutStore(table.storage, table.config, self.clock) if table.layout_version == 1 else table.store
+        has_suffix = table.format.metadata_table.clean_suffix is not None
+        store = _SuffixingStore(table.storage, table.config, self.clock) if has_suffix else table.store
         CleanService(
             contents=Contents(store),
             table=table.config,
@@ -110,13 +109,15 @@ class UpkeepService:
         ).run()
 
 
-class _FirstLayoutStore(TimelineStore):
-    """In layout 1 a clean of the metadata table has the time of the last delta commit, and three digits more."""
+class _SuffixingStore(TimelineStore):
+    """A clean of the metadata table has the time of the last delta commit, and three digits more."""
 
     def new_time(self, timeline: Timeline | None = None, *, after: str | None = None) -> str:
         """See `TimelineStore`."""
         timeline = timeline or self.load()
-        return timeline.completed(Action.DELTA_COMMIT)[-1].requested_time + _CLEAN_SUFFIX
+        return timeline.completed(Action.DELTA_COMMIT)[-1].requested_time + (
+            self.config.format.metadata_table.clean_suffix or ""
+        )
 
 
 def _is_quiet(data_timeline: Timeline) -> bool:

@@ -17,7 +17,10 @@ from hudi_py.model.records import (
     RollbackPartitionMetadata,
     WriteStat,
 )
+from hudi_py.versions.format import LogNaming
 from tests.tables import at, done
+
+NAMING = {1: LogNaming.BY_SLICE, 2: LogNaming.BY_WRITE}
 
 
 def completed(time: str, action: Action = Action.COMMIT) -> Instant:
@@ -38,7 +41,7 @@ def commit(time: str, *stats: WriteStat, replaced: tuple[str, ...] | None = None
 
 
 def names(layout: int, *commits: tuple[Instant, CommitMetadata]) -> dict[str, list[str]]:
-    slices = expected_slices(commits, layout)
+    slices = expected_slices(commits, NAMING[layout])
     return {group: [file.name for file in each.files] for (_, group), each in slices.items()}
 
 
@@ -74,7 +77,7 @@ def test_a_log_file_that_completes_after_a_compaction_was_requested_lies_on_top_
 def test_a_log_file_must_be_as_large_as_the_largest_that_was_recorded():
     """In layout 1 delta commits append to one log file; it may be larger, for rollbacks append too."""
     history = [commit(at(1), log("a", at(0), size=10)), commit(at(2), log("a", at(0), size=30))]
-    slices = expected_slices(history, 1).values()
+    slices = expected_slices(history, LogNaming.BY_SLICE).values()
     name = f".a_{at(0)}.log.1_0-1-0"
     assert [found.size_bytes for found in mismatches(slices, {"eu": {name: 29}})] == [29]
     assert mismatches(slices, {"eu": {name: 31}}) == mismatches(slices, {"eu": {name: None}}) == []

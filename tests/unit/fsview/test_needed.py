@@ -12,15 +12,16 @@ from hudi_py.fsview.expected import expected_slices
 from hudi_py.fsview.needed import NeededFiles
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
+from hudi_py.versions.format import LogNaming
 from tests.fixtures import fixture_names, metadata_files
 from tests.tables import TableBuilder, at
 
 REMOTE = "s3://lake/trips"
 
 
-def decoded(files: NeededFiles, layout: int) -> dict[str, dict[str, int]]:
+def decoded(files: NeededFiles, naming: LogNaming) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
-    for each in expected_slices(files.metadata, layout).values():
+    for each in expected_slices(files.metadata, naming).values():
         for file in each.files:
             found.setdefault(file.partition_path, {})[file.name] = file.size_bytes
     return found
@@ -50,7 +51,7 @@ def test_needed_files_are_those_that_decoding_gives(version, looked_through):
             times = [each.requested_time for each in table.timeline.writes.completed()]
             for until in times[-3:]:
                 files = NeededFiles(table.contents, table.timeline, until)
-                wanted = decoded(files, table.config.layout_version)
+                wanted = decoded(files, table.config.format.log_naming)
                 assert wanted == files.sizes, name
                 names = NeededFiles(table.contents, table.timeline, until).by_partition
                 assert {path: frozenset(sizes) for path, sizes in wanted.items()} == names, name

@@ -20,6 +20,7 @@ from hudi_py.services.archive.plan import (
     plan_archive,
 )
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.versions.format import ArchiveForm
 from tests.tables import TableBuilder, at, done
 
 COW, MOR = TableType.COPY_ON_WRITE, TableType.MERGE_ON_READ
@@ -39,7 +40,7 @@ def commits(*numbers: int) -> list[tuple[int, str]]:
 
 def plan(timeline: Timeline, *, low: int = 2, high: int = 3, layout: int = 2, config: dict | None = None, **facts):
     facts.setdefault("table_type", COW)
-    given = Facts(layout_version=layout, **facts)
+    given = Facts(form=ArchiveForm.LOGS if layout == 1 else ArchiveForm.HISTORY, **facts)
     return plan_archive(timeline, given, ArchiveConfig(keep_min=low, keep_max=high, **(config or {})))
 
 
@@ -385,7 +386,7 @@ def test_what_keeps_one_commit_behind_a_deleted_savepoint():
 
     def bound(number: int, timeline: Timeline = timeline, **facts) -> Bound | None:
         (instant,) = (i for i in timeline.completed("commit") if i.requested_time == at(number))
-        return bound_of_one(timeline, Facts(table_type=COW, layout_version=2, **facts), instant)
+        return bound_of_one(timeline, Facts(table_type=COW, form=ArchiveForm.HISTORY, **facts), instant)
 
     assert [bound(n) for n in (2, 4, 6, 8)] == [None, None, Bound.BEHIND_SAVEPOINT, Bound.BEHIND_SAVEPOINT]
     assert bound(2, replaced_files_of=at(4)) is None

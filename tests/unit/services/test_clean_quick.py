@@ -18,6 +18,7 @@ from hudi_py.services.clean.planning.quick import QuickJudge
 from hudi_py.services.clean.retention.policy import Reason, judge_partition
 from hudi_py.storage.base import is_hidden
 from hudi_py.storage.local import LocalStorage
+from hudi_py.versions.format import LogNaming
 from laws import examples
 from tables import TableBuilder, at
 
@@ -50,7 +51,7 @@ def some_context(rng):
     visible = frozenset(TIMES if rng.random() < 0.7 else rng.sample(TIMES, rng.randrange(len(TIMES))))
     replaced = rng.sample(IDS, rng.choice((0, 0, 0, 1, 2)))
     return ViewContext(
-        layout_version=2,
+        log_naming=LogNaming.BY_WRITE,
         visible_times=visible,
         first_time=min(visible, default=None),
         last_time=max(visible, default=None),

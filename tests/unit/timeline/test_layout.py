@@ -7,13 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from hudi_py.errors import ConflictError, TimelineStateError, UnsupportedTable
+from hudi_py.errors import ConflictError, TimelineStateError
 from hudi_py.model.instant import COMPARABLE_ACTION, Action, Instant, State
-from hudi_py.timeline.layout import LAYOUT_V1, LAYOUT_V2, layout_of
 from hudi_py.timeline.timeline import build_timeline
+from hudi_py.versions.layout import LAYOUT_V1, LAYOUT_V2
 from laws import examples
 from tables import TableBuilder
 
+LAYOUTS = {1: LAYOUT_V1, 2: LAYOUT_V2}
 T, C = "20260101000000000", "20260101000000005"
 
 # The table of rules/timeline 2.1: requested, inflight, completed in layouts 1 and 2. None: there is no such file.
@@ -54,11 +55,11 @@ def test_each_instant_has_the_name_of_the_table_and_is_parsed_from_it(layout, ac
     word = word_of(layout, action, state)
     if word is None:
         with pytest.raises(TimelineStateError):
-            layout_of(layout).file_name(instant)
+            LAYOUTS[layout].file_name(instant)
         return
     name = f"{T}_{C}.{word}" if completion else f"{T}.{word}"
-    assert layout_of(layout).file_name(instant) == name
-    assert layout_of(layout).parse(name) == instant
+    assert LAYOUTS[layout].file_name(instant) == name
+    assert LAYOUTS[layout].parse(name) == instant
 
 
 NO_INSTANTS = [
@@ -93,8 +94,8 @@ NO_INSTANTS = [
 @pytest.mark.parametrize("name", NO_INSTANTS)
 def test_everything_else_in_the_folder_is_passed_over(layout, name):
     """Properties, side files, temporary files, folders, names that nobody writes."""
-    assert layout_of(layout).parse(name) is None
-    assert build_timeline([name], layout_of(layout)).instants == ()
+    assert LAYOUTS[layout].parse(name) is None
+    assert build_timeline([name], LAYOUTS[layout]).instants == ()
 
 
 @examples(300)
@@ -107,13 +108,6 @@ def test_any_names_make_a_timeline(names, layout):
     assert {(i.requested_time, i.comparable_action) for i in timeline} == {
         (i.requested_time, i.comparable_action) for i in parsed
     }
-
-
-def test_layouts_that_do_not_exist_are_refused():
-    """1 and 2 are all there are."""
-    for version in (0, 3, -1):
-        with pytest.raises(UnsupportedTable, match="supported: 1, 2"):
-            layout_of(version)
 
 
 @pytest.mark.parametrize("layout", [LAYOUT_V1, LAYOUT_V2])

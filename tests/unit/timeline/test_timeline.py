@@ -11,6 +11,7 @@ from hudi_py.model.instant import Action, Instant, State
 from hudi_py.storage.wrappers import RecordingStorage
 from hudi_py.table import Table
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.versions.format import LogNaming
 from laws import examples
 from tables import TableBuilder, at, done
 
@@ -103,7 +104,7 @@ def test_loading_costs_one_listing_and_contents_are_read_once(layout):
 
 def context(layout=2, *, visible=(), completed=(), first=None, last=None, **more):
     return ViewContext(
-        layout_version=layout,
+        log_naming=LogNaming.BY_SLICE if layout == 1 else LogNaming.BY_WRITE,
         visible_times=frozenset(visible),
         first_time=first,
         last_time=last,

@@ -63,7 +63,7 @@ def load_roots(
     if table.table_type is TableType.MERGE_ON_READ:
         actions.add(Action.DELTA_COMMIT)
     return Roots(
-        layout_version=table.layout_version,
+        log_naming=table.format.log_naming,
         instants=timeline.instants,
         table_actions=frozenset(actions),
         policy=config.policy.value,

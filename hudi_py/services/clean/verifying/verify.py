@@ -15,6 +15,7 @@ import attrs
 
 from hudi_py.model.files import BaseFile, LogFile, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
+from hudi_py.versions.format import LogNaming
 
 _COMPACTIONS = (Action.COMPACTION, Action.LOG_COMPACTION)
 _WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT, Action.CLUSTERING, *_COMPACTIONS)
@@ -63,7 +64,7 @@ class Roots:
     From where files are reached.
 
     Args:
-        layout_version: 1 or 2.
+        log_naming: How log files find their slice.
         instants: The active timeline.
         table_actions: Actions of ``TL.table``.
         policy: Word in plans.
@@ -75,7 +76,7 @@ class Roots:
         more: Roots besides the policy's.
     """
 
-    layout_version: int
+    log_naming: LogNaming
     instants: tuple[Instant, ...]
     table_actions: frozenset[Action]
     policy: str
@@ -185,7 +186,7 @@ def _slices(roots: Roots, group: tuple[str, str], files: Iterable[BaseFile | Log
     completions = {i.requested_time: i.completion_time for i in roots.instants if i.is_completed and _writes(i)}
     for log in sorted((f for f in files if isinstance(f, LogFile)), key=lambda each: each.order):
         time = log.instant_time
-        if roots.layout_version == 2:
+        if not roots.log_naming.tells_slice:
             completed = completions.get(time)
             older = [known for known in slices if completed is None or known <= completed]
             time = max(older, default=time)

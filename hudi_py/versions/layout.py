@@ -11,7 +11,7 @@ from typing import Final
 
 import attrs
 
-from hudi_py.errors import TimelineStateError, UnsupportedTable
+from hudi_py.errors import TimelineStateError
 from hudi_py.model.instant import COMPARABLE_ACTION, Action, Instant, State
 
 _COMPLETING: Final = (
@@ -109,15 +109,3 @@ def _layout(version: int, *, clustering: bool) -> Layout:
 
 LAYOUT_V1: Final = _layout(1, clustering=False)
 LAYOUT_V2: Final = _layout(2, clustering=True)
-
-
-def layout_of(version: int) -> Layout:
-    """
-    Raises:
-        UnsupportedTable: Neither 1 nor 2.
-    """
-    if version == 1:
-        return LAYOUT_V1
-    if version == 2:
-        return LAYOUT_V2
-    raise UnsupportedTable(f"timeline layout {version} is not supported (supported: 1, 2)")

@@ -1,0 +1,20 @@
+"""The table versions that hudi_py reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from hudi_py.versions.format import TableFormat
+from hudi_py.versions.v6 import V6
+from hudi_py.versions.v8 import V8
+from hudi_py.versions.v9 import V9
+
+FORMATS: Final[Mapping[int, TableFormat]] = MappingProxyType({each.version: each for each in (V6, V8, V9)})
+NEWEST: Final = max(FORMATS)
+
+
+def format_of(properties: Mapping[str, str]) -> TableFormat:
+    """Of the table with these properties; the oldest where they name no version."""
+    return FORMATS.get(int(properties.get("hoodie.table.version", "0")), V6)

@@ -1,0 +1,37 @@
+"""Table version 6, of Hudi 0.14 and 0.15."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hudi_py.versions.format import ArchiveForm, LogNaming, MetadataTableFormat, TableFormat
+from hudi_py.versions.layout import LAYOUT_V1
+
+_TIMELINE: Final = {"hoodie.timeline.layout.version": "1", "hoodie.archivelog.folder": "archived"}
+
+V6: Final = TableFormat(
+    version=6,
+    layout=LAYOUT_V1,
+    properties=_TIMELINE,
+    timeline_folder=".hoodie",
+    history_folder=".hoodie/{archive}",
+    archive=ArchiveForm.LOGS,
+    commits_are_json=True,
+    inflight_commit=None,
+    log_naming=LogNaming.BY_SLICE,
+    has_merge_mode=False,
+    names_payload=True,
+    prefixes_single_key=False,
+    restores_by_completion=False,
+    metadata_table=MetadataTableFormat(
+        properties={
+            **_TIMELINE,
+            "hoodie.table.keygenerator.class": "org.apache.hudi.metadata.HoodieTableMetadataKeyGenerator",
+            "hoodie.compaction.record.merger.strategy": "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
+        },
+        init_suffix="010",
+        compaction_suffix="001",
+        clean_suffix="002",
+        plan_extras=False,
+    ),
+)

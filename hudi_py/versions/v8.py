@@ -1,0 +1,44 @@
+"""Table version 8, of Hudi 1.0."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hudi_py.model.records import CommitMetadata
+from hudi_py.versions.format import ArchiveForm, LogNaming, MetadataTableFormat, TableFormat
+from hudi_py.versions.layout import LAYOUT_V2
+
+V8: Final = TableFormat(
+    version=8,
+    layout=LAYOUT_V2,
+    properties={
+        "hoodie.timeline.layout.version": "2",
+        "hoodie.timeline.path": "timeline",
+        "hoodie.timeline.history.path": "history",
+        "hoodie.archivelog.folder": "history",
+        "hoodie.table.initial.version": "8",
+        "hoodie.table.multiple.base.file.formats.enable": "false",
+    },
+    timeline_folder=".hoodie/{timeline}",
+    history_folder=".hoodie/{timeline}/{history}",
+    archive=ArchiveForm.HISTORY,
+    commits_are_json=False,
+    inflight_commit=CommitMetadata(),
+    log_naming=LogNaming.BY_WRITE,
+    has_merge_mode=True,
+    names_payload=True,
+    prefixes_single_key=False,
+    restores_by_completion=False,
+    metadata_table=MetadataTableFormat(
+        properties={
+            "hoodie.timeline.layout.version": "2",
+            "hoodie.archivelog.folder": "history",
+            "hoodie.timeline.path": "timeline",
+            "hoodie.timeline.history.path": "history",
+            "hoodie.table.keygenerator.type": "HOODIE_TABLE_METADATA",
+            "hoodie.record.merge.mode": "CUSTOM",
+            "hoodie.record.merge.strategy.id": "00000000-0000-0000-0000-000000000000",
+            "hoodie.table.initial.version": "8",
+        },
+    ),
+)

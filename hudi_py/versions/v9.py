@@ -1,0 +1,21 @@
+"""Table version 9, of Hudi 1.1 and 1.2."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from hudi_py.versions.v8 import V8
+
+_INITIAL: Final = {"hoodie.table.initial.version": "9"}
+
+V9: Final = attrs.evolve(
+    V8,
+    version=9,
+    properties={**V8.properties, **_INITIAL, "hoodie.table.format": "native"},
+    names_payload=False,
+    prefixes_single_key=True,
+    restores_by_completion=True,
+    metadata_table=attrs.evolve(V8.metadata_table, properties={**V8.metadata_table.properties, **_INITIAL}),
+)
