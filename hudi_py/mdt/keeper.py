@@ -11,7 +11,7 @@ Source: rules/data-files 10 and 11.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import attrs
 
@@ -19,7 +19,7 @@ from hudi_py.config import keys
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.fsview.listing import FolderListing, walk_partitions
-from hudi_py.mdt.changes import Changes, changes_of_clean, changes_of_commit, changes_of_rollback
+from hudi_py.mdt.changes import changes_of_clean, changes_of_commit, changes_of_rollback
 from hudi_py.mdt.compaction import compact, is_due
 from hudi_py.mdt.create import create_metadata_table
 from hudi_py.mdt.removal import disable_unmaintained_partitions, drop_metadata_table
@@ -111,15 +111,13 @@ class MetadataTableKeeper:
         Returns:
             A time that the commit's completion time has to exceed; None where there is nothing to keep.
         """
-        table = self._table()
-        if table is None:
-            return None
-        return _recorded(table, timeline, instant, changes_of_commit(metadata))
+        time = instant.requested_time
+        return self._told(lambda table: write_delta_commit(table, timeline, time, changes_of_commit(metadata)))
 
     def record_clean(self, timeline: Timeline, instant: Instant, metadata: CleanMetadata) -> str | None:
         """Record a clean that is about to complete; as `record_commit`."""
-        table = self._table()
-        return None if table is None else _recorded(table, timeline, instant, changes_of_clean(metadata))
+        time = instant.requested_time
+        return self._told(lambda table: write_delta_commit(table, timeline, time, changes_of_clean(metadata)))
 
     def record_rollback(
         self,
@@ -135,19 +133,11 @@ class MetadataTableKeeper:
         Args:
             deleted_of_others: Partition path to deleted files that other actions may have recorded.
         """
-        table = self._table()
-        if table is None:
-            return None
         changes = changes_of_rollback(metadata)
-        done = record_rollback(
-            table,
-            timeline,
-            metadata.commits_rollback[0],
-            instant.requested_time,
-            changes,
-            deleted_of_others=deleted_of_others,
+        times = (metadata.commits_rollback[0], instant.requested_time)
+        return self._told(
+            lambda table: record_rollback(table, timeline, *times, changes, deleted_of_others=deleted_of_others)
         )
-        return None if done is None else done.completion_time
 
     def forget(self, requested_time: str) -> None:
         """Take back what a pending write recorded, within a restore, which tells of the files by `record_restore`."""
@@ -162,11 +152,13 @@ class MetadataTableKeeper:
         Args:
             vanishing: Requested times of everything that was undone, and of the rollbacks that go with the restore.
         """
-        table = self._table()
-        if table is None:
-            return None
         listing = FolderListing(self.storage)
-        done = record_restore(table, timeline, instant.requested_time, vanishing, listing)
+        return self._told(lambda table: record_restore(table, timeline, instant.requested_time, vanishing, listing))
+
+    def _told(self, tell: Callable[[MetadataTable], Instant | None]) -> str | None:
+        """Completion time of what was written there, if anything was."""
+        table = self._table()
+        done = None if table is None else tell(table)
         return None if done is None else done.completion_time
 
     def _table(self) -> MetadataTable | None:
@@ -191,8 +183,3 @@ class MetadataTableKeeper:
 
     def _update(self, changes: Mapping[str, str | None]) -> None:
         update_properties(self.storage, changes, self.clock)
-
-
-def _recorded(table: MetadataTable, timeline: Timeline, instant: Instant, changes: Changes) -> str | None:
-    done = write_delta_commit(table, timeline, instant.requested_time, changes)
-    return done.completion_time
