@@ -11,8 +11,8 @@ The same table for people, with what Apache Hudi does: docs/decisions/pairs.md.
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterable
-from typing import Final
+from collections.abc import Collection
+from typing import Final, TypeAlias
 
 import attrs
 
@@ -82,264 +82,115 @@ WRITES: Final = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 REWRITES: Final = (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING)
 
 
-def _pairs(
-    service: Service,
-    actions: Iterable[Action],
-    answer: Answer,
-    reason: str,
-    *,
-    states: tuple[State, ...] = PENDING,
-    relation: Relation = Relation.ANY,
-) -> tuple[Pair, ...]:
-    return tuple(
-        Pair(service=service, action=action, states=states, relation=relation, answer=answer, reason=reason)
-        for action in actions
-    )
-
-
-def _undoing(service: Service) -> tuple[Pair, ...]:
-    """What a rollback and a restore have in common."""
-    clean = (Action.CLEAN,)
-    return (
-        *_pairs(
-            service,
-            (*REWRITES, *WRITES),
-            Answer.REFUSED,
-            "its writer is at work, by its heartbeat; wait until it is completed, or stop it and wait until the "
-            "heartbeat is expired",
-            relation=Relation.ALIVE,
-        ),
-        *_pairs(
-            service,
-            clean,
-            Answer.WITHDRAWN,
-            "nothing was deleted by it yet; carried out later, as Apache Hudi would, it deletes the latest rows",
-            states=_REQUESTED,
-            relation=Relation.NEEDED,
-        ),
-        *_pairs(
-            service,
-            clean,
-            Answer.REFUSED,
-            "it may be deleting at this moment; finish it with hudi-py clean or hudi-py recover, after which what it "
-            "deleted cannot come back",
-            states=_INFLIGHT,
-            relation=Relation.NEEDED,
-        ),
-        *_pairs(service, clean, Answer.ALLOWED, "what it deletes is needed neither before nor afterwards"),
-        *_pairs(
-            service,
-            (Action.INDEXING,),
-            Answer.REFUSED,
-            "the index that it builds would keep what is undone; let Apache Hudi finish it, or drop the index with it",
-        ),
-    )
-
-
-PAIRS: Final = (
-    *_undoing(Service.ROLLBACK),
-    *_pairs(
-        Service.ROLLBACK,
-        REWRITES,
-        Answer.WITHDRAWN,
-        "its plan names files that are deleted, and nobody has begun it; it is planned again when it is due",
-        states=_REQUESTED,
-        relation=Relation.BUILT_ON,
+# fmt: off
+_CLEAN: Final = (Action.CLEAN,)
+_Rows: TypeAlias = tuple[tuple[tuple[Action, ...], tuple[State, ...], Relation, Answer, str], ...]
+_UNDOING: Final[_Rows] = (  # what a rollback and a restore have in common
+    ((*REWRITES, *WRITES), PENDING, Relation.ALIVE, Answer.REFUSED,
+     ("its writer is at work, by its heartbeat; wait until it is completed, or stop it and wait until the heartbeat is "
+      "expired")),
+    (_CLEAN, _REQUESTED, Relation.NEEDED, Answer.WITHDRAWN,
+     "nothing was deleted by it yet; carried out later, as Apache Hudi would, it deletes the latest rows"),
+    (_CLEAN, _INFLIGHT, Relation.NEEDED, Answer.REFUSED,
+     ("it may be deleting at this moment; finish it with hudi-py clean or hudi-py recover, after which what it deleted "
+      "cannot come back")),
+    (_CLEAN, PENDING, Relation.ANY, Answer.ALLOWED,
+     "what it deletes is needed neither before nor afterwards"),
+    ((Action.INDEXING,), PENDING, Relation.ANY, Answer.REFUSED,
+     "the index that it builds would keep what is undone; let Apache Hudi finish it, or drop the index with it"),
+)
+_TABLE: Final[dict[Service, _Rows]] = {
+    Service.ROLLBACK: (
+        *_UNDOING,
+        (REWRITES, _REQUESTED, Relation.BUILT_ON, Answer.WITHDRAWN,
+         "its plan names files that are deleted, and nobody has begun it; it is planned again when it is due"),
+        (REWRITES, _INFLIGHT, Relation.BUILT_ON, Answer.REFUSED,
+         ("it reads what that commit wrote and may be at work; stop it and take it back to its plan first with hudi-py "
+          "rollback")),
+        (REWRITES, PENDING, Relation.ANY, Answer.ALLOWED,
+         "its plan reads nothing of that commit"),
+        (WRITES, PENDING, Relation.ANY, Answer.REFUSED,
+         ("it may build on that commit; wait until it is completed, or stop its writer and roll that back first with "
+          "hudi-py rollback")),
+        ((Action.ROLLBACK,), PENDING, Relation.SAME, Answer.INCLUDED,
+         "its stored plan is carried out, no second one is made"),
+        ((Action.ROLLBACK,), PENDING, Relation.ANY, Answer.ALLOWED,
+         "it undoes another write, which nobody reads"),
+        ((Action.RESTORE,), PENDING, Relation.ANY, Answer.REFUSED,
+         "it undoes commits in an order of its own; finish the restore first with hudi-py recover"),
+        ((Action.SAVEPOINT,), _INFLIGHT, Relation.SAME, Answer.REFUSED,
+         ("the commit is being savepointed, or that was interrupted; delete the savepoint first with hudi-py savepoint "
+          "delete")),
+        ((Action.SAVEPOINT,), _INFLIGHT, Relation.ANY, Answer.ALLOWED,
+         "it pins another commit, whose files stay"),
     ),
-    *_pairs(
-        Service.ROLLBACK,
-        REWRITES,
-        Answer.REFUSED,
-        "it reads what that commit wrote and may be at work; stop it and take it back to its plan first with hudi-py "
-        "rollback",
-        states=_INFLIGHT,
-        relation=Relation.BUILT_ON,
+    Service.RESTORE: (
+        *_UNDOING,
+        ((*REWRITES, *WRITES), PENDING, Relation.SAME, Answer.INCLUDED,
+         "it began after the savepoint, so it is undone with the rest, its plan too"),
+        ((*REWRITES, *WRITES), PENDING, Relation.ANY, Answer.ALLOWED,
+         "it began before the savepoint, and what it reads stays"),
+        ((Action.ROLLBACK,), PENDING, Relation.SAME, Answer.INCLUDED,
+         "its stored plan is carried out as a part of the restore"),
+        ((Action.ROLLBACK,), PENDING, Relation.ANY, Answer.ALLOWED,
+         "it undoes a write that nobody reads; whoever writes next undoes that again"),
+        ((Action.RESTORE,), PENDING, Relation.SAME, Answer.INCLUDED,
+         "it is to the same savepoint, and goes on from its stored plan"),
+        ((Action.RESTORE,), PENDING, Relation.ANY, Answer.REFUSED,
+         ("it is to another savepoint, and some commits may be undone already; finish that one first with hudi-py "
+          "recover")),
+        ((Action.SAVEPOINT,), _INFLIGHT, Relation.SAME, Answer.REFUSED,
+         ("it is being created on a commit that would be undone, or that was interrupted; delete it first with hudi-py "
+          "savepoint delete")),
+        ((Action.SAVEPOINT,), _INFLIGHT, Relation.ANY, Answer.ALLOWED,
+         "it pins a commit that stays"),
     ),
-    *_pairs(Service.ROLLBACK, REWRITES, Answer.ALLOWED, "its plan reads nothing of that commit"),
-    *_pairs(
-        Service.ROLLBACK,
-        WRITES,
-        Answer.REFUSED,
-        "it may build on that commit; wait until it is completed, or stop its writer and roll that back first with "
-        "hudi-py rollback",
+    Service.SAVEPOINT_CREATE: (
+        (_CLEAN, PENDING, Relation.NEEDED, Answer.REFUSED,
+         ("it was planned without this savepoint and deletes what that would hold; finish it with hudi-py clean, then "
+          "savepoint a later commit")),
+        (_CLEAN, PENDING, Relation.ANY, Answer.ALLOWED,
+         "it deletes nothing that the savepoint holds"),
+        ((*REWRITES, *WRITES, Action.INDEXING), PENDING, Relation.ANY, Answer.ALLOWED,
+         "it adds files, and the commit's own stay"),
+        ((Action.ROLLBACK, Action.RESTORE), PENDING, Relation.SAME, Answer.REFUSED,
+         "it undoes the commit; finish that first with hudi-py recover"),
+        ((Action.ROLLBACK, Action.RESTORE), PENDING, Relation.ANY, Answer.ALLOWED,
+         "it undoes other writes"),
+        ((Action.SAVEPOINT,), _INFLIGHT, Relation.SAME, Answer.INCLUDED,
+         "it was interrupted and is completed now"),
+        ((Action.SAVEPOINT,), _INFLIGHT, Relation.ANY, Answer.ALLOWED,
+         "it pins another commit"),
     ),
-    *_pairs(
-        Service.ROLLBACK,
-        (Action.ROLLBACK,),
-        Answer.INCLUDED,
-        "its stored plan is carried out, no second one is made",
-        relation=Relation.SAME,
+    Service.SAVEPOINT_DELETE: (
+        ((Action.RESTORE,), PENDING, Relation.SAME, Answer.REFUSED,
+         "it goes back to this savepoint and needs its files; finish it first with hudi-py recover"),
+        ((Action.RESTORE,), PENDING, Relation.ANY, Answer.ALLOWED,
+         "it goes back to another savepoint; one of Apache Hudi that stopped at this one can go on then"),
+        ((Action.SAVEPOINT,), _INFLIGHT, Relation.SAME, Answer.INCLUDED,
+         "it was interrupted, pins nothing, and is removed"),
+        ((Action.SAVEPOINT,), _INFLIGHT, Relation.ANY, Answer.ALLOWED,
+         "it pins another commit"),
+        ((Action.CLEAN, *REWRITES, *WRITES, Action.ROLLBACK, Action.INDEXING), PENDING, Relation.ANY, Answer.ALLOWED,
+         "no file is deleted with the savepoint; the next clean judges anew"),
     ),
-    *_pairs(Service.ROLLBACK, (Action.ROLLBACK,), Answer.ALLOWED, "it undoes another write, which nobody reads"),
-    *_pairs(
-        Service.ROLLBACK,
-        (Action.RESTORE,),
-        Answer.REFUSED,
-        "it undoes commits in an order of its own; finish the restore first with hudi-py recover",
+    Service.ARCHIVE: (
+        ((Action.RESTORE,), PENDING, Relation.ANY, Answer.REFUSED,
+         "it may have to undo what would be archived; finish it first with hudi-py recover"),
+        ((*REWRITES, *WRITES), PENDING, Relation.ANY, Answer.ENDS_THERE,
+         "what is archived behind a pending write would look completed with it"),
+        ((Action.SAVEPOINT,), _INFLIGHT, Relation.ANY, Answer.ENDS_THERE,
+         "its commit stays active, or nothing could be restored to it"),
+        ((Action.CLEAN, Action.ROLLBACK, Action.INDEXING), PENDING, Relation.ANY, Answer.ALLOWED,
+         "it is never archived itself, and what it needs stays active by the other bounds"),
     ),
-    *_pairs(
-        Service.ROLLBACK,
-        (Action.SAVEPOINT,),
-        Answer.REFUSED,
-        "the commit is being savepointed, or that was interrupted; delete the savepoint first with hudi-py savepoint "
-        "delete",
-        states=_INFLIGHT,
-        relation=Relation.SAME,
-    ),
-    *_pairs(
-        Service.ROLLBACK,
-        (Action.SAVEPOINT,),
-        Answer.ALLOWED,
-        "it pins another commit, whose files stay",
-        states=_INFLIGHT,
-    ),
-    *_undoing(Service.RESTORE),
-    *_pairs(
-        Service.RESTORE,
-        (*REWRITES, *WRITES),
-        Answer.INCLUDED,
-        "it began after the savepoint, so it is undone with the rest, its plan too",
-        relation=Relation.SAME,
-    ),
-    *_pairs(
-        Service.RESTORE,
-        (*REWRITES, *WRITES),
-        Answer.ALLOWED,
-        "it began before the savepoint, and what it reads stays",
-    ),
-    *_pairs(
-        Service.RESTORE,
-        (Action.ROLLBACK,),
-        Answer.INCLUDED,
-        "its stored plan is carried out as a part of the restore",
-        relation=Relation.SAME,
-    ),
-    *_pairs(
-        Service.RESTORE,
-        (Action.ROLLBACK,),
-        Answer.ALLOWED,
-        "it undoes a write that nobody reads; whoever writes next undoes that again",
-    ),
-    *_pairs(
-        Service.RESTORE,
-        (Action.RESTORE,),
-        Answer.INCLUDED,
-        "it is to the same savepoint, and goes on from its stored plan",
-        relation=Relation.SAME,
-    ),
-    *_pairs(
-        Service.RESTORE,
-        (Action.RESTORE,),
-        Answer.REFUSED,
-        "it is to another savepoint, and some commits may be undone already; finish that one first with hudi-py "
-        "recover",
-    ),
-    *_pairs(
-        Service.RESTORE,
-        (Action.SAVEPOINT,),
-        Answer.REFUSED,
-        "it is being created on a commit that would be undone, or that was interrupted; delete it first with hudi-py "
-        "savepoint delete",
-        states=_INFLIGHT,
-        relation=Relation.SAME,
-    ),
-    *_pairs(
-        Service.RESTORE,
-        (Action.SAVEPOINT,),
-        Answer.ALLOWED,
-        "it pins a commit that stays",
-        states=_INFLIGHT,
-    ),
-    *_pairs(
-        Service.SAVEPOINT_CREATE,
-        (Action.CLEAN,),
-        Answer.REFUSED,
-        "it was planned without this savepoint and deletes what that would hold; finish it with hudi-py clean, then "
-        "savepoint a later commit",
-        relation=Relation.NEEDED,
-    ),
-    *_pairs(Service.SAVEPOINT_CREATE, (Action.CLEAN,), Answer.ALLOWED, "it deletes nothing that the savepoint holds"),
-    *_pairs(
-        Service.SAVEPOINT_CREATE,
-        (*REWRITES, *WRITES, Action.INDEXING),
-        Answer.ALLOWED,
-        "it adds files, and the commit's own stay",
-    ),
-    *_pairs(
-        Service.SAVEPOINT_CREATE,
-        (Action.ROLLBACK, Action.RESTORE),
-        Answer.REFUSED,
-        "it undoes the commit; finish that first with hudi-py recover",
-        relation=Relation.SAME,
-    ),
-    *_pairs(
-        Service.SAVEPOINT_CREATE,
-        (Action.ROLLBACK, Action.RESTORE),
-        Answer.ALLOWED,
-        "it undoes other writes",
-    ),
-    *_pairs(
-        Service.SAVEPOINT_CREATE,
-        (Action.SAVEPOINT,),
-        Answer.INCLUDED,
-        "it was interrupted and is completed now",
-        states=_INFLIGHT,
-        relation=Relation.SAME,
-    ),
-    *_pairs(Service.SAVEPOINT_CREATE, (Action.SAVEPOINT,), Answer.ALLOWED, "it pins another commit", states=_INFLIGHT),
-    *_pairs(
-        Service.SAVEPOINT_DELETE,
-        (Action.RESTORE,),
-        Answer.REFUSED,
-        "it goes back to this savepoint and needs its files; finish it first with hudi-py recover",
-        relation=Relation.SAME,
-    ),
-    *_pairs(
-        Service.SAVEPOINT_DELETE,
-        (Action.RESTORE,),
-        Answer.ALLOWED,
-        "it goes back to another savepoint; one of Apache Hudi that stopped at this one can go on then",
-    ),
-    *_pairs(
-        Service.SAVEPOINT_DELETE,
-        (Action.SAVEPOINT,),
-        Answer.INCLUDED,
-        "it was interrupted, pins nothing, and is removed",
-        states=_INFLIGHT,
-        relation=Relation.SAME,
-    ),
-    *_pairs(Service.SAVEPOINT_DELETE, (Action.SAVEPOINT,), Answer.ALLOWED, "it pins another commit", states=_INFLIGHT),
-    *_pairs(
-        Service.SAVEPOINT_DELETE,
-        (Action.CLEAN, *REWRITES, *WRITES, Action.ROLLBACK, Action.INDEXING),
-        Answer.ALLOWED,
-        "no file is deleted with the savepoint; the next clean judges anew",
-    ),
-    *_pairs(
-        Service.ARCHIVE,
-        (Action.RESTORE,),
-        Answer.REFUSED,
-        "it may have to undo what would be archived; finish it first with hudi-py recover",
-    ),
-    *_pairs(
-        Service.ARCHIVE,
-        (*REWRITES, *WRITES),
-        Answer.ENDS_THERE,
-        "what is archived behind a pending write would look completed with it",
-    ),
-    *_pairs(
-        Service.ARCHIVE,
-        (Action.SAVEPOINT,),
-        Answer.ENDS_THERE,
-        "its commit stays active, or nothing could be restored to it",
-        states=_INFLIGHT,
-    ),
-    *_pairs(
-        Service.ARCHIVE,
-        (Action.CLEAN, Action.ROLLBACK, Action.INDEXING),
-        Answer.ALLOWED,
-        "it is never archived itself, and what it needs stays active by the other bounds",
-    ),
+}
+# fmt: on
+PAIRS: Final = tuple(
+    Pair(service=service, action=action, states=states, relation=relation, answer=answer, reason=reason)
+    for service, rows in _TABLE.items()
+    for actions, states, relation, answer, reason in rows
+    for action in actions
 )
 
 
