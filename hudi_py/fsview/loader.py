@@ -180,7 +180,10 @@ def _archived_behind_savepoints(timeline: Timeline, contents: Contents) -> froze
 
     To Hudi's file listing the timeline begins with the savepointed commit, so what such commits wrote is out of its
     sight, though it means to begin with the first commit that no savepoint is of. Here the archive says what is
-    committed. Without it, the answer is Hudi's.
+    committed. Without it older rows would be shown as the latest, and be written on.
+
+    Raises:
+        CorruptMetadata: The archive is damaged, so that cannot be told.
     """
     savepointed = {i.requested_time for i in timeline.instants if i.action is Action.SAVEPOINT}
     times = [i.requested_time for i in timeline.commits.completed()]
@@ -190,8 +193,10 @@ def _archived_behind_savepoints(timeline: Timeline, contents: Contents) -> froze
     try:
         return load_archived_commits(contents.store.storage, contents.store.config, times[0], before)
     except (CorruptMetadata, NotFound) as error:
-        log.warning("view.archive.unreadable", error=str(error))
-        return frozenset()
+        raise CorruptMetadata(
+            f"which commits behind the savepoint {times[0]} are archived cannot be told, nor then the latest rows; "
+            f"nothing was changed; bring the archive back from a backup: {error}"
+        ) from error
 
 
 def _completion_times(timeline: Timeline, contents: Contents) -> dict[str, str]:

@@ -303,6 +303,20 @@ def test_what_is_archived_behind_a_savepoint_is_committed(layout):
 
 
 @pytest.mark.parametrize("layout", [1, 2])
+def test_nothing_is_shown_where_the_archive_behind_a_savepoint_is_damaged(layout):
+    """Older rows would be the latest, and the next write would build on them; the check reports the archive."""
+    builder = hole_behind_savepoint(layout)
+    folder = builder.table().config.history_folder
+    for path in [path for path in builder.storage.files() if path.startswith(folder) and "ersion_" not in path]:
+        builder.put(path, builder.storage.read(path)[:-1])
+    with pytest.raises(CorruptMetadata, match="archive back from a backup"):
+        builder.table().file_slices("eu")
+    with pytest.raises(CorruptMetadata, match="archive back from a backup"):
+        builder.table().plan_clean(file_versions_retained=1)
+    assert "archive-unreadable" in {each.code for each in builder.table().check()}
+
+
+@pytest.mark.parametrize("layout", [1, 2])
 def test_files_of_a_failed_write_behind_a_savepoint_are_not(layout):
     """Z-2: what neither timeline knows stays out of sight, whether or not archival went beyond the savepoint."""
     for builder in (hole_behind_savepoint(layout), TableBuilder(layout)):
