@@ -25,6 +25,9 @@ _SHAPE: Final = re.compile(
     r"(?:(?P<nulls>is\s+(?:not\s+)?null)\s*|(?P<operator>!=|<>|<=|>=|==?|<|>)\s*(?P<value>.*?)\s*)",
     re.IGNORECASE | re.DOTALL,
 )
+_QUOTES: Final = frozenset("'\"")
+_SECOND: Final = re.compile(r"\s(?:and|or)\s.*(?:[=<>]|\s(?:is|in|like|between)\s)", re.IGNORECASE | re.DOTALL)
+"""Behind a value without quotes: another condition."""
 _FORMS: Final = (
     f"COLUMN OP VALUE with one of {' '.join(_COMPARISONS)}, or COLUMN is null, COLUMN is not null; in Python also "
     '("COLUMN", "OP", value) or hudi_py.Column("COLUMN") > value'
@@ -124,14 +127,28 @@ def parse_condition(text: str) -> Condition:
     column = found["quoted"] or found["plain"]
     if found["nulls"] is not None:
         return Condition(column, _operator(found["nulls"]), "")
-    return Condition(column, _operator(found["operator"]), _unquoted(found["value"]))
+    return Condition(column, _operator(found["operator"]), _value(found["value"], text))
 
 
-def _unquoted(text: str) -> str:
-    for quote in ("'", '"'):
-        if len(text) > 1 and text[0] == text[-1] == quote:
+def _value(text: str, condition: str) -> str:
+    """
+    A value without its quotes.
+
+    Raises:
+        ConfigError: It goes on behind its quotes, or with a second condition: taken for one value, it would be met by
+            no row, without a word.
+    """
+    quote = text[:1]
+    if quote in _QUOTES:
+        inner = text[1:-1].replace(quote * 2, "")
+        if len(text) > 1 and text.endswith(quote) and quote not in inner:
             return text[1:-1].replace(quote * 2, quote)
-    return text
+    elif not _SECOND.search(text):
+        return text
+    raise ConfigError(
+        f"{condition!r} is not one condition; give each condition by itself, all have to be met (there is no OR); a "
+        "quote within a quoted value is written twice"
+    )
 
 
 def _operator(text: object) -> str:

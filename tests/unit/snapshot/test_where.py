@@ -375,3 +375,31 @@ def test_a_chain_of_comparisons_is_not_half_a_condition():
     """Python would drop the first half of it."""
     with pytest.raises(TypeError, match="list"):
         assert 1 < Column("a") < 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "id = 'a' or id = 'b'",
+        'id = "a" and id = "b"',
+        "id = 'a' --",
+        "id = 'a",
+        "id = '",
+        "n = 1 or n = 2",
+        "n=1 AND m is null",
+    ],
+)
+def test_two_conditions_in_one_are_refused(text):
+    """Taken for one value they would be met by no row, without a word."""
+    with pytest.raises(ConfigError, match="is not one condition"):
+        parse_condition(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("id = it's", "it's"), ("id = 'it''s'", "it's"), ("id = black or white", "black or white"),
+     ("id = 'x or y = z'", "x or y = z"), ("id = \"it's\"", "it's"), ("id = ''", ""), ("id = ''''", "'")],
+)  # fmt: skip
+def test_a_value_may_hold_words_and_quotes(text, value):
+    """In quotes anything goes; a quote of the same kind is written twice."""
+    assert parse_condition(text).text == value
