@@ -43,6 +43,7 @@ from hudi_py.rows.precedence import MergeRules, merge_rules_of
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.result import CleanResult
+from hudi_py.snapshot.schema import column_schema_text
 from hudi_py.storage.base import Storage
 from hudi_py.table import Table
 from hudi_py.timeline.properties_file import create_properties
@@ -53,7 +54,6 @@ from hudi_py.writing.job import WriteJob
 from hudi_py.writing.options import base_file_options, check_options, sizing_limits
 from hudi_py.writing.replaced import check_replaced
 from hudi_py.writing.same_table import require_same_table
-from hudi_py.writing.schema_of_files import schema_text_of_files
 from hudi_py.writing.stats import write_stat
 from hudi_py.writing.transaction import WriteTransaction, begin_write
 
@@ -138,8 +138,8 @@ class WriteService:
             self._is_free_of_buckets = True
         generator = self._key_generator(table)
         rules = merge_rules_of(table.config.properties)
-        text = table.schema_text() or schema_text_of_files(self._storage, table.base_files(), table.config.name)
-        if table.column_schema_text() is not None:
+        text = table.schema_text()
+        if column_schema_text(table.contents, table.timeline) is not None:
             raise UnsupportedTable(
                 f"{self._storage.root} evolves by schema on read, and hudi_py does not keep the ids of its columns: "
                 "those that were renamed would lose their values; write it with Apache Hudi"

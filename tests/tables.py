@@ -240,7 +240,7 @@ def earliest(time: str, action: str = "commit") -> ActionInstant:
 def rows_of(table: Table) -> list[dict[str, object]]:
     """The rows of a table's latest snapshot, as ``hudi-py read`` gives them."""
     files = table.base_files()
-    schema = row_schema(table.storage, files, table.schema_text())
+    schema = row_schema(table.storage, lambda: files, table.schema_text())
     return [row for batch in read_batches(table.storage, files, schema) for row in plain_rows(batch)]
 
 

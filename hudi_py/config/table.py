@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 import attrs
 
@@ -55,6 +56,9 @@ class TableConfig:
     def is_partitioned(self) -> bool:
         """Whether the table has partition columns."""
         return bool(self.partition_fields)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return table_config, (dict(self.properties), "hoodie.properties")
 
     @property
     def base_file_extensions(self) -> frozenset[str]:

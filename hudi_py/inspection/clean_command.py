@@ -116,10 +116,12 @@ def _engine(name: str, master: str | None) -> Engine | None:
 def _dry_run(common: Common, opened: Table, service: CleanService, plan: CleanPlan) -> None:
     from hudi_py.inspection.report import plan_stream, readable_after
     from hudi_py.services.clean.executing.outlook import outlook
+    from hudi_py.snapshot.retained import earliest_retained, holes_left
 
     pending = [outlook(service.contents, instant) for instant in opened.timeline.pending("clean")]
+    at = opened.contents, opened.timeline
     try:
-        readable = readable_after(plan, opened.earliest_retained(), opened.holes())
+        readable = readable_after(plan, earliest_retained(*at), holes_left(*at))
     except CorruptMetadata:  # a damaged clean does not keep a full plan from being made
         readable = readable_after(plan, "")
     if common.as_json:
@@ -229,7 +231,7 @@ def _done(
         contents = []
         for result in results:
             done = opened.timeline.find(result.instant) if result.is_finished else None
-            contents.append(None if done is None else opened.decoded(done))
+            contents.append(None if done is None else opened.contents.plain(done))
         print_json(clean_report(results, contents, expired))
         return
     for instant in expired:

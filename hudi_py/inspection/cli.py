@@ -73,7 +73,9 @@ def timeline(
                 entry["content"] = _content(opened, instant)
         archived_entries = [instant_entry(each) for each in old]
         if contents and old:
-            held = opened.archived_contents()
+            from hudi_py.timeline.archive import load_archived_contents
+
+            held = load_archived_contents(opened.storage, opened.config)
             for entry, instant in zip(archived_entries, old, strict=True):
                 entry["content"] = held.get(instant)
         print_json(
@@ -116,7 +118,7 @@ def _content(opened: Table, instant: Instant) -> Any:
     from hudi_py.errors import CorruptMetadata, NotFound
 
     try:
-        return opened.decoded(instant)
+        return opened.contents.plain(instant)
     except (CorruptMetadata, NotFound) as error:  # one damaged or vanished instant must not hide the others
         return {"error": str(error)}
 
@@ -135,14 +137,16 @@ def instant(common: Common, table: str, instant: str, state: str | None) -> None
     found = {i: None for i in _selected(opened.timeline.all_states, None, state) if i.requested_time == time}
     is_archived = not found
     if is_archived:
-        held = opened.archived_contents(time)
+        from hudi_py.timeline.archive import load_archived_contents
+
+        held = load_archived_contents(opened.storage, opened.config, time)
         found = {i: held[i] for i in _selected(tuple(held), None, state)}
     if not found:
         raise ConfigError(
             f"{table} has no instant {time}" + (f" in state {state}" if state else "") + "; see hudi-py timeline"
         )
     chosen = max(found, key=lambda i: (i.state, i.action.value != "savepoint"))
-    document = {**instant_entry(chosen), "content": found[chosen] if is_archived else opened.decoded(chosen)}
+    document = {**instant_entry(chosen), "content": found[chosen] if is_archived else opened.contents.plain(chosen)}
     if common.as_json:
         print_json(document)
         return

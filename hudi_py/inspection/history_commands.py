@@ -143,7 +143,7 @@ def list_savepoints(common: Common, table: str) -> None:
                     **instant_entry(each),
                     **savepoint_entry(content),
                     "is_expired": each.requested_time in expired,
-                    "content": opened.decoded(each),
+                    "content": opened.contents.plain(each),
                 }
                 for each, content in found
             ]
@@ -232,4 +232,4 @@ def _savepoint_action() -> Any:
 
 def _content(opened: Table, instant: Instant | None) -> Any:
     """The completed instant as the contract gives it: its content."""
-    return None if instant is None else opened.decoded(instant)
+    return None if instant is None else opened.contents.plain(instant)

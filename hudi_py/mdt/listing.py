@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Collection, Iterator
 from itertools import repeat
-from typing import Final
+from typing import Any, Final
 
 from hudi_py.config import keys
 from hudi_py.config.keys import Settings
@@ -42,6 +42,9 @@ class MetadataListing:
     def __init__(self, reader: MetadataReader) -> None:
         self._reader = reader
         weakref.finalize(self, reader.close)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._reader,)
 
     def walk(self, *, details: bool = False) -> Iterator[tuple[str, list[Entry]]]:
         """Every partition with its files; sizes are always known."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.hfile import HFile
@@ -44,6 +44,7 @@ class MetadataReader:
         self._stack = contextlib.ExitStack()
         self._table = table
         timeline = timeline or table.store.load()
+        self._moment = table, data_timeline, timeline
         validity = Validity(timeline, data_timeline)
         self._parts: list[Part] = []
         with contextlib.ExitStack() as stack:
@@ -62,6 +63,9 @@ class MetadataReader:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._moment  # the same moment, its files opened again
 
     def close(self) -> None:
         """Close the base file."""

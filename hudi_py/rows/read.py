@@ -6,7 +6,7 @@ import base64
 import json
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta, timezone
 from datetime import time as time_of_day
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 _BATCH_ROWS: Final = 8192
 
 
-def row_schema(storage: Storage, files: Sequence[tuple[str, BaseFile]], text: str | None) -> pa.Schema:
+def row_schema(storage: Storage, files: Callable[[], Sequence[tuple[str, BaseFile]]], text: str | None) -> pa.Schema:
     """
     The columns that rows are shown in, without the ``_hoodie_*`` ones.
 
     Args:
-        files: Of the snapshot: partition path and base file.
+        files: Gives those of the snapshot, partition path and base file; asked where *text* does not tell.
         text: Avro schema of the table's rows; where it is unknown, or names a type that this release does not know, the
             newest file tells.
 
@@ -53,9 +53,10 @@ def row_schema(storage: Storage, files: Sequence[tuple[str, BaseFile]], text: st
             return parse_record_schema(text)
         except UnsupportedTable as error:
             log.info("read.schema.from.files", reason=str(error))
-    if not files:
+    present = files()
+    if not present:
         return pa.schema([])
-    newest = max(files, key=lambda each: each[1].instant_time)
+    newest = max(present, key=lambda each: each[1].instant_time)
     return pa.schema([field for field in file_schema(storage, *newest) if field.name not in META_COLUMNS])
 
 

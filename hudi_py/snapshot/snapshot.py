@@ -1,56 +1,209 @@
-"""A table as it was at one time: a value to look at, which never turns into the present and changes nothing."""
+"""
+A table at one time, as a value that changes nothing: the latest snapshot, an earlier one, what a savepoint holds.
+
+Each holds what was loaded when it was opened, so that it stays at its time whatever happens to the table.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from hudi_py.config import keys
+from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import RefusedError
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, latest_slices
+from hudi_py.fsview.gone import first_gone
 from hudi_py.fsview.listing import Listing
+from hudi_py.fsview.loader import load_context
+from hudi_py.fsview.needed import NeededFiles
+from hudi_py.mdt.read_statistics import StatisticsReader
+from hudi_py.mdt.statistics import COLUMN_STATS
+from hudi_py.mdt.table import MetadataTable
 from hudi_py.model.files import BaseFile, FileSlice
-from hudi_py.snapshot.select import base_files, slices_as_of, with_recorded_sizes
+from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took
+from hudi_py.snapshot.schema import committed_schema_text, moved_columns, schema_text_of_files
+from hudi_py.snapshot.select import (
+    base_files,
+    check_columns_keep_names,
+    check_rows_are_whole,
+    slices_as_of,
+    slices_of_names,
+    with_recorded_sizes,
+)
 from hudi_py.storage.base import Storage
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
-    from hudi_py.mdt.read_statistics import StatisticsReader
+    import pyarrow as pa
+
     from hudi_py.rows.condition import Where
     from hudi_py.snapshot.rows import Rows
 
 __all__ = ["Snapshot"]
 
 
-@attrs.frozen(kw_only=True, eq=False)
+@attrs.frozen(kw_only=True, eq=False, slots=False)
 class Snapshot:
     """
-    What a table showed at one time, from the files that there were when it was opened.
+    What a table shows at one time.
 
     Args:
-        storage: Of the table.
+        contents: Of the table's timeline.
+        timeline: As it was when the snapshot was opened.
         config: Of the table.
-        requested_time: The time, as an instant.
-        view_context: What decides about file slices at that time.
-        listing: Where partitions and files are looked up.
-        first_gone: Gives, of what is left of that time, the path of a file that a clean took from it; None for none.
-        check_rows: Raises where the rows of that time cannot be read.
-        schema: Gives the Avro text of the rows at that time.
-        statistics: Gives what the metadata table knows of columns.
-        recorded: Gives partition path to names and sizes in bytes of its files, as far as commits recorded them.
+        settings: Of the table.
+        requested_time: The time, as an instant; None for the latest.
     """
 
-    storage: Storage = attrs.field(repr=False)
+    _contents: Contents = attrs.field(repr=False)
+    timeline: Timeline
     config: TableConfig = attrs.field(repr=False)
+    _settings: Settings = attrs.field(repr=False)
+    requested_time: str | None = None
+
+    @property
+    def storage(self) -> Storage:
+        """Of the table."""
+        return self._contents.store.storage
+
+    def base_files(self) -> tuple[tuple[str, BaseFile], ...]:
+        """
+        Partition path and base file of everything that holds rows at that time.
+
+        Raises:
+            RefusedError: A clean deleted one of them, or began to.
+            UnsupportedTable: There are log files to merge, base files are not Parquet or hold a part of the columns
+                only, or columns have other names in older files.
+            CorruptMetadata: A file that a completed commit wrote is missing, so that older rows would be shown as the
+                latest, or it has another size.
+        """
+        check_rows_are_whole(self.config.properties, self.storage.root)
+        moved = moved_columns(self._contents, self.timeline, self.requested_time)
+        check_columns_keep_names(moved, self.storage.root)
+        return tuple(sorted(self._files(), key=lambda each: (each[0], each[1].name)))
+
+    def sized_files(self) -> tuple[tuple[str, BaseFile], ...]:
+        """As `base_files`, with the sizes that commits recorded where the listing does not tell."""
+        needed = NeededFiles(self._contents, self.timeline, self.requested_time)
+        return with_recorded_sizes(self.base_files(), lambda: needed.sizes)
+
+    def rows(self, *, where: Where = (), columns: Sequence[str] | None = None, with_meta: bool = False) -> Rows:
+        """
+        The rows at that time as Arrow batches, without Spark; arguments as `hudi_py.Table.rows`.
+
+        Raises:
+            ConfigError: There is no such column, or a condition makes no sense.
+            RefusedError, UnsupportedTable, CorruptMetadata: As `base_files`.
+        """
+        from hudi_py.snapshot.rows import Rows
+
+        files = self.sized_files()
+        return Rows(
+            self.storage, files, self._row_schema(files),
+            columns=columns, where=where, with_meta=with_meta, statistics=self.column_statistics,
+            partition_fields=self.config.partition_fields,
+        )  # fmt: skip
+
+    @property
+    def schema(self) -> pa.Schema:
+        """
+        The columns of the rows at that time as a `pyarrow.Schema`, all nullable, without the ``_hoodie_*`` ones.
+
+        From the newest commit that records them, without a look at data files; else from the newest file.
+        """
+        from hudi_py.rows.read import chosen_columns
+
+        return chosen_columns(self._row_schema(None), None)
+
+    def _row_schema(self, files: Sequence[tuple[str, BaseFile]] | None) -> pa.Schema:
+        from hudi_py.rows.read import row_schema
+
+        return row_schema(self.storage, self.base_files if files is None else lambda: files, self._committed_schema())
+
+    def schema_text(self) -> str | None:
+        """
+        Avro text of the rows at that time, without meta columns; before the first commit that of the newest.
+
+        Returns:
+            None for a table without rows that was not created with a schema either.
+        """
+        told = self._committed_schema()
+        return told or schema_text_of_files(self.storage, self.base_files(), self.config.name)
+
+    def _committed_schema(self) -> str | None:
+        return committed_schema_text(self._contents, self.timeline, self.config.properties, self.requested_time)
+
+    def column_statistics(self) -> StatisticsReader | None:
+        """
+        What the metadata table knows of columns, to be used as a context manager; None where it has no column_stats.
+
+        Raises:
+            CorruptMetadata, StorageError: It is damaged.
+        """
+        if COLUMN_STATS not in self.config.metadata_partitions or self._settings[keys.METADATA_ENABLED] is False:
+            return None
+        return StatisticsReader(MetadataTable(self.storage), self.timeline)
+
+    def _files(self) -> Iterable[tuple[str, BaseFile]]:
+        raise NotImplementedError
+
+
+@attrs.frozen(kw_only=True, eq=False, slots=False)
+class LatestSnapshot(Snapshot):
+    """
+    The rows of every completed commit.
+
+    Args:
+        listing: Gives where partitions and files are looked up; not asked for what the commits tell.
+    """
+
+    _listing: Callable[[], Listing] = attrs.field(repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_listing": partial(_itself, self._listing())}
+
+    def _files(self) -> Iterable[tuple[str, BaseFile]]:
+        context = load_context(self.timeline, self._contents, with_clustering=False)
+        for path, entries in self._listing().walk():
+            partition = build_partition(context, path, ((e.name, e.size_bytes) for e in entries))
+            yield from base_files(latest_slices(context, partition), self.storage.root)
+
+
+def _itself(listing: Listing) -> Listing:
+    """What a pickled snapshot asks in the place of the table."""
+    return listing
+
+
+@attrs.frozen(kw_only=True, eq=False, slots=False)
+class SavepointSnapshot(Snapshot):
+    """What a savepoint holds, whatever cleans and archivals have passed it."""
+
+    _held: dict[str, tuple[str, ...]] = attrs.field(repr=False)
+
+    def _files(self) -> Iterable[tuple[str, BaseFile]]:
+        return base_files(slices_of_names(self._held), self.storage.root)
+
+
+@attrs.frozen(kw_only=True, eq=False, slots=False)
+class EarlierSnapshot(Snapshot):
+    """
+    The table as it was at an earlier time, from the files that there were when it was opened.
+
+    Args:
+        requested_time: The time.
+        view_context: What decides about file slices at that time.
+        listing: Where partitions and files are looked up.
+    """
+
     requested_time: str
     view_context: ViewContext = attrs.field(repr=False)
     _listing: Listing = attrs.field(repr=False)
-    _first_gone: Callable[[Sequence[tuple[str, BaseFile]]], str | None] = attrs.field(repr=False)
-    _check_rows: Callable[[], None] = attrs.field(repr=False)
-    _schema: Callable[[], str | None] = attrs.field(repr=False)
-    _statistics: Callable[[], StatisticsReader | None] = attrs.field(repr=False)
-    _recorded: Callable[[], Mapping[str, Mapping[str, int]]] = attrs.field(repr=False)
 
     def partitions(self) -> tuple[str, ...]:
         """Relative paths of all partitions, those that came later too, sorted."""
@@ -65,47 +218,27 @@ class Snapshot:
         """The newest slice at that time of each file group of one partition that was live then."""
         return latest_slices(self.view_context, self.partition(partition_path))
 
-    def base_files(self) -> tuple[tuple[str, BaseFile], ...]:
+    def refuse_what_a_clean_took(self) -> None:
         """
-        Partition path and base file of everything that held rows at that time.
+        Look into the folders that a pending clean names.
 
         Raises:
-            RefusedError: A clean deleted one of them, or began to.
-            UnsupportedTable: As `TableView.base_files`.
-            CorruptMetadata: One is missing, and nothing removed it.
+            RefusedError: It deleted a file of this snapshot.
         """
-        self._check_rows()
+        refuse_what_a_clean_took(self._contents, self.timeline, self.view_context, self.requested_time)
+
+    def _files(self) -> Iterable[tuple[str, BaseFile]]:
         found: list[tuple[str, BaseFile]] = []
         for path, entries in self._listing.walk():
             partition = build_partition(self.view_context, path, ((e.name, e.size_bytes) for e in entries))
             found += base_files(slices_as_of(partition), self.storage.root)
-        gone = self._first_gone(found)
+        self.refuse_what_a_clean_took()
+        gone = first_gone(
+            self._contents, self.timeline, self.view_context, self.requested_time, found, with_pending=False
+        )
         if gone is not None:
             raise RefusedError(
                 f"the table cannot be read as of {self.requested_time}: a clean deleted {gone}, which held rows at "
                 "that time; read a later instant, or the latest snapshot"
             )
-        return tuple(sorted(found, key=lambda each: (each[0], each[1].name)))
-
-    def rows(self, *, where: Where = (), columns: Sequence[str] | None = None, with_meta: bool = False) -> Rows:
-        """
-        The rows at that time as Arrow batches, without Spark; arguments as `TableView.rows`.
-
-        Raises:
-            ConfigError: There is no such column, or a condition makes no sense.
-            RefusedError, UnsupportedTable, CorruptMetadata: As `base_files`.
-        """
-        from hudi_py.rows.read import row_schema
-        from hudi_py.snapshot.rows import Rows
-
-        files = with_recorded_sizes(self.base_files(), self._recorded)
-        schema = row_schema(self.storage, files, self._schema())
-        return Rows(
-            self.storage, files, schema,
-            columns=columns, where=where, with_meta=with_meta, statistics=self._statistics,
-            partition_fields=self.config.partition_fields,
-        )  # fmt: skip
-
-    def schema_text(self) -> str | None:
-        """Avro text of the rows at that time, without meta columns; before the first commit that of the newest."""
-        return self._schema()
+        return found

@@ -22,14 +22,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from hudi_py.config.uses import Use
-from hudi_py.errors import ConfigError
 from hudi_py.formats.arrow_types import Field
 from hudi_py.formats.record_schema import meta_fields, parse_record_schema
-from hudi_py.fsview.needed import NeededFiles
 from hudi_py.model.files import BaseFile, join_path, parse_base_file
 from hudi_py.rows.ages import by_stored_schema
 from hudi_py.rows.read import file_schema, read_batches
-from hudi_py.snapshot.select import with_recorded_sizes
 from hudi_py.storage.base import Storage
 from hudi_py.table import open_table
 
@@ -73,14 +70,8 @@ def read(
     """
     table = open_table(location, storage_options=storage_options, settings=settings)
     table.require(Use.READ)
-    if as_of is not None and savepoint is not None:
-        raise ConfigError("as_of and savepoint exclude each other")
-    given = as_of if savepoint is None else savepoint
-    requested = None if given is None else table.resolve_time(given)
-    files = table.base_files(requested) if savepoint is None else table.base_files(savepoint=requested)
-    needed = NeededFiles(table.contents, table.timeline, requested)
-    files = with_recorded_sizes(files, lambda: needed.sizes)
-    text = table.schema_text(requested) or table.schema_text()  # before the first commit there is only the newest
+    found = table.snapshot(as_of, savepoint=None if savepoint is None else table.resolve_time(savepoint))
+    files, text = found.sized_files(), found.schema_text()
     fields = meta_fields() + (list(parse_record_schema(text)) if text is not None else [])
     schema = _nullable(from_arrow_schema(pa.schema(fields)))
     if not files:

@@ -7,11 +7,14 @@ names the file, raised only to those who need that file.
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 
 from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.formats import records_codec as codec
 from hudi_py.formats.commit_codec import Touched, decode_commit, decode_touched
+from hudi_py.formats.instant_content import decode_content
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import (
     CleanerPlan,
@@ -98,6 +101,10 @@ class Contents:
     def restore_plan(self, instant: Instant) -> RestorePlan:
         """Of a restore, pending or completed."""
         return codec.decode_restore_plan(self.store.read_plan(instant), self._plan_source(instant))
+
+    def plain(self, instant: Instant) -> Any:
+        """Of any instant, as plain data; None for an empty file."""
+        return decode_content(self.store.read(instant), self._source(instant)).value
 
     def is_clustering(self, instant: Instant) -> bool:
         """Whether a pending instant is a clustering (layout 1 writes those as replacecommit)."""

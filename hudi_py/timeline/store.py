@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import AlreadyExists, ConflictError, CorruptMetadata, TimelineStateError
@@ -59,6 +59,9 @@ class TimelineStore:
         self.folder = config.timeline_folder
         self._randomness = randomness
         self._contents: dict[str, bytes] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_contents": {}}  # each process reads for itself
 
     def load(self) -> Timeline:
         """

@@ -10,7 +10,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any
 
 from hudi_py.config import keys
 from hudi_py.config.keys import Settings
@@ -57,6 +58,9 @@ class TableLock:
         self._storage, self._settings, self._clock, self._sleep = storage, settings, clock, sleep
         self._mutex = threading.RLock()  # two threads with one opened table are two writers
         self._depth = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), sleep=self._sleep), (self._storage, self._settings, self._clock)  # not held there
 
     @contextmanager
     def held(self, purpose: str) -> Iterator[None]:

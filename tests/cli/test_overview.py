@@ -92,7 +92,7 @@ def test_columns_are_left_out_where_a_file_has_no_statistics(run, table):
     opened = hudi_py.open_table(str(path))
     whole = opened.overview()
     partition, base = opened.base_files()[0]
-    with opened.column_statistics() as reader:
+    with opened.snapshot().column_statistics() as reader:
         records = [(key, each) for key, each in reader.scan() if (each.where, each.column) != (base.name, "qty")]
     assert {each.column for each in whole.columns} - {"qty"} == {
         each.column for each in ranges_of(records, whole.files.suffixes)

@@ -14,6 +14,7 @@ from hudi_py.inspection.report import instant_entry
 from hudi_py.model.instant import State
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
+from hudi_py.timeline.archive import load_archived_contents
 from tests.fixtures import expected, fixture_names, metadata_files, unpack
 
 V1 = [name for name in fixture_names() if name.endswith("0.15.0")]
@@ -70,14 +71,14 @@ def test_archival_moves_instants_and_loses_none(name: str, tmp_path: Path) -> No
 def test_contents_stay_readable_when_archived(name: str, tmp_path: Path) -> None:
     """What Hudi archived and what we do (rules/timeline 5.2, 5.3); layout 1 keeps the fields of its Avro record."""
     table = Table(LocalStorage(unpack(name, tmp_path)))
-    by_hudi = table.archived_contents()
+    by_hudi = load_archived_contents(table.storage, table.config)
     assert list(table.archived_timeline()) == sorted(by_hudi, key=lambda i: (i.requested_time, i.action.value, i.state))
-    held = {instant: table.decoded(instant) for instant in table.timeline if instant.is_completed}
+    held = {instant: table.contents.plain(instant) for instant in table.timeline if instant.is_completed}
     moved = table.archive(keep_min_commits=1, keep_max_commits=2).instants
-    after = table.archived_contents()
+    after = load_archived_contents(table.storage, table.config)
     assert by_hudi.items() <= after.items()
     for instant in held.keys() & after.keys():
-        assert table.archived_contents(instant.requested_time)[instant] == after[instant]
+        assert load_archived_contents(table.storage, table.config, instant.requested_time)[instant] == after[instant]
         ours, theirs = (written_files(content) for content in (after[instant], held[instant]))
         assert ours == theirs
         assert instant.action.value == "clean" or all(instant.requested_time in path for path in ours)

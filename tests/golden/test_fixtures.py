@@ -169,7 +169,7 @@ def assert_recorded(path: Path, results: list[Any], theirs: dict[str, Any] | Non
     table = Table(LocalStorage(path))
     done = table.timeline.find(results[-1].instant)
     assert done is not None and done.is_completed
-    ours = json.loads(json.dumps(table.decoded(done)))
+    ours = json.loads(json.dumps(table.contents.plain(done)))
     for key in ("startCleanTime", "timeTakenInMillis"):
         ours.pop(key)
         theirs.pop(key, None)

@@ -44,7 +44,6 @@ from hudi_py.timeline.markers import delete_markers
 from hudi_py.timeline.properties_file import recover_properties
 from hudi_py.write_service import WriteService
 from hudi_py.writing.assign import SizingLimits
-from hudi_py.writing.schema_of_files import schema_text_of_files
 from hudi_py.writing.stats import write_stat
 from hudi_py.writing.tasks import TaskIdentity, WriteJob, run_bulk_task, run_task
 from writes import ALONE
@@ -164,12 +163,8 @@ def rows_of_file(storage: Storage, path: str) -> list[tuple[str, Row]]:
 
 def schema_of(table: Table) -> pa.Schema:
     """Of the table's rows."""
-    text = _schema_text(table)
+    text = table.schema_text()
     return SCHEMA if text is None else parse_record_schema(text)
-
-
-def _schema_text(table: Table) -> str | None:
-    return table.schema_text() or schema_text_of_files(table.storage, table.base_files(), table.config.name)
 
 
 # ------------------------------------------------------------------ parts
@@ -186,7 +181,7 @@ def _job(table: Table, time: str, operation: str, schema: pa.Schema, *, small_fi
         context=table.view_context,
         needed=NeededFiles(table.contents, table.timeline).of_write(),
         schema=schema,
-        avro_schema=_schema_text(table) or format_record_schema(schema, table.config.name),
+        avro_schema=table.schema_text() or format_record_schema(schema, table.config.name),
         keys=_keys(table),
         rules=merge_rules_of(table.config.properties),
         options=BaseFileOptions(compression="snappy"),

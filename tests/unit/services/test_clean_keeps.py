@@ -16,9 +16,11 @@ from hudi_py.inspection.report import readable_after
 from hudi_py.model.holes import WINDOW
 from hudi_py.model.instant import Action, State
 from hudi_py.model.instant_time import parse_instant_time
+from hudi_py.services.clean import past
 from hudi_py.services.clean.planning import past
 from hudi_py.services.clean.retention.ladder import climb
 from hudi_py.services.clean.retention.policy import Reason
+from hudi_py.snapshot.retained import earliest_retained, holes_left
 from hudi_py.timeline.cleaned import whole_from
 from laws import examples
 from tables import SYNC, TableBuilder, at, data_files
@@ -188,7 +190,7 @@ def test_what_a_dry_run_says_is_readable_afterwards_is_what_is(more):
         hourly(builder, day * DAY, (day + 1) * DAY)
         table = builder.table()
         plan = table.plan_clean(commits_retained=commits_retained, **more)
-        said = readable_after(plan, table.earliest_retained(), table.holes())
+        said = readable_after(plan, *(ask(table.contents, table.timeline) for ask in (earliest_retained, holes_left)))
         table.clean(commits_retained=commits_retained, **more)
         for instant in table.refresh().timeline.completed("commit"):
             time = instant.requested_time
@@ -478,7 +480,12 @@ def test_the_empty_window_of_an_older_ladder_by_versions_leaves_the_same_holes(l
                 table.create_savepoint(time)
                 table.delete_savepoint(time)
                 times.append(time)
-        return times, table.holes(), [each.code for each in table.check()], whole_from(table.contents.clean(instant))
+        return (
+            times,
+            holes_left(table.contents, table.timeline),
+            [each.code for each in table.check()],
+            whole_from(table.contents.clean(instant)),
+        )
 
     instant = builder.table().timeline.completed(Action.CLEAN)[-1]
     recorded = answered()

@@ -11,6 +11,7 @@ from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action, State
 from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.services.clean.planning.past import whole_times
+from hudi_py.snapshot.retained import earliest_retained
 from laws import examples
 from tables import TableBuilder, at, data_files
 
@@ -61,7 +62,7 @@ def test_a_time_is_answered_wholly_or_not_at_all(layout, history):
         try:
             found = {join_path(path, base.name) for path, base in table.base_files(time)}
         except RefusedError:
-            is_bounded = time < table.earliest_retained()
+            is_bounded = time < earliest_retained(table.contents, table.timeline)
             event("refused by the last clean's bound" if is_bounded else "refused by name")
             assert is_bounded or not files <= left
         else:

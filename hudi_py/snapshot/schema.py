@@ -1,0 +1,88 @@
+"""Which columns the rows of a table have at one time: what its commits say, and where none does, its newest file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from hudi_py.formats.column_history import HISTORY_FOLDER, newest_history, renamed_columns
+from hudi_py.model.files import BaseFile, join_path
+from hudi_py.storage.base import Storage
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
+
+_NO_ROW_SCHEMA: Final = frozenset({"CLUSTER", "COMPACT", "LOG_COMPACT", "INDEX"})
+
+
+def committed_schema_text(
+    contents: Contents, timeline: Timeline, properties: Mapping[str, str], as_of: str | None = None
+) -> str | None:
+    """
+    Avro text of the rows, without meta columns: that of the newest commit that has one (rules/timeline 4.5).
+
+    Args:
+        properties: Of the table, which may have been created with a schema.
+        as_of: Instant time; None for the newest. Before the first commit, too, the newest counts.
+    """
+    for until in (None,) if as_of is None else (as_of, None):
+        found = _schemas(contents, timeline, until).get("schema") or properties.get("hoodie.table.create.schema")
+        if found:
+            return found
+    return None
+
+
+def column_schema_text(contents: Contents, timeline: Timeline, as_of: str | None = None) -> str | None:
+    """JSON of the columns with their ids, from the same commit as the Avro text; None without schema on read."""
+    return _schemas(contents, timeline, as_of).get("latest_schema") or None
+
+
+def moved_columns(contents: Contents, timeline: Timeline, as_of: str | None = None) -> Sequence[str]:
+    """What `renamed_columns` finds in the table's history of columns."""
+    storage = contents.store.storage
+    history = newest_history(entry.name for entry in storage.list(HISTORY_FOLDER))
+    latest = None if history is None else column_schema_text(contents, timeline, as_of)
+    if latest is None:  # a schema alone has no names before
+        return ()
+    path = f"{HISTORY_FOLDER}/{history}"
+    return renamed_columns(latest, storage.read(path), f"{storage.root}/{path}")
+
+
+def _schemas(contents: Contents, timeline: Timeline, as_of: str | None) -> Mapping[str, str | None]:
+    for instant in reversed(timeline.commits.completed()):
+        if as_of is not None and instant.requested_time > as_of:
+            continue
+        metadata = contents.commit(instant)
+        if metadata.extra_metadata.get("schema") and metadata.operation_type not in _NO_ROW_SCHEMA:
+            return metadata.extra_metadata
+    return {}
+
+
+def schema_text_of_files(storage: Storage, files: Sequence[tuple[str, BaseFile]], table_name: str) -> str | None:
+    """
+    Avro text of the rows that lie in a table whose commits with a schema are all archived or rolled back.
+
+    Without it a write would take the columns of its own rows for those of the table, and drop all others from the files
+    that it rewrites.
+
+    Args:
+        files: Of the snapshot: partition path and base file.
+        table_name: Names the record where the file holds no Avro text.
+
+    Returns:
+        None for a table without files.
+
+    Raises:
+        CorruptMetadata: The newest file is no Parquet file.
+    """
+    if not files:
+        return None
+    from hudi_py.formats.record_schema import format_record_schema, storage_schema, without_meta_fields
+    from hudi_py.rows.lookup import read_footer
+    from hudi_py.rows.read import file_schema
+
+    partition_path, newest = max(files, key=lambda file: file[1].instant_time)
+    with storage.open_read(join_path(partition_path, newest.name)) as stream:
+        told = read_footer(stream).avro_schema
+    if told is not None:
+        return without_meta_fields(told)
+    return format_record_schema(storage_schema(file_schema(storage, partition_path, newest)), table_name)

@@ -1,0 +1,76 @@
+"""One page about a table, from one listing; `hudi_py.snapshot.overview` counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from hudi_py.config.table import TableConfig
+from hudi_py.errors import HudiError
+from hudi_py.fsview.build import PartitionView, build_partition
+from hudi_py.fsview.listing import Listing
+from hudi_py.fsview.loader import load_context
+from hudi_py.mdt.statistics import COLUMN_STATS
+from hudi_py.mdt.table import METADATA_FOLDER
+from hudi_py.model.files import parse_base_file, parse_log_file
+from hudi_py.runtime.log import log
+from hudi_py.snapshot.overview import Amount, ColumnRange, FileTotals, Overview, overview_of, ranges_of
+from hudi_py.snapshot.snapshot import Snapshot
+from hudi_py.storage.base import Storage
+from hudi_py.timeline.contents import Contents
+
+
+def take_overview(
+    contents: Contents, latest: Snapshot, listing: Listing, *, columns_files_max: int, now: datetime
+) -> Overview:
+    """
+    Args:
+        contents: Of the table's timeline.
+        latest: Snapshot.
+        listing: Of the table.
+        columns_files_max: The ranges of columns are looked up where the snapshot has no more files than this.
+        now: For ages.
+
+    Raises:
+        CorruptMetadata: The metadata table or an instant is damaged.
+    """
+    context = load_context(latest.timeline, contents, with_clustering=False)
+
+    def partitions() -> Iterator[tuple[PartitionView, dict[str, int | None]]]:
+        for path, entries in listing.walk(details=True):
+            sizes = {entry.name: entry.size_bytes for entry in entries}
+            yield build_partition(context, path, sizes.items()), sizes
+
+    def ranges(files: FileTotals) -> tuple[ColumnRange, ...] | None:
+        if files.latest.files > columns_files_max or files.log_files:
+            return None
+        try:
+            reader = latest.column_statistics()
+            if reader is None:
+                return None
+            with reader:
+                return ranges_of(reader.scan(), files.suffixes)
+        except HudiError as error:
+            log.warning("overview.statistics.unusable", partition=COLUMN_STATS, reason=str(error))
+            return None
+
+    return overview_of(
+        timeline=latest.timeline,
+        context=context,
+        partitions=partitions(),
+        metadata_partitions=_metadata_amounts(latest.storage, latest.config),
+        ranges=ranges,
+        now=now,
+        zone=contents.store.zone,
+    )
+
+
+def _metadata_amounts(storage: Storage, config: TableConfig) -> dict[str, Amount]:
+    found = {}
+    for name in sorted({*config.metadata_partitions, *config.metadata_partitions_inflight}):
+        amount = Amount()
+        for entry in storage.list(f"{METADATA_FOLDER}/{name}", details=True):
+            if parse_base_file(entry.name) is not None or parse_log_file(entry.name) is not None:
+                amount = amount.plus(entry.size_bytes)
+        found[name] = amount
+    return found
