@@ -11,29 +11,23 @@ from datetime import datetime
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hudi_py.config.archive import archive_config
-from hudi_py.config.clean import CleanConfig, clean_config
-from hudi_py.config.clean_options import CleanOptions, clean_config_with
+from hudi_py.config.clean_options import CleanOptions
 from hudi_py.config.keys import READ_BYTES_MAX, Settings
-from hudi_py.config.uses import Use
 from hudi_py.engine.base import Engine
-from hudi_py.engine.inline import LocalEngine
-from hudi_py.errors import HudiError
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import RestoreMetadata, RollbackMetadata
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.executing.watch import Reporter
 from hudi_py.services.recovery.finding import RecoveryOutcome
+from hudi_py.table_services import TableServices
 from hudi_py.table_view import TableView
-from hudi_py.timeline.lock import held_if_free
 from hudi_py.timeline.properties_file import finish_rewrite
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from hudi_py.mdt.keeper import MetadataTableKeeper
-    from hudi_py.services.archive.service import ArchiveResult, ArchiveService
+    from hudi_py.services.archive.service import ArchiveResult
     from hudi_py.services.check.findings import Finding
     from hudi_py.services.clean.executing.watch import OnProgress
     from hudi_py.services.clean.planning.plan import CleanPlan
@@ -46,6 +40,7 @@ if TYPE_CHECKING:
     from hudi_py.services.rollback.service import RollbackService
     from hudi_py.services.savepoint.service import SavepointService, SavepointWords
     from hudi_py.services.upkeep.service import UpkeepService
+    from hudi_py.services.savepoint.service import SavepointWords
 
 T = TypeVar("T")
 
@@ -93,6 +88,11 @@ class Table(TableView):
     and raises `ConflictError` where another writer does not give it back in time; try again then.
     """
 
+    @property
+    def services(self) -> TableServices:
+        """The services of the table, step by step."""
+        return TableServices(self)
+
     def _changed(self, action: Callable[[], T], *, recorded: bool = False) -> T:
         """
         Run what changes the table; whatever becomes of it, nothing loaded before is believed any more.
@@ -103,7 +103,7 @@ class Table(TableView):
         try:
             result = action()
             if recorded and result:
-                self.run_upkeep()
+                self.services.run_upkeep()
         finally:
             self._forget()
         self.refresh()
@@ -139,8 +139,8 @@ class Table(TableView):
             ConfigError: A value is wrong, or two contradict each other.
             CorruptMetadata: An instant that the decision needs does not decode.
         """
-        config = self.clean_config(now=now, **options)
-        return self.clean_service(config, now=now).plan(details=details)
+        config = self.services.clean_config(now=now, **options)
+        return self.services.clean(config, now=now).plan(details=details)
 
     def clean(
         self,
@@ -169,14 +169,14 @@ class Table(TableView):
             RefusedError: It could lose data; the message names the way out.
             StorageError: Files refuse to go; the clean stays pending and is finished by the next one.
         """
-        config = self.clean_config(now=now, **options)
-        return self.run_clean(self.clean_service(config, now=now, engine=engine, on_progress=on_progress))
+        config = self.services.clean_config(now=now, **options)
+        return self.run_clean(self.services.clean(config, now=now, engine=engine, on_progress=on_progress))
 
     def run_clean(self, service: CleanService) -> list[CleanResult]:
-        """Do what `clean` does by a `clean_service`, for callers who want to look at it afterwards."""
+        """Do what `clean` does by a service of `TableServices.clean`, for callers who want to look at it afterwards."""
 
         def run() -> list[CleanResult]:
-            self.failed_writes().with_clean()
+            self.services.failed_writes().with_clean()
             return service.run()
 
         return self._changed(run, recorded=True)
@@ -199,32 +199,10 @@ class Table(TableView):
             ConfigError: Nothing of that name is in the table, or a value is wrong.
             CorruptMetadata: An instant that the answer needs does not decode.
         """
-        config = self.clean_config(now=now, **options)
+        config = self.services.clean_config(now=now, **options)
         from hudi_py.services.explain.files import explain
 
-        return explain(self.clean_service(config, now=now), target)
-
-    def clean_service(
-        self,
-        config: CleanConfig | None = None,
-        *,
-        now: datetime | None = None,
-        engine: Engine | None = None,
-        on_progress: OnProgress | None = None,
-    ) -> CleanService:
-        """The clean of this table, its steps callable one by one."""
-        self.require(Use.CLEAN)
-        from hudi_py.services.clean.service import CleanService
-
-        return CleanService(
-            contents=self._contents,
-            table=self.config,
-            config=config or clean_config(self.settings),
-            engine=engine or LocalEngine(),
-            now=now,
-            metadata_table=self.metadata_table,
-            reporter=Reporter(on_progress),
-        )
+        return explain(self.services.clean(config, now=now), target)
 
     def rollback_failed_writes(self) -> list[RollbackMetadata]:
         """
@@ -236,7 +214,7 @@ class Table(TableView):
             CorruptMetadata: A marker names what is no file of its write; nothing was deleted.
             RefusedError: It could lose data; the message names the way out.
         """
-        return self._changed_alone(lambda: self.rollback_service().run())
+        return self._changed_alone(lambda: self.services.rollback().run())
 
     def rollback(self, requested_time: str) -> RollbackMetadata:
         """
@@ -249,19 +227,7 @@ class Table(TableView):
             CorruptMetadata: What it wrote cannot be told; nothing was changed.
             StorageError: A file refuses to go; the rollback stays pending and is finished by the next call.
         """
-        return self._changed_alone(lambda: self.rollback_service().roll_back(requested_time))
-
-    def rollback_service(self) -> RollbackService:
-        """Rollbacks of this table, step by step."""
-        self.require(Use.ROLLBACK)
-        from hudi_py.services.rollback.service import RollbackService
-
-        return RollbackService(
-            contents=self._contents,
-            table=self.config,
-            metadata_table=self.metadata_table,
-            ways_back=lambda: self.restore_service().ways_back(),
-        )
+        return self._changed_alone(lambda: self.services.rollback().roll_back(requested_time))
 
     def check(self) -> tuple[Finding, ...]:
         """
@@ -291,7 +257,7 @@ class Table(TableView):
             RefusedError: A clean has taken some of its files or is about to, it is savepointed already, or the name is
                 taken.
         """
-        service = self.savepoint_service()
+        service = self.services.savepoint()
         return self._changed(lambda: service.create(requested_time, **words))
 
     def delete_savepoint(self, savepoint: str, *, archive_commit: bool = False) -> bool:
@@ -308,12 +274,12 @@ class Table(TableView):
             RefusedError: Archival has gone beyond it, or two savepoints have that name; nothing was changed. With
                 *archive_commit*: something still needs the commit on the active timeline.
         """
-        service = self.savepoint_service()
+        service = self.services.savepoint()
 
         def run() -> bool:
             time = service.time_of(savepoint)
             if archive_commit and service.is_passed_by_archival(time):
-                self.archive_service().archive_savepointed(time)
+                self.services.archive().archive_savepointed(time)
             return service.delete(time)
 
         return self._changed(run)
@@ -325,14 +291,7 @@ class Table(TableView):
         Returns:
             Those that are gone, oldest first.
         """
-        return self._changed(lambda: self.savepoint_service().remove_expired())
-
-    def savepoint_service(self) -> SavepointService:
-        """Savepoints of this table."""
-        self.require(Use.SAVEPOINT)
-        from hudi_py.services.savepoint.service import SavepointService
-
-        return SavepointService(contents=self._contents, table=self.config, metadata_table=self.metadata_table)
+        return self._changed(lambda: self.services.savepoint().remove_expired())
 
     def restore(self, savepoint: str) -> RestoreMetadata:
         """
@@ -345,15 +304,8 @@ class Table(TableView):
             ConfigError, RefusedError, CorruptMetadata: It cannot be; nothing was changed.
             StorageError: A file refuses to go; the restore stays pending, and no commit can start before it is done.
         """
-        time = self.savepoint_service().time_of(savepoint)
-        return self._changed_alone(lambda: self.restore_service().run(time))
-
-    def restore_service(self) -> RestoreService:
-        """Restores of this table."""
-        self.require(Use.ROLLBACK)
-        from hudi_py.services.restore.service import RestoreService
-
-        return RestoreService(contents=self._contents, table=self.config, metadata_table=self.metadata_table)
+        time = self.services.savepoint().time_of(savepoint)
+        return self._changed_alone(lambda: self.services.restore().run(time))
 
     def archive(self, **settings: int | bool) -> ArchiveResult:
         """
@@ -370,42 +322,12 @@ class Table(TableView):
         from hudi_py.services.archive.plan import Bound
 
         def run() -> ArchiveResult:
-            done = self.archive_service(**settings).run()
+            done = self.services.archive(**settings).run()
             if done.bound is not Bound.LOCK:
-                self.run_upkeep()
+                self.services.run_upkeep()
             return done
 
         return self._changed(run)
-
-    def archive_service(self, **settings: int | bool) -> ArchiveService:
-        """Archival of this table, its steps callable one by one; arguments as `archive`."""
-        self.require(Use.ARCHIVE)
-        named = {f"hoodie.{name.replace('_', '.')}": value for name, value in settings.items()}
-        merged = self.settings.merged(named)
-        from hudi_py.services.archive.service import ArchiveService
-
-        return ArchiveService(
-            contents=self._contents, table=self.config, config=archive_config(merged), cleaning=clean_config(merged)
-        )
-
-    def run_upkeep(self) -> None:
-        """
-        Keep the metadata table small, under the table's lock; where another writer has that, some other time.
-
-        A failure is logged, not raised: it takes nothing from what was done before, and the next action tries again.
-        """
-        try:
-            with held_if_free(self._store.lock, "upkeep of the metadata table") as is_held:
-                if is_held:
-                    self.upkeep_service().run()
-        except HudiError as error:
-            log.warning("metadata_table.upkeep.failed", reason=str(error))
-
-    def upkeep_service(self) -> UpkeepService:
-        """The metadata table's own compaction, clean and archival."""
-        from hudi_py.services.upkeep.service import UpkeepService
-
-        return UpkeepService(storage=self.storage, settings=self.settings, clock=self._store.clock)
 
     def recover(self, *, dry_run: bool = False) -> tuple[RecoveryOutcome, ...]:
         """
@@ -423,40 +345,6 @@ class Table(TableView):
             StorageError: The storage refused or is away.
         """
         if dry_run:
-            found = self.rehearsal().recovery_service().plan()
+            found = self.rehearsal().services.recovery().plan()
             return tuple(RecoveryOutcome(finding=each, done=False) for each in found)
-        return self._changed(lambda: self.recovery_service().run(), recorded=True)
-
-    def failed_writes(self) -> FailedWrites:
-        """What the failed-writes policy asks for."""
-        self.require(Use.ROLLBACK)
-        from hudi_py.services.recovery.failed_writes import FailedWrites
-
-        return FailedWrites(
-            contents=self._contents, table=self.config, settings=self.settings, metadata_table=self.metadata_table
-        )
-
-    def recovery_service(self) -> RecoveryService:
-        """Recovery of this table, looking and acting apart."""
-        self.require(Use.ROLLBACK)
-        from hudi_py.services.recovery.service import RecoveryService
-
-        return RecoveryService(
-            contents=self._contents, table=self.config, settings=self.settings, metadata_table=self.metadata_table
-        )
-
-    @property
-    def metadata_table(self) -> MetadataTableKeeper:
-        """Keeps the table's metadata table in step with what we do."""
-        from hudi_py.mdt.keeper import MetadataTableKeeper
-
-        return MetadataTableKeeper(self.storage, self.settings, self._store.clock)
-
-    def clean_config(self, *, now: datetime | None = None, **options: Unpack[CleanOptions]) -> CleanConfig:
-        """
-        The table's cleaning settings with *options* on top; arguments as `plan_clean`.
-
-        Raises:
-            ConfigError: A value is wrong, or two contradict each other.
-        """
-        return clean_config_with(self.settings, options, now=now or self._store.clock.now(), zone=self.zone)
+        return self._changed(lambda: self.services.recovery().run(), recorded=True)

@@ -146,7 +146,7 @@ class WriteService:
             )
         rows = rows.shaped(text, self._needed(operation, generator, rules), keys_only=operation == "DELETE")
         schema = _resolved(table, rows.schema, operation, text)
-        with begin_write(table.contents, table.config, self._settings, table.metadata_table) as transaction:
+        with begin_write(table.contents, table.config, self._settings, table.services.metadata_table) as transaction:
             table.refresh()
             results = rows.write(self._job(table, transaction, operation, schema, generator, rules))
             if not results and not self._settings[keys.ALLOW_EMPTY_COMMIT]:
@@ -288,8 +288,8 @@ class WriteService:
         try:
             cleans = self._clean(table)
             if self._settings[keys.ARCHIVE_AUTOMATIC]:  # what the clean has made free to go (rule G-4)
-                table.archive_service().run()
-                table.run_upkeep()
+                table.services.archive().run()
+                table.services.run_upkeep()
         except ConflictError as error:  # another process is doing the same
             log.info("write.services.superseded", instant=commit, why=str(error))
             return ()

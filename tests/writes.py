@@ -59,7 +59,7 @@ def upsert(storage, rows, opened=None, operation="UPSERT", **settings):
 
 def write(storage, rows, opened, operation):
     """One write of *rows* that an engine holds."""
-    service = WriteService(storage, opened.settings.merged(ALONE), opened.metadata_table.clock, LocalEngine)
+    service = WriteService(storage, opened.settings.merged(ALONE), opened.services.metadata_table.clock, LocalEngine)
     return service.write(rows, operation)
 
 

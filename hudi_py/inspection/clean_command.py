@@ -81,10 +81,10 @@ def clean(
     now = common.planning_time(opened)
     if now is not None and not dry_run:
         say(f"warning: planned as if it were {common.now}, not by the clock; what goes is gone", file=sys.stderr)
-    config = opened.clean_config(now=now, **options)
+    config = opened.services.clean_config(now=now, **options)
     deleter = None if dry_run or schedule_only else _engine(engine, master)
     with clean_bar() as on_progress:
-        service = opened.clean_service(config, now=now, engine=deleter, on_progress=on_progress)
+        service = opened.services.clean(config, now=now, engine=deleter, on_progress=on_progress)
         plan = service.plan(sizes=True) if dry_run else None
         expired = () if dry_run else service.remove_expired_savepoints()
         scheduled = service.schedule() if schedule_only else None

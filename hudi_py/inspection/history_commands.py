@@ -27,7 +27,7 @@ def rollback(common: Common, table: str, instant: str, dry_run: bool) -> None:
     time = opened.resolve_time(instant)
     if dry_run:
         opened = opened.rehearsal()
-        plan, withdrawn = opened.rollback_service().preview(time)
+        plan, withdrawn = opened.services.rollback().preview(time)
         root = opened.storage.root + "/"
         files = [path.removeprefix(root) for request in plan.rollback_requests for path in request.files_to_be_deleted]
         if common.as_json:
@@ -87,7 +87,7 @@ def create(
     time = None if instant is None else opened.resolve_time(instant)
     if dry_run:
         opened = opened.rehearsal()
-        time, metadata = opened.savepoint_service().plan(time, user=user, comment=comment, name=name or "", ttl=ttl)
+        time, metadata = opened.services.savepoint().plan(time, user=user, comment=comment, name=name or "", ttl=ttl)
         if common.as_json:
             files = {path: list(names) for path, names in metadata.files.items()}
             print_json({"instant": time, "files": files, **savepoint_entry(metadata)})
@@ -133,7 +133,7 @@ def list_savepoints(common: Common, table: str) -> None:
     from hudi_py.inspection.report import instant_entry, savepoint_entry
 
     opened = common.open(table)
-    service = opened.savepoint_service()
+    service = opened.services.savepoint()
     found = service.savepoints()
     expired = {each.instant.requested_time for each in service.expired(opened.timeline)}
     if common.as_json:
@@ -178,7 +178,7 @@ def restore(common: Common, table: str, savepoint: str, dry_run: bool) -> None:
     opened = common.open(table)
     time = opened.resolve_time(savepoint)
     if dry_run:
-        plan, withdrawn = opened.rehearsal().restore_service().preview(time)
+        plan, withdrawn = opened.rehearsal().services.restore().preview(time)
         rows = [(each.requested_time, each.action) for each in plan.instants_to_rollback]
         if common.as_json:
             told = {"savepoint": time, "instants_to_rollback": [each[0] for each in rows]}
@@ -208,7 +208,7 @@ def archive(common: Common, table: str, keep_min: int | None, keep_max: int | No
     given = {"keep_min_commits": keep_min, "keep_max_commits": keep_max}
     chosen = {name: value for name, value in given.items() if value is not None}
     if dry_run:
-        plan = opened.rehearsal().archive_service(**chosen).plan()
+        plan = opened.rehearsal().services.archive(**chosen).plan()
         instants, bound, merges = plan.instants, plan.bound, 0
     else:
         done = opened.archive(**chosen)

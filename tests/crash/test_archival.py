@@ -72,7 +72,7 @@ def test_archival_survives_every_interruption(name, record_property):
         wanted = {each for each in history_of(calm)[0] if each[1] in ("commit", "replacecommit")}
         found = {each for each in active if each[1] in ("commit", "replacecommit")}
         assert wanted <= found, case
-        assert len(found) <= open_in(case.storage).archive_service(**SETTINGS).plan().keep_max, case
+        assert len(found) <= open_in(case.storage).services.archive(**SETTINGS).plan().keep_max, case
     record_property("interruptions", cases)
 
 

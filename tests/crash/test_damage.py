@@ -86,7 +86,7 @@ def with_pending_clean(layout, *, inflight=None):
     for number in range(1, 5):
         builder.commit(at(number), {"r0": ["f"]})
     table = builder.table()
-    instant = table.clean_service(table.clean_config(commits_retained=1)).schedule()
+    instant = table.services.clean(table.services.clean_config(commits_retained=1)).schedule()
     if inflight is not None:
         data = table.contents.store.read_plan(instant) if inflight == "copy" else inflight
         builder.instant(instant.requested_time, "clean", State.INFLIGHT, data)

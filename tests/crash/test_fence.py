@@ -80,7 +80,7 @@ class Write:
         (instant,) = table.timeline.pending("commit")
         begun = Begun(table.contents.store, instant)
         transaction = WriteTransaction(
-            contents=table.contents, table=table.config, metadata_table=table.metadata_table, begun=begun
+            contents=table.contents, table=table.config, metadata_table=table.services.metadata_table, begun=begun
         )
         stats = [write_stat(each) for each in self.results]
         transaction.commit(stats, operation="UPSERT", extra_metadata={"schema": self.job.avro_schema})
@@ -90,7 +90,7 @@ class Write:
 
     def next_write(self, storage=None):
         table = open_table(storage or self.storage)
-        begin_write(table.contents, table.config, table.settings, table.metadata_table)
+        begin_write(table.contents, table.config, table.settings, table.services.metadata_table)
 
 
 @pytest.fixture(scope="module", params=[6, 9])

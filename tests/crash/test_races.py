@@ -157,7 +157,7 @@ def test_cleaner_and_rollback_at_once_end_well(tmp_path, version):
     name = f"cow_failed_write-{version}"
     path = fixtures.unpack(name, tmp_path)
     table = Table(LocalStorage(path), settings={"hoodie.metadata.enable": "false"})
-    table.metadata_table.prepare(writes_data=False)
+    table.services.metadata_table.prepare(writes_data=False)
     (failed,) = table.timeline.commits.pending()
     plan = table.plan_clean(commits_retained=1)
     planned = {file.path for files in plan.files.values() for file in files}
@@ -175,7 +175,7 @@ def test_two_rollbacks_at_once_end_well(tmp_path):
     """One does it, the other finds nothing or says that another was faster; afterwards nothing is pending."""
     path = fixtures.unpack("cow_failed_write-1.1.1", tmp_path)
     table = Table(LocalStorage(path), settings={"hoodie.metadata.enable": "false"})
-    table.metadata_table.prepare(writes_data=False)
+    table.services.metadata_table.prepare(writes_data=False)
     (failed,) = table.timeline.commits.pending()
     race(("rollback", path, 5), ("rollback", path, 6))
     table.rollback_failed_writes()

@@ -22,7 +22,7 @@ def troubled(layout: int) -> MemoryStorage:
     builder.savepoint(at(4), {"eu": [builder.base_name("a", at(4))], "us": [builder.base_name("b", at(4))]})
     builder.instant(at(3), "savepoint", State.INFLIGHT)
     table = builder.table()
-    table.clean_service(table.clean_config(commits_retained=2)).schedule()
+    table.services.clean(table.services.clean_config(commits_retained=2)).schedule()
     builder.put(f"eu/{builder.base_name('x', at(5))}")
     undone = RollbackMetadata(
         start_rollback_time=at(6),

@@ -48,7 +48,7 @@ def test_savepoint_created_survives_every_interruption(name, record_property):
     time = last_commit(fresh(name))
     calm = fresh(name)
     open_in(calm).create_savepoint(time)
-    wanted = open_in(calm).savepoint_service().savepoints()[0][1].files
+    wanted = open_in(calm).services.savepoint().savepoints()[0][1].files
     cases = 0
     for cases, case in enumerate(interruptions(lambda: fresh(name)), 1):  # noqa: B007 - reported below
         case.run(lambda faulty: open_in(faulty).create_savepoint(time))
@@ -57,7 +57,7 @@ def test_savepoint_created_survives_every_interruption(name, record_property):
                 open_in(case.storage).create_savepoint(time)
             except RefusedError as error:
                 assert "savepointed already" in str(error), case
-            ((_, content),) = open_in(case.storage).savepoint_service().savepoints()
+            ((_, content),) = open_in(case.storage).services.savepoint().savepoints()
             assert wanted == content.files, case
             assert state_of(calm) == state_of(case.storage), case
     record_property("interruptions", cases)
@@ -90,13 +90,13 @@ def test_name_and_time_to_live_come_with_the_savepoint_or_not_at_all(name, recor
     cases = 0
     for cases, case in enumerate(interruptions(lambda: fresh(name)), 1):  # noqa: B007 - reported below
         case.run(lambda faulty: open_in(faulty).create_savepoint(time, name="before", ttl="1h"))
-        found = open_in(case.storage).savepoint_service().savepoints()
+        found = open_in(case.storage).services.savepoint().savepoints()
         assert [(c.name, c.expires_at_ms) for _, c in found] in ([], [("before", HOUR_LATER_MS)]), case
         try:
             open_in(case.storage).create_savepoint(time, name="before", ttl="1h")
         except RefusedError as error:
             assert "savepointed already" in str(error), case
-        assert open_in(case.storage).savepoint_service().time_of("before") == time, case
+        assert open_in(case.storage).services.savepoint().time_of("before") == time, case
     record_property("interruptions", cases)
 
 
@@ -130,7 +130,7 @@ def test_expiry_in_a_clean_survives_every_interruption(name, record_property):
     cases = 0
     for cases, case in enumerate(interruptions(expired), 1):  # noqa: B007 - reported below
         case.run(clean)
-        for _, content in open_in(case.storage).savepoint_service().savepoints():
+        for _, content in open_in(case.storage).services.savepoint().savepoints():
             held = {join_path(path, file) for path, files in content.files.items() for file in files}
             assert held <= set(case.storage.files()), case
         for _ in range(2):
@@ -203,7 +203,7 @@ def test_no_stale_clean_outlives_a_rollback(layout, record_property):
         for number in (1, 2, 3):
             builder.commit(at(number), {"eu": ["a"]})
         table = Table(builder.storage, settings=CLEANING, clock=FixedClock(NOW))
-        table.clean_service(table.clean_config(file_versions_retained=1)).schedule()
+        table.services.clean(table.services.clean_config(file_versions_retained=1)).schedule()
         assert builder.table().timeline.pending(Action.CLEAN)
         return builder.storage
 

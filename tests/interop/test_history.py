@@ -73,7 +73,7 @@ def test_real_hudi_respects_our_savepoint_and_we_respect_its(peer, tmp_path):
     first, second = (i.requested_time for i in ours.timeline.completed("commit")[:2])
     ours.create_savepoint(first, user="ann", comment="keep", name="first", ttl="30d")
     peer.savepoint(table, second)
-    assert [first, second] == [i.requested_time for i, _ in ours.savepoint_service().savepoints()]
+    assert [first, second] == [i.requested_time for i, _ in ours.services.savepoint().savepoints()]
     peer.clean(table, {"hoodie.cleaner.commits.retained": "1"})
     assert _files_of(table, first)
     assert _files_of(table, second)
@@ -104,7 +104,7 @@ def test_real_hudi_restores_to_our_savepoint(peer, tmp_path):
     ours.create_savepoint(second, name="second", ttl="30d")
     peer.restore(table, second)
     assert states[1] == peer.read(table)
-    ((_, content),) = ours.refresh().savepoint_service().savepoints()
+    ((_, content),) = ours.refresh().services.savepoint().savepoints()
     assert content.name == "second"
     assert content.expires_at_ms == content.savepointed_at_ms + 30 * 86_400_000
 

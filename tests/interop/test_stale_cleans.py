@@ -44,7 +44,7 @@ def test_real_hudi_goes_on_after_a_stale_plan(peer, tmp_path, inflight):
     rows = model.rows()
     undone = [write(peer, path, Model(PARTITIONED), version) for version in (2, 3)]
     table = hudi_py.open_table(str(path))
-    pending = table.clean_service(table.clean_config(commits_retained=1)).schedule()
+    pending = table.services.clean(table.services.clean_config(commits_retained=1)).schedule()
     assert pending.state is State.REQUESTED
     if inflight:
         table.contents.store.transition(pending, table.contents.store.read_plan(pending))

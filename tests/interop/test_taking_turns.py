@@ -57,8 +57,8 @@ def test_real_hudi_carries_out_a_plan_with_a_calendar_ladder(peer, ours, tmp_pat
         we.write(model.upsert(PARTITIONED.batch(range(8), version)))
         history[we.commit_times()[-1]] = model.rows()
     opened = hudi_py.open_table(str(table))
-    config = opened.clean_config(commits_retained=1, keep_daily=4)
-    requested = opened.clean_service(config).schedule()
+    config = opened.services.clean_config(commits_retained=1, keep_daily=4)
+    requested = opened.services.clean(config).schedule()
 
     peer.clean(table, {"hoodie.cleaner.commits.retained": 1})
     opened = hudi_py.open_table(str(table))

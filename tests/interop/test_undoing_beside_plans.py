@@ -27,7 +27,7 @@ def _grown(peer, table, commits):
 def _planned(table):
     """Our plan of a clean that takes all but the newest slices; carried out by nobody yet."""
     ours = hudi_py.open_table(str(table), settings={"hoodie_py.clean.breakers": "false"})
-    ours.clean_service(ours.clean_config(file_versions_retained=1)).schedule()
+    ours.services.clean(ours.services.clean_config(file_versions_retained=1)).schedule()
     return ours.refresh().timeline.completed("commit")[-1].requested_time
 
 

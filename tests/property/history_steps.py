@@ -57,8 +57,8 @@ def _write(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
     writer.write(table, rows, operation, announce, small_files=args.get("small_files", True))
     if args.get("services"):
         table.refresh().clean(engine=ONE_THREAD, **args["services"])
-        table.archive_service().run()
-        table.run_upkeep()
+        table.services.archive().run()
+        table.services.run_upkeep()
 
 
 def _rows(world: World, operation: str, chance: random.Random) -> list[writer.Row]:
@@ -166,7 +166,7 @@ def _clean(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
 
 def _plan_clean(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
     table = world.open(storage, **args.get("settings", {}))
-    table.clean_service(table.clean_config(**args.get("options", {})), engine=ONE_THREAD).schedule()
+    table.services.clean(table.services.clean_config(**args.get("options", {})), engine=ONE_THREAD).schedule()
 
 
 def _rollback(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
@@ -175,7 +175,7 @@ def _rollback(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
     if not writes:
         return
     target = writes[-1 - args["back"] % len(writes)].requested_time
-    table.rollback_service().plan(target)  # a refusal condemns nothing
+    table.services.rollback().plan(target)  # a refusal condemns nothing
     world.condemned.add(target)
     table.rollback(target)
 
@@ -223,7 +223,7 @@ def _restore(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
         return
     table = world.open(storage)
     time = times[-1 - args["back"] % len(times)]
-    plan = table.restore_service().plan(time)
+    plan = table.services.restore().plan(time)
     world.condemned.update(each.requested_time for each in plan.instants_to_rollback)
     table.restore(time)
     world.settle()
@@ -238,7 +238,7 @@ def _archive(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
 
 
 def _upkeep(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
-    world.open(storage, **{"hoodie.metadata.compact.max.delta.commits": args["delta_commits"]}).run_upkeep()
+    world.open(storage, **{"hoodie.metadata.compact.max.delta.commits": args["delta_commits"]}).services.run_upkeep()
 
 
 def _recover(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
@@ -315,7 +315,7 @@ def perform(world: World, step: Step, storage: Storage | None = None) -> None:
 
 def _plain(world: World, name: str, args: Mapping[str, Any], storage: Storage) -> None:
     if name == "clean" and world.kind.lazy and storage is world.storage:  # documented to come before, refused or not
-        world.open().failed_writes().with_clean()
+        world.open().services.failed_writes().with_clean()
     before = world.storage.files() if storage is world.storage else None
     try:
         DO[name](world, storage, args)

@@ -66,7 +66,7 @@ def write(table: Table, rows: Sequence[Row], operation: str, announce: Announce,
     batch = pa.Table.from_pylist(list(rows), schema=schema_of(table))
     limits = {} if small_files else {"hoodie.parquet.small.file.limit": 0}
     settings = table.settings.merged({**ALONE, **limits})
-    service = WriteService(table.storage, settings, table.metadata_table.clock, LocalEngine)
+    service = WriteService(table.storage, settings, table.services.metadata_table.clock, LocalEngine)
     return service.write(_Announced(batch, announce), operation).instant is not None
 
 
@@ -217,11 +217,11 @@ def begin(table: Table, action: Action, request: bytes, announce: Announce, *, i
         recover_properties(store.storage)
         if store.load().pending(Action.RESTORE):
             raise RefusedError("a restore is pending")
-        table.metadata_table.prepare(writes_data=True)
-    table.failed_writes().before_write()
+        table.services.metadata_table.prepare(writes_data=True)
+    table.services.failed_writes().before_write()
     with store.lock.held("write"):
-        table.metadata_table.prepare(writes_data=True)
-        time = store.new_time(after=table.metadata_table.compact(store.load()))
+        table.services.metadata_table.prepare(writes_data=True)
+        time = store.new_time(after=table.services.metadata_table.compact(store.load()))
         announce(time)
         if inflight and failed_writes_policy(table.settings) == "LAZY":
             store.storage.replace(join_path(HEARTBEATS, time), b"")
@@ -262,7 +262,7 @@ def finish(table: Table, instant: Instant, metadata: CommitMetadata) -> None:
         raise ConflictError(f"{instant}: its heartbeat is gone")
     with store.lock.held("commit"):
         content = encode_commit(metadata, as_json=table.config.layout_version == 1, sync=SYNC)
-        after = table.metadata_table.record_commit(store.load(), instant, metadata)
+        after = table.services.metadata_table.record_commit(store.load(), instant, metadata)
         store.complete(instant, content, after=after)
         delete_markers(store.storage, time)
         delete_heartbeat(store.storage, time)

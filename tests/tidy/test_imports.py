@@ -16,7 +16,7 @@ LAYERS = (
     {"rows"},
     {"services", "mdt"},
     {"writing", "snapshot"},
-    {"table_view", "table", "write_service"},
+    {"table_view", "table_services", "table", "write_service"},
     {"spark", "local"},
     {"__init__", "__main__", "inspection"},
 )
@@ -30,6 +30,8 @@ SIBLINGS = {  # an import within one layer
     ("fsview", "timeline"),
     ("txn", "timeline"),
     ("services", "mdt"),
+    ("table_services", "table_view"),
+    ("table", "table_services"),
     ("table", "table_view"),
     ("write_service", "table"),
     ("__main__", "inspection"),

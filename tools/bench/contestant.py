@@ -93,7 +93,7 @@ def mdt_init(path: str, retained: int = 3) -> dict[str, Any]:  # noqa: ARG001 - 
     """Give a table that has no metadata table one, as the first write with ``hoodie.metadata.enable`` does."""
     with Meter(pids()) as meter:
         table = hudi_py.open_table(path, settings={"hoodie.metadata.enable": True})
-        table.metadata_table.prepare(writes_data=True)
+        table.services.metadata_table.prepare(writes_data=True)
     return meter.dict(ready=hudi_py.open_table(path).config.has_metadata_table)
 
 
@@ -123,7 +123,7 @@ def _cleaner(path: str, settings: dict[str, Any], retained: int) -> Any:
         from hudi_py.spark.engine import SparkEngine
 
         engine = SparkEngine(session())
-    return table.clean_service(table.clean_config(commits_retained=retained), engine=engine)
+    return table.services.clean(table.services.clean_config(commits_retained=retained), engine=engine)
 
 
 def timeline(path: str, decode: bool = True) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def make_table(path: Path, partitions: int, files: int) -> None:
         for name in names[1:]:
             os.link(names[0], name)
     table = open_table(str(path), settings=settings)
-    transaction = begin_write(table.contents, table.config, table.settings, table.metadata_table)
+    transaction = begin_write(table.contents, table.config, table.settings, table.services.metadata_table)
     transaction.commit([], operation="UPSERT", extra_metadata={})
 
 

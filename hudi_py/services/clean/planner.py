@@ -16,7 +16,7 @@ class CleanPlanner:
     Plans cleans of one table; nothing is ever written.
 
     Args:
-        service: See `hudi_py.Table.clean_service`.
+        service: See `hudi_py.Table.services.clean`.
     """
 
     def __init__(self, service: CleanService) -> None:

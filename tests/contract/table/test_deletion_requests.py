@@ -31,7 +31,7 @@ def test_a_clean_asks_far_less_often_than_once_for_each_file(s3_options, monkeyp
 
     monkeypatch.setattr(S3Backend, "_call", counted)
     table = Table(storage, clock=builder.clock)
-    service = table.clean_service(table.clean_config(commits_retained=1))
+    service = table.services.clean(table.services.clean_config(commits_retained=1))
     service.schedule()
     counts.clear()
     (result,) = service.execute_pending()

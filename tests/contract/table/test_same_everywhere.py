@@ -48,7 +48,7 @@ def answers(storage, now):
     found = {  # details in each plan: S3 tells sizes without being asked
         "timeline": [instant_entry(instant) for instant in table.timeline],
         "files": files_report(table.view_context, [table.partition(path) for path in table.partitions()]),
-        "plan": plan_report(table.read_only().clean_service(now=now).plan(details=True), ()),
+        "plan": plan_report(table.read_only().services.clean(now=now).plan(details=True), ()),
         "narrow plan": plan_report(table.plan_clean(details=True, **ARGUMENTS), ()),
     }
     results = table.clean(**ARGUMENTS)

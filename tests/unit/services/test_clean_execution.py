@@ -60,7 +60,7 @@ def test_a7_a8_a_pending_clean_is_finished_and_nothing_new_planned(layout):
     for together in (False, True):
         builder = story(layout)
         table = builder.table()
-        pending = table.clean_service(table.clean_config(commits_retained=3)).schedule()
+        pending = table.services.clean(table.services.clean_config(commits_retained=3)).schedule()
         table = builder.table(clean_multiple_enabled=together)
         results = table.clean(commits_retained=1)
         assert results[0].instant == pending.requested_time
@@ -98,7 +98,7 @@ def test_a59_the_stored_plan_is_never_overwritten(layout):
     """Created exclusively: a second file of that name is refused by the storage."""
     builder = story(layout)
     table = builder.table()
-    requested = table.clean_service(table.clean_config(commits_retained=1)).schedule()
+    requested = table.services.clean(table.services.clean_config(commits_retained=1)).schedule()
     path = f"{builder.folder}/{requested.requested_time}.clean.requested"
     recorded = RecordingStorage(builder.storage)
     again = Table(recorded, clock=builder.clock)
@@ -113,7 +113,7 @@ def two_pending(layout):
     builder = story(layout)
     table = builder.table(clean_multiple_enabled=True)
     for retained in (3, 1):
-        table.clean_service(table.clean_config(commits_retained=retained)).schedule()
+        table.services.clean(table.services.clean_config(commits_retained=retained)).schedule()
     return builder, [i.requested_time for i in builder.table().timeline.pending("clean")]
 
 
@@ -123,7 +123,7 @@ def test_a60_pending_cleans_are_carried_out_oldest_first_each_to_its_end(layout)
     builder, times = two_pending(layout)
     recorded = RecordingStorage(builder.storage)
     table = Table(recorded, clock=builder.clock)
-    results = table.clean_service(table.clean_config(commits_retained=1)).execute_pending()
+    results = table.services.clean(table.services.clean_config(commits_retained=1)).execute_pending()
     assert [result.instant for result in results] == times == sorted(times)
     calls = recorded.calls
     ends = [
@@ -199,7 +199,7 @@ def test_a72_the_inflight_file_holds_a_copy_of_the_plan(layout):
     """0.15 archives a table of version 6 only if the inflight clean is not empty."""
     builder = story(layout)
     table = builder.table()
-    requested = table.clean_service(table.clean_config(commits_retained=1)).schedule()
+    requested = table.services.clean(table.services.clean_config(commits_retained=1)).schedule()
     builder.table().clean(commits_retained=1)
     path = f"{builder.folder}/{requested.requested_time}.clean"
     assert builder.storage.read(f"{path}.inflight") == builder.storage.read(f"{path}.requested") != b""
@@ -268,7 +268,7 @@ def test_k10_a_file_that_came_after_planning_keeps_its_folder(layout):
     for number in (3, 4, 5):
         builder.commit(at(number), {"r1": ["g"]})
     table = builder.table()
-    service = table.clean_service(table.clean_config(commits_retained=1))
+    service = table.services.clean(table.services.clean_config(commits_retained=1))
     service.schedule()
     late = f"r0/{TableBuilder.base_name('late', at(6))}"
     builder.put(late)
@@ -332,7 +332,7 @@ def test_k21_the_record_names_the_policy_of_the_run_not_of_the_plan(layout):
     """As every release does (A-66); what was kept is decided by the plan alone."""
     builder = story(layout)
     table = builder.table()
-    table.clean_service(table.clean_config(commits_retained=2)).schedule()
+    table.services.clean(table.services.clean_config(commits_retained=2)).schedule()
     [result] = builder.table().clean(file_versions_retained=1)
     assert {each.policy for each in result.metadata.partitions.values()} == {VERSIONS.value}
     assert len(data_files(builder.storage)) == 6
@@ -353,7 +353,7 @@ def test_e20_what_a_savepoint_holds_stays_though_it_was_made_after_the_plan(layo
     """Other writers do not look at pending cleans before they make one; its file goes once it is deleted."""
     builder = story(layout, partitions=("r0",))
     table = builder.table()
-    pending = table.clean_service(table.clean_config(file_versions_retained=1)).schedule()
+    pending = table.services.clean(table.services.clean_config(file_versions_retained=1)).schedule()
     if state is State.INFLIGHT:
         builder.instant(pending.requested_time, "clean", state)
     held = builder.base_name("f", at(2))
@@ -374,7 +374,7 @@ def test_no_clean_beside_the_rollback_of_a_completed_commit(layout, state):
     """The slice that goes would count, and the one below it, soon the newest, be taken."""
     builder = story(layout, partitions=("r0",))
     table = builder.table()
-    plan = table.rollback_service().plan(at(5))
+    plan = table.services.rollback().plan(at(5))
     builder.instant(at(6), "rollback", State.REQUESTED, encode_rollback_plan(plan, sync=bytes(16)))
     if state is State.INFLIGHT:
         builder.instant(at(6), "rollback", state)

@@ -16,7 +16,6 @@ from hudi_py.inspection.report import readable_after
 from hudi_py.model.holes import WINDOW
 from hudi_py.model.instant import Action, State
 from hudi_py.model.instant_time import parse_instant_time
-from hudi_py.services.clean import past
 from hudi_py.services.clean.planning import past
 from hudi_py.services.clean.retention.ladder import climb
 from hudi_py.services.clean.retention.policy import Reason
@@ -429,11 +428,11 @@ def test_a_budget_cuts_a_union_without_breaking_it(made, policy, count, more):
     """Cleaning in small steps ends where one clean ends, rungs included."""
     asked = by_policy(policy, count, more)
     whole = paths(made.builder.table(**FULL).plan_clean(**asked))
-    config = made.builder.table(**FULL).clean_config(**asked)
+    config = made.builder.table(**FULL).services.clean_config(**asked)
     for _ in range(40):
         small = attrs.evolve(config, max_files=2)
         before = set(data_files(made.builder.storage))
-        made.builder.table(**FULL).clean_service(small).run()
+        made.builder.table(**FULL).services.clean(small).run()
         assert before - set(data_files(made.builder.storage)) <= whole
         if before == set(data_files(made.builder.storage)):
             break
@@ -459,9 +458,9 @@ def test_a_retention_that_would_not_count_is_refused(keywords):
 def test_settings_may_name_several_retentions_as_hudi_does():
     """Rule A-1: with several and no policy the commits count; what is asked for in one run outdoes them."""
     table = TableBuilder().table(clean_commits_retained=2, clean_hours_retained=720)
-    assert table.clean_config().policy is CleanPolicy.KEEP_LATEST_COMMITS
-    assert table.clean_config(hours_retained=3).policy is CleanPolicy.KEEP_LATEST_BY_HOURS
-    assert table.clean_config(policy="KEEP_LATEST_COMMITS", commits_retained=1).commits_retained == 1
+    assert table.services.clean_config().policy is CleanPolicy.KEEP_LATEST_COMMITS
+    assert table.services.clean_config(hours_retained=3).policy is CleanPolicy.KEEP_LATEST_BY_HOURS
+    assert table.services.clean_config(policy="KEEP_LATEST_COMMITS", commits_retained=1).commits_retained == 1
 
 
 @pytest.mark.parametrize("layout", [1, 2])

@@ -180,10 +180,10 @@ def clean_with(storage, builder):
 def test_with_a_metadata_table_the_folder_is_looked_at(layout):
     """The metadata table was told that they are deleted; only the folder shows that they are there."""
     builder = history(layout)
-    builder.table(metadata_enable=True).metadata_table.prepare(writes_data=True)
+    builder.table(metadata_enable=True).services.metadata_table.prepare(writes_data=True)
     (first,) = refusing(builder).clean(commits_retained=1)
     table = builder.table()
-    listing = table.clean_service(table.clean_config(commits_retained=1)).situation().listing
+    listing = table.services.clean(table.services.clean_config(commits_retained=1)).situation().listing
     assert not {f"r0/{entry.name}" for entry in listing.partition("r0")} & set(first.failed_files)
     (second,) = table.clean(commits_retained=1)
     assert set(second.deleted_files) == set(first.failed_files)

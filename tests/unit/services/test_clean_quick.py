@@ -125,10 +125,10 @@ def test_plain_partitions_are_judged_by_their_names(policy, monkeypatch):
     for number in range(1, 7):
         builder.commit(at(number), {"r0": ["g0", "g1"], "r1": ["g2"]})
     table = builder.table()
-    config = table.clean_config(**{policy: 2})
-    detailed = table.clean_service(config).plan(details=True)
+    config = table.services.clean_config(**{policy: 2})
+    detailed = table.services.clean(config).plan(details=True)
     monkeypatch.setattr("hudi_py.services.clean.planning.situation.judge_partition", None)
-    plan = table.clean_service(config).plan(sizes=True)
+    plan = table.services.clean(config).plan(sizes=True)
     assert dict(detailed.files) == dict(plan.files)
     assert dict(detailed.kept) == dict(plan.kept)
     assert detailed.file_count == plan.file_count > 0

@@ -391,7 +391,7 @@ def test_a50_savepointed_file_keeps_the_partition(layout):
 def test_a50_what_the_metadata_table_does_not_list_keeps_the_partition(layout, name):
     """Hudi removes a planned partition with all that is in it, so the folder itself is asked before one is planned."""
     builder = dropped(layout)
-    builder.table(metadata_enable=True).metadata_table.prepare(writes_data=True)
+    builder.table(metadata_enable=True).services.metadata_table.prepare(writes_data=True)
     assert plan_of(builder, commits_retained=2).partitions_to_delete == ("r0",)
     builder.put(f"r0/{name}")
     if name.endswith(".parquet"):
@@ -416,7 +416,7 @@ def test_a56_a57_fields_of_the_stored_plan(layout):
     builder = two_partitions(layout)
     builder.savepoint(at(1), {"r0": base(1, file_id="a")})
     table = builder.table()
-    instant = table.clean_service(table.clean_config(commits_retained=2)).schedule()
+    instant = table.services.clean(table.services.clean_config(commits_retained=2)).schedule()
     plan = table.contents.clean_plan(instant)
     assert plan.version == 2
     assert plan.policy == "KEEP_LATEST_COMMITS"

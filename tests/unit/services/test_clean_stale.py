@@ -46,7 +46,7 @@ def five_versions(layout=2, commits=5):
 def schedule(builder, retention, *, inflight=False):
     """A clean that is planned, and perhaps begun with its first file deleted; returns its instant."""
     table = builder.table()
-    service = table.clean_service(table.clean_config(**retention))
+    service = table.services.clean(table.services.clean_config(**retention))
     instant = service.schedule()
     if inflight:
         store = table.contents.store
@@ -358,7 +358,7 @@ def test_the_slower_of_two_cleaners_is_superseded_also_where_they_meet_in_the_me
     """Never a raw AlreadyExists."""
     builder = five_versions()
     table = builder.table()
-    service = table.clean_service(table.clean_config(**ONE_COMMIT))
+    service = table.services.clean(table.services.clean_config(**ONE_COMMIT))
     keeper = service.metadata_table
     slower = CompletesFirst(keeper.storage, keeper.settings, keeper.clock)
     (result,) = attrs.evolve(service, metadata_table=slower).run()

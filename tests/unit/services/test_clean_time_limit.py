@@ -174,7 +174,7 @@ def test_an_execution_short_of_time_stays_pending_and_is_finished(layout, monkey
     monkeypatch.setattr(execute, "TASK_FILES_MAX_TIMED", 1)
     builder = partitions_table(layout, count=20)
     before = data_files(builder.storage)
-    builder.table().clean_service(builder.table().clean_config(commits_retained=1)).schedule()
+    builder.table().services.clean(builder.table().services.clean_config(commits_retained=1)).schedule()
     (first,) = limited(builder, "delete_many").clean(commits_retained=1)
     assert not first.is_finished
     assert builder.table().timeline.pending("clean")
@@ -257,5 +257,5 @@ def test_a_duration_that_is_none_is_refused(value):
     """A number with its unit, and more than nothing."""
     builder = partitions_table(2)
     with pytest.raises(ConfigError, match=r"hoodie_py\.clean\.max\.duration"):
-        Table(builder.storage, settings={"hoodie_py.clean.max.duration": value}).clean_config()
+        Table(builder.storage, settings={"hoodie_py.clean.max.duration": value}).services.clean_config()
     assert Settings({"hoodie_py.clean.max.duration": "90m"})

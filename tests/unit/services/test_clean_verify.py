@@ -36,8 +36,8 @@ def verified(builder, **settings):
 
 def second_opinion(table, **retention):
     """Everything that the second planner calls garbage."""
-    config = table.clean_config(**retention)
-    service = table.clean_service(config)
+    config = table.services.clean_config(**retention)
+    service = table.services.clean(config)
     roots = load_roots(service.contents, table.config, config, table.timeline, "0")
     return {
         f"{path}/{name}"

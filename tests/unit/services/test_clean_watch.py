@@ -76,7 +76,7 @@ def test_an_incremental_plan_knows_how_many_partitions_there_are():
 def test_sizes_of_one_plan_are_not_told_of_another():
     """An older pending clean goes first, and its bytes are not known."""
     builder, seen = story(), []
-    builder.table().clean_service(builder.table().clean_config(commits_retained=2)).schedule()
+    builder.table().services.clean(builder.table().services.clean_config(commits_retained=2)).schedule()
     table = builder.table(clean_multiple_enabled=True)
     results = table.clean(commits_retained=1, on_progress=seen.append)
     older, newer = [
@@ -98,7 +98,7 @@ def test_a_plan_is_decoded_once_whoever_watches(monkeypatch):
 def test_a_plan_stored_earlier_has_no_sizes():
     """Then the bytes are unknown, not 0."""
     builder, seen = story(), []
-    builder.table().clean_service(builder.table().clean_config(commits_retained=1)).schedule()
+    builder.table().services.clean(builder.table().services.clean_config(commits_retained=1)).schedule()
     builder.table().clean(commits_retained=1, on_progress=seen.append)
     deleting = [each for each in seen if each.phase == "delete"]
     assert {(each.bytes_done, each.bytes_total) for each in deleting} == {(None, None)}

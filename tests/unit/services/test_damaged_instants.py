@@ -157,8 +157,8 @@ def commands(storage: MemoryStorage):
         lambda: table().plan_clean(commits_retained=1),
         lambda: table().plan_clean(hours_retained=1, keep_daily=1, keep_weekly=1),
         lambda: table().overview(),
-        lambda: table().rollback_service().plan(at(5)),
-        lambda: table().restore_service().plan(at(1)),
+        lambda: table().services.rollback().plan(at(5)),
+        lambda: table().services.restore().plan(at(1)),
     )
 
 

@@ -139,5 +139,5 @@ def test_a_lost_commit_of_apache_hudi(version, tmp_path):
             more = {"hoodie.metadata.enable": metadata, "hoodie.clean.failed.writes.policy": policy}
             writer = Table(LocalStorage(str(newest)), settings=more)
             with pytest.raises(CorruptMetadata, match="markers were deleted"):
-                begin_write(writer.contents, writer.config, writer.settings, writer.metadata_table)
+                begin_write(writer.contents, writer.config, writer.settings, writer.services.metadata_table)
     assert damaged.refresh().timeline.find(last.requested_time).is_pending

@@ -141,7 +141,7 @@ def _rollback(builder: TableBuilder, pair: Pair, state: State) -> str:
     """Of the commit itself, by its own plan; or of a failed write whose instants are gone already."""
     plan = RollbackPlan(instant_to_rollback=InstantInfo(at(5), "commit"), rollback_requests=())
     if pair.relation is Relation.SAME:
-        plan = builder.table().rollback_service().plan(TARGET)
+        plan = builder.table().services.rollback().plan(TARGET)
     return _states(builder, LATE, "rollback", state, codec.encode_rollback_plan(plan, SYNC))
 
 
@@ -210,9 +210,9 @@ def would_withdraw(builder: TableBuilder, pair: Pair) -> list[str]:
     """Requested times of the plans that a dry run says would go."""
     table = builder.table().read_only()
     if pair.service is Service.ROLLBACK and pair.relation is not Relation.SAME:
-        return [each.requested_time for each in table.rollback_service().preview(TARGET).withdrawn]
+        return [each.requested_time for each in table.services.rollback().preview(TARGET).withdrawn]
     if pair.service is Service.RESTORE and pair.relation is not Relation.SAME:
-        return [each.requested_time for each in table.restore_service().preview(SAVEPOINT).withdrawn]
+        return [each.requested_time for each in table.services.restore().preview(SAVEPOINT).withdrawn]
     return []
 
 
@@ -279,9 +279,9 @@ def test_a_live_heartbeat_is_never_overruled(service, action, layout):
     for asked in (
         lambda: run(builder, pair),
         lambda: (
-            builder.table().restore_service().plan(SAVEPOINT)
+            builder.table().services.restore().plan(SAVEPOINT)
             if service is Service.RESTORE
-            else builder.table().rollback_service().plan(LATE)
+            else builder.table().services.rollback().plan(LATE)
         ),
     ):
         with pytest.raises(RefusedError, match=rf"\.hoodie/\.heartbeat/{time} is \d+ s old and expires after 120 s"):

@@ -123,7 +123,7 @@ def test_policy_never_only_reports(layout):
 def with_clean(layout: int, *, inflight: bytes | None = None) -> tuple[TableBuilder, str]:
     builder = healthy(layout)
     table = builder.table()
-    instant = table.clean_service(table.clean_config(commits_retained=1)).schedule()
+    instant = table.services.clean(table.services.clean_config(commits_retained=1)).schedule()
     if inflight is not None:
         builder.instant(instant.requested_time, "clean", State.INFLIGHT, inflight)
     return builder, instant.requested_time
@@ -198,7 +198,7 @@ def test_interrupted_rollback_is_finished(layout):
     """B-7, B-11: from its plan, under its own time."""
     builder = healthy(layout)
     builder.commit(at(5), {"eu": ["a"]}, state=State.INFLIGHT)
-    plan = builder.table().rollback_service().plan(at(5))
+    plan = builder.table().services.rollback().plan(at(5))
     builder.instant(at(6), "rollback", State.REQUESTED, codec.encode_rollback_plan(plan, SYNC))
     builder.instant(at(6), "rollback", State.INFLIGHT)
     found = recovered(builder)

@@ -118,7 +118,7 @@ def test_pending_clustering_goes_with_its_plan(builder):
     from tests.unit.services.test_rollback import clustering
 
     clustering(builder, at(8), State.INFLIGHT)
-    plan = builder.table().restore_service().plan(at(2))
+    plan = builder.table().services.restore().plan(at(2))
     assert plan.instants_to_rollback[0].requested_time == at(8)
     builder.table().restore(at(2))
     assert not builder.table().timeline.pending()
@@ -197,7 +197,7 @@ def test_compaction_that_was_planned_before_the_savepoint_stays():
 
 def test_pending_restore_stops_another_one(builder):
     """One at a time; the pending one is named."""
-    plan = builder.table().restore_service().plan(at(2))
+    plan = builder.table().services.restore().plan(at(2))
     builder.table().create_savepoint(at(6))
     builder.instant(at(9), "restore", State.REQUESTED, codec.encode_restore_plan(plan, SYNC))
     with pytest.raises(RefusedError, match="pending"):
@@ -212,12 +212,12 @@ def test_newer_savepoints_stand_in_the_way_and_are_named(builder, is_pending):
     Apache Hudi stops in the middle of such a restore: the one that it left goes on once the savepoints are deleted.
     """
     if is_pending:
-        plan = builder.table().restore_service().plan(at(2))
+        plan = builder.table().services.restore().plan(at(2))
         builder.instant(at(9), "restore", State.REQUESTED, codec.encode_restore_plan(plan, SYNC))
     for number in (3, 6):
         builder.savepoint(at(number), {})
     before = builder.storage.files()
-    for call in (builder.table().restore, builder.table().restore_service().plan):
+    for call in (builder.table().restore, builder.table().services.restore().plan):
         with pytest.raises(RefusedError, match=f"{at(3)}, {at(6)}") as refusal:
             call(at(2))
     assert before == builder.storage.files()
@@ -242,7 +242,7 @@ def test_savepoint_that_holds_older_files_than_its_own_is_refused(builder):
 @pytest.mark.parametrize("state", [State.REQUESTED, State.INFLIGHT])
 def test_unreadable_rollback_plan_of_a_half_done_restore(builder, state):
     """B-7: Hudi died while it wrote the plan of one of its rollbacks; a new plan is made, and the restore ends."""
-    plan = builder.table().restore_service().plan(at(2))
+    plan = builder.table().services.restore().plan(at(2))
     builder.instant(at(8), "restore", State.REQUESTED, codec.encode_restore_plan(plan, SYNC))
     builder.instant(at(8), "restore", State.INFLIGHT)
     builder.instant(at(9), "rollback", State.REQUESTED, b"")
@@ -255,7 +255,7 @@ def test_unreadable_rollback_plan_of_a_half_done_restore(builder, state):
 
 def test_commit_of_another_writer_stops_the_restore(builder):
     """B-32: the savepointed commit has to be the newest one; the restore stays pending, and the error says why."""
-    plan = builder.table().restore_service().plan(at(2))
+    plan = builder.table().services.restore().plan(at(2))
     builder.instant(at(8), "restore", State.REQUESTED, codec.encode_restore_plan(plan, SYNC))
     builder.commit(at(9), {"eu": ["a"]})
     with pytest.raises(ConflictError, match="another writer"):

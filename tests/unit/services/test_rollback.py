@@ -141,7 +141,7 @@ def test_unknown_write_is_an_error(builder):
 def test_rollback_that_was_only_requested_is_withdrawn_when_its_target_is_completed(builder):
     """The next write must not undo visible rows because somebody once began to ask for it."""
     table = builder.table()
-    plan = codec.encode_rollback_plan(table.rollback_service().plan(at(2)), SYNC)
+    plan = codec.encode_rollback_plan(table.services.rollback().plan(at(2)), SYNC)
     builder.instant(at(7), "rollback", State.REQUESTED, plan)
     assert builder.table().rollback_failed_writes() == []
     assert times(builder, "commit") == [at(1), at(2)]
@@ -150,7 +150,7 @@ def test_rollback_that_was_only_requested_is_withdrawn_when_its_target_is_comple
 
 def test_rollback_under_way_is_finished_by_the_next_write(builder):
     """Once inflight, files may be gone: the plan is carried out to its end."""
-    plan = codec.encode_rollback_plan(builder.table().rollback_service().plan(at(2)), SYNC)
+    plan = codec.encode_rollback_plan(builder.table().services.rollback().plan(at(2)), SYNC)
     builder.instant(at(7), "rollback", State.REQUESTED, plan)
     builder.instant(at(7), "rollback", State.INFLIGHT)
     assert len(builder.table().rollback_failed_writes()) == 1
@@ -435,7 +435,7 @@ def test_completed_compaction_goes_with_its_plan(layout):
 def test_rollback_of_a_completed_compaction_is_finished_by_whoever_comes_next(layout):
     """B-7: once inflight it is no rollback of a pending compaction, which would be left alone."""
     builder = compacted(layout)
-    plan = codec.encode_rollback_plan(builder.table().rollback_service().plan(at(3)), SYNC)
+    plan = codec.encode_rollback_plan(builder.table().services.rollback().plan(at(3)), SYNC)
     builder.instant(at(7), "rollback", State.REQUESTED, plan)
     builder.instant(at(7), "rollback", State.INFLIGHT)
     builder.table().contents.store.reopen(builder.table().timeline.find(at(3), Action.COMMIT))

@@ -60,7 +60,7 @@ def begun(layout: int) -> tuple[TableBuilder, Instant, Any]:
     builder = TableBuilder(layout)
     builder.commit(at(1), {"eu": ["a"]})
     builder.commit(TARGET, {"eu": ["a", "b"]}, state=State.INFLIGHT)
-    plan = builder.table().rollback_service().plan(TARGET)
+    plan = builder.table().services.rollback().plan(TARGET)
     builder.instant(at(3), "rollback", State.REQUESTED, codec.encode_rollback_plan(plan, sync=SYNC))
     return builder, Instant(at(3), Action.ROLLBACK, State.REQUESTED), plan
 

@@ -73,7 +73,7 @@ def test_a_copy_of_the_table_has_them_too(builder):
     builder.table().create_savepoint(at(2), name="before import", ttl=timedelta(hours=36))
     copied = {path: data for path, data in builder.storage.files().items() if ".aux" not in path}
     table = Table(MemoryStorage.from_files(copied, "/other/place"), clock=builder.clock)
-    ((_, content),) = table.savepoint_service().savepoints()
+    ((_, content),) = table.services.savepoint().savepoints()
     assert content.name == "before import"
     assert content.expires_at_ms == content.savepointed_at_ms + 36 * 3_600_000
 
@@ -208,7 +208,7 @@ def test_a_scheduled_clean_respects_what_is_still_there(builder):
     """The plan of a clean is made after the savepoint is gone, never against one that is there."""
     builder.table().create_savepoint(at(1), ttl="1h")
     builder.clock.move(timedelta(hours=2))
-    service = builder.table().clean_service(builder.table().clean_config(commits_retained=1))
+    service = builder.table().services.clean(builder.table().services.clean_config(commits_retained=1))
     assert service.schedule() is not None
     assert savepoints(builder) == []
 

@@ -90,7 +90,7 @@ def test_user_comment_and_time_are_kept(builder):
     """A savepoint tells who made it, why and when."""
     table = builder.table()
     table.create_savepoint(at(3), user="ann", comment="why")
-    ((instant, content),) = table.savepoint_service().savepoints()
+    ((instant, content),) = table.services.savepoint().savepoints()
     assert (instant.requested_time, content.savepointed_by, content.comments) == (at(3), "ann", "why")
     assert content.savepointed_at_ms == int(builder.clock.now().timestamp() * 1000)
 
@@ -127,7 +127,7 @@ def test_clean_without_an_earliest_commit_lets_any_pass(builder):
 
 def test_pending_clean_counts_by_its_plan(builder):
     """C-2: the plan of a pending clean bounds like a completed one."""
-    builder.table().clean_service(builder.table().clean_config(commits_retained=1)).schedule()
+    builder.table().services.clean(builder.table().services.clean_config(commits_retained=1)).schedule()
     with pytest.raises(RefusedError):
         builder.table().create_savepoint(at(1))
     builder.table().create_savepoint(at(3))
@@ -135,7 +135,7 @@ def test_pending_clean_counts_by_its_plan(builder):
 
 def test_files_a_pending_clean_will_delete_cannot_be_pinned(builder):
     """K-19: a pending clean by file versions has no earliest commit, yet deletes what its plan names."""
-    builder.table().clean_service(builder.table().clean_config(file_versions_retained=1)).schedule()
+    builder.table().services.clean(builder.table().services.clean_config(file_versions_retained=1)).schedule()
     with pytest.raises(RefusedError, match="pending clean"):
         builder.table().create_savepoint(at(2))
     builder.table().create_savepoint(at(3))

@@ -101,7 +101,7 @@ def test_beside_a_clean_under_way_a_time_is_answered_while_its_files_are_there(l
     """Requested or begun, whatever it has deleted so far; else the message names it."""
     builder, needed = play(layout, history)
     table = builder.table(**policy)
-    scheduled = table.clean_service(table.clean_config()).schedule()
+    scheduled = table.services.clean(table.services.clean_config()).schedule()
     if scheduled is None or state is State.COMPLETED:
         return
     if state is State.INFLIGHT:
@@ -130,7 +130,7 @@ def test_the_clean_under_way_is_named(layout):
     builder, needed = play(layout, [{("r0", "f")}, {("r0", "f")}, {("r0", "f")}])
     table = builder.table(clean_policy="KEEP_LATEST_FILE_VERSIONS", clean_fileversions_retained=1)
     [first, second, third] = needed
-    requested = table.clean_service(table.clean_config()).schedule()
+    requested = table.services.clean(table.services.clean_config()).schedule()
     builder.instant(requested.requested_time, "clean", State.INFLIGHT)
     past = builder.table().as_of(first)
     assert past.base_files()

@@ -18,7 +18,7 @@ def test_older_slice_that_a_savepoint_holds_is_not_the_state_before(builder):
     builder.table().clean(file_versions_retained=1)
     before = builder.storage.files()
     assert sorted(data_files(builder.storage)) == [f"eu/{builder.base_name('a', at(t))}" for t in (1, 3)]
-    for call in (builder.table().rollback, builder.table().rollback_service().plan):
+    for call in (builder.table().rollback, builder.table().services.rollback().plan):
         with pytest.raises(RefusedError, match=f"hudi-py restore {builder.storage.root} {at(1)}"):
             call(at(3))
     assert before == builder.storage.files()

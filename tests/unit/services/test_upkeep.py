@@ -41,7 +41,7 @@ SETTINGS = {"metadata_enable": True, "keep_min_commits": 4, "keep_max_commits": 
 def write(table, partition="eu", *, groups=1):
     """One commit: the next version of each of the partition's file groups."""
     table.refresh()
-    transaction = begin_write(table.contents, table.config, table.settings, table.metadata_table)
+    transaction = begin_write(table.contents, table.config, table.settings, table.services.metadata_table)
     table.storage.replace(join_path(partition, ".hoodie_partition_metadata"), b"commitTime=1\npartitionDepth=1\n")
     stats = []
     for number in range(groups):
@@ -121,11 +121,11 @@ def test_looking_after_it_costs_a_small_clean_next_to_nothing(layout):
         counts = []
         for looked_after in (False, True):
             storage = RecordingStorage(table.storage.copy() if not looked_after else table.storage)
-            opened = Table(storage, settings=table.settings.as_dict(), clock=table.metadata_table.clock)
+            opened = Table(storage, settings=table.settings.as_dict(), clock=table.services.metadata_table.clock)
             if looked_after:
                 opened.clean(commits_retained=1)
             else:
-                opened.clean_service(opened.clean_config(commits_retained=1)).run()
+                opened.services.clean(opened.services.clean_config(commits_retained=1)).run()
                 opened.refresh()
             counts.append(Counter(verb for verb, _ in storage.calls))
         more.append(counts[1] - counts[0])
@@ -141,7 +141,7 @@ def test_a_clean_beside_a_writer_leaves_the_metadata_table_to_it(layout):
     table = cleaned_in_steps(layout)
     for _ in range(3):
         write(table, groups=20)
-    begin_write(table.contents, table.config, table.settings, table.metadata_table)
+    begin_write(table.contents, table.config, table.settings, table.services.metadata_table)
     before = MetadataTable(table.storage).store.load()
     for _ in range(20):
         assert table.refresh().clean(commits_retained=1)
@@ -206,9 +206,9 @@ def test_upkeep_survives_every_interruption(layout):
         return builder.table(**settings)
 
     for case in interruptions(fresh):
-        case.run(lambda storage: opened(storage).upkeep_service().run())
+        case.run(lambda storage: opened(storage).services.upkeep().run())
         assert is_true(opened(case.storage)), case
-        opened(case.storage).upkeep_service().run()
+        opened(case.storage).services.upkeep().run()
         assert is_true(opened(case.storage)), case
         metadata = MetadataTable(case.storage)
         assert not metadata.store.load().pending(), case
@@ -220,10 +220,12 @@ def _cleans_next(table):
     """Whether the next upkeep would clean: tried on a copy."""
     if not table.storage.list(METADATA_FOLDER):
         return False
-    copy = type(table)(table.storage.copy(), settings=table.settings.as_dict(), clock=table.metadata_table.clock)
+    copy = type(table)(
+        table.storage.copy(), settings=table.settings.as_dict(), clock=table.services.metadata_table.clock
+    )
     write(copy)
     before = MetadataTable(copy.storage).store.load().completed(Action.CLEAN)
-    copy.upkeep_service().run()
+    copy.services.upkeep().run()
     if before == MetadataTable(copy.storage).store.load().completed(Action.CLEAN):
         return False
     write(table)
@@ -237,7 +239,7 @@ def test_a_metadata_table_with_partitions_of_others_is_left_alone():
         round_of(table, number)
     table.storage.replace(f"{METADATA_FOLDER}/record_index/.hoodie_partition_metadata", b"partitionDepth=1\n")
     files = table.storage.files()
-    table.upkeep_service().run()
+    table.services.upkeep().run()
     assert files == table.storage.files()
 
 

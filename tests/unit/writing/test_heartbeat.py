@@ -43,7 +43,7 @@ def failed(layout: int, *, age_s: float | None) -> TableBuilder:
 
 def begin(builder: TableBuilder, policy: str):
     table = builder.table()
-    return begin_write(table.contents, table.config, Settings({POLICY: policy}), table.metadata_table)
+    return begin_write(table.contents, table.config, Settings({POLICY: policy}), table.services.metadata_table)
 
 
 def test_heartbeat_expires_after_interval_times_misses():
@@ -138,7 +138,7 @@ def test_several_writers_are_refused_before_anything_is_written(mode):
     settings = {"write_concurrency_mode": mode}
     table, before = builder.table(**settings), builder.storage.files()
     with pytest.raises(ConfigError, match=r"one writer at a time"):
-        begin_write(table.contents, table.config, table.settings, table.metadata_table)
+        begin_write(table.contents, table.config, table.settings, table.services.metadata_table)
     assert builder.storage.files() == before
     table.clean()
     assert not builder.table().timeline.pending()
