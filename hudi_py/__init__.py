@@ -31,91 +31,159 @@ from hudi_py.model.release import RELEASE
 __version__ = RELEASE
 
 if TYPE_CHECKING:
+    from hudi_py.config.clean_options import CleanOptions
+    from hudi_py.config.table import TableConfig, TableType
+    from hudi_py.engine.base import Engine
+    from hudi_py.fsview.build import PartitionView
     from hudi_py.model.files import BaseFile, FileGroup, FileSlice, LogFile
     from hudi_py.model.instant import Action, Instant, State
-    from hudi_py.rows.condition import Column, Condition
+    from hudi_py.model.records import (
+        CleanMetadata,
+        CleanPartitionMetadata,
+        CommitMetadata,
+        InstantInfo,
+        RestoreMetadata,
+        RollbackMetadata,
+        RollbackPartitionMetadata,
+        RuntimeStats,
+        WriteStat,
+    )
+    from hudi_py.rows.condition import Column, Condition, Where
+    from hudi_py.runtime.clock import Clock
+    from hudi_py.services.archive.plan import Bound
+    from hudi_py.services.archive.service import ArchiveResult
     from hudi_py.services.check.findings import Finding, Severity
-    from hudi_py.services.clean.executing.watch import CleanProgress
+    from hudi_py.services.clean.executing.watch import CleanProgress, OnProgress
     from hudi_py.services.clean.planner import CleanPlanner
-    from hudi_py.services.clean.planning.plan import CleanPlan
+    from hudi_py.services.clean.planning.plan import CleanPlan, Scope, Unseen
+    from hudi_py.services.clean.planning.planned_files import PlannedFile, PlannedFiles
     from hudi_py.services.clean.result import CleanResult
-    from hudi_py.services.recovery.finding import RecoveryFinding, RecoveryOutcome
-    from hudi_py.snapshot.overview import Overview
+    from hudi_py.services.clean.retention.policy import Reason, Verdict
+    from hudi_py.services.explain.explain import Awaited, Need
+    from hudi_py.services.explain.files import Explanation, FileExplanation
+    from hudi_py.services.recovery.finding import Problem, RecoveryFinding, RecoveryOutcome, Step
+    from hudi_py.services.savepoint.service import SavepointWords
+    from hudi_py.snapshot.overview import Amount, ColumnRange, FileTotals, Overview
     from hudi_py.snapshot.rows import Rows
-    from hudi_py.snapshot.snapshot import Snapshot
-    from hudi_py.spark.client import WriteClient, WriteResult
+    from hudi_py.snapshot.snapshot import EarlierSnapshot, Snapshot
+    from hudi_py.spark.client import WriteClient
     from hudi_py.spark.read import read
     from hudi_py.table import Table, open_table
     from hudi_py.timeline.timeline import Timeline
+    from hudi_py.write_service import WriteResult
 
-_LAZY = {
-    "Action": "model.instant",
-    "BaseFile": "model.files",
-    "CleanPlan": "services.clean.planning.plan",
-    "CleanPlanner": "services.clean.planner",
-    "CleanProgress": "services.clean.executing.watch",
-    "CleanResult": "services.clean.result",
-    "Column": "rows.condition",
-    "Condition": "rows.condition",
-    "FileGroup": "model.files",
-    "FileSlice": "model.files",
-    "Finding": "services.check.findings",
-    "Instant": "model.instant",
-    "LogFile": "model.files",
-    "Overview": "snapshot.overview",
-    "RecoveryFinding": "services.recovery.finding",
-    "RecoveryOutcome": "services.recovery.finding",
-    "Rows": "snapshot.rows",
-    "Severity": "services.check.findings",
-    "Snapshot": "snapshot.snapshot",
-    "State": "model.instant",
-    "Table": "table",
-    "Timeline": "timeline.timeline",
-    "WriteClient": "spark.client",
-    "WriteResult": "spark.client",
-    "open_table": "table",
-    "read": "spark.read",
+_NAMES = {
+    "config.clean_options": "CleanOptions",
+    "config.table": "TableConfig TableType",
+    "engine.base": "Engine",
+    "fsview.build": "PartitionView",
+    "model.files": "BaseFile FileGroup FileSlice LogFile",
+    "model.instant": "Action Instant State",
+    "model.records": (
+        "CleanMetadata CleanPartitionMetadata CommitMetadata InstantInfo RestoreMetadata RollbackMetadata "
+        "RollbackPartitionMetadata RuntimeStats WriteStat"
+    ),
+    "rows.condition": "Column Condition Where",
+    "runtime.clock": "Clock",
+    "services.archive.plan": "Bound",
+    "services.archive.service": "ArchiveResult",
+    "services.check.findings": "Finding Severity",
+    "services.clean.executing.watch": "CleanProgress OnProgress",
+    "services.clean.planner": "CleanPlanner",
+    "services.clean.planning.plan": "CleanPlan Scope Unseen",
+    "services.clean.planning.planned_files": "PlannedFile PlannedFiles",
+    "services.clean.result": "CleanResult",
+    "services.clean.retention.policy": "Reason Verdict",
+    "services.explain.explain": "Awaited Need",
+    "services.explain.files": "Explanation FileExplanation",
+    "services.recovery.finding": "Problem RecoveryFinding RecoveryOutcome Step",
+    "services.savepoint.service": "SavepointWords",
+    "snapshot.overview": "Amount ColumnRange FileTotals Overview",
+    "snapshot.rows": "Rows",
+    "snapshot.snapshot": "EarlierSnapshot Snapshot",
+    "spark.client": "WriteClient",
+    "spark.read": "read",
+    "table": "Table open_table",
+    "timeline.timeline": "Timeline",
+    "write_service": "WriteResult",
 }
+_LAZY = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
     "Action",
     "AlreadyExists",
+    "Amount",
+    "ArchiveResult",
+    "Awaited",
     "BaseFile",
+    "Bound",
+    "CleanMetadata",
+    "CleanOptions",
+    "CleanPartitionMetadata",
     "CleanPlan",
     "CleanPlanner",
     "CleanProgress",
     "CleanResult",
+    "Clock",
     "Column",
+    "ColumnRange",
+    "CommitMetadata",
     "Condition",
     "ConfigError",
     "ConflictError",
     "CorruptMetadata",
+    "EarlierSnapshot",
+    "Engine",
+    "Explanation",
+    "FileExplanation",
     "FileGroup",
     "FileSlice",
+    "FileTotals",
     "Finding",
     "HudiError",
     "Instant",
+    "InstantInfo",
     "LogFile",
+    "Need",
     "NotFound",
+    "OnProgress",
     "OutcomeUnknown",
     "Overview",
+    "PartitionView",
+    "PlannedFile",
+    "PlannedFiles",
+    "Problem",
+    "Reason",
     "RecoveryFinding",
     "RecoveryOutcome",
     "RefusedError",
+    "RestoreMetadata",
+    "RollbackMetadata",
+    "RollbackPartitionMetadata",
     "Rows",
+    "RuntimeStats",
+    "SavepointWords",
+    "Scope",
     "ServiceFailed",
     "Severity",
     "Snapshot",
     "State",
+    "Step",
     "StorageError",
     "Table",
+    "TableConfig",
     "TableNotFound",
+    "TableType",
     "Timeline",
     "TimelineStateError",
+    "Unseen",
     "UnsupportedTable",
+    "Verdict",
+    "Where",
     "WriteClient",
     "WriteError",
     "WriteResult",
+    "WriteStat",
     "open_table",
     "read",
 ]

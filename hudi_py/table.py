@@ -17,8 +17,6 @@ from hudi_py.engine.base import Engine
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import RestoreMetadata, RollbackMetadata
 from hudi_py.runtime.clock import Clock
-from hudi_py.runtime.log import log
-from hudi_py.services.clean.executing.watch import Reporter
 from hudi_py.services.recovery.finding import RecoveryOutcome
 from hudi_py.table_services import TableServices
 from hudi_py.table_view import TableView
@@ -34,12 +32,6 @@ if TYPE_CHECKING:
     from hudi_py.services.clean.result import CleanResult
     from hudi_py.services.clean.service import CleanService
     from hudi_py.services.explain.files import Explanation
-    from hudi_py.services.recovery.failed_writes import FailedWrites
-    from hudi_py.services.recovery.service import RecoveryService
-    from hudi_py.services.restore.service import RestoreService
-    from hudi_py.services.rollback.service import RollbackService
-    from hudi_py.services.savepoint.service import SavepointService, SavepointWords
-    from hudi_py.services.upkeep.service import UpkeepService
     from hudi_py.services.savepoint.service import SavepointWords
 
 T = TypeVar("T")

@@ -20,6 +20,7 @@ from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.model.holes import holes_of
 from hudi_py.model.instant import Action
 from hudi_py.model.instant_time import resolve_time
+from hudi_py.model.shown import Shown
 from hudi_py.runtime.clock import Clock, SystemClock
 from hudi_py.runtime.log import log
 from hudi_py.services.savepoint.plan import time_of_name
@@ -49,7 +50,7 @@ OVERVIEW_FILES_MAX = 1000
 """Up to so many files the statistics of some thirty columns are read in a few seconds at most."""
 
 
-class TableView:
+class TableView(Shown):
     """
     A table on a storage, to look at; nothing here changes it.
 
@@ -73,8 +74,10 @@ class TableView:
         self._store = TimelineStore(storage, self.config, clock, lock=table_lock(storage, self.settings, clock))
         self._contents = Contents(self._store)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.storage.root!r}, version {self.config.version})"
+    def _facts(self) -> Mapping[str, object]:
+        config = self.config
+        return {"location": self.storage.root, "name": config.name, "type": config.table_type.value,
+                "version": config.version, "partitioned_by": ", ".join(config.partition_fields)}  # fmt: skip
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(type(self), settings=self.settings.as_dict(), clock=self._store.clock), (self.storage,)

@@ -7,7 +7,7 @@ commit, clean, archive. Nothing here knows Spark: `hudi_py.spark` and `hudi_py.l
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 import attrs
@@ -37,6 +37,7 @@ from hudi_py.fsview.listing import FolderListing
 from hudi_py.fsview.needed import NeededFiles
 from hudi_py.model.files import join_path, parse_base_file, parse_log_file
 from hudi_py.model.records import CommitMetadata
+from hudi_py.model.shown import Shown
 from hudi_py.rows.keys import KeyGenerator, KeyGeneratorKind, is_prefixed, key_generator_of
 from hudi_py.rows.lookup import read_keys
 from hudi_py.rows.precedence import MergeRules, merge_rules_of
@@ -64,8 +65,8 @@ _COMMITS_READ_MAX: Final = 5
 """Of recent commits, for the average size of a row."""
 
 
-@attrs.frozen(kw_only=True)
-class WriteResult:
+@attrs.frozen(kw_only=True, repr=False)
+class WriteResult(Shown):
     """
     One commit.
 
@@ -78,6 +79,17 @@ class WriteResult:
     instant: str | None
     metadata: CommitMetadata
     cleans: tuple[CleanResult, ...] = ()
+
+    def _facts(self) -> Mapping[str, object]:
+        files = sum(map(len, self.metadata.partition_to_write_stats.values()))
+        done = {"instant": self.instant, "operation": self.metadata.operation_type, "files": files}
+        return done | {"cleans": len(self.cleans)}
+
+    def _listed(self) -> Iterable[tuple[object, ...]]:
+        stats = self.metadata.partition_to_write_stats.values()
+        return (
+            (stat.path, stat.num_inserts, stat.num_update_writes, stat.num_deletes) for each in stats for stat in each
+        )
 
 
 class WriteService:

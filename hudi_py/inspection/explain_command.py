@@ -13,7 +13,6 @@ from hudi_py.inspection.say import say
 
 if TYPE_CHECKING:
     from hudi_py.config.clean_options import CleanOptions
-    from hudi_py.services.explain.explain import Condition
     from hudi_py.services.explain.files import Explanation, FileExplanation
 
 
@@ -100,5 +99,5 @@ def _print(explanation: Explanation) -> None:
     )
 
 
-def _when(conditions: tuple[Condition, ...]) -> str:
+def _when(conditions: tuple[Awaited, ...]) -> str:
     return " and ".join(map(str, conditions)) or "with the next clean"

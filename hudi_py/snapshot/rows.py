@@ -8,12 +8,13 @@ about the result: a metadata table that cannot be read is told in the log, and e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from hudi_py.errors import ConfigError, HudiError
 from hudi_py.mdt.statistics import COLUMN_STATS, column_prefix, key_suffix
+from hudi_py.model.shown import Shown
 from hudi_py.rows.condition import Condition, Where, conditions_of
 from hudi_py.rows.read import FileCount, chosen_columns, read_batches
 from hudi_py.runtime.log import log
@@ -32,7 +33,7 @@ OpenStatistics = Callable[[], "StatisticsReader | None"]
 """Opens `column_stats`; None where the table has none."""
 
 
-class Rows:
+class Rows(Shown):
     """
     Rows as Arrow batches; iterating reads them, each time again.
 
@@ -92,6 +93,13 @@ class Rows:
         more = [field for field in asked if field.name not in self.schema.names]
         self._read_schema = pa.schema([*self.schema, *more])
         self._filters = filters_of(conditions, asked)
+
+    def _facts(self) -> Mapping[str, object]:
+        where = [f"{each.column} {each.condition.operator} {each.condition.text}".strip() for each in self._filters]
+        return {"table": self._storage.root, "files": self.file_count, "columns": len(self.schema), "where": where}
+
+    def _listed(self) -> Iterable[tuple[str, str]]:
+        return ((field.name, str(field.type)) for field in self.schema)
 
     @property
     def file_count(self) -> int:

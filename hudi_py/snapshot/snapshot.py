@@ -6,7 +6,7 @@ Each holds what was loaded when it was opened, so that it stays at its time what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from hudi_py.mdt.read_statistics import StatisticsReader
 from hudi_py.mdt.statistics import COLUMN_STATS
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.model.files import BaseFile, FileSlice
+from hudi_py.model.shown import Shown
 from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took
 from hudi_py.snapshot.schema import committed_schema_text, moved_columns, schema_text_of_files
 from hudi_py.snapshot.select import (
@@ -48,8 +49,8 @@ if TYPE_CHECKING:
 __all__ = ["Snapshot"]
 
 
-@attrs.frozen(kw_only=True, eq=False, slots=False)
-class Snapshot:
+@attrs.frozen(kw_only=True, eq=False, slots=False, repr=False)
+class Snapshot(Shown):
     """
     What a table shows at one time.
 
@@ -61,11 +62,14 @@ class Snapshot:
         requested_time: The time, as an instant; None for the latest.
     """
 
-    _contents: Contents = attrs.field(repr=False)
+    _contents: Contents
     timeline: Timeline
-    config: TableConfig = attrs.field(repr=False)
-    _settings: Settings = attrs.field(repr=False)
+    config: TableConfig
+    _settings: Settings
     requested_time: str | None = None
+
+    def _facts(self) -> Mapping[str, object]:
+        return {"table": self.storage.root, "requested_time": self.requested_time or "latest"}
 
     @property
     def storage(self) -> Storage:
@@ -154,7 +158,7 @@ class Snapshot:
         raise NotImplementedError
 
 
-@attrs.frozen(kw_only=True, eq=False, slots=False)
+@attrs.frozen(kw_only=True, eq=False, slots=False, repr=False)
 class LatestSnapshot(Snapshot):
     """
     The rows of every completed commit.
@@ -163,7 +167,7 @@ class LatestSnapshot(Snapshot):
         listing: Gives where partitions and files are looked up; not asked for what the commits tell.
     """
 
-    _listing: Callable[[], Listing] = attrs.field(repr=False)
+    _listing: Callable[[], Listing]
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_listing": partial(_itself, self._listing())}
@@ -180,17 +184,17 @@ def _itself(listing: Listing) -> Listing:
     return listing
 
 
-@attrs.frozen(kw_only=True, eq=False, slots=False)
+@attrs.frozen(kw_only=True, eq=False, slots=False, repr=False)
 class SavepointSnapshot(Snapshot):
     """What a savepoint holds, whatever cleans and archivals have passed it."""
 
-    _held: dict[str, tuple[str, ...]] = attrs.field(repr=False)
+    _held: dict[str, tuple[str, ...]]
 
     def _files(self) -> Iterable[tuple[str, BaseFile]]:
         return base_files(slices_of_names(self._held), self.storage.root)
 
 
-@attrs.frozen(kw_only=True, eq=False, slots=False)
+@attrs.frozen(kw_only=True, eq=False, slots=False, repr=False)
 class EarlierSnapshot(Snapshot):
     """
     The table as it was at an earlier time, from the files that there were when it was opened.
@@ -202,8 +206,8 @@ class EarlierSnapshot(Snapshot):
     """
 
     requested_time: str
-    view_context: ViewContext = attrs.field(repr=False)
-    _listing: Listing = attrs.field(repr=False)
+    view_context: ViewContext
+    _listing: Listing
 
     def partitions(self) -> tuple[str, ...]:
         """Relative paths of all partitions, those that came later too, sorted."""

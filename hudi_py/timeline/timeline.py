@@ -7,12 +7,13 @@ Source: rules/timeline 2.5 and 7, rules/table-services 0; Hudi ``BaseHoodieTimel
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Final
 
 from hudi_py.config.table import TableType
 from hudi_py.model.instant import COMPARABLE_ACTION, Action, Instant, State
+from hudi_py.model.shown import Shown
 from hudi_py.versions.layout import Layout
 
 COMMITS: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT, Action.CLUSTERING})
@@ -21,7 +22,7 @@ WRITES: Final = COMMITS_AND_COMPACTION | {Action.LOG_COMPACTION}
 _COW_TABLE: Final = frozenset({Action.COMMIT, Action.REPLACE_COMMIT, Action.CLUSTERING})
 
 
-class Timeline:
+class Timeline(Shown):
     """
     Instants in order of requested time, each in its highest state.
 
@@ -58,8 +59,13 @@ class Timeline:
     def __hash__(self) -> int:
         return hash(self.instants)
 
-    def __repr__(self) -> str:
-        return f"Timeline({len(self.instants)} instants)"
+    def _facts(self) -> Mapping[str, object]:
+        instants = self.instants
+        found: dict[str, object] = {"instants": len(instants), "pending": len(self.pending())}
+        return {**found, "first": str(instants[0]), "last": str(instants[-1])} if instants else found
+
+    def _listed(self) -> Iterable[tuple[str, str, str]]:
+        return ((i.requested_time, i.action.value, i.state.name.lower()) for i in reversed(self.instants))
 
     def of(self, actions: Iterable[Action]) -> Timeline:
         """Only these actions, all states."""

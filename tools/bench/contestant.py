@@ -136,7 +136,7 @@ def timeline(path: str, decode: bool = True) -> dict[str, Any]:
     answer = {"load": loading.dict(n=count), "reload": again.dict()}
     if decode:
         with Meter() as decoding:
-            decoded = [table.decoded(instant) for instant in table.timeline.completed()]
+            decoded = [table.contents.plain(instant) for instant in table.timeline.completed()]
         answer["decode"] = decoding.dict(n=len(decoded))
     return answer
 

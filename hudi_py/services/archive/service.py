@@ -15,7 +15,7 @@ Source: rules/table-services D; Hudi ``TimelineArchiverV1/V2``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import attrs
 
@@ -29,6 +29,7 @@ from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.model.records import CommitMetadata
+from hudi_py.model.shown import Shown
 from hudi_py.runtime.log import log
 from hudi_py.services.archive.history import SNAPSHOTS_KEPT, History, history_row
 from hudi_py.services.archive.log_files import Group, append_to_logs
@@ -55,8 +56,8 @@ from hudi_py.versions.format import ArchiveForm
 _INSTANTS_AT_ONCE = 500  # memory holds the contents of so many
 
 
-@attrs.frozen(kw_only=True)
-class ArchiveResult:
+@attrs.frozen(kw_only=True, repr=False)
+class ArchiveResult(Shown):
     """
     What was done.
 
@@ -69,6 +70,13 @@ class ArchiveResult:
     instants: tuple[Instant, ...] = ()
     bound: Bound | None = None
     merges: int = 0
+
+    def _facts(self) -> Mapping[str, object]:
+        bound = None if self.bound is None else self.bound.value
+        return {"instants": len(self.instants), "bound": bound, "merges": self.merges}
+
+    def _listed(self) -> Iterable[tuple[str]]:
+        return ((str(each),) for each in reversed(self.instants))
 
 
 @attrs.frozen(kw_only=True)

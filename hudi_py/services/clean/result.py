@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import attrs
 
@@ -10,11 +10,12 @@ from hudi_py.config.clean import CleanConfig
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import CleanerPlan, CleanMetadata, CleanPartitionMetadata
+from hudi_py.model.shown import Shown
 from hudi_py.services.clean.planning.stored_plan import Names
 
 
-@attrs.frozen(kw_only=True)
-class CleanResult:
+@attrs.frozen(kw_only=True, repr=False)
+class CleanResult(Shown):
     """
     One clean that was carried out.
 
@@ -46,8 +47,18 @@ class CleanResult:
     why_spared: str = ""
     is_partial: bool = False
     expired_savepoints: tuple[str, ...] = ()
-    _deleted: Names = attrs.field(factory=dict, repr=False)
-    _spared: Mapping[str, Collection[str]] = attrs.field(factory=dict, repr=False)
+    _deleted: Names = attrs.field(factory=dict)
+    _spared: Mapping[str, Collection[str]] = attrs.field(factory=dict)
+
+    def _facts(self) -> Mapping[str, object]:
+        left = {"missing": len(self.missing_files), "failed": len(self.failed_files),
+                "spared": sum(map(len, self._spared.values())), "superseded": self.superseded,
+                "withdrawn": self.withdrawn, "why_spared": self.why_spared, "is_partial": self.is_partial}  # fmt: skip
+        done = {"instant": self.instant, "deleted": self.deleted_count, "is_finished": self.is_finished}
+        return done | {name: value for name, value in left.items() if value}
+
+    def _listed(self) -> Iterable[tuple[str]]:
+        return ((join_path(path, name),) for path, names in self._deleted.items() for name in names)
 
     @property
     def spared_files(self) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ class Need(enum.Enum):
 
 
 @attrs.frozen
-class Condition:
+class Awaited:
     """One thing that has to happen; all of a file's conditions have to hold."""
 
     need: Need
@@ -85,7 +85,7 @@ class Surroundings:
     savepoints: Mapping[str, Mapping[str, frozenset[str]]] = attrs.field(factory=dict)
     savepoint_notes: Mapping[str, str] = attrs.field(factory=dict)
     keeps: Keeps | None = None
-    always: tuple[Condition, ...] = ()
+    always: tuple[Awaited, ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -105,7 +105,7 @@ class SliceExplanation:
     removable: bool
     rule: str
     also: tuple[str, ...] = ()
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[Awaited, ...] = ()
     replaced_by: str | None = None
 
 
@@ -134,7 +134,7 @@ def explain_partition(
             conditions = _conditions(verdict, position, [v.file_slice for v in verdicts], replaced_by, context, around)
             conditions += _held(verdict.file_slice, replaced_by is not None, protection, around)
             if not verdict.keep and not_examined is not None:
-                conditions.append(Condition(Need.FULL_CLEAN, not_examined))
+                conditions.append(Awaited(Need.FULL_CLEAN, not_examined))
             removable = not verdict.keep and not_examined is None
             explained.append(
                 SliceExplanation(
@@ -205,16 +205,16 @@ def window_blocker(around: Surroundings) -> Instant | None:
     return pending[0] if candidate.requested_time > pending[0].requested_time else None
 
 
-def _held(file_slice: FileSlice, is_replaced: bool, protection: Protection, around: Surroundings) -> list[Condition]:
+def _held(file_slice: FileSlice, is_replaced: bool, protection: Protection, around: Surroundings) -> list[Awaited]:
     """What holds a slice whatever the policy says; compaction does not hold a replaced group."""
     held = []
     if protection.is_savepointed(file_slice):
-        held = [Condition(Need.SAVEPOINT, time) for time in holders(file_slice, around.savepoints)]
+        held = [Awaited(Need.SAVEPOINT, time) for time in holders(file_slice, around.savepoints)]
     if not is_replaced and protection.is_pending(file_slice):
         operation = protection.pending.get((file_slice.partition_path, file_slice.file_id))
         of = "of another file group" if operation is None else operation.instant_time
-        held.append(Condition(Need.COMPACTION, of))
-    held += [Condition(Need.CLUSTERING, time) for time in protection.clusterings(file_slice)]
+        held.append(Awaited(Need.COMPACTION, of))
+    held += [Awaited(Need.CLUSTERING, time) for time in protection.clusterings(file_slice)]
     return held
 
 
@@ -225,7 +225,7 @@ def _conditions(
     replaced_by: str | None,
     context: ViewContext,
     around: Surroundings,
-) -> list[Condition]:
+) -> list[Awaited]:
     """What the policy waits for."""
     if not verdict.keep:
         return []
@@ -238,21 +238,21 @@ def _conditions(
     if around.config.versions:
         key = (verdict.file_slice.partition_path, verdict.file_slice.file_id)
         missing = around.config.versions - (key in context.pending_compactions) - position
-        found += [Condition(Need.VERSIONS, str(missing))] if missing > 0 else []
+        found += [Awaited(Need.VERSIONS, str(missing))] if missing > 0 else []
     if around.config.has_window:
         found += _window(successor, around)
     return [*found, *_ladder(begins, successor, around)]
 
 
-def _ladder(begins: str, ends: str | None, around: Surroundings) -> list[Condition]:
+def _ladder(begins: str, ends: str | None, around: Surroundings) -> list[Awaited]:
     """Every snapshot before all windows that sees the slice; the newest one does until the slice is superseded."""
     if around.keeps is None or ends is None:
         return []
     times = (each.time for each in around.keeps.snapshots if begins <= each.time < ends)
-    return [Condition(Need.LADDER, time) for time in dict.fromkeys(times)]
+    return [Awaited(Need.LADDER, time) for time in dict.fromkeys(times)]
 
 
-def _window(passed: str | None, around: Surroundings) -> list[Condition]:
+def _window(passed: str | None, around: Surroundings) -> list[Awaited]:
     """
     What has to happen until the earliest instant to retain lies behind *passed*.
 
@@ -265,7 +265,7 @@ def _window(passed: str | None, around: Surroundings) -> list[Condition]:
         return []
     conditions = []
     if config.older_than is not None and (passed is None or passed >= config.older_than):
-        conditions.append(Condition(Need.CUT_OFF, passed or "this file group's next version"))
+        conditions.append(Awaited(Need.CUT_OFF, passed or "this file group's next version"))
     age = config.window_age or config.age_beside
     if age is not None:
         conditions += _aged(passed, age, around)
@@ -276,36 +276,36 @@ def _window(passed: str | None, around: Surroundings) -> list[Condition]:
     return list(dict.fromkeys(conditions))
 
 
-def _aged(passed: str | None, age: timedelta, around: Surroundings) -> list[Condition]:
+def _aged(passed: str | None, age: timedelta, around: Surroundings) -> list[Awaited]:
     """Rule A-20: old enough, and there is something younger."""
     span = format_duration(age)
     if passed is None:
-        return [Condition(Need.AGE, span)]
-    conditions = [Condition(Need.RECENT_COMMIT, span)]
+        return [Awaited(Need.AGE, span)]
+    conditions = [Awaited(Need.RECENT_COMMIT, span)]
     from_time = _after(passed, age, around.zone)
-    return conditions if from_time is None else [Condition(Need.TIME, from_time), *conditions]
+    return conditions if from_time is None else [Awaited(Need.TIME, from_time), *conditions]
 
 
-def _commits_until(passed: str | None, retained: int, around: Surroundings) -> list[Condition]:
+def _commits_until(passed: str | None, retained: int, around: Surroundings) -> list[Awaited]:
     """Rules A-16 to A-18, solved for the number of commits still to come."""
     commits = around.timeline.commits_and_compaction
     completed = [i.requested_time for i in commits.completed()]
     missing = retained + 1 - min(len(completed), around.table_commits)
     if passed is None:
-        return [Condition(Need.REWRITE, str(max(retained + 1, missing)))]
+        return [Awaited(Need.REWRITE, str(max(retained + 1, missing)))]
     missing = max(missing, bisect_right(completed, passed) + retained - len(completed))
-    conditions = [Condition(Need.COMMITS, str(missing))] if missing > 0 else []
+    conditions = [Awaited(Need.COMMITS, str(missing))] if missing > 0 else []
     return conditions + _pending_until(passed, around)
 
 
-def _pending_until(passed: str | None, around: Surroundings) -> list[Condition]:
+def _pending_until(passed: str | None, around: Surroundings) -> list[Awaited]:
     """A window that waits for pending writes cannot get behind *passed* while this one is there."""
     commits = around.timeline.commits_and_compaction
     pending = commits.pending()
     if not pending or passed is None:
         return []
     before = [i.requested_time for i in commits.completed() if i.requested_time < pending[0].requested_time]
-    return [Condition(Need.PENDING, str(pending[0]))] if not before or before[-1] <= passed else []
+    return [Awaited(Need.PENDING, str(pending[0]))] if not before or before[-1] <= passed else []
 
 
 def _after(time: str, span: timedelta, zone: tzinfo) -> str | None:

@@ -32,7 +32,7 @@ from hudi_py.services.clean.planning.stored_plan import planned_names
 from hudi_py.services.clean.retention.policy import Reason
 from hudi_py.services.clean.service import CleanService
 from hudi_py.services.explain.explain import (
-    Condition,
+    Awaited,
     Need,
     SliceExplanation,
     Surroundings,
@@ -73,7 +73,7 @@ class FileExplanation:
     written_by: Instant | None = None
     origin: str = "unknown"
     replaced_by: str | None = None
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[Awaited, ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -221,7 +221,7 @@ class _Explainer:
             for time in holders(FileSlice(path, parsed.file_id, "", *_parts(parsed)), self._around.savepoints)
         ]
         if written_by is not None and written_by.is_pending:
-            rule, way = Reason.UNCOMMITTED.value, Condition(Need.PENDING, str(written_by))
+            rule, way = Reason.UNCOMMITTED.value, Awaited(Need.PENDING, str(written_by))
         elif origin == "orphan":
             rule, way = f"{ORPHAN}: left by a write that is gone", _never("remove it once no writer is at work")
         elif listed is not None and entry.name not in listed:
@@ -296,13 +296,13 @@ class _Explainer:
             always=tuple(self._always()),
         )
 
-    def _always(self) -> Iterator[Condition]:
+    def _always(self) -> Iterator[Awaited]:
         pending = self.situation.timeline.pending(Action.CLEAN)
         if pending and not self._service.config.allow_multiple:
-            yield Condition(Need.PENDING_CLEAN, pending[0].requested_time)
+            yield Awaited(Need.PENDING_CLEAN, pending[0].requested_time)
         due = self.situation.trigger
         if not due.is_due:
-            yield Condition(Need.TRIGGER, str(due.required - due.commits))
+            yield Awaited(Need.TRIGGER, str(due.required - due.commits))
 
     @cached_property
     def _planned(self) -> Mapping[str, str]:
@@ -348,8 +348,8 @@ def _kind(parsed: BaseFile | LogFile) -> str:
     return "base file" if isinstance(parsed, BaseFile) else "log file"
 
 
-def _never(why: str) -> Condition:
-    return Condition(Need.NEVER, why)
+def _never(why: str) -> Awaited:
+    return Awaited(Need.NEVER, why)
 
 
 def _note(savepoint: SavepointMetadata) -> str:

@@ -15,6 +15,7 @@ from hudi_py.config.clean import CleanConfig, CleanPolicy
 from hudi_py.config.table import TableType
 from hudi_py.model.holes import NO_HOLES, Holes
 from hudi_py.model.instant import Instant
+from hudi_py.model.shown import Shown
 from hudi_py.services.clean.planning.planned_files import PlannedFiles
 from hudi_py.services.clean.retention.policy import PartitionJudgement, Reason, Verdict
 from hudi_py.timeline.timeline import Timeline
@@ -228,8 +229,8 @@ def scope_of_archive(
     )
 
 
-@attrs.frozen(kw_only=True)
-class CleanPlan:
+@attrs.frozen(kw_only=True, repr=False)
+class CleanPlan(Shown):
     """
     What a clean will do. A value: nothing has happened yet.
 
@@ -266,6 +267,18 @@ class CleanPlan:
     is_partial: bool = False
     unseen: Unseen = Unseen()
     warnings: tuple[str, ...] = ()
+
+    def _facts(self) -> Mapping[str, object]:
+        earliest = self.earliest_to_retain
+        facts = {"policy": self.policy, "files": self.file_count, "bytes": self.size_bytes,
+                 "partitions": len(self.files),
+                 "earliest_to_retain": None if earliest is None else earliest.requested_time,
+                 "would_schedule": self.would_schedule, "scope": self.scope.reason}  # fmt: skip
+        open_ends = {"breakers": self.breakers, "warnings": self.warnings, "is_partial": self.is_partial}
+        return facts | {name: value for name, value in open_ends.items() if value}
+
+    def _listed(self) -> Iterable[tuple[str, str]]:
+        return ((file.path, file.reason.name.lower()) for path in self.files for file in self.files[path])
 
     @property
     def is_examined(self) -> bool:
