@@ -16,12 +16,12 @@ A stream from `open_write` counts as one mutation, at its `close`: until then no
 from __future__ import annotations
 
 import io
-import time
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import BinaryIO, Generic, NamedTuple, TypeVar, cast
 
 from hudi_py.errors import HudiError, StorageError
+from hudi_py.runtime.clock import SLEEP
 from hudi_py.storage.base import MUTATING_VERBS, Storage
 from hudi_py.storage.wrappers import DelegatingStorage, Paths
 
@@ -202,7 +202,7 @@ class SlowStorage(DelegatingStorage):
         sleep: Does the waiting; a test passes a counter instead.
     """
 
-    def __init__(self, inner: Storage, delay_s: float, *, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, inner: Storage, delay_s: float, *, sleep: Callable[[float], None] = SLEEP) -> None:
         super().__init__(inner)
         self.delay_s, self.sleep = delay_s, sleep
 

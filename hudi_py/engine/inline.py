@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from hudi_py.engine.base import R, T
+from hudi_py.runtime.clock import CPU, MONOTONIC
 from hudi_py.storage.base import Storage
 
 Moment = tuple[float, float]  # elapsed and CPU seconds, from any start
@@ -16,7 +16,7 @@ _WAITING: Final = 2  # times as long as the work: a disk that keeps one waiting,
 
 
 def _now() -> Moment:
-    return time.perf_counter(), time.thread_time()
+    return MONOTONIC(), CPU()
 
 
 class LocalEngine:

@@ -10,7 +10,6 @@ Source: Hudi 0.15.0, 1.0.2, 1.1.1: ``HoodieAvroParquetWriter``, ``HoodieBloomFil
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from typing import Any, BinaryIO, Final
 
@@ -27,6 +26,7 @@ from hudi_py.formats.key_order import from_java_order, key_range
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.record_schema import meta_fields, with_meta_fields
 from hudi_py.model.files import format_base_file, join_path
+from hudi_py.runtime.clock import MONOTONIC, Seconds
 
 BLOOM_KEY: Final = "org.apache.hudi.bloomfilter"
 BLOOM_TYPE_KEY: Final = "hoodie_bloom_filter_type_code"
@@ -271,7 +271,7 @@ def write_new_files(
     avro_schema: str,
     options: BaseFileOptions,
     first_row_index: int = 0,
-    monotonic: Callable[[], float] = time.monotonic,
+    monotonic: Seconds = MONOTONIC,
 ) -> list[FileWriteResult]:
     """
     Write rows into new file groups, another one whenever a file is full.

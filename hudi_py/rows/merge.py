@@ -10,8 +10,6 @@ Source: Hudi 0.15.0, 1.0.2, 1.1.1: ``HoodieMergeHandle``, ``HoodieMergeHelper``.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import Any, BinaryIO, Final
 
 import attrs
@@ -28,6 +26,7 @@ from hudi_py.model.files import BaseFile
 from hudi_py.rows.base_file import BaseFileOptions, BaseFileWriter, FileTarget, FileWriteResult
 from hudi_py.rows.lookup import open_base_file
 from hudi_py.rows.precedence import MergeRules, combine_before_write, incoming_wins, refuse_null_ordering
+from hudi_py.runtime.clock import MONOTONIC, Seconds
 
 _BATCH_ROWS: Final = 65_536
 _KEY, _COMMIT_TIME, _SEQUENCE_NUMBER = (
@@ -101,7 +100,7 @@ def merge_base_file(
     options: BaseFileOptions,
     first_row_index: int = 0,
     append_only: bool = False,
-    monotonic: Callable[[], float] = time.monotonic,
+    monotonic: Seconds = MONOTONIC,
 ) -> FileWriteResult:
     """
     Write the next slice of a file group: the rows of *source* with *changes* applied.

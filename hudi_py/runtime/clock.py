@@ -1,11 +1,28 @@
-"""Clocks. Everything that needs the time takes a `Clock`; only this module asks the machine."""
+"""
+Clocks. Whatever needs the time takes a `Clock`, or seconds that only grow; only this module asks the machine.
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone, tzinfo
-from typing import Protocol
+from typing import Final, Protocol, TypeAlias
 
 import attrs
+
+Seconds: TypeAlias = Callable[[], float]
+"""Gives seconds from some moment on."""
+
+MONOTONIC: Final[Seconds] = time.monotonic
+CPU: Final[Seconds] = time.thread_time
+"""Those that the calling thread has worked."""
+SLEEP: Final[Callable[[float], None]] = time.sleep
+
+
+def epoch_ms() -> int:
+    """Milliseconds since 1970 by the machine's clock."""
+    return time.time_ns() // 1_000_000
 
 
 class Clock(Protocol):

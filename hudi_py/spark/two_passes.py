@@ -12,7 +12,6 @@ The driver holds counts per partition and per file group, never keys.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -174,7 +173,7 @@ def _assigned(groups: Sequence[tuple[str, str | None, int]], job: WriteJob) -> t
         existing=existing,
         record_bytes=job.record_bytes,
         limits=job.limits,
-        new_file_id=lambda: f"{uuid.uuid4()}-0",
+        new_file_id=lambda: f"{job.new_uuid()}-0",
     )
     weights = [
         sizes.get((each.partition_path, each.file_id), 0)

@@ -18,9 +18,9 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, BinaryIO, Literal, cast
-from uuid import uuid4
 
 from hudi_py.errors import AlreadyExists, ConfigError, CorruptMetadata, NotFound, OutcomeUnknown, StorageError
+from hudi_py.runtime.randomness import new_uuid
 from hudi_py.storage._beneath import (
     FOLDER_ONLY,
     LinkInTheWay,
@@ -440,7 +440,7 @@ def _temporary(folder: int, name: str, data: bytes) -> Iterator[str]:
     """A complete, durable file ``<name>.<uuid>`` beside *name*; removed at the end unless renamed away."""
     if len(os.fsencode(name)) > _NAME_BYTES_MAX:
         name = name[:40]
-    temporary = f"{name}.{uuid4()}"
+    temporary = f"{name}.{new_uuid()}"
     try:
         with open(os.open(temporary, _NEW_FILE, 0o666, dir_fd=folder), "wb", buffering=0) as stream:
             view = memoryview(data)

@@ -10,14 +10,14 @@ from __future__ import annotations
 import hashlib
 import io
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, BinaryIO, cast
-from uuid import uuid4
 
 from hudi_py.errors import AlreadyExists, NotFound
+from hudi_py.runtime.clock import epoch_ms
+from hudi_py.runtime.randomness import new_uuid
 from hudi_py.storage.base import (
     Capabilities,
     Entry,
@@ -34,10 +34,6 @@ from hudi_py.storage.base import (
 _LIVE: weakref.WeakValueDictionary[str, MemoryStorage] = weakref.WeakValueDictionary()
 
 
-def _wall_clock_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 class MemoryStorage:
     """
     Objects in a dictionary, safe for threads.
@@ -50,12 +46,12 @@ class MemoryStorage:
         clock_ms: Source of modification times, epoch milliseconds.
     """
 
-    def __init__(self, root: str = "memory://table", *, clock_ms: Callable[[], int] = _wall_clock_ms) -> None:
+    def __init__(self, root: str = "memory://table", *, clock_ms: Callable[[], int] = epoch_ms) -> None:
         self._root = root.rstrip("/")
         self._clock_ms = clock_ms
         self._objects: dict[str, tuple[bytes, int]] = {}  # path -> content, modification time
         self._lock = threading.RLock()
-        self._identity = str(uuid4())
+        self._identity = new_uuid()
         _LIVE[self._identity] = self
 
     @classmethod

@@ -14,10 +14,10 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, TypeAlias, TypeVar, cast
-from uuid import uuid4
 
 from hudi_py.errors import AlreadyExists, ConfigError, HudiError, NotFound, OutcomeUnknown, StorageError
 from hudi_py.model.files import join_path
+from hudi_py.runtime.randomness import new_uuid
 from hudi_py.storage.base import (
     READ_BYTES_MAX,
     Capabilities,
@@ -207,7 +207,7 @@ class RemoteStorage:
 
         Equal content would not tell: two writers may well create the same empty file. So each call marks its object.
         """
-        creator, is_doubtful = str(uuid4()), False
+        creator, is_doubtful = new_uuid(), False
         attempts = self._attempts("create_new", path)
         while True:
             try:
@@ -250,7 +250,7 @@ class RemoteStorage:
         """
         if self._is_create_proven or self._call("create_new", "", lambda backend: backend.is_create_documented):
             return
-        path = f"{_PROBE_FOLDER}/create-{uuid4()}"
+        path = f"{_PROBE_FOLDER}/create-{new_uuid()}"
         self._create(path, b"1")
         try:
             self._create(path, b"2")
@@ -300,7 +300,7 @@ class RemoteStorage:
         """
         if self._is_swap_proven or self._call("swap", "", lambda backend: backend.is_create_documented):
             return
-        path = f"{_PROBE_FOLDER}/swap-{uuid4()}"
+        path = f"{_PROBE_FOLDER}/swap-{new_uuid()}"
         first = self._swap(path, b"1", None)
         try:
             is_kept = self._swap(path, b"2", None) is None

@@ -7,14 +7,14 @@ the time for all of them together are bounded, and each repetition is logged: no
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Callable
 from typing import NamedTuple
 
 import attrs
 
+from hudi_py.runtime.clock import MONOTONIC, SLEEP, Seconds
 from hudi_py.runtime.log import log
+from hudi_py.runtime.randomness import fraction
 
 
 class Retry(NamedTuple):
@@ -28,14 +28,16 @@ class Retry(NamedTuple):
         total_s: No attempt begins later than this after the first one began.
         sleep: Takes seconds.
         clock: Gives seconds that only grow.
+        chance: Gives random numbers from 0 to 1.
     """
 
     attempts_max: int = 6
     delay_s_first: float = 0.2
     delay_s_max: float = 8.0
     total_s: float = 60.0
-    sleep: Callable[[float], None] = time.sleep
-    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = SLEEP
+    clock: Seconds = MONOTONIC
+    chance: Callable[[], float] = fraction
 
     def begin(self, call: str) -> Attempts:
         """Before the first attempt; *call* is named in the log."""
@@ -55,7 +57,7 @@ class Attempts:
         """After an attempt that failed: wait and return True when another one is due, else False at once."""
         retry, number = self._retry, self._failed
         self._failed += 1
-        delay_s = random.uniform(0.5, 1.0) * min(retry.delay_s_first * 2**number, retry.delay_s_max)
+        delay_s = (0.5 + retry.chance() / 2) * min(retry.delay_s_first * 2**number, retry.delay_s_max)
         waited_s = retry.clock() - self._started_s
         if self._failed >= retry.attempts_max or waited_s + delay_s > retry.total_s:
             return False

@@ -8,8 +8,7 @@ by `remove`, which rollback and recovery use, and rewritten only by `replace`, t
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from hudi_py.config.table import TableConfig
@@ -18,6 +17,7 @@ from hudi_py.formats.instant_encoder import SYNC_BYTES, InstantRecord, encode_re
 from hudi_py.model.instant import Action, Instant, State, advance
 from hudi_py.model.instant_time import next_instant_time
 from hudi_py.runtime.clock import Clock, SystemClock, zone_of
+from hudi_py.runtime.randomness import MACHINE, Randomness
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.lock import NO_LOCK, Lock
 from hudi_py.timeline.timeline import Timeline, build_timeline
@@ -48,7 +48,7 @@ class TimelineStore:
         clock: Clock | None = None,
         *,
         lock: Lock = NO_LOCK,
-        randomness: Callable[[int], bytes] = os.urandom,
+        randomness: Randomness = MACHINE,
     ) -> None:
         self.storage = storage
         self.lock = lock

@@ -20,11 +20,11 @@ import json
 import os
 import socket
 from typing import Final, NamedTuple
-from uuid import uuid4
 
 from hudi_py.errors import AlreadyExists, NotFound, OutcomeUnknown, StorageError
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
+from hudi_py.runtime.randomness import MACHINE, Randomness, new_uuid
 from hudi_py.storage.base import Storage
 from hudi_py.txn.process import is_gone, this_process
 
@@ -47,10 +47,13 @@ class FileLock:
         folder: Where in it; ``""`` for its root.
         expire_ms: Age from which on the file counts as left behind; 0 for never.
         clock: Tells that age.
+        randomness: Makes what it holds unlike any other's.
     """
 
-    def __init__(self, storage: Storage, folder: str, expire_ms: int, clock: Clock) -> None:
-        self._storage, self._clock, self._expire_ms = storage, clock, expire_ms
+    def __init__(
+        self, storage: Storage, folder: str, expire_ms: int, clock: Clock, randomness: Randomness = MACHINE
+    ) -> None:
+        self._storage, self._clock, self._expire_ms, self._randomness = storage, clock, expire_ms, randomness
         self._folder = folder
         self._path = f"{folder}/{NAME}" if folder else NAME
         self._content = b""
@@ -151,7 +154,7 @@ class FileLock:
         """
         moment = self._clock.now().astimezone()
         created = f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d}"
-        name = f"hudi_py {purpose} {uuid4()}"
+        name = f"hudi_py {purpose} {new_uuid(self._randomness)}"
         who = [this_process(), f"hudi_py on {socket.gethostname()} (process:{os.getpid()})"]
         stack = ", ".join(json.dumps(line) for line in who if line)
         text = (

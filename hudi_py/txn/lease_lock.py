@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import threading
 from typing import Final
-from uuid import uuid4
 
 import attrs
 
@@ -20,6 +19,7 @@ from hudi_py.config.lock import LockConfig
 from hudi_py.errors import CorruptMetadata, NotFound, OutcomeUnknown, StorageError
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
+from hudi_py.runtime.randomness import MACHINE, Randomness, new_uuid
 from hudi_py.storage.base import Storage, Versioned
 
 TABLE_LOCK: Final = ".hoodie/.locks/table_lock.json"
@@ -71,8 +71,8 @@ class LeaseLock:
         clock: Tells whether its time is over.
     """
 
-    def __init__(self, storage: Storage, config: LockConfig, clock: Clock) -> None:
-        self._storage, self._clock = storage, clock
+    def __init__(self, storage: Storage, config: LockConfig, clock: Clock, randomness: Randomness = MACHINE) -> None:
+        self._storage, self._clock, self._randomness = storage, clock, randomness
         self._validity_ms, self._renew_ms = config.validity_ms, config.renew_ms
         self._guard = threading.Lock()  # the renewal writes too
         self._held: Versioned | None = None
@@ -87,7 +87,7 @@ class LeaseLock:
             return False
         if lease is not None and not lease.is_released:
             log.warning("lock.taken_over", path=f"{self._storage.root}/{TABLE_LOCK}", holder=lease.owner)
-        mine = Lease(False, self._now_ms() + self._validity_ms, str(uuid4()))
+        mine = Lease(False, self._now_ms() + self._validity_ms, new_uuid(self._randomness))
         if not self._write(mine, None if seen is None else seen.version):
             return False
         self._stopped.clear()

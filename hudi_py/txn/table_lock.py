@@ -7,7 +7,6 @@ Source: rules/table-services F-2, F.1; Hudi ``LockManager``, ``TransactionManage
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, partial
@@ -17,7 +16,7 @@ from hudi_py.config import keys
 from hudi_py.config.keys import Settings
 from hudi_py.config.lock import LockConfig, LockKind, check_lock_provider, lock_config
 from hudi_py.errors import ConfigError, ConflictError, HudiError
-from hudi_py.runtime.clock import Clock
+from hudi_py.runtime.clock import SLEEP, Clock
 from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage
 from hudi_py.storage.factory import open_storage
@@ -53,7 +52,7 @@ class TableLock:
     is_used = True
 
     def __init__(
-        self, storage: Storage, settings: Settings, clock: Clock, *, sleep: Callable[[float], None] = time.sleep
+        self, storage: Storage, settings: Settings, clock: Clock, *, sleep: Callable[[float], None] = SLEEP
     ) -> None:
         self._storage, self._settings, self._clock, self._sleep = storage, settings, clock, sleep
         self._mutex = threading.RLock()  # two threads with one opened table are two writers

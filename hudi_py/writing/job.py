@@ -11,6 +11,7 @@ from hudi_py.fsview.build import ViewContext
 from hudi_py.rows.base_file import BaseFileOptions
 from hudi_py.rows.keys import KeyGenerator
 from hudi_py.rows.precedence import MergeRules
+from hudi_py.runtime.randomness import MACHINE, Randomness, new_uuid
 from hudi_py.storage.base import Storage
 from hudi_py.writing.assign import SizingLimits
 
@@ -35,6 +36,7 @@ class WriteJob:
         limits: Sizing of file groups.
         record_bytes: Average size of a stored row.
         combine: Keep one row per key before an insert.
+        randomness: For the ids of new file groups; tasks on other machines ask their own.
     """
 
     storage: Storage
@@ -50,6 +52,11 @@ class WriteJob:
     limits: SizingLimits
     record_bytes: int
     combine: bool = False
+    randomness: Randomness = MACHINE
+
+    def new_uuid(self) -> str:
+        """What the id of a new file group begins with."""
+        return new_uuid(self.randomness)
 
     @property
     def looks_up(self) -> bool:

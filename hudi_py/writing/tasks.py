@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import uuid
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -64,7 +63,7 @@ def run_task(
     if len(rewritten) > 1 and not is_alone and sum(base.size_bytes or 0 for base in rewritten) > _REWRITE_BYTES_MAX:
         raise TooMuchForOneTask
     with task_files(job, task) as files:
-        return [result for plan in plans for result in _write(plan, files)]
+        return [result for plan in plans for result in _write(job, plan, files)]
 
 
 def run_bulk_task(job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskIdentity) -> list[FileWriteResult]:
@@ -82,7 +81,7 @@ def run_bulk_task(job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskId
     with task_files(job, task) as files:
         for path, run in itertools.groupby(named_pieces(job, batches), key=lambda piece: piece.partition_path):
             rows = ((piece.rows, piece.keys) for piece in run)
-            results += files.create(path, rows, prefix=str(uuid.uuid4()))
+            results += files.create(path, rows, prefix=job.new_uuid())
     return results
 
 
@@ -149,7 +148,7 @@ def _hash(key: str) -> int:
     return int.from_bytes(hashlib.md5(key.encode(), usedforsecurity=False).digest()[:8], "big")
 
 
-def _write(plan: _PartitionPlan, files: TaskFiles) -> Iterator[FileWriteResult]:
+def _write(job: WriteJob, plan: _PartitionPlan, files: TaskFiles) -> Iterator[FileWriteResult]:
     partition = plan.partition
     for bucket, positions in plan.old:
         yield files.merge(partition.path, partition.latest[bucket.file_id], part_of(plan.changes, positions))
@@ -159,6 +158,6 @@ def _write(plan: _PartitionPlan, files: TaskFiles) -> Iterator[FileWriteResult]:
             yield from files.create(
                 partition.path,
                 [(part.rows, part.keys)],
-                prefix=str(uuid.uuid4()),
+                prefix=job.new_uuid(),
                 has_metafile=partition.has_metafile,
             )

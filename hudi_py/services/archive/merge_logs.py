@@ -13,7 +13,6 @@ Readers count an instant once, however often it is in the archive. Source: rules
 
 from __future__ import annotations
 
-import os
 from typing import Final
 
 import attrs
@@ -27,7 +26,9 @@ from hudi_py.formats.archive_log import (
     decode_merge_plan,
     encode_merge_plan,
 )
+from hudi_py.formats.instant_encoder import SYNC_BYTES
 from hudi_py.runtime.log import log
+from hudi_py.runtime.randomness import MACHINE, Randomness
 from hudi_py.storage.base import Storage, StorageFailure
 
 PLAN_FILE: Final = "mergeArchivePlan"
@@ -42,10 +43,12 @@ class LogMerge:
     Args:
         storage: Of the table.
         folder: Of the archive.
+        randomness: For the plan's file.
     """
 
     storage: Storage
     folder: str
+    randomness: Randomness = MACHINE
 
     def recover(self) -> None:
         """
@@ -110,7 +113,7 @@ class LogMerge:
         content = b"".join(self._decoded(name) for name in chosen)  # newest first: the order in which readers look
         plan = MergePlan(tuple(self._source(name) for name in chosen), archive_file_name(numbered[0][0] + 1))
         try:
-            self.storage.create_new(self._path(PLAN_FILE), encode_merge_plan(plan, os.urandom(16)))
+            self.storage.create_new(self._path(PLAN_FILE), encode_merge_plan(plan, self.randomness(SYNC_BYTES)))
             self.storage.create_new(self._path(plan.merged_name), content)
         except AlreadyExists:
             return 0  # another process archives; the next run settles what there is

@@ -8,7 +8,6 @@ beginning and the end of a phase are always told.
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -16,6 +15,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from hudi_py.engine.base import Engine, R, T
+from hudi_py.runtime.clock import MONOTONIC, Seconds
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.executing.tasks import DeleteTask
 from hudi_py.services.clean.retention.policy import PartitionJudgement
@@ -78,10 +78,12 @@ class Reporter:
     Args:
         on_progress: Called from whatever thread got on, never twice at once. What it raises ends the run: the clean
             stays pending, and the next one finishes it.
+        seconds: Tells how long it takes.
     """
 
-    def __init__(self, on_progress: OnProgress | None = None) -> None:
+    def __init__(self, on_progress: OnProgress | None = None, *, seconds: Seconds = MONOTONIC) -> None:
         self._call = on_progress
+        self._seconds = seconds
         self._lock = threading.Lock()
         self._state = CleanProgress(phase="plan")
         self._began = self._called = self._logged = 0.0
@@ -101,7 +103,7 @@ class Reporter:
 
     def begin(self, phase: str, *, instant: str = "", total: int | None = None) -> None:
         """A phase begins."""
-        self._began = self._called = self._logged = time.monotonic()
+        self._began = self._called = self._logged = self._seconds()
         known = phase == "delete" and bool(self._sizes) and instant == self._sized
         self._bytes = 0.0
         self._state = CleanProgress(
@@ -125,7 +127,7 @@ class Reporter:
                 for partition, files in Counter(path.rpartition("/")[0] for path in paths).items():
                     count, size = self._sizes.get(partition, (1, 0))
                     self._bytes += size * files / count
-            now = time.monotonic()
+            now = self._seconds()
             self._state = attrs.evolve(
                 state,
                 done=state.done + done,
@@ -144,7 +146,7 @@ class Reporter:
     def finish(self) -> None:
         """The phase is over; what was not counted by then is."""
         with self._lock:
-            self._state = attrs.evolve(self._state, elapsed_seconds=time.monotonic() - self._began, is_finished=True)
+            self._state = attrs.evolve(self._state, elapsed_seconds=self._seconds() - self._began, is_finished=True)
             self._event("clean.phase.finished")
             self._tell()
             if self._state.instant == self._sized:
