@@ -85,6 +85,14 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     )
     @click.option("--now", metavar="TIME", help="Replaces the clock for planning.")
     @click.option("--debug", is_flag=True, help="Show tracebacks.")
+    @click.option(
+        "--log-level",
+        type=click.Choice(("debug", "info", "warning")),
+        default="warning",
+        envvar="HUDI_PY_LOG_LEVEL",
+        help="Which events to show on stderr (HUDI_PY_LOG_LEVEL).",
+    )
+    @click.option("--log-json", is_flag=True, envvar="HUDI_PY_LOG_JSON", help="As JSON lines (HUDI_PY_LOG_JSON=1).")
     @functools.wraps(function)
     def wrapper(
         as_json: bool,
@@ -94,6 +102,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         allow_unknown_conf: bool,
         now: str | None,
         debug: bool,
+        log_level: str,
+        log_json: bool,
         **arguments: Any,
     ) -> None:
         try:
@@ -101,7 +111,10 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             if allow_unknown_conf:
                 settings |= {"hoodie_py.conf.allow.unknown": "true"}
             common = Common(as_json, pairs("--storage-option", storage_option), settings, now)
-            function(common, **arguments)
+            from hudi_py.inspection.log_output import logging_to_stderr
+
+            with logging_to_stderr(log_level, as_json=log_json):
+                function(common, **arguments)
             _name_those_without_effect(pairs("--conf", conf))
             sys.stdout.flush()  # here, where a reader that has gone can still be told from other failures
         except BrokenPipeError:

@@ -1,12 +1,18 @@
 """
-Structured events, on standard error.
+Structured events, to the standard library's logger ``hudi_py``: whoever uses the package decides where they go.
 
-structlog is imported on first use only: a command that logs nothing should not pay for it.
+Quiet by default: without a handler of the application's nothing is shown. A record's message is the event with its
+fields as text; `event` and `fields` of the record keep them apart. structlog is imported on first use only: a command
+that logs nothing should not pay for it.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import logging
 
 
 class Log:
@@ -22,9 +28,7 @@ class Log:
     @property
     def is_heard(self) -> bool:
         """Whether anybody listens to what is more than a warning; else counting for it is not worth it."""
-        import logging
-
-        return logging.getLogger("hudi_py").isEnabledFor(logging.INFO)
+        return _logger().isEnabledFor(20)
 
     def debug(self, event: str, **fields: Any) -> None:
         self._emit("debug", event, fields)
@@ -38,16 +42,33 @@ class Log:
     def _emit(self, level: str, event: str, fields: dict[str, Any]) -> None:
         import logging
 
-        number = getattr(logging, level.upper())
-        if not logging.getLogger("hudi_py").isEnabledFor(number):
+        logger = _logger()
+        if not logger.isEnabledFor(getattr(logging, level.upper())):
             return
         import structlog
 
-        logger = structlog.wrap_logger(
-            logging.getLogger("hudi_py"),
-            processors=[structlog.processors.KeyValueRenderer(key_order=["event"])],
-        )
-        getattr(logger, level)(event, **{**self._context, **fields})
+        render = structlog.processors.KeyValueRenderer(key_order=["event"])
+        bound = structlog.wrap_logger(logger, processors=[_kept_apart(render)], context_class=dict)
+        getattr(bound, level)(event, **{**self._context, **fields})
+
+
+def _kept_apart(render: Any) -> Any:
+    """The last processor: text for every handler, and the fields for those that can use them."""
+
+    def processor(logger: Any, method: str, entry: dict[str, Any]) -> tuple[tuple[str, str], dict[str, Any]]:
+        text = render(logger, method, dict(entry))
+        return ("%s", text), {"extra": {"event": entry.pop("event"), "fields": dict(entry)}}
+
+    return processor
+
+
+@cache
+def _logger() -> logging.Logger:
+    import logging
+
+    logger = logging.getLogger("hudi_py")
+    logger.addHandler(logging.NullHandler())
+    return logger
 
 
 log = Log()

@@ -9,14 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import structlog
 from pyspark import __version__ as spark_version
 from pyspark.sql import SparkSession
 
 from hudi_py.errors import ConfigError
+from hudi_py.runtime.log import log
 from hudi_py.spark.java import find_java, java_home_without_vector_module, supported_releases
-
-_log = structlog.get_logger(__name__)
 
 
 def local_session(app_name: str, cores: int | None = None, memory: str | None = None, **conf: Any) -> SparkSession:
@@ -155,5 +153,5 @@ def ensure_java() -> None:
     if not spark_version.startswith("3."):
         home = java_home_without_vector_module(home)
     if ignored := os.environ.get("JAVA_HOME"):
-        _log.warning("spark.java.replaced", ignored=ignored, used=str(home), releases_supported=releases)
+        log.warning("spark.java.replaced", ignored=ignored, used=str(home), releases_supported=releases)
     os.environ["JAVA_HOME"] = str(home)

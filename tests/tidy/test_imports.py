@@ -193,6 +193,12 @@ def test_time_and_chance_come_in_as_arguments(name):
     assert [] == [f"line {node.lineno}" for node in reads if (node.attr, ast.unparse(node.value)) == ("urandom", "os")]
 
 
+@pytest.mark.parametrize("name", [name for name in MODULES if name != "hudi_py.runtime.log"])
+def test_events_go_through_the_log(name):
+    """Structlog by itself prints on standard output, which belongs to what was asked for."""
+    assert [] == [item for item in imports(name, MODULES[name]) if item.target.split(".")[0] == "structlog"]
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_pyspark_is_imported_only_by_its_adapter(name):
     """Everything but hudi_py.spark works without Spark; type checkers may look at it anywhere."""

@@ -1,0 +1,41 @@
+"""Where a command's events go: to standard error, as text or as one JSON object a line."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timezone
+
+
+class _Json(logging.Formatter):
+    """``time`` (ISO 8601, UTC), ``level``, ``event``, and the fields of the event."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        moment = datetime.fromtimestamp(record.created, timezone.utc).isoformat()
+        event, fields = getattr(record, "event", record.getMessage()), getattr(record, "fields", {})
+        return json.dumps({**fields, "time": moment, "level": record.levelname.lower(), "event": event}, default=str)
+
+
+@contextmanager
+def logging_to_stderr(level: str, *, as_json: bool) -> Iterator[None]:
+    """
+    For the time of one command.
+
+    Args:
+        level: ``debug``, ``info`` or ``warning``: what is less is not shown.
+        as_json: One JSON object a line in the place of text.
+    """
+    logger, handler = logging.getLogger("hudi_py"), logging.StreamHandler(sys.stderr)
+    if as_json:
+        handler.setFormatter(_Json())
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(min(level_ for level_ in (before, getattr(logging, level.upper())) if level_))
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+        logger.removeHandler(handler)
