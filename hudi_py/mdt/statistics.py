@@ -29,9 +29,9 @@ from typing import Any, Final
 
 import attrs
 import fastavro
+from xxhash import xxh64_digest
 
 from hudi_py.errors import CorruptMetadata, UnsupportedTable
-from hudi_py.formats.xxhash64 import xxhash64
 from hudi_py.mdt.records import key_of
 from hudi_py.model.column_statistics import ColumnStatistics
 
@@ -113,7 +113,7 @@ def suffix_of(key: str) -> str:
 
 
 def _hash(text: str) -> str:
-    return base64.b64encode(xxhash64(text.encode(), _SEED).to_bytes(8, "big")).decode()
+    return base64.b64encode(xxh64_digest(text.encode(), _SEED)).decode()
 
 
 # --- bytes ------------------------------------------------------------------------------------------------------------

@@ -10,7 +10,13 @@ from uuid import UUID
 Randomness: TypeAlias = Callable[[int], bytes]
 """Gives so many random bytes."""
 
-MACHINE: Final[Randomness] = os.urandom
+
+def machine(count: int) -> bytes:
+    """The operating system's own."""
+    return os.urandom(count)
+
+
+MACHINE: Final[Randomness] = machine
 
 
 def new_uuid(randomness: Randomness = MACHINE) -> str:

@@ -6,7 +6,6 @@ As a program: ``python tools/long_run.py histories --sequences 2000 --seed 1``.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import os
 import random
@@ -19,7 +18,6 @@ from unittest import mock
 
 import attrs
 
-from hudi_py.formats import crc32c, hfile
 from hudi_py.formats.log_block import HeaderKey
 from hudi_py.mdt import blocks
 from hudi_py.storage.memory import MemoryStorage
@@ -282,7 +280,6 @@ def _no_chance(seed: int) -> Iterator[None]:
     with (
         mock.patch.object(os, "urandom", chance.randbytes),
         mock.patch.object(blocks, "decode_block", decode_block),
-        mock.patch.object(hfile, "crc32c_chunks", functools.lru_cache(10_000)(crc32c.crc32c_chunks)),
     ):
         yield
 
