@@ -52,6 +52,14 @@ _CLIENTS_LOCK = threading.Lock()
 os.register_at_fork(after_in_child=lambda: _forget_clients())
 
 
+class _GivenUp(Exception):
+    """A call failed for good, last by *fault*; doubtful is one of which an attempt may have been carried out."""
+
+    def __init__(self, fault: Fault, cause: Exception, is_doubtful: bool) -> None:
+        super().__init__(fault, cause, is_doubtful)
+        self.fault, self.cause, self.is_doubtful = fault, cause, is_doubtful
+
+
 class RemoteStorage:
     """
     A folder on a store that fsspec reaches.
@@ -207,23 +215,14 @@ class RemoteStorage:
 
         Equal content would not tell: two writers may well create the same empty file. So each call marks its object.
         """
-        creator, is_doubtful = new_uuid(), False
-        attempts = self._attempts("create_new", path)
-        while True:
-            try:
-                return self._backend().put_new(path, data, creator)
-            except HudiError:
-                raise
-            except Exception as error:
-                fault, cause = self._classified(error), error
-            is_doubtful |= fault.meaning is Meaning.UNKNOWN
-            if not fault.is_retryable or not attempts.again(self._redact(fault.message)):
-                break
-        if fault.meaning is not Meaning.TAKEN and not is_doubtful:
-            raise self._failure("create_new", path, fault) from cause
-        # Also after a plain "taken": the layers below may have repeated the request on their own.
-        self._resolve(path, creator, is_doubtful, cause)
-        return None
+        creator = new_uuid()
+        try:
+            self._repeated("create_new", path, lambda backend: backend.put_new(path, data, creator))
+        except _GivenUp as end:
+            if end.fault.meaning is not Meaning.TAKEN and not end.is_doubtful:
+                raise self._failure("create_new", path, end.fault) from end.cause
+            # Also after a plain "taken": the layers below may have repeated the request on their own.
+            self._resolve(path, creator, end.is_doubtful, end.cause)
 
     def _resolve(self, path: str, creator: str, is_doubtful: bool, cause: Exception) -> None:
         """Find out whose object it is; returns when it is ours."""
@@ -266,18 +265,10 @@ class RemoteStorage:
 
     def _swap(self, path: str, data: bytes, version: str | None) -> str | None:
         """What was written tells whose it is, so whoever swaps writes what nobody else does."""
-        is_doubtful = False
-        attempts = self._attempts("swap", path)
-        while True:
-            try:
-                return self._backend().put_if(path, data, version)
-            except HudiError:
-                raise
-            except Exception as error:
-                fault, cause = self._classified(error), error
-            is_doubtful |= fault.meaning is Meaning.UNKNOWN
-            if not fault.is_retryable or not attempts.again(self._redact(fault.message)):
-                break
+        try:
+            return self._repeated("swap", path, lambda backend: backend.put_if(path, data, version))
+        except _GivenUp as end:
+            fault, cause, is_doubtful = end.fault, end.cause, end.is_doubtful
         is_refused = fault.meaning in (Meaning.TAKEN, Meaning.MISSING)
         if not is_refused and not is_doubtful:
             raise self._failure("swap", path, fault) from cause
@@ -323,6 +314,15 @@ class RemoteStorage:
         repeats: bool = True,
     ) -> T:
         """Do *action*, again while it fails for reasons that pass. Raises `StorageError`, or `OutcomeUnknown`."""
+        try:
+            return self._repeated(verb, path, action, repeats=repeats)
+        except _GivenUp as end:
+            if is_write and end.is_doubtful:
+                raise self._unknown(verb, path, end.fault.message) from end.cause
+            raise self._failure(verb, path, end.fault) from end.cause
+
+    def _repeated(self, verb: str, path: str, action: Callable[[Backend], T], *, repeats: bool = True) -> T:
+        """The one loop of attempts: `_GivenUp` tells how the last one failed."""
         is_doubtful, attempts = False, self._attempts(verb, path)
         while True:
             try:
@@ -336,9 +336,7 @@ class RemoteStorage:
                 fault = self._classified(error)
                 is_doubtful |= fault.meaning is Meaning.UNKNOWN
                 if not (fault.is_retryable and repeats and attempts.again(self._redact(fault.message))):
-                    if is_write and is_doubtful:
-                        raise self._unknown(verb, path, fault.message) from error
-                    raise self._failure(verb, path, fault) from error
+                    raise _GivenUp(fault, error, is_doubtful) from error
 
     def _attempts(self, verb: str, path: str) -> Attempts:
         return self._retry.begin(f"{verb} {self._url}/{path}")

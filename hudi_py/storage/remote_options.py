@@ -37,8 +37,8 @@ def s3_options(options: Mapping[str, str]) -> dict[str, Any]:
     """
     Translate *options* for s3fs: aliases, dotted names for nested settings, ``true``/``false``.
 
-    Listings are never cached, and each request is sent by the layers below at most twice, and given up when no
-    byte comes for long: the outer loop, `Retry`, rides out longer trouble and tells of it.
+    Listings are never cached, and each request is sent by the layers below once, and given up when no byte comes for
+    long: the one loop that repeats is `Retry`, which bounds the time of all attempts and tells of each.
 
     Raises:
         ConfigError: A Hadoop option that has no counterpart here, or names that contradict each other.
@@ -56,7 +56,7 @@ def s3_options(options: Mapping[str, str]) -> dict[str, Any]:
         translated["endpoint_url"] = f"https://{endpoint}"
     result = nested_options(translated)
     config = result["config_kwargs"] = _with_numbers(result.get("config_kwargs", {}))
-    config.setdefault("retries", {"mode": "standard", "total_max_attempts": 2})
+    config.setdefault("retries", {"mode": "standard", "total_max_attempts": 1})
     config.setdefault("connect_timeout", _CONNECT_TIMEOUT_S)
     config.setdefault("read_timeout", _READ_TIMEOUT_S)
     result["use_listings_cache"] = False

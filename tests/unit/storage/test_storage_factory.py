@@ -100,7 +100,7 @@ def test_s3_options_are_translated():
         "client_kwargs": {"verify": "/ca.pem", "region_name": "eu-central-1"},
         "config_kwargs": {
             "s3": {"addressing_style": "path"},
-            "retries": {"mode": "standard", "total_max_attempts": 2},
+            "retries": {"mode": "standard", "total_max_attempts": 1},
             "connect_timeout": 10,
             "read_timeout": 20,
         },
