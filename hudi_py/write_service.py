@@ -55,7 +55,6 @@ from hudi_py.writing.job import WriteJob
 from hudi_py.writing.options import base_file_options, check_options, sizing_limits
 from hudi_py.writing.replaced import check_replaced
 from hudi_py.writing.same_table import require_same_table
-from hudi_py.writing.stats import write_stat
 from hudi_py.writing.transaction import WriteTransaction, begin_write
 
 _USE: Final = Use.WRITE | Use.SERVICES
@@ -165,9 +164,8 @@ class WriteService:
                 transaction.abandon()
                 return WriteResult(instant=None, metadata=CommitMetadata())
             check_replaced(results, table.timeline, table.contents)
-            metadata = transaction.commit(
-                map(write_stat, results), operation=operation, extra_metadata={"schema": schema.text}
-            )
+            stats = (result.stat for result in results)
+            metadata = transaction.commit(stats, operation=operation, extra_metadata={"schema": schema.text})
         return WriteResult(
             instant=transaction.instant_time,
             metadata=metadata,

@@ -13,6 +13,7 @@ from hudi_py.inspection.say import say
 
 if TYPE_CHECKING:
     from hudi_py.config.clean_options import CleanOptions
+    from hudi_py.services.explain.explain import Awaited
     from hudi_py.services.explain.files import Explanation, FileExplanation
 
 

@@ -8,7 +8,7 @@ import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_py.rows.base_file import FileWriteResult
+from hudi_py.rows.written import WrittenFile
 from hudi_py.writing.job import TaskIdentity, WriteJob
 from hudi_py.writing.shape import written_columns
 from hudi_py.writing.tasks import run_bulk_task, run_task
@@ -35,7 +35,7 @@ class ArrowRows:
         names = written_columns(self.table.column_names, table_schema, needed, keys_only=keys_only, ignores_case=False)
         return ArrowRows(self.table.select(list(names)))
 
-    def write(self, job: WriteJob) -> list[FileWriteResult]:
+    def write(self, job: WriteJob) -> list[WrittenFile]:
         """See `IncomingRows`."""
         task = TaskIdentity(partition_id=0, stage_id=0, attempt_id=0)
         batches = self.table.combine_chunks().to_batches()

@@ -26,6 +26,7 @@ from hudi_py.formats.key_order import from_java_order, key_range
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.record_schema import meta_fields, with_meta_fields
 from hudi_py.model.files import format_base_file, join_path
+from hudi_py.rows.written import WrittenFile, written_file
 from hudi_py.runtime.clock import MONOTONIC, Seconds
 
 BLOOM_KEY: Final = "org.apache.hudi.bloomfilter"
@@ -104,38 +105,6 @@ class FileTarget:
     def task_partition_id(self) -> str:
         """First part of the write token; second part of every sequence number."""
         return self.write_token.partition("-")[0]
-
-
-@attrs.frozen(kw_only=True)
-class FileWriteResult:
-    """
-    What became of one base file; the material of a write stat.
-
-    Args:
-        file_id, path, partition_path: Of the new file, the path relative to the table.
-        prev_commit: Instant of the replaced slice, None for a new group (Hudi writes the text ``null``).
-        prev_base_file: Name of the replaced file, None for a new group.
-        prev_size_bytes: Size of the replaced file as it was listed.
-        num_writes: All rows in the file, copied ones included.
-        num_inserts, num_update_writes, num_deletes: Rows that changed.
-        size_bytes: Exact size of the file.
-        create_ms: Time for a new file, else 0.
-        upsert_ms: Time for a merge, else 0.
-    """
-
-    file_id: str
-    path: str
-    partition_path: str
-    prev_commit: str | None = None
-    prev_base_file: str | None = None
-    prev_size_bytes: int | None = None
-    num_writes: int
-    num_inserts: int
-    num_update_writes: int = 0
-    num_deletes: int = 0
-    size_bytes: int
-    create_ms: int = 0
-    upsert_ms: int = 0
 
 
 class BaseFileWriter:
@@ -272,7 +241,7 @@ def write_new_files(
     options: BaseFileOptions,
     first_row_index: int = 0,
     monotonic: Seconds = MONOTONIC,
-) -> list[FileWriteResult]:
+) -> list[WrittenFile]:
     """
     Write rows into new file groups, another one whenever a file is full.
 
@@ -290,7 +259,7 @@ def write_new_files(
         One result per file, none when there are no rows. A crash leaves files without a completed instant: invisible,
         and deleted by rollback through their markers.
     """
-    results: list[FileWriteResult] = []
+    results: list[WrittenFile] = []
     writer: BaseFileWriter | None = None
     started = monotonic()
     sink: BinaryIO | None = None
@@ -299,7 +268,7 @@ def write_new_files(
         size_bytes = writer.close()
         sink.close()
         elapsed_ms = round((monotonic() - started) * 1000)
-        results.append(_created(writer, size_bytes, elapsed_ms))
+        results.append(written_file(writer.target, rows=writer.num_rows, size_bytes=size_bytes, elapsed_ms=elapsed_ms))
 
     try:
         for rows, keys in batches:
@@ -324,19 +293,6 @@ def write_new_files(
         if sink is not None:
             sink.close()
     return results
-
-
-def _created(writer: BaseFileWriter, size_bytes: int, elapsed_ms: int) -> FileWriteResult:
-    target = writer.target
-    return FileWriteResult(
-        file_id=target.file_id,
-        path=target.path,
-        partition_path=target.partition_path,
-        num_writes=writer.num_rows,
-        num_inserts=writer.num_rows,
-        size_bytes=size_bytes,
-        create_ms=elapsed_ms,
-    )
 
 
 def _pieces(rows: pa.RecordBatch, keys: Array, options: BaseFileOptions) -> Iterable[tuple[pa.RecordBatch, Array]]:

@@ -23,9 +23,10 @@ from hudi_py.formats.conform import conform_batch, refuse_null_elements
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.record_schema import meta_fields
 from hudi_py.model.files import BaseFile
-from hudi_py.rows.base_file import BaseFileOptions, BaseFileWriter, FileTarget, FileWriteResult
+from hudi_py.rows.base_file import BaseFileOptions, BaseFileWriter, FileTarget
 from hudi_py.rows.lookup import open_base_file
 from hudi_py.rows.precedence import MergeRules, combine_before_write, incoming_wins, refuse_null_ordering
+from hudi_py.rows.written import WrittenFile, written_file
 from hudi_py.runtime.clock import MONOTONIC, Seconds
 
 _BATCH_ROWS: Final = 65_536
@@ -101,7 +102,7 @@ def merge_base_file(
     first_row_index: int = 0,
     append_only: bool = False,
     monotonic: Seconds = MONOTONIC,
-) -> FileWriteResult:
+) -> WrittenFile:
     """
     Write the next slice of a file group: the rows of *source* with *changes* applied.
 
@@ -145,19 +146,15 @@ def merge_base_file(
     except BaseException:
         writer.abandon()
         raise
-    return FileWriteResult(
-        file_id=target.file_id,
-        path=target.path,
-        partition_path=target.partition_path,
-        prev_commit=previous.instant_time,
-        prev_base_file=previous.name,
-        prev_size_bytes=previous.size_bytes,
-        num_writes=writer.num_rows,
-        num_inserts=inserted,
-        num_update_writes=merge.updated,
-        num_deletes=merge.deleted,
+    return written_file(
+        target,
+        rows=writer.num_rows,
         size_bytes=size_bytes,
-        upsert_ms=round((monotonic() - started) * 1000),
+        elapsed_ms=round((monotonic() - started) * 1000),
+        previous=previous,
+        inserted=inserted,
+        updated=merge.updated,
+        deleted=merge.deleted,
     )
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from hudi_py.config import keys
 from hudi_py.config.keys import Settings
 from hudi_py.errors import ConfigError
-from hudi_py.rows.base_file import FileWriteResult
+from hudi_py.rows.written import WrittenFile
 from hudi_py.spark.rows import Scale, write_rows
 from hudi_py.spark.session import is_of_connect
 from hudi_py.spark.shape import arrow_schema, shaped_rows
@@ -48,7 +48,7 @@ class SparkRows:
             raise ConfigError("the rows are a DataFrame of Spark Connect; make it in the session of the client")
         return SparkRows(shaped_rows(self.frame, table_schema, needed, keys_only=keys_only), self.settings)
 
-    def write(self, job: WriteJob) -> list[FileWriteResult]:
+    def write(self, job: WriteJob) -> list[WrittenFile]:
         """See `IncomingRows`."""
         return write_rows(self.frame, job, self._scale(job.operation))
 

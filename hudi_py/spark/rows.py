@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from hudi_py.rows.base_file import FileWriteResult
+from hudi_py.rows.written import WrittenFile
 from hudi_py.runtime.log import log
 from hudi_py.spark.columns import UNKNOWN_BYTES, estimated_bytes, partitioning
 from hudi_py.spark.engine import described
@@ -58,7 +58,7 @@ class Scale:
         return self.parallelism or 2 * self.slots
 
 
-def write_rows(frame: DataFrame, job: WriteJob, scale: Scale) -> list[FileWriteResult]:
+def write_rows(frame: DataFrame, job: WriteJob, scale: Scale) -> list[WrittenFile]:
     """
     Write the rows of *frame*.
 
@@ -91,14 +91,14 @@ def write_rows(frame: DataFrame, job: WriteJob, scale: Scale) -> list[FileWriteR
             frame.unpersist()
 
 
-def _in_a_single_pass(frame: DataFrame, job: WriteJob, scale: Scale, guess: int) -> list[FileWriteResult]:
+def _in_a_single_pass(frame: DataFrame, job: WriteJob, scale: Scale, guess: int) -> list[WrittenFile]:
     columns = partitioning(frame, job.keys)
     is_one_task = guess <= _TINY_BYTES or not columns
     frame = frame.coalesce(1) if is_one_task else frame.repartition(scale.tasks, *columns)
     return run_tasks(frame, run_task, job)
 
 
-def _bulk_insert(frame: DataFrame, job: WriteJob, scale: Scale, guess: int) -> list[FileWriteResult]:
+def _bulk_insert(frame: DataFrame, job: WriteJob, scale: Scale, guess: int) -> list[WrittenFile]:
     """
     Large partitions are split by Spark's rebalancing, which knows their size after the shuffle.
 

@@ -16,7 +16,7 @@ from pyspark.sql.types import BinaryType, BooleanType, StructField, StructType
 from hudi_py.engine.answers import raise_first
 from hudi_py.errors import HudiError
 from hudi_py.formats.arrow_types import Field
-from hudi_py.rows.base_file import FileWriteResult
+from hudi_py.rows.written import WrittenFile
 from hudi_py.spark.failures import executor_errors
 from hudi_py.writing.job import TaskIdentity, WriteJob
 from hudi_py.writing.tasks import TooMuchForOneTask
@@ -28,10 +28,10 @@ _FIELDS: list[Field] = [pa.field("succeeded", pa.bool_()), pa.field("value", pa.
 _RESULT: Final = pa.schema(_FIELDS)
 _ANSWER: Final = StructType([StructField("succeeded", BooleanType()), StructField("value", BinaryType())])
 
-TaskFunction = Callable[[WriteJob, Iterable[pa.RecordBatch], TaskIdentity], list[FileWriteResult]]
+TaskFunction = Callable[[WriteJob, Iterable[pa.RecordBatch], TaskIdentity], list[WrittenFile]]
 
 
-def run_tasks(frame: DataFrame, function: TaskFunction, job: WriteJob) -> list[FileWriteResult]:
+def run_tasks(frame: DataFrame, function: TaskFunction, job: WriteJob) -> list[WrittenFile]:
     """
     Run *function* over each Spark partition of *frame*, as one job.
 

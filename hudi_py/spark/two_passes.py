@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.types import StringType, StructField, StructType
 
-from hudi_py.rows.base_file import FileWriteResult
+from hudi_py.rows.written import WrittenFile
 from hudi_py.spark.columns import int_hashing_to, partitioning, quoted
 from hudi_py.spark.tasks import run_tasks
 from hudi_py.writing.assign import Bucket, ExistingFile, assign_buckets
@@ -60,7 +60,7 @@ def count_rows(frame: DataFrame, job: WriteJob) -> PartitionCounts:
 
 def write_in_two_passes(
     frame: DataFrame, counted: Counted, job: WriteJob, *, parallelism: int | None, slots: int
-) -> list[FileWriteResult]:
+) -> list[WrittenFile]:
     """
     Write the rows of *frame*, which is persisted.
 
@@ -129,7 +129,7 @@ def _write(
     *,
     parallelism: int | None,
     slots: int,
-) -> list[FileWriteResult]:
+) -> list[WrittenFile]:
     buckets, weights = _assigned(groups, job)
     count = parallelism or max(1, min(len(buckets), max(2 * slots, sum(weights) // _TASK_BYTES)))
     codes = [int_hashing_to(task, count) for task in range(count)]

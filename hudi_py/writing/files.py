@@ -17,8 +17,9 @@ from hudi_py.errors import AlreadyExists, ConflictError
 from hudi_py.formats.arrow_types import Array
 from hudi_py.formats.partition_metafile import format_partition_metadata
 from hudi_py.model.files import PARTITION_METAFILE, BaseFile, join_path
-from hudi_py.rows.base_file import FileTarget, FileWriteResult, write_new_files
+from hudi_py.rows.base_file import FileTarget, write_new_files
 from hudi_py.rows.merge import Changes, merge_base_file
+from hudi_py.rows.written import WrittenFile
 from hudi_py.runtime.clock import SystemClock
 from hudi_py.timeline.fence import is_fenced
 from hudi_py.timeline.markers import Marker, MarkerType, create_marker
@@ -39,7 +40,7 @@ class TaskFiles:
         self._task = task
         self._paths: list[str] = []
 
-    def merge(self, partition_path: str, previous: BaseFile, changes: Changes) -> FileWriteResult:
+    def merge(self, partition_path: str, previous: BaseFile, changes: Changes) -> WrittenFile:
         """Write the next slice of a file group."""
         job = self._job
         target = self._target(partition_path, previous.file_id)
@@ -60,7 +61,7 @@ class TaskFiles:
                 first_row_index=self._task.rows_written,
                 append_only=job.operation == "INSERT",
             )
-        self._task.rows_written += result.num_writes
+        self._task.rows_written += result.stat.num_writes
         return result
 
     def create(
@@ -70,7 +71,7 @@ class TaskFiles:
         *,
         prefix: str,
         has_metafile: bool = False,
-    ) -> list[FileWriteResult]:
+    ) -> list[WrittenFile]:
         """
         Write rows into new file groups, as many as their size asks for.
 
@@ -96,7 +97,7 @@ class TaskFiles:
             options=self._job.options,
             first_row_index=self._task.rows_written,
         )
-        self._task.rows_written += sum(result.num_writes for result in results)
+        self._task.rows_written += sum(result.stat.num_writes for result in results)
         return results
 
     def withdraw_if_fenced(self) -> None:

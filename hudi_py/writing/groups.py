@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.conform import conform_batch, refuse_null_elements
-from hudi_py.rows.base_file import FileWriteResult
+from hudi_py.rows.written import WrittenFile
 from hudi_py.writing.files import TaskFiles, task_files
 from hudi_py.writing.job import TaskIdentity, WriteJob
 from hudi_py.writing.partition import PartitionFiles, load_partition
@@ -33,7 +33,7 @@ class _Run(NamedTuple):
     keys: Array
 
 
-def write_groups(job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskIdentity) -> list[FileWriteResult]:
+def write_groups(job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskIdentity) -> list[WrittenFile]:
     """
     Write the file groups of a task.
 
@@ -46,7 +46,7 @@ def write_groups(job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskIde
         ConflictError: The write was closed.
         StorageError: The storage refused.
     """
-    results: list[FileWriteResult] = []
+    results: list[WrittenFile] = []
     partition: PartitionFiles | None = None
     with task_files(job, task) as files:
         for (path, file_id), group in itertools.groupby(_runs(job, batches), key=lambda run: run[:2]):
@@ -75,7 +75,7 @@ def _runs(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[_Run]:
 
 def _write(
     job: WriteJob, files: TaskFiles, partition: PartitionFiles, file_id: str, group: Iterator[_Run]
-) -> list[FileWriteResult]:
+) -> list[WrittenFile]:
     previous = partition.latest.get(file_id)
     if previous is None:
         rows = ((run.rows, run.keys) for run in group)

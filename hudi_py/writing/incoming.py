@@ -7,7 +7,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from hudi_py.rows.base_file import FileWriteResult
+from hudi_py.rows.written import WrittenFile
 from hudi_py.writing.job import WriteJob
 
 
@@ -31,7 +31,7 @@ class IncomingRows(Protocol):
             ConfigError: A needed column is missing, or two columns have one name.
         """
 
-    def write(self, job: WriteJob) -> list[FileWriteResult]:
+    def write(self, job: WriteJob) -> list[WrittenFile]:
         """
         Write the rows into data files, under markers; nothing is visible before the commit.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from hudi_py.errors import CorruptMetadata
 from hudi_py.fsview.checked import CheckedListing
-from hudi_py.rows.base_file import FileWriteResult
+from hudi_py.rows.written import WrittenFile
 from hudi_py.runtime.clock import SystemClock
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.properties_file import read_table_config
@@ -40,7 +40,7 @@ def check_listed(job: WriteJob, partition_path: str, names: Iterable[str]) -> No
         raise CorruptMetadata(f"{error}. Nothing of this write is visible") from error
 
 
-def check_replaced(results: Iterable[FileWriteResult], timeline: Timeline, contents: Contents) -> None:
+def check_replaced(results: Iterable[WrittenFile], timeline: Timeline, contents: Contents) -> None:
     """
     Refuse to publish what was merged from a base file whose size is not the one that its commit recorded.
 
@@ -52,10 +52,11 @@ def check_replaced(results: Iterable[FileWriteResult], timeline: Timeline, conte
     Raises:
         CorruptMetadata: A size differs.
     """
-    replaced: dict[str, dict[tuple[str, str], FileWriteResult]] = {}
+    replaced: dict[str, dict[tuple[str, str], WrittenFile]] = {}
     for result in results:
-        if result.prev_commit is not None:
-            replaced.setdefault(result.prev_commit, {})[result.partition_path, result.file_id] = result
+        stat = result.stat
+        if stat.prev_base_file is not None:
+            replaced.setdefault(stat.prev_commit or "", {})[stat.partition_path or "", stat.file_id or ""] = result
     root = contents.store.storage.root
     for instant in timeline.writes.completed():
         time = instant.requested_time
@@ -63,7 +64,7 @@ def check_replaced(results: Iterable[FileWriteResult], timeline: Timeline, conte
         for partition, stats in contents.commit(instant).partition_to_write_stats.items() if groups else ():
             for stat in stats:
                 result_of = groups.get((partition, stat.file_id or ""))
-                if result_of is None or (stat.path or "").rpartition("/")[2] != result_of.prev_base_file:
+                if result_of is None or (stat.path or "").rpartition("/")[2] != result_of.stat.prev_base_file:
                     continue
                 there, recorded = result_of.prev_size_bytes, stat.file_size_in_bytes
                 if there is not None and recorded > 0 and there != recorded:

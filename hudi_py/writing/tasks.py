@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudi_py.rows.base_file import FileWriteResult
 from hudi_py.rows.merge import Changes
+from hudi_py.rows.written import WrittenFile
 from hudi_py.writing.assign import Bucket, assign_buckets, spread_inserts
 from hudi_py.writing.files import TaskFiles, task_files
 from hudi_py.writing.job import TaskIdentity, WriteJob
@@ -36,7 +36,7 @@ class TooMuchForOneTask(Exception):
 
 def run_task(
     job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskIdentity, *, is_alone: bool = False
-) -> list[FileWriteResult]:
+) -> list[WrittenFile]:
     """
     Upsert, insert or delete all rows of a task.
 
@@ -66,7 +66,7 @@ def run_task(
         return [result for plan in plans for result in _write(job, plan, files)]
 
 
-def run_bulk_task(job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskIdentity) -> list[FileWriteResult]:
+def run_bulk_task(job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskIdentity) -> list[WrittenFile]:
     """
     Write rows into new file groups, holding no more of them than a row group.
 
@@ -77,7 +77,7 @@ def run_bulk_task(job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskId
     Raises:
         As `run_task`.
     """
-    results: list[FileWriteResult] = []
+    results: list[WrittenFile] = []
     with task_files(job, task) as files:
         for path, run in itertools.groupby(named_pieces(job, batches), key=lambda piece: piece.partition_path):
             rows = ((piece.rows, piece.keys) for piece in run)
@@ -148,7 +148,7 @@ def _hash(key: str) -> int:
     return int.from_bytes(hashlib.md5(key.encode(), usedforsecurity=False).digest()[:8], "big")
 
 
-def _write(job: WriteJob, plan: _PartitionPlan, files: TaskFiles) -> Iterator[FileWriteResult]:
+def _write(job: WriteJob, plan: _PartitionPlan, files: TaskFiles) -> Iterator[WrittenFile]:
     partition = plan.partition
     for bucket, positions in plan.old:
         yield files.merge(partition.path, partition.latest[bucket.file_id], part_of(plan.changes, positions))

@@ -22,7 +22,6 @@ from hudi_py.storage.wrappers import DelegatingStorage, Paths
 from hudi_py.testing import Crash
 from hudi_py.timeline.fence import put_up_fence
 from hudi_py.txn.commit import Begun
-from hudi_py.writing.stats import write_stat
 from hudi_py.writing.tasks import TaskIdentity, run_task
 from hudi_py.writing.transaction import WriteTransaction, begin_write
 from writes import CHANGES, NEW, OLD, SCHEMA, create_table, open_table, rows_of, upsert, write
@@ -82,7 +81,7 @@ class Write:
         transaction = WriteTransaction(
             contents=table.contents, table=table.config, metadata_table=table.services.metadata_table, begun=begun
         )
-        stats = [write_stat(each) for each in self.results]
+        stats = [each.stat for each in self.results]
         transaction.commit(stats, operation="UPSERT", extra_metadata={"schema": self.job.avro_schema})
 
     def rollback(self, storage=None):
@@ -115,7 +114,7 @@ def test_no_file_of_a_late_task_outlives_the_end_of_its_write(record_property, o
             break
         assert rows_of(write.storage) == (NEW if end == "commit" else OLD), n
         left = [path for path in write.storage.files() if write.time in path and path.endswith(".parquet")]
-        assert sorted(left) == sorted(each.path for each in write.results if end == "commit"), n
+        assert sorted(left) == sorted(each.stat.path for each in write.results if end == "commit"), n
     record_property("interruptions", n)
     assert n > 10
 

@@ -44,7 +44,6 @@ from hudi_py.timeline.markers import delete_markers
 from hudi_py.timeline.properties_file import recover_properties
 from hudi_py.write_service import WriteService
 from hudi_py.writing.assign import SizingLimits
-from hudi_py.writing.stats import write_stat
 from hudi_py.writing.tasks import TaskIdentity, WriteJob, run_bulk_task, run_task
 from writes import ALONE
 
@@ -239,9 +238,8 @@ def _finish_replace(
     job = _job(table, instant.requested_time, "BULK_INSERT", schema, small_files=False)
     results = _run(job, rows, schema) if rows else []
     stats: dict[str, tuple[Any, ...]] = {}
-    for result in results:
-        stat = write_stat(result)
-        stats[result.partition_path] = (*stats.get(result.partition_path, ()), stat)
+    for stat in (result.stat for result in results):
+        stats[stat.partition_path] = (*stats.get(stat.partition_path, ()), stat)
     ids: dict[str, tuple[str, ...]] = {}
     for partition, file_id in sorted(replaced):
         ids[partition] = (*ids.get(partition, ()), file_id)

@@ -69,7 +69,7 @@ def apply(old, changes, instant_time, rules, *, schema=SCHEMA, options=OPTIONS, 
         rules=rules,
         options=options,
     )
-    assert result.size_bytes == len(sink.getvalue())
+    assert result.stat.file_size_in_bytes == len(sink.getvalue())
     return sink.getvalue(), result
 
 

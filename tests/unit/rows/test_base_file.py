@@ -13,6 +13,7 @@ from hudi_py.errors import ConfigError, WriteError
 from hudi_py.formats.bloom import BloomFilter, BloomKind, BloomSizing
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.record_schema import format_record_schema
+from hudi_py.model.records import RuntimeStats
 from hudi_py.rows.base_file import BaseFileOptions, write_new_files
 
 NESTED = pa.schema(
@@ -169,15 +170,16 @@ def test_full_files_are_followed_by_new_ones(files, per_batch):
     for number, (result, data) in enumerate(zip(results, stored, strict=True)):
         count = pq.ParquetFile(io.BytesIO(data)).metadata.num_rows
         assert (f"g-{number}", len(data), count, count, 0, 0) == (
-            result.file_id,
-            result.size_bytes,
-            result.num_writes,
-            result.num_inserts,
-            result.num_update_writes,
-            result.num_deletes,
+            result.stat.file_id,
+            result.stat.file_size_in_bytes,
+            result.stat.num_writes,
+            result.stat.num_inserts,
+            result.stat.num_update_writes,
+            result.stat.num_deletes,
         )
-        assert f"eu/g-{number}_3-1-2_20260101000000001.parquet" == result.path
-        assert (None, None, 1) == (result.prev_commit, result.prev_base_file, result.create_ms)
+        assert f"eu/g-{number}_3-1-2_20260101000000001.parquet" == result.stat.path
+        assert (result.stat.prev_commit, result.stat.prev_base_file) == ("null", None)
+        assert result.stat.runtime_stats == RuntimeStats(total_create_time=1)
         if number + 1 < len(results):
             assert limit * 0.5 < len(data) < limit * 1.6
 

@@ -80,11 +80,11 @@ def test_merge_equals_a_dict(files, rules, rows_per_batch, first, commits):
                 previous=f"20260101{number - 1:09}",
             )
             model, counts = model_merge(model, commit, rules, instant_time)
-            assert counts == (result.num_inserts, result.num_update_writes, result.num_deletes)
-            assert len(model) == result.num_writes
+            assert counts == (result.stat.num_inserts, result.stat.num_update_writes, result.stat.num_deletes)
+            assert len(model) == result.stat.num_writes
             assert (f"20260101{number - 1:09}", f"f-0_3-1-2_20260101{number - 1:09}.parquet") == (
-                result.prev_commit,
-                result.prev_base_file,
+                result.stat.prev_commit,
+                result.stat.prev_base_file,
             )
     rows = files.read(data)
     assert list(model.values()) == [
@@ -121,7 +121,7 @@ def test_stored_duplicates_are_all_updated(files):
     data = files.write([{"id": "a", "ts": 1}, {"id": "b", "ts": 1}, {"id": "a", "ts": 2}])
     merged, result = files.merge(data, [{"id": "a", "ts": 9}], "20260101000000002", RULES[0])
     assert [("a", 9), ("b", 1), ("a", 9)] == [(row["id"], row["ts"]) for row in files.read(merged)]
-    assert (2, 0) == (result.num_update_writes, result.num_inserts)
+    assert (2, 0) == (result.stat.num_update_writes, result.stat.num_inserts)
 
 
 @pytest.mark.parametrize("rules", RULES, ids=lambda rules: rules.mode.value)
@@ -131,7 +131,7 @@ def test_delete_by_key_ignores_ordering_values(files, rules):
     changes = key_deletes(pa.array(["a", "zz"]), files.SCHEMA)
     merged, result = files.apply(data, changes, "20260101000000002", rules)
     assert ["b"] == [row["id"] for row in files.read(merged)]
-    assert (1, 1, 0) == (result.num_writes, result.num_deletes, result.num_inserts)
+    assert (1, 1, 0) == (result.stat.num_writes, result.stat.num_deletes, result.stat.num_inserts)
 
 
 def test_deleting_everything_leaves_an_empty_file(files):
@@ -139,7 +139,7 @@ def test_deleting_everything_leaves_an_empty_file(files):
     merged, result = files.apply(
         files.write([{"id": "a"}]), key_deletes(pa.array(["a"]), files.SCHEMA), "20260101000000002", RULES[0]
     )
-    assert ([], 0, 1) == (files.read(merged), result.num_writes, result.num_deletes)
+    assert ([], 0, 1) == (files.read(merged), result.stat.num_writes, result.stat.num_deletes)
     again, _ = files.merge(merged, [{"id": "n", "ts": 1}], "20260101000000003", RULES[0], previous="20260101000000002")
     assert ["n"] == [row["id"] for row in files.read(again)]
 

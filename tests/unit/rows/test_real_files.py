@@ -170,17 +170,17 @@ def test_rewriting_without_changes_keeps_every_value(table):
         before, after = table.rows(path), pq.read_table(io.BytesIO(new))
         names = [name for name in before.column_names if name != "_hoodie_file_name"]
         assert before.select(names).cast(after.select(names).schema).equals(after.select(names))
-        assert {result.path.rpartition("/")[2]} == set(after.column("_hoodie_file_name").to_pylist())
+        assert {result.stat.path.rpartition("/")[2]} == set(after.column("_hoodie_file_name").to_pylist())
         assert [field.nullable for field in before.schema] == [field.nullable for field in after.schema]
         old_footer, new_footer = read_footer(io.BytesIO(data)), read_footer(io.BytesIO(new))
         assert (old_footer.min_key, old_footer.max_key) == (new_footer.min_key, new_footer.max_key)
         assert old_footer.bloom_text == new_footer.bloom_text
         assert (old_footer.avro_schema or new_footer.avro_schema) == new_footer.avro_schema
         assert (0, 0, 0, before.num_rows) == (
-            result.num_inserts,
-            result.num_update_writes,
-            result.num_deletes,
-            result.num_writes,
+            result.stat.num_inserts,
+            result.stat.num_update_writes,
+            result.stat.num_deletes,
+            result.stat.num_writes,
         )
 
 
@@ -192,7 +192,7 @@ def test_merge_mode_of_the_table_decides(table):
     older = rows.set_column(rows.column_names.index("ts"), schema.field("ts"), pa.array([-1], pa.int64()))
     changes = Changes(older.to_batches()[0], pa.array(keys_of(table, path)[:1]))
     _, result = merged(table, path, changes, merge_rules_of(table.properties))
-    assert (1 if table.properties["hoodie.table.version"] == "6" else 0) == result.num_update_writes
+    assert (1 if table.properties["hoodie.table.version"] == "6" else 0) == result.stat.num_update_writes
 
 
 def test_partition_files_equal_hudis(table):

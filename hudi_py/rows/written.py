@@ -1,0 +1,65 @@
+"""What became of a base file that was written: the stat that its commit records. Pure. Source: rules/data-files 8."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from hudi_py.model.files import BaseFile
+from hudi_py.model.records import RuntimeStats, WriteStat
+
+if TYPE_CHECKING:
+    from hudi_py.rows.base_file import FileTarget
+
+
+@attrs.frozen
+class WrittenFile:
+    """
+    One base file.
+
+    Args:
+        stat: As a commit records it.
+        prev_size_bytes: Size of the file that it replaces, as it was listed; None for a new group.
+    """
+
+    stat: WriteStat
+    prev_size_bytes: int | None = None
+
+
+def written_file(
+    target: FileTarget,
+    *,
+    rows: int,
+    size_bytes: int,
+    elapsed_ms: int,
+    previous: BaseFile | None = None,
+    inserted: int | None = None,
+    updated: int = 0,
+    deleted: int = 0,
+) -> WrittenFile:
+    """
+    Args:
+        rows: All rows in the file, copied ones included.
+        size_bytes: Exact size of the file.
+        previous: The file that it replaces, None for a new group.
+        inserted, updated, deleted: Rows that changed; all of them are inserted by default.
+    """
+    is_new = previous is None
+    stat = WriteStat(
+        file_id=target.file_id,
+        path=target.path,
+        partition_path=target.partition_path,
+        prev_commit="null" if previous is None else previous.instant_time,
+        prev_base_file=None if previous is None else previous.name,
+        num_writes=rows,
+        num_deletes=deleted,
+        num_update_writes=updated,
+        num_inserts=rows if inserted is None else inserted,
+        total_write_bytes=size_bytes,
+        file_size_in_bytes=size_bytes,
+        runtime_stats=RuntimeStats(
+            total_create_time=elapsed_ms if is_new else 0, total_upsert_time=0 if is_new else elapsed_ms
+        ),
+    )
+    return WrittenFile(stat, None if previous is None else previous.size_bytes)
