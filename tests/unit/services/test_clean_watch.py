@@ -13,7 +13,7 @@ from hudi_py.inspection import progress_bar
 from hudi_py.inspection.cli import main
 from hudi_py.inspection.progress_bar import clean_bar, figures
 from hudi_py.services.clean.executing import watch
-from hudi_py.services.clean.executing.watch import CleanProgress
+from hudi_py.services.clean.executing.watch import CleanProgress, Reporter
 from hudi_py.storage.local import LocalStorage
 from hudi_py.timeline.contents import Contents
 from tables import TableBuilder, at, data_files
@@ -129,6 +129,21 @@ def test_structured_events_where_there_is_no_callback(caplog):
     assert [("phase='plan'" in line, "done=5" in line) for line in lines[:1]] == [(True, True)]
     assert ["done=15" in line and "total=15" in line for line in lines[1:]] == [True]
     assert any("clean.progress" in record.getMessage() for record in caplog.records)
+
+
+def test_nobody_is_told_more_often_than_every_tenth_of_a_second(monkeypatch):
+    """By whichever clock: ten steps of 60 ms make five calls, besides those at the beginning and the end."""
+    monkeypatch.setattr(watch, "CALL_SECONDS", 0.1)
+    now, seen = [100.0], []
+    reporter = Reporter(seen.append, seconds=lambda: now[0])
+    reporter.begin("delete", instant="001", total=10)
+    for _ in range(10):
+        now[0] += 0.06
+        reporter.advance()
+    reporter.finish()
+    assert [each.done for each in seen] == [0, 2, 4, 6, 8, 10, 10]
+    assert [round(each.elapsed_seconds, 2) for each in seen] == [0, 0.12, 0.24, 0.36, 0.48, 0.6, 0.6]
+    assert [each.is_finished for each in seen] == [False] * 6 + [True]
 
 
 # --- the bar ---------------------------------------------------------------------------------------------------------
