@@ -6,6 +6,7 @@ import pickle
 
 import pytest
 
+import fixtures
 from hudi_py.errors import ConfigError
 from hudi_py.storage.local import LocalStorage
 from writes import CHANGES, NEW, OLD, create_table, open_table, upsert
@@ -17,7 +18,7 @@ def again(value):
 
 @pytest.fixture(params=[6, 9], ids=["version 6", "version 9"])
 def table(request, tmp_path):
-    """Two commits, the first one savepointed; with a metadata table."""
+    """Two commits, the first one savepointed."""
     storage = create_table(request.param, LocalStorage(str(tmp_path / "t")))
     upsert(storage, OLD)
     opened = open_table(storage)
@@ -52,6 +53,17 @@ def test_snapshots_stay_at_their_time(table):
         arrived = pickle.loads(data)
         assert listed(arrived.rows()) == listed(kinds[kind].rows()) == expected[kind], kind
         assert arrived.schema == kinds[kind].schema
+
+
+@pytest.mark.parametrize("name", ["cow_partitioned-0.15.0", "cow_partitioned-1.1.1"])
+def test_snapshots_listed_through_a_metadata_table_arrive_too(name, tmp_path):
+    """The listing stays at its moment: its files are opened again, those of a later moment are not looked at."""
+    table = open_table(LocalStorage(fixtures.unpack(name, tmp_path)))
+    assert table.config.has_metadata_table
+    first = table.timeline.completed("commit")[-1].requested_time
+    for snapshot in (table.snapshot(), table.as_of(first)):
+        assert again(snapshot).base_files() == snapshot.base_files()
+    assert again(table.listing).partition("r0") == table.listing.partition("r0")
 
 
 def test_rows_arrive_with_their_conditions(table):

@@ -97,7 +97,7 @@ def test_a_package_that_is_missing_is_named(rows, package, monkeypatch):
         getattr(rows, f"to_{package}")()
 
 
-@pytest.mark.parametrize("name", ["WriteClient", "WriteResult", "read"])
+@pytest.mark.parametrize("name", ["WriteClient", "read"])
 def test_without_spark_its_names_say_what_to_install(name, monkeypatch):
     """Instead of a missing module of somebody else's."""
     for module in [each for each in sys.modules if each.startswith(("pyspark", "py4j", "hudi_py.spark"))]:
