@@ -73,7 +73,7 @@ def planned(layout: int) -> tuple[TableBuilder, Instant]:
     for number in (1, 2, 3):
         builder.commit(at(number), {"r0": ["a"]})
     table = builder.table()
-    instant = table.clean_service(table.clean_config(file_versions_retained=2)).schedule()
+    instant = table.services.clean(table.services.clean_config(file_versions_retained=2)).schedule()
     assert instant is not None
     return builder, instant
 
@@ -81,14 +81,14 @@ def planned(layout: int) -> tuple[TableBuilder, Instant]:
 def service_of(builder: TableBuilder, storage: DelegatingStorage | None = None) -> tuple[CleanService, list[str]]:
     """A clean of the table, and the times that it records in the metadata table."""
     table = Table(storage or builder.storage, clock=builder.clock)
-    keeper = table.metadata_table
+    keeper = table.services.metadata_table
     recorder = Recorder(storage=keeper.storage, settings=keeper.settings, clock=keeper.clock)
-    service = table.clean_service(table.clean_config(file_versions_retained=2))
+    service = table.services.clean(table.services.clean_config(file_versions_retained=2))
     return attrs.evolve(service, metadata_table=recorder), recorder.recorded
 
 
 def finished_by_another(builder: TableBuilder) -> None:
-    (done,) = builder.table().clean_service().execute_pending()
+    (done,) = builder.table().services.clean().execute_pending()
     assert done.is_finished
 
 
@@ -162,7 +162,7 @@ def test_partitions_stay_while_files_are_left_for_want_of_time(layout, monkeypat
     builder.commit(at(3), {}, replaced={"r0": ["a"]}, operation="DELETE_PARTITION")
     builder.commit(at(4), {"r1": ["b", "c"]})
     table = builder.table()
-    service = table.clean_service(table.clean_config(file_versions_retained=1), engine=LocalEngine(threads=1))
+    service = table.services.clean(table.services.clean_config(file_versions_retained=1), engine=LocalEngine(threads=1))
     assert table.contents.clean_plan(service.schedule()).partitions_to_delete == ("r0",)
     (result,) = service.execute_pending(Deadline(builder.clock, builder.clock.now()))
     assert not result.is_finished

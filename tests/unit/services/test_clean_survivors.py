@@ -86,7 +86,7 @@ def test_nothing_goes_where_the_newest_file_is_damaged(damage, listing, retentio
     before = sorted(path.rglob("*.parquet"))
     for run in ("dry run", "clean"):
         table = Table(LocalStorage(str(path)), settings=settings)
-        service = table.clean_service(table.clean_config(**retention))
+        service = table.services.clean(table.services.clean_config(**retention))
         with pytest.raises(CorruptMetadata, match=rf"{victim.name} .*completed commit .*hudi-py check"):
             service.plan(sizes=True) if run == "dry run" else table.clean(**retention)
     assert sorted(path.rglob("*.parquet")) == before
@@ -99,14 +99,14 @@ def test_a_stored_plan_is_withdrawn_where_the_newest_file_was_damaged_since(layo
     """Left on the timeline, Apache Hudi would carry it out; planning anew names the file."""
     builder = versions(layout)
     table = builder.table()
-    instant = table.clean_service(table.clean_config(**retention)).schedule()
+    instant = table.services.clean(table.services.clean_config(**retention)).schedule()
     damaged = path_of(builder, "a", 4)
     builder.put(damaged, b"P")
     before = data_files(builder.storage)
     told = outlook(table.contents, instant)
     assert told.is_withdrawn
     assert f"{damaged} has 1 bytes, and the completed commit {at(4)} wrote 4" in told.why_spared
-    (result,) = builder.table().clean_service(table.clean_config(**retention)).execute_pending()
+    (result,) = builder.table().services.clean(table.services.clean_config(**retention)).execute_pending()
     assert result.withdrawn
     assert set(result.spared_files) == {path for path in before if path.startswith("r0/a_") and path < damaged} - set(
         () if "file_versions_retained" in retention else (path_of(builder, "a", 3),)
@@ -123,12 +123,12 @@ def test_an_inflight_clean_is_settled_without_the_group(layout, retention):
     """It cannot be taken back: the rest goes, what is left of the damaged group stays, and the table is free again."""
     builder = versions(layout)
     table = builder.table()
-    service = table.clean_service(table.clean_config(**retention))
+    service = table.services.clean(table.services.clean_config(**retention))
     instant = service.schedule()
     store = table.contents.store
     store.transition(instant, store.read_plan(instant))
     builder.storage.delete(path_of(builder, "b", 4))
-    (result,) = builder.table().clean_service(table.clean_config(**retention)).execute_pending()
+    (result,) = builder.table().services.clean(table.services.clean_config(**retention)).execute_pending()
     assert result.is_finished and not result.withdrawn
     assert f"{path_of(builder, 'b', 4)} is missing" in result.why_spared
     assert {path for path in data_files(builder.storage) if path.startswith("r1/b_")} == {
@@ -230,7 +230,7 @@ def test_one_run_asks_once_for_each_partition():
     for number in (5, 6):
         builder.commit(at(number), {"r0": ["a"], "r1": ["b"]})
     table = Table(storage, clock=builder.clock)
-    table.clean_service(table.clean_config(file_versions_retained=1)).schedule()
+    table.services.clean(table.services.clean_config(file_versions_retained=1)).schedule()
     assert storage.asked == 4
     table.clean(file_versions_retained=1)
     assert storage.asked == 6

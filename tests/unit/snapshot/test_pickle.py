@@ -18,8 +18,9 @@ def again(value):
 
 @pytest.fixture(params=[6, 9], ids=["version 6", "version 9"])
 def table(request, tmp_path):
-    """Two commits, the first one savepointed."""
+    """Three commits, the second one savepointed; the first two hold the same rows."""
     storage = create_table(request.param, LocalStorage(str(tmp_path / "t")))
+    upsert(storage, OLD)
     upsert(storage, OLD)
     opened = open_table(storage)
     opened.create_savepoint()
@@ -40,7 +41,7 @@ def test_a_table_is_opened_again_where_it_arrives(table):
 
 def test_snapshots_stay_at_their_time(table):
     """Whatever is committed before they arrive."""
-    first, _ = table.timeline.completed("commit")
+    _, first, _ = table.timeline.completed("commit")
     kinds = {
         "latest": table.snapshot(),
         "earlier": table.as_of(first.requested_time),
