@@ -19,7 +19,7 @@ from hudi_py.engine.base import Engine
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import HudiError
 from hudi_py.runtime.log import log
-from hudi_py.services.clean.watch import Reporter
+from hudi_py.services.clean.executing.watch import Reporter
 from hudi_py.table_view import TableView
 from hudi_py.timeline.lock import held_if_free
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from hudi_py.mdt.keeper import MetadataTableKeeper
     from hudi_py.services.archive.service import ArchiveService
+    from hudi_py.services.clean.executing.watch import OnProgress
     from hudi_py.services.clean.service import CleanService
-    from hudi_py.services.clean.watch import OnProgress
     from hudi_py.services.recovery.failed_writes import FailedWrites
     from hudi_py.services.recovery.service import RecoveryService
     from hudi_py.services.restore.service import RestoreService

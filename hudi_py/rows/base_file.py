@@ -25,8 +25,7 @@ from hudi_py.formats.conform import refuse_null_elements
 from hudi_py.formats.key_order import from_java_order, key_range
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.record_schema import meta_fields, with_meta_fields
-from hudi_py.model.files import format_base_file, join_path
-from hudi_py.rows.written import WrittenFile, written_file
+from hudi_py.rows.written import FileTarget, WrittenFile, written_file
 from hudi_py.runtime.clock import MONOTONIC, Seconds
 
 BLOOM_KEY: Final = "org.apache.hudi.bloomfilter"
@@ -72,39 +71,6 @@ class BaseFileOptions:
     max_file_bytes: int = attrs.field(default=120 * 1024 * 1024, validator=attrs.validators.gt(0))
     row_group_bytes: int = attrs.field(default=64 * 1024 * 1024, validator=attrs.validators.gt(0))
     page_bytes: int = attrs.field(default=1024 * 1024, validator=attrs.validators.gt(0))
-
-
-@attrs.frozen(kw_only=True)
-class FileTarget:
-    """
-    Which base file is written.
-
-    Args:
-        partition_path: Relative, ``""`` without partitions.
-        file_id: Of the group.
-        write_token: ``<task partition id>-<stage id>-<attempt id>``; differs between attempts.
-        instant_time: Requested time of the commit.
-    """
-
-    partition_path: str
-    file_id: str
-    write_token: str
-    instant_time: str
-
-    @property
-    def name(self) -> str:
-        """File name."""
-        return format_base_file(self.file_id, self.write_token, self.instant_time)
-
-    @property
-    def path(self) -> str:
-        """Path relative to the table."""
-        return join_path(self.partition_path, self.name)
-
-    @property
-    def task_partition_id(self) -> str:
-        """First part of the write token; second part of every sequence number."""
-        return self.write_token.partition("-")[0]
 
 
 class BaseFileWriter:

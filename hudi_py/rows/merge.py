@@ -23,10 +23,10 @@ from hudi_py.formats.conform import conform_batch, refuse_null_elements
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.record_schema import meta_fields
 from hudi_py.model.files import BaseFile
-from hudi_py.rows.base_file import BaseFileOptions, BaseFileWriter, FileTarget
+from hudi_py.rows.base_file import BaseFileOptions, BaseFileWriter
 from hudi_py.rows.lookup import open_base_file
 from hudi_py.rows.precedence import MergeRules, combine_before_write, incoming_wins, refuse_null_ordering
-from hudi_py.rows.written import WrittenFile, written_file
+from hudi_py.rows.written import FileTarget, WrittenFile, written_file
 from hudi_py.runtime.clock import MONOTONIC, Seconds
 
 _BATCH_ROWS: Final = 65_536

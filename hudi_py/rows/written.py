@@ -2,15 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import attrs
 
-from hudi_py.model.files import BaseFile
+from hudi_py.model.files import BaseFile, format_base_file, join_path
 from hudi_py.model.records import RuntimeStats, WriteStat
 
-if TYPE_CHECKING:
-    from hudi_py.rows.base_file import FileTarget
+
+@attrs.frozen(kw_only=True)
+class FileTarget:
+    """
+    Which base file is written.
+
+    Args:
+        partition_path: Relative, ``""`` without partitions.
+        file_id: Of the group.
+        write_token: ``<task partition id>-<stage id>-<attempt id>``; differs between attempts.
+        instant_time: Requested time of the commit.
+    """
+
+    partition_path: str
+    file_id: str
+    write_token: str
+    instant_time: str
+
+    @property
+    def name(self) -> str:
+        """File name."""
+        return format_base_file(self.file_id, self.write_token, self.instant_time)
+
+    @property
+    def path(self) -> str:
+        """Path relative to the table."""
+        return join_path(self.partition_path, self.name)
+
+    @property
+    def task_partition_id(self) -> str:
+        """First part of the write token; second part of every sequence number."""
+        return self.write_token.partition("-")[0]
 
 
 @attrs.frozen

@@ -17,9 +17,9 @@ from hudi_py.errors import AlreadyExists, ConflictError
 from hudi_py.formats.arrow_types import Array
 from hudi_py.formats.partition_metafile import format_partition_metadata
 from hudi_py.model.files import PARTITION_METAFILE, BaseFile, join_path
-from hudi_py.rows.base_file import FileTarget, write_new_files
+from hudi_py.rows.base_file import write_new_files
 from hudi_py.rows.merge import Changes, merge_base_file
-from hudi_py.rows.written import WrittenFile
+from hudi_py.rows.written import FileTarget, WrittenFile
 from hudi_py.runtime.clock import SystemClock
 from hudi_py.timeline.fence import is_fenced
 from hudi_py.timeline.markers import Marker, MarkerType, create_marker

@@ -14,6 +14,7 @@ BUILT_BY_USERS = {"Column", "Condition", "WriteClient"}
 FOR_OUR_COMMANDS = {
     *("services", "run_clean", "require", "contents", "listing", "view_context", "storage", "settings"),  # of a table
     *("column_statistics",),  # of a snapshot
+    *("format",),  # of a table's properties
     *("prepared",),  # of an engine
     *("add_names",),  # of planned files
 }

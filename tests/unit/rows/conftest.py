@@ -11,8 +11,9 @@ from hudi_py.formats.bloom import BloomSizing
 from hudi_py.formats.conform import conform_batch
 from hudi_py.formats.record_schema import format_record_schema
 from hudi_py.model.files import parse_base_file
-from hudi_py.rows.base_file import BaseFileOptions, BaseFileWriter, FileTarget
+from hudi_py.rows.base_file import BaseFileOptions, BaseFileWriter
 from hudi_py.rows.merge import combine_changes, merge_base_file
+from hudi_py.rows.written import FileTarget
 
 SCHEMA = pa.schema(
     [

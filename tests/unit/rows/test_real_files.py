@@ -21,11 +21,12 @@ from hudi_py.formats.partition_metafile import format_partition_metadata
 from hudi_py.formats.record_schema import format_record_schema, parse_record_schema, storage_schema, with_meta_fields
 from hudi_py.formats.schema_evolution import resolve_schema
 from hudi_py.model.files import parse_base_file
-from hudi_py.rows.base_file import BaseFileOptions, FileTarget
+from hudi_py.rows.base_file import BaseFileOptions
 from hudi_py.rows.keys import is_prefixed, key_generator_of
 from hudi_py.rows.lookup import lookup_keys, read_footer
 from hudi_py.rows.merge import Changes, key_deletes, merge_base_file
 from hudi_py.rows.precedence import MergeMode, MergeRules, merge_rules_of
+from hudi_py.rows.written import FileTarget
 
 FOLDER = Path(os.environ.get("HUDI_PY_FIXTURES", Path(__file__).parents[2] / "fixtures"))
 TABLES = ("cow_partitioned", "cow_multilevel_hive", "cow_nonpartitioned", "cow_clustered", "mor_compacted")
