@@ -25,7 +25,7 @@ from hudi_py.fsview.expected import (
 )
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.fsview.needed import NeededFiles, archived_replacements
-from hudi_py.model.files import PARTITION_METAFILE, join_path
+from hudi_py.model.files import PARTITION_METAFILE, join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.contents import Contents
@@ -89,13 +89,26 @@ class CheckedListing:
         for path in filter(self._has, self._needs.by_partition.keys() - walked):
             entries = self._folders.partition(path)
             self._check(path, entries)
+            if self._needs.by_partition[path].isdisjoint(map(_name, entries)):
+                continue  # a clean took them
             parts = path.split("/")
-            hidden = not self._needs.by_partition[path].isdisjoint(map(_name, entries))  # else a clean took them
-            if hidden and not any("/".join(parts[:depth]) in walked for depth in range(len(parts))):
+            outer = next((each for depth in range(len(parts)) if (each := "/".join(parts[:depth])) in walked), None)
+            if outer is None:
                 raise CorruptMetadata(
                     f"{self._root}/{join_path(path, PARTITION_METAFILE)} is missing, so rows of the partition would "
                     "not be shown; nothing was changed; hudi-py recover writes it again"
                 )
+            if not self._holds_data(outer):
+                raise CorruptMetadata(
+                    f"{self._root}/{join_path(outer, PARTITION_METAFILE)} says that its folder is a partition, yet it "
+                    f"holds no data files, and rows of partitions within it, as {path}, would not be shown; nothing "
+                    "was changed; remove that file"
+                )
+
+    def _holds_data(self, path: str) -> bool:
+        """Partitions within one that holds rows are hidden from Apache Hudi, too."""
+        names = map(_name, self._folders.partition(path))
+        return any(parse_base_file(name) or parse_log_file(name) for name in names)
 
     def partition(self, path: str, *, details: bool = False) -> list[Entry]:
         """Files directly in one partition; raises as `walk`."""

@@ -65,9 +65,11 @@ def _files(entries: list[Entry]) -> list[Entry]:
     return [entry for entry in entries if not entry.is_folder] if any(map(_is_folder, entries)) else entries
 
 
-def is_partition(entries: Iterable[Entry]) -> bool:
-    """Whether the folder that holds *entries* is a partition."""
-    return not PARTITION_METAFILES.isdisjoint(map(_name, entries))
+def is_partition(entries: Collection[Entry]) -> bool:
+    """Whether the folder that holds *entries* is a partition; a folder with the name of a metafile is none."""
+    if PARTITION_METAFILES.isdisjoint(map(_name, entries)):
+        return False
+    return any(entry.name in PARTITION_METAFILES and not entry.is_folder for entry in entries)
 
 
 def listing_threads(storage: Storage) -> int:

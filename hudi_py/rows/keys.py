@@ -22,7 +22,7 @@ import pyarrow as pa
 from hudi_py.config.key_generators import KEY_GENERATOR_PACKAGE, KEY_GENERATOR_TYPES
 from hudi_py.errors import ConfigError, UnsupportedTable, WriteError
 from hudi_py.formats.arrow_types import Array, compute
-from hudi_py.model.files import DEFAULT_PARTITION, METADATA_FOLDER
+from hudi_py.model.files import DEFAULT_PARTITION, METADATA_FOLDER, PARTITION_METAFILES
 from hudi_py.versions.served import format_of
 
 NULL_KEY_PART: Final = "__null__"
@@ -30,7 +30,7 @@ EMPTY_KEY_PART: Final = "__empty__"
 
 _ESCAPED: Final = re.compile(r"""[\x00-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
 _UNSAFE_PLAIN: Final = re.compile(r"[\x00/:]")
-_NO_SEGMENT: Final = frozenset({".", "..", METADATA_FOLDER})
+_NO_SEGMENT: Final = PARTITION_METAFILES | {".", "..", METADATA_FOLDER}
 
 
 class KeyGeneratorKind(Enum):

@@ -52,6 +52,19 @@ def test_each_lost_file_is_missed_or_makes_no_difference(layout):
     assert "eu/.hoodie_partition_metadata" in missed
 
 
+@pytest.mark.parametrize("layout", [1, 2])
+def test_a_partition_metafile_in_the_wrong_place_hides_no_rows(layout):
+    """In a folder without data files it would end the listing above them; a folder of that name means nothing."""
+    storage = generated(layout).storage
+    whole = answers(storage)
+    storage.replace(".hoodie_partition_metadata/x", b"")
+    assert answers(storage) == whole
+    storage.delete(".hoodie_partition_metadata/x")
+    storage.replace(".hoodie_partition_metadata", storage.read("eu/.hoodie_partition_metadata"))
+    with pytest.raises(CorruptMetadata, match=r"holds no data files.*remove that file"):
+        Table(storage).base_files()
+
+
 def test_the_error_names_the_commit_that_wrote_the_file():
     """What is lost, who wrote it, and what to do."""
     builder = generated(2)

@@ -151,7 +151,9 @@ def test_unsafe_values_need_encoding(value):
     assert 1 == len(simple(url_encode=True).partition_paths(batch(p=[value])))
 
 
-@pytest.mark.parametrize("value", [".", "..", ".hoodie"])
+@pytest.mark.parametrize(
+    "value", [".", "..", ".hoodie", ".hoodie_partition_metadata", ".hoodie_partition_metadata.orc"]
+)
 def test_values_that_are_other_folders_are_refused(value):
     """A partition never is the table itself, its parent, or its timeline."""
     for url_encode in (False, True):
