@@ -20,7 +20,7 @@ _EFFECTS: Final = (
         Use.WRITE,
         """hoodie.table.* hoodie.database.name hoodie.write.table.version hoodie.datasource.write.* hoodie.combine.*
         hoodie.record.* hoodie.parquet.* hoodie.index.* hoodie.bloom.* hoodie.copyonwrite.* hoodie.allow.empty.commit
-        hoodie.write.complex.* hoodie.bulkinsert.* hoodie.upsert.* hoodie.insert.* hoodie.delete.* hudi_py.write.*
+        hoodie.write.complex.* hoodie.bulkinsert.* hoodie.upsert.* hoodie.insert.* hoodie.delete.* hoodie_py.write.*
         hoodie.clean.automatic""",
     ),
     (
@@ -34,7 +34,7 @@ _EFFECTS: Final = (
         """hoodie.write.lock.* hoodie.write.concurrency.* hoodie.fs.* hoodie.client.heartbeat.*
         hoodie.clean.failed.writes.policy hoodie.metadata.compact.*""",
     ),
-    (Use.ALL, "hoodie.metadata.enable hudi_py.read.* hoodie_py.conf.*"),
+    (Use.ALL, "hoodie.metadata.enable hoodie_py.read.* hoodie_py.conf.*"),
 )
 
 

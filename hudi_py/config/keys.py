@@ -325,9 +325,9 @@ BULK_INSERT_PARALLELISM: Final = Key("hoodie.bulkinsert.shuffle.parallelism", _w
 UPSERT_PARALLELISM: Final = Key("hoodie.upsert.shuffle.parallelism", _whole(0), 0)
 INSERT_PARALLELISM: Final = Key("hoodie.insert.shuffle.parallelism", _whole(0), 0)
 DELETE_PARALLELISM: Final = Key("hoodie.delete.shuffle.parallelism", _whole(0), 0)
-SINGLE_PASS_BYTES: Final = Key("hudi_py.write.single.pass.max.bytes", _whole(0), 32 * 1024 * 1024)
+SINGLE_PASS_BYTES: Final = Key("hoodie_py.write.single.pass.max.bytes", _whole(0), 32 * 1024 * 1024)
 """Our own: rows of more than this, by Spark's estimate, are written in two passes; 0 for all."""
-READ_BYTES_MAX: Final = Key("hudi_py.read.max.bytes", _whole(1), 1 << 30)
+READ_BYTES_MAX: Final = Key("hoodie_py.read.max.bytes", _whole(1), 1 << 30)
 """Our own: a larger file of metadata on local disk is not read."""
 
 ALL_KEYS: Final[tuple[Key[Any], ...]] = tuple(value for value in list(globals().values()) if isinstance(value, Key))

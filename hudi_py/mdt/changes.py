@@ -16,7 +16,7 @@ from hudi_py.model.records import CleanMetadata, CommitMetadata, RollbackMetadat
 
 
 @attrs.frozen(kw_only=True)
-class Changes:
+class ListingChanges:
     """
     Files that came and went, per partition path.
 
@@ -33,7 +33,7 @@ class Changes:
     deleted_partitions: tuple[str, ...] = ()
 
 
-def changes_of_commit(metadata: CommitMetadata) -> Changes:
+def changes_of_commit(metadata: CommitMetadata) -> ListingChanges:
     """
     Of a commit, deltacommit, replacecommit or compaction.
 
@@ -52,17 +52,17 @@ def changes_of_commit(metadata: CommitMetadata) -> Changes:
                     raise CorruptMetadata(f"{path}: the commit records no size for this file, which Hudi needs")
                 name = path.rpartition("/")[2]
                 files[name] = max(size, files.get(name, 0))
-    return Changes(added=added, written_partitions=tuple(added))
+    return ListingChanges(added=added, written_partitions=tuple(added))
 
 
-def changes_of_clean(metadata: CleanMetadata) -> Changes:
+def changes_of_clean(metadata: CleanMetadata) -> ListingChanges:
     """Of a clean: every file it tried to delete, also those that were gone already, and the partitions it removed."""
     deleted = {path: done.delete_path_patterns for path, done in metadata.partitions.items()}
     gone = tuple(path for path, done in metadata.partitions.items() if done.is_partition_deleted)
-    return Changes(deleted=deleted, deleted_partitions=gone)
+    return ListingChanges(deleted=deleted, deleted_partitions=gone)
 
 
-def changes_of_rollback(metadata: RollbackMetadata) -> Changes:
+def changes_of_rollback(metadata: RollbackMetadata) -> ListingChanges:
     """Of a rollback: the files it deleted, and in layout 1 the log files it wrote rollback blocks into."""
     deleted: dict[str, list[str]] = {}
     added: dict[str, dict[str, int]] = {}
@@ -75,10 +75,10 @@ def changes_of_rollback(metadata: RollbackMetadata) -> Changes:
             files = added.setdefault(path, {})
             name = log.rpartition("/")[2]
             files[name] = max(size, files.get(name, 0))
-    return Changes(added=added, deleted=deleted)
+    return ListingChanges(added=added, deleted=deleted)
 
 
-def records_of(changes: Changes) -> dict[str, Files]:
+def records_of(changes: ListingChanges) -> dict[str, Files]:
     """
     Key to files of each record that *changes* need, in the order of their keys.
 

@@ -17,14 +17,14 @@ from hudi_py.errors import RefusedError
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block
 from hudi_py.formats.properties import checksum, format_properties
 from hudi_py.mdt.base_file import Written, write_base_file
-from hudi_py.mdt.changes import Changes, records_of
+from hudi_py.mdt.changes import ListingChanges, records_of
 from hudi_py.mdt.records import payload_schema
 from hudi_py.mdt.removal import PARTITIONS_INFLIGHT_KEY, PARTITIONS_KEY, UpdateProperties
 from hudi_py.mdt.table import (
     FILES_GROUP,
     FILES_PARTITION,
     INIT_TIME,
-    METADATA_FOLDER,
+    METADATA_TABLE_FOLDER,
     WRITE_TOKEN,
     MetadataTable,
 )
@@ -82,9 +82,9 @@ def create_metadata_table(
     pending = data_timeline.pending()
     if pending:
         raise RefusedError(f"{pending[0]} is not finished; finish or roll it back before making the metadata table")
-    storage.delete_folder(METADATA_FOLDER)
+    storage.delete_folder(METADATA_TABLE_FOLDER)
     properties = format_properties(_properties(config), ("Properties of the metadata table",))
-    storage.create_new(f"{METADATA_FOLDER}/.hoodie/hoodie.properties", properties)
+    storage.create_new(f"{METADATA_TABLE_FOLDER}/.hoodie/hoodie.properties", properties)
     table = MetadataTable(storage, clock)
     _fill(table, data_timeline, listing)
     update_properties({PARTITIONS_KEY: FILES_PARTITION, PARTITIONS_INFLIGHT_KEY: ""})
@@ -110,7 +110,7 @@ def _fill(table: MetadataTable, data_timeline: Timeline, listing: Mapping[str, M
     table.storage.create_new(f"{FILES_PARTITION}/{PARTITION_METAFILE}", metafile)
     block = encode_log_block(LogBlock(BlockType.DELETE, {int(HeaderKey.INSTANT_TIME): time}, _EMPTY_DELETE))
     table.storage.create_new(f"{FILES_PARTITION}/.{FILES_GROUP}_{time}.log.1_{WRITE_TOKEN}", block)
-    records = records_of(Changes(added=listing, written_partitions=tuple(listing)))
+    records = records_of(ListingChanges(added=listing, written_partitions=tuple(listing)))
     written = write_base_file(table, time, ((key, records[key]) for key in sorted(records, key=str.encode)))
     begun.in_step(data_timeline).publish(_metadata(table, written))
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from hudi_py.errors import CorruptMetadata
-from hudi_py.mdt.changes import Changes, changes_of_clean, changes_of_commit, records_of
+from hudi_py.mdt.changes import ListingChanges, changes_of_clean, changes_of_commit, records_of
 from hudi_py.mdt.table import INIT_TIME
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CleanMetadata, CommitMetadata
@@ -56,12 +56,12 @@ def has_records(content: object) -> bool:
         return False
 
 
-def _changes(content: object) -> Changes:
+def _changes(content: object) -> ListingChanges:
     if isinstance(content, CommitMetadata):
         return changes_of_commit(content)
     if isinstance(content, CleanMetadata):
         return changes_of_clean(content)
-    return Changes()
+    return ListingChanges()
 
 
 def is_first_listing(delta_commit: Instant) -> bool:

@@ -24,7 +24,7 @@ from hudi_py.mdt.compaction import compact, is_due
 from hudi_py.mdt.create import create_metadata_table
 from hudi_py.mdt.removal import disable_unmaintained_partitions, drop_metadata_table
 from hudi_py.mdt.restoring import record_restore
-from hudi_py.mdt.table import FILES_PARTITION, METADATA_FOLDER, MetadataTable
+from hudi_py.mdt.table import FILES_PARTITION, METADATA_TABLE_FOLDER, MetadataTable
 from hudi_py.mdt.update import record_rollback, withdraw, write_delta_commit
 from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.model.instant import Instant
@@ -72,7 +72,8 @@ class MetadataTableKeeper:
             recover_properties(self.storage)
         config = read_table_config(self.storage)
         if self.settings[keys.METADATA_ENABLED] is False:
-            if config.has_metadata_table or self.storage.list(METADATA_FOLDER):  # the folder: a crash while dropping
+            # the folder: a crash while dropping
+            if config.has_metadata_table or self.storage.list(METADATA_TABLE_FOLDER):
                 drop_metadata_table(self.storage, config, self._update)
             return
         if config.has_metadata_table:

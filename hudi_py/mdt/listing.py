@@ -17,7 +17,7 @@ from hudi_py.mdt.in_step import has_records, unrecorded
 from hudi_py.mdt.lost_writes import refuse_lost_writes
 from hudi_py.mdt.read import MetadataReader
 from hudi_py.mdt.recorded import WAY_OUT
-from hudi_py.mdt.table import FILES_PARTITION, METADATA_FOLDER, MetadataTable
+from hudi_py.mdt.table import FILES_PARTITION, METADATA_TABLE_FOLDER, MetadataTable
 from hudi_py.model.instant import Action
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.archive import load_archived
@@ -125,6 +125,6 @@ def _check_in_step(store: TimelineStore, timeline: Timeline, table: MetadataTabl
         archived = archived or load_archived(table.storage, table.config)
         if archived.find(instant.requested_time) is None:
             raise CorruptMetadata(
-                f"{store.storage.root}/{METADATA_FOLDER} lacks the completed {instant}: what it wrote would not be "
-                f"listed; {WAY_OUT}"
+                f"{store.storage.root}/{METADATA_TABLE_FOLDER} lacks the completed {instant}: what it wrote would not "
+                f"be listed; {WAY_OUT}"
             )

@@ -15,7 +15,7 @@ from typing import Final
 
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import RefusedError
-from hudi_py.mdt.table import FILES_PARTITION, METADATA_FOLDER
+from hudi_py.mdt.table import FILES_PARTITION, METADATA_TABLE_FOLDER
 from hudi_py.storage.base import Storage
 
 PARTITIONS_KEY: Final = "hoodie.table.metadata.partitions"
@@ -78,9 +78,9 @@ def disable_unmaintained_partitions(storage: Storage, config: TableConfig, updat
     if dropped:
         update_properties({PARTITIONS_KEY: FILES_PARTITION, PARTITIONS_INFLIGHT_KEY: ""})
     if config.has_metadata_table:
-        for entry in storage.list(METADATA_FOLDER):
+        for entry in storage.list(METADATA_TABLE_FOLDER):
             if entry.is_folder and entry.name in _REBUILT:
-                storage.delete_folder(f"{METADATA_FOLDER}/{entry.name}")
+                storage.delete_folder(f"{METADATA_TABLE_FOLDER}/{entry.name}")
     return bool(dropped)
 
 
@@ -102,5 +102,5 @@ def drop_metadata_table(storage: Storage, config: TableConfig, update_properties
     named = PARTITIONS_KEY in config.properties or PARTITIONS_INFLIGHT_KEY in config.properties
     if named:
         update_properties({PARTITIONS_KEY: None, PARTITIONS_INFLIGHT_KEY: None})
-    storage.delete_folder(METADATA_FOLDER)
+    storage.delete_folder(METADATA_TABLE_FOLDER)
     return named

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hudi_py.fsview.listing import Listing
-from hudi_py.mdt.changes import Changes, records_of
+from hudi_py.mdt.changes import ListingChanges, records_of
 from hudi_py.mdt.read import MetadataReader
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.mdt.update import withdraw, write_delta_commit
@@ -53,7 +53,7 @@ def record_restore(
     return write_delta_commit(table, data_timeline, requested_time, changes)
 
 
-def _differences(table: MetadataTable, data_timeline: Timeline, listing: Listing) -> Changes:
+def _differences(table: MetadataTable, data_timeline: Timeline, listing: Listing) -> ListingChanges:
     added: dict[str, dict[str, int]] = {}
     deleted: dict[str, list[str]] = {}
     with MetadataReader(table, data_timeline) as reader:
@@ -69,7 +69,7 @@ def _differences(table: MetadataTable, data_timeline: Timeline, listing: Listing
             unseen.discard(path)
         for path in sorted(unseen):
             deleted[path] = sorted(reader.files(path))
-    return Changes(
+    return ListingChanges(
         added={path: sizes for path, sizes in added.items() if sizes},
         deleted={path: names for path, names in deleted.items() if names},
         written_partitions=tuple(unlisted),

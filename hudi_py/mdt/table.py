@@ -26,7 +26,7 @@ from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.versions.format import TableFormat
 
-METADATA_FOLDER: Final = ".hoodie/metadata"
+METADATA_TABLE_FOLDER: Final = ".hoodie/metadata"
 FILES_PARTITION: Final = "files"
 FILES_GROUP: Final = "files-0000-0"
 WRITE_TOKEN: Final = "0-0-0"  # noqa: S105 - part of a file name
@@ -78,7 +78,7 @@ class MetadataTable:
     """
 
     def __init__(self, storage: Storage, clock: Clock | None = None) -> None:
-        self.storage = FolderStorage(storage, METADATA_FOLDER)
+        self.storage = FolderStorage(storage, METADATA_TABLE_FOLDER)
         self.config: TableConfig = _read_config(self.storage)
         self.store = TimelineStore(self.storage, self.config, clock)
 
@@ -94,7 +94,7 @@ class MetadataTable:
 
     def source(self, path: str) -> str:
         """A path of the metadata table for messages."""
-        return f"{METADATA_FOLDER}/{path}"
+        return f"{METADATA_TABLE_FOLDER}/{path}"
 
     def partitions(self) -> list[str]:
         """Folders of the metadata table's partitions."""
@@ -201,7 +201,7 @@ def _read_config(storage: Storage) -> TableConfig:
             f"{storage.root} is gone, though the table's properties name it as its metadata table; hudi-py recover "
             "clears the property, and hoodie.metadata.enable=false (--conf) lists folders instead"
         ) from error
-    source = f"{METADATA_FOLDER}/{path}"
+    source = f"{METADATA_TABLE_FOLDER}/{path}"
     config = table_config(parse_properties(content, source), source)
     if config.base_file_format != "HFILE" or config.populate_meta_fields:
         raise CorruptMetadata(f"{source}: these are not the properties of a metadata table")

@@ -32,7 +32,7 @@ from hudi_py.formats.commit_codec import decode_commit
 from hudi_py.formats.hfile_writer import encode_hfile
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block
 from hudi_py.mdt.blocks import Validity, merge_blocks, read_blocks, visible_blocks
-from hudi_py.mdt.changes import Changes, records_of
+from hudi_py.mdt.changes import ListingChanges, records_of
 from hudi_py.mdt.records import ALL_PARTITIONS, RECORD, Files, encode_files, payload_schema, sorted_entries
 from hudi_py.mdt.table import FILES_GROUP, FILES_PARTITION, WRITE_TOKEN, MetadataTable, Slice
 from hudi_py.model.files import LogFile
@@ -44,7 +44,9 @@ from hudi_py.txn.commit import Begun, Prepared, Requested
 _OPERATION: Final = "UPSERT_PREPPED"
 
 
-def write_delta_commit(table: MetadataTable, data_timeline: Timeline, requested_time: str, changes: Changes) -> Instant:
+def write_delta_commit(
+    table: MetadataTable, data_timeline: Timeline, requested_time: str, changes: ListingChanges
+) -> Instant:
     """
     Record *changes* under the instant time of the data table's action; call it before that action completes.
 
@@ -99,7 +101,7 @@ def record_rollback(
     data_timeline: Timeline,
     rolled_back_time: str,
     rollback_time: str,
-    changes: Changes,
+    changes: ListingChanges,
     *,
     deleted_of_others: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Instant | None:
@@ -132,7 +134,7 @@ def record_rollback(
     if instant is not None:
         _check_open(data_timeline, rolled_back_time)
         compacted = not _withdraw(table, timeline, instant)
-    owed = changes if compacted else Changes(added=changes.added, deleted=deleted_of_others or {})
+    owed = changes if compacted else ListingChanges(added=changes.added, deleted=deleted_of_others or {})
     if not records_of(owed):
         return None
     return write_delta_commit(table, data_timeline, rollback_time, owed)
@@ -178,7 +180,7 @@ def _without_double_deletions(
     data_timeline: Timeline,
     file_slice: Slice,
     requested_time: str,
-    changes: Changes,
+    changes: ListingChanges,
 ) -> tuple[dict[str, Files], dict[str, Files]]:
     """
     The records of *changes*, without deletions that the log files hold already; and those to write once more.

@@ -15,6 +15,8 @@ PARTITION_METAFILE: Final = ".hoodie_partition_metadata"
 DEFAULT_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"  # folder of rows without a value, or with an empty one
 PARTITION_METAFILES: Final = frozenset(PARTITION_METAFILE + suffix for suffix in ("", ".parquet", ".orc"))
 METADATA_FOLDER: Final = ".hoodie"
+OWN_FOLDER: Final = ".hoodie/.aux/hudi_py"
+"""What we keep beside what Hudi knows: reserved times, notes of cleans, copies of what was damaged."""
 NOT_REGULAR: Final = -1  # the size of what is no regular file: a folder, a pipe, a socket or a device
 
 _TIME_DIGITS_MIN: Final = 14  # what no release ever wrote is somebody else's file: app_2024_01.csv, .app_2024.log.1

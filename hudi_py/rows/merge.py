@@ -36,7 +36,7 @@ _KEY, _COMMIT_TIME, _SEQUENCE_NUMBER = (
 
 
 @attrs.frozen(eq=False)
-class Changes:
+class RowChanges:
     """
     What a commit does to one file group: n rows, at most one per key.
 
@@ -52,7 +52,7 @@ class Changes:
     deletes: Array | None = None
 
 
-def key_deletes(keys: Array, schema: pa.Schema) -> Changes:
+def key_deletes(keys: Array, schema: pa.Schema) -> RowChanges:
     """
     Return the changes that delete records by key alone.
 
@@ -62,10 +62,10 @@ def key_deletes(keys: Array, schema: pa.Schema) -> Changes:
     """
     nulls: Any = [pa.nulls(len(keys), field.type) for field in schema]
     deletes: Array = pa.array(np.ones(len(keys), dtype=np.bool_))
-    return Changes(pa.RecordBatch.from_arrays(nulls, schema=schema), keys, deletes)
+    return RowChanges(pa.RecordBatch.from_arrays(nulls, schema=schema), keys, deletes)
 
 
-def combine_changes(rows: pa.Table, keys: Array, rules: MergeRules, deletes: Array | None = None) -> Changes:
+def combine_changes(rows: pa.Table, keys: Array, rules: MergeRules, deletes: Array | None = None) -> RowChanges:
     """
     Check and deduplicate rows of one file group (or of one partition).
 
@@ -73,7 +73,7 @@ def combine_changes(rows: pa.Table, keys: Array, rules: MergeRules, deletes: Arr
         rows: Of the storage schema, in order of arrival.
         keys: Their record keys.
         rules: Of the table.
-        deletes: As in `Changes`.
+        deletes: As in `RowChanges`.
 
     Raises:
         WriteError: A row that is no delete lacks an ordering value, or a list holds a null.
@@ -86,13 +86,13 @@ def combine_changes(rows: pa.Table, keys: Array, rules: MergeRules, deletes: Arr
     columns: Any = [_flat(column) for column in rows.columns]
     batch = pa.RecordBatch.from_arrays(columns, schema=rows.schema)
     refuse_null_elements(batch if deletes is None else batch.filter(compute.invert(deletes)))
-    return Changes(batch, keys, deletes)
+    return RowChanges(batch, keys, deletes)
 
 
 def merge_base_file(
     source: BinaryIO,
     previous: BaseFile,
-    changes: Changes,
+    changes: RowChanges,
     *,
     sink: BinaryIO,
     target: FileTarget,
@@ -161,7 +161,7 @@ def merge_base_file(
 class _Merge:
     """State of one merge: which changes met a stored row, and the counts."""
 
-    def __init__(self, changes: Changes, rules: MergeRules, writer: BaseFileWriter) -> None:
+    def __init__(self, changes: RowChanges, rules: MergeRules, writer: BaseFileWriter) -> None:
         self.updated = 0
         self.deleted = 0
         self._changes = changes

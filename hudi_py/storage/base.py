@@ -179,8 +179,8 @@ def bytes_max(path: str, bound: int) -> int:
 
     Args:
         path: Relative to the table.
-        bound: ``hudi_py.read.max.bytes``; properties, partition metafiles, heartbeats, markers, locks, versions of the
-            archive and checksums have one of their own.
+        bound: ``hoodie_py.read.max.bytes``; properties, partition metafiles, heartbeats, markers, locks, versions of
+            the archive and checksums have one of their own.
     """
     return min(bound, SMALL_BYTES_MAX) if _SMALL.search(path) else bound
 
@@ -193,7 +193,7 @@ def check_read_size(root: str, path: str, size: int, bound: int) -> None:
         root: Of the table: full path or URL.
         path: Relative to it.
         size: In bytes.
-        bound: ``hudi_py.read.max.bytes``.
+        bound: ``hoodie_py.read.max.bytes``.
 
     Raises:
         CorruptMetadata: It is.
@@ -206,7 +206,7 @@ def check_read_size(root: str, path: str, size: int, bound: int) -> None:
         if path.endswith("hoodie.properties"):
             way_out += ", or from hoodie.properties.backup where there is one"
     else:
-        way_out = "raise hudi_py.read.max.bytes if it is whole, else bring it back from a copy of the table"
+        way_out = "raise hoodie_py.read.max.bytes if it is whole, else bring it back from a copy of the table"
     raise CorruptMetadata(
         f"{root}/{path}: {size} bytes; of such a file no more than {most} are read at once: {way_out}"
     )

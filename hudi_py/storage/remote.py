@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, TypeAlias, TypeVar, cast
 
 from hudi_py.errors import AlreadyExists, ConfigError, HudiError, NotFound, OutcomeUnknown, StorageError
-from hudi_py.model.files import join_path
+from hudi_py.model.files import OWN_FOLDER, join_path
 from hudi_py.runtime.randomness import new_uuid
 from hudi_py.storage.base import (
     READ_BYTES_MAX,
@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 S3_SCHEMES = frozenset({"s3", "s3a", "s3n"})
 _READ_BUFFER_BYTES = 1 << 20
-_PROBE_FOLDER = ".hoodie/.aux/hudi_py"
+_PROBE_FOLDER = OWN_FOLDER
 
 
 # Clients by process, protocol and options: tasks of one executor share them, a forked child opens its own.

@@ -19,9 +19,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from hudi_py.errors import AlreadyExists
+from hudi_py.model.files import OWN_FOLDER
 from hudi_py.storage.base import Storage
 
-_FOLDER: Final = ".hoodie/.aux/hudi_py/closed"
+_FOLDER: Final = f"{OWN_FOLDER}/closed"
 _KEPT: Final = timedelta(minutes=30)
 _SECONDS: Final = "%Y%m%d%H%M%S"
 

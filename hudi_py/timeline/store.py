@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import AlreadyExists, ConflictError, CorruptMetadata, TimelineStateError
 from hudi_py.formats.instant_encoder import SYNC_BYTES, InstantRecord, encode_record
+from hudi_py.model.files import OWN_FOLDER
 from hudi_py.model.instant import Action, Instant, State, advance
 from hudi_py.model.instant_time import next_instant_time
 from hudi_py.runtime.clock import Clock, SystemClock, zone_of
@@ -22,7 +23,7 @@ from hudi_py.storage.base import Storage
 from hudi_py.timeline.lock import NO_LOCK, Lock
 from hudi_py.timeline.timeline import Timeline, build_timeline
 
-_TIMES_FOLDER = ".hoodie/.aux/hudi_py/times"
+_TIMES_FOLDER = f"{OWN_FOLDER}/times"
 _ATTEMPTS_MAX = 1000
 
 Said: TypeAlias = InstantRecord | bytes

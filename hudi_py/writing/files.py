@@ -18,7 +18,7 @@ from hudi_py.formats.arrow_types import Array
 from hudi_py.formats.partition_metafile import format_partition_metadata
 from hudi_py.model.files import PARTITION_METAFILE, BaseFile, join_path
 from hudi_py.rows.base_file import write_new_files
-from hudi_py.rows.merge import Changes, merge_base_file
+from hudi_py.rows.merge import RowChanges, merge_base_file
 from hudi_py.rows.written import FileTarget, WrittenFile
 from hudi_py.runtime.clock import SystemClock
 from hudi_py.timeline.fence import is_fenced
@@ -40,7 +40,7 @@ class TaskFiles:
         self._task = task
         self._paths: list[str] = []
 
-    def merge(self, partition_path: str, previous: BaseFile, changes: Changes) -> WrittenFile:
+    def merge(self, partition_path: str, previous: BaseFile, changes: RowChanges) -> WrittenFile:
         """Write the next slice of a file group."""
         job = self._job
         target = self._target(partition_path, previous.file_id)

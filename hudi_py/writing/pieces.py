@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from hudi_py.formats.arrow_types import Array
 from hudi_py.formats.conform import conform_batch
-from hudi_py.rows.merge import Changes, combine_changes, key_deletes
+from hudi_py.rows.merge import RowChanges, combine_changes, key_deletes
 from hudi_py.rows.precedence import delete_mask
 from hudi_py.writing.job import WriteJob
 
@@ -50,7 +50,7 @@ def runs(codes: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:
     return itertools.pairwise(edges)
 
 
-def changes_of(job: WriteJob, rows: pa.Table, keys: Any, *, combine: bool) -> Changes:
+def changes_of(job: WriteJob, rows: pa.Table, keys: Any, *, combine: bool) -> RowChanges:
     """
     What rows of one partition (or file group) do to it.
 
@@ -68,7 +68,7 @@ def changes_of(job: WriteJob, rows: pa.Table, keys: Any, *, combine: bool) -> Ch
         return key_deletes(keys.unique(), job.schema)
     deletes = delete_mask(rows)
     if not combine:
-        return Changes(one_batch(rows), keys, deletes)
+        return RowChanges(one_batch(rows), keys, deletes)
     return combine_changes(rows, keys, job.rules, deletes)
 
 
@@ -80,7 +80,7 @@ def one_batch(rows: pa.Table) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=rows.schema)
 
 
-def is_delete_of(changes: Changes) -> npt.NDArray[np.bool_]:
+def is_delete_of(changes: RowChanges) -> npt.NDArray[np.bool_]:
     """Which of the changes are deletes."""
     if changes.deletes is None:
         return np.zeros(len(changes.keys), dtype=np.bool_)
@@ -88,11 +88,11 @@ def is_delete_of(changes: Changes) -> npt.NDArray[np.bool_]:
     return mask
 
 
-def part_of(changes: Changes, positions: npt.NDArray[np.int64]) -> Changes:
+def part_of(changes: RowChanges, positions: npt.NDArray[np.int64]) -> RowChanges:
     """Some of the changes."""
     chosen: Any = pa.array(positions, pa.int64())
     deletes = changes.deletes
-    return Changes(
+    return RowChanges(
         changes.rows.take(chosen), changes.keys.take(chosen), None if deletes is None else deletes.take(chosen)
     )
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudi_py.rows.merge import Changes
+from hudi_py.rows.merge import RowChanges
 from hudi_py.rows.written import WrittenFile
 from hudi_py.writing.assign import Bucket, assign_buckets, spread_inserts
 from hudi_py.writing.files import TaskFiles, task_files
@@ -96,7 +96,7 @@ class _PartitionPlan:
     """
 
     partition: PartitionFiles
-    changes: Changes
+    changes: RowChanges
     old: list[tuple[Bucket, npt.NDArray[np.int64]]]
     new: list[npt.NDArray[np.int64]]
 
@@ -134,7 +134,7 @@ def _plan(job: WriteJob, partition: PartitionFiles, pieces: list[Piece]) -> _Par
     return plan
 
 
-def _spread(changes: Changes, inserts: npt.NDArray[np.int64], buckets: tuple[Bucket, ...]) -> npt.NDArray[np.int64]:
+def _spread(changes: RowChanges, inserts: npt.NDArray[np.int64], buckets: tuple[Bucket, ...]) -> npt.NDArray[np.int64]:
     """Position of the bucket that each insert goes to."""
     taking = [position for position, bucket in enumerate(buckets) if bucket.num_inserts]
     if len(taking) <= 1:

@@ -102,7 +102,9 @@ def _replace(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
         kept = {key: row for key, row in world.latest.items() if key[0] not in chosen}
         world.rows[time] = {**kept, **{world.key(row): row for row in rows}}
 
-    replaced = [(partition, base.file_id) for partition, base in files if partition in chosen]
+    def replaced() -> list[tuple[str, str]]:  # asked once failed writes are rolled back
+        return [(partition, base.file_id) for partition, base in table.base_files() if partition in chosen]
+
     writer.replace(table, rows, replaced, kind, announce)
 
 
@@ -199,7 +201,10 @@ def _savepoint(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
         there = world.open().timeline.find(time, Action.SAVEPOINT)
         if there is not None and there.is_completed and time not in world.savepoints:
             world.savepoints[time] = end if held is None else held
-            world.saved[time] = {} if world.is_mor else world.expected_at(time)
+            if world.is_mor or world.is_known(time):
+                world.saved[time] = {} if world.is_mor else world.expected_at(time)
+            else:  # of a table of Apache Hudi, which could not be asked for that time as we began
+                world.saved[time] = world.rows_at(world.open(), savepoint=time)
             if world.is_mor:
                 world.saved_files[time] = world.files.needed(each for each in world.chain if each <= time)
 

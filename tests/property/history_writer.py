@@ -86,18 +86,22 @@ class _Announced(ArrowRows):
 
 
 def replace(
-    table: Table, rows: Sequence[Row], replaced: Iterable[tuple[str, str]], operation: str, announce: Announce
+    table: Table,
+    rows: Sequence[Row],
+    replaced: Callable[[], Iterable[tuple[str, str]]],
+    operation: str,
+    announce: Announce,
 ) -> None:
     """
     Write *rows* into new file groups and replace others, as ``insert_overwrite`` and its like do.
 
     Args:
-        replaced: (partition path, file id).
+        replaced: Gives (partition path, file id); called when the write has begun.
         operation: ``INSERT_OVERWRITE``, ``INSERT_OVERWRITE_TABLE`` or ``DELETE_PARTITION``.
     """
     request = codec.encode_requested_replace(RequestedReplaceMetadata(), sync=SYNC)
     instant = begin(table, Action.REPLACE_COMMIT, request, announce)
-    _finish_replace(table, instant, rows, replaced, operation)
+    _finish_replace(table, instant, rows, replaced(), operation)
 
 
 def schedule_clustering(table: Table, groups: Mapping[str, Sequence[tuple[str, str]]], announce: Announce) -> None:

@@ -16,7 +16,7 @@ COMMON = {
     "hoodie.index.bloom.num_entries": "500",  # the default makes files of 430 KB
 }
 PARTITIONED = {**COMMON, "hoodie.datasource.write.partitionpath.field": "region"}
-TWO_PASSES = {"hudi_py.write.single.pass.max.bytes": "0"}
+TWO_PASSES = {"hoodie_py.write.single.pass.max.bytes": "0"}
 _HUDI_RS_NAMES = {
     "key": "aws_access_key_id",
     "secret": "aws_secret_access_key",

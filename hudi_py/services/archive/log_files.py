@@ -19,13 +19,14 @@ from hudi_py.formats.archive_log import (
     encode_entry,
 )
 from hudi_py.formats.instant_content import decode_content
+from hudi_py.model.files import OWN_FOLDER
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import format_instant_time
 from hudi_py.runtime.log import log
 from hudi_py.timeline.store import TimelineStore
 
 _COMMIT: Final = "HoodieCommitMetadata"
-_DAMAGED_FOLDER: Final = ".hoodie/.aux/hudi_py/damaged"
+_DAMAGED_FOLDER: Final = f"{OWN_FOLDER}/damaged"
 _RECORDS: Final = {
     (Action.COMMIT, State.INFLIGHT): _COMMIT,
     (Action.COMMIT, State.COMPLETED): _COMMIT,

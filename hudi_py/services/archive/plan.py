@@ -43,7 +43,7 @@ class Bound(enum.Enum):
 
 
 @attrs.frozen(kw_only=True)
-class LastClean:
+class NewestClean:
     """
     What the last completed clean recorded of its plan.
 
@@ -59,7 +59,7 @@ class LastClean:
 
 
 @attrs.frozen(kw_only=True)
-class Facts:
+class ArchiveFacts:
     """
     What the decision needs beside the timeline.
 
@@ -79,7 +79,7 @@ class Facts:
     table_type: TableType
     form: ArchiveForm
     earliest_to_retain: str | None = None
-    last_clean: LastClean | None = None
+    last_clean: NewestClean | None = None
     has_metadata_table: bool = False
     metadata_compaction: str | None = None
     replaced_files_of: str | None = None
@@ -94,7 +94,7 @@ class ArchivePlan:
 
     Args:
         instants: Completed instants, in the order in which they are archived and deleted (rule D-16).
-        keep_min, keep_max: In effect, after `Facts.earliest_to_retain` was looked at (rule D-3).
+        keep_min, keep_max: In effect, after `ArchiveFacts.earliest_to_retain` was looked at (rule D-3).
         bound: What stopped it; None when as much goes as the settings want.
     """
 
@@ -104,7 +104,7 @@ class ArchivePlan:
     bound: Bound | None = None
 
 
-def plan_archive(timeline: Timeline, facts: Facts, config: ArchiveConfig) -> ArchivePlan:
+def plan_archive(timeline: Timeline, facts: ArchiveFacts, config: ArchiveConfig) -> ArchivePlan:
     """
     Decide what leaves the active timeline.
 
@@ -126,7 +126,7 @@ def plan_archive(timeline: Timeline, facts: Facts, config: ArchiveConfig) -> Arc
     return ArchivePlan(instants=instants, keep_min=keep_min, keep_max=keep_max, bound=bound)
 
 
-def bound_of_one(timeline: Timeline, facts: Facts, instant: Instant) -> Bound | None:
+def bound_of_one(timeline: Timeline, facts: ArchiveFacts, instant: Instant) -> Bound | None:
     """
     What keeps one commit active that archival has gone beyond because it was savepointed; None when nothing does.
 
@@ -198,7 +198,7 @@ def _order(instant: Instant) -> tuple[str, str]:
     return (instant.requested_time, instant.comparable_action.value)
 
 
-def _kept(completed: tuple[Instant, ...], facts: Facts, config: ArchiveConfig) -> tuple[int, int]:
+def _kept(completed: tuple[Instant, ...], facts: ArchiveFacts, config: ArchiveConfig) -> tuple[int, int]:
     """Rule D-3: commits that a clean has not reached stay active."""
     if facts.earliest_to_retain is None:
         return config.keep_min, config.keep_max
@@ -211,7 +211,7 @@ def _kept(completed: tuple[Instant, ...], facts: Facts, config: ArchiveConfig) -
 def _commits(
     timeline: Timeline,
     completed: tuple[Instant, ...],
-    facts: Facts,
+    facts: ArchiveFacts,
     config: ArchiveConfig,
     keep_min: int,
     keep_max: int,
@@ -235,7 +235,7 @@ def _commits(
 
 
 def _bounds(
-    timeline: Timeline, completed: tuple[Instant, ...], facts: Facts, config: ArchiveConfig
+    timeline: Timeline, completed: tuple[Instant, ...], facts: ArchiveFacts, config: ArchiveConfig
 ) -> list[tuple[str, Bound]]:
     """Times from which on commits stay, with the reason."""
     found = [
@@ -278,7 +278,7 @@ def _compaction_bound(timeline: Timeline, delta_commits_kept: int) -> str | None
     return last if len(deltas) < delta_commits_kept else deltas[len(deltas) - delta_commits_kept].requested_time
 
 
-def _replacement_bound(timeline: Timeline, facts: Facts) -> str | None:
+def _replacement_bound(timeline: Timeline, facts: ArchiveFacts) -> str | None:
     """Rule D-9: the first replacecommit whose replaced files a clean has not dealt with."""
     replacing = timeline.of((Action.REPLACE_COMMIT, Action.CLUSTERING)).instants
     if facts.last_clean is None:
@@ -287,7 +287,7 @@ def _replacement_bound(timeline: Timeline, facts: Facts) -> str | None:
     return next((i.requested_time for i in replacing if i.requested_time >= start), None)
 
 
-def _removed_savepoint_bound(timeline: Timeline, facts: Facts) -> str | None:
+def _removed_savepoint_bound(timeline: Timeline, facts: ArchiveFacts) -> str | None:
     """Rule D-10, in layout 1 too (K-6): a clean that spared files for savepoints has not dealt with those."""
     clean = facts.last_clean
     if clean is None or not clean.savepoints or not clean.earliest_to_retain:
@@ -299,7 +299,7 @@ def _removed_savepoint_bound(timeline: Timeline, facts: Facts) -> str | None:
     return replacing[0] if replacing and replacing[0] <= clean.earliest_to_retain else None
 
 
-def _metadata_bound(completed: tuple[Instant, ...], facts: Facts) -> str | None:
+def _metadata_bound(completed: tuple[Instant, ...], facts: ArchiveFacts) -> str | None:
     """Rule D-6: what the metadata table has only in log files stays known."""
     time = facts.metadata_compaction
     if not facts.has_metadata_table or time is None:
@@ -309,7 +309,7 @@ def _metadata_bound(completed: tuple[Instant, ...], facts: Facts) -> str | None:
     return next((i.requested_time for i in completed if (i.completion_time or "") > time), None)
 
 
-def _services_by_count(timeline: Timeline, facts: Facts, keep_min: int, keep_max: int) -> tuple[Instant, ...]:
+def _services_by_count(timeline: Timeline, facts: ArchiveFacts, keep_min: int, keep_max: int) -> tuple[Instant, ...]:
     """Rule D-12: cleans and rollbacks of layout 1, each action counted by itself."""
     if facts.has_metadata_table and facts.metadata_compaction is None:
         return ()

@@ -35,10 +35,10 @@ from hudi_py.services.archive.history import SNAPSHOTS_KEPT, History, history_ro
 from hudi_py.services.archive.log_files import Group, append_to_logs
 from hudi_py.services.archive.merge_logs import LogMerge
 from hudi_py.services.archive.plan import (
+    ArchiveFacts,
     ArchivePlan,
     Bound,
-    Facts,
-    LastClean,
+    NewestClean,
     bound_of_one,
     data_timeline_start,
     newest_writes_since,
@@ -234,9 +234,9 @@ class ArchiveService:
                     return instant.requested_time
         return None
 
-    def _facts(self, timeline: Timeline) -> Facts:
+    def _facts(self, timeline: Timeline) -> ArchiveFacts:
         has_metadata = FILES_PARTITION in self.table.metadata_partitions
-        return Facts(
+        return ArchiveFacts(
             table_type=self.table.table_type,
             form=self.table.format.archive,
             earliest_to_retain=self._earliest_to_retain(timeline),
@@ -260,7 +260,7 @@ class ArchiveService:
         earliest = earliest_to_retain(timeline.commits, self.cleaning, now=now, zone=zone)
         return None if earliest is None else earliest.requested_time
 
-    def _last_clean(self, timeline: Timeline) -> LastClean | None:
+    def _last_clean(self, timeline: Timeline) -> NewestClean | None:
         """
         From the completed file, which repeats what the plan said.
 
@@ -271,7 +271,7 @@ class ArchiveService:
             return None
         metadata = self.contents.clean(completed[-1])
         times = metadata.extra_metadata.get(SAVEPOINTED_TIMES) or ""
-        return LastClean(
+        return NewestClean(
             requested_time=completed[-1].requested_time,
             earliest_to_retain=metadata.earliest_commit_to_retain.strip() or None,
             savepoints=frozenset(time.strip() for time in times.split(",") if time.strip()),

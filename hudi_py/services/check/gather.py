@@ -17,7 +17,7 @@ from hudi_py.formats import records_codec as codec
 from hudi_py.formats.instant_content import decode_content
 from hudi_py.fsview.build import GroupKey
 from hudi_py.fsview.listing import listing_threads, walk_folders
-from hudi_py.mdt.table import FILES_PARTITION, METADATA_FOLDER, MetadataTable
+from hudi_py.mdt.table import FILES_PARTITION, METADATA_TABLE_FOLDER, MetadataTable
 from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import time_before
@@ -96,7 +96,7 @@ def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> 
         has_properties_backup=store.storage.size(BACKUP_FILE) is not None,
         properties_problem=properties_problem(store.storage),
         metadata=metadata_facts,
-        has_metadata_folder=bool(store.storage.list(METADATA_FOLDER)),
+        has_metadata_folder=bool(store.storage.list(METADATA_TABLE_FOLDER)),
     )
 
 

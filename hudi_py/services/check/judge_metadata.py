@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hudi_py.mdt.in_step import TIME_LENGTH, has_records, is_first_listing, is_in_first_listing
-from hudi_py.mdt.table import INIT_TIME, METADATA_FOLDER
+from hudi_py.mdt.table import INIT_TIME, METADATA_TABLE_FOLDER
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import RestoreMetadata, RollbackMetadata
 from hudi_py.services.check.facts import MetadataFacts, TableFacts
@@ -21,12 +21,12 @@ def judge_metadata(facts: TableFacts) -> list[Finding]:
     """Findings about the metadata table as a whole; its listing is judged with the files."""
     metadata = facts.metadata
     if metadata is None:
-        return [finding("mdt-leftover", METADATA_FOLDER)] if facts.has_metadata_folder else []
+        return [finding("mdt-leftover", METADATA_TABLE_FOLDER)] if facts.has_metadata_folder else []
     if not facts.has_metadata_folder:
-        return [finding("mdt-folder-missing", METADATA_FOLDER)]
+        return [finding("mdt-folder-missing", METADATA_TABLE_FOLDER)]
     found = []
     if metadata.problem is not None:
-        found.append(finding("mdt-unreadable", METADATA_FOLDER, metadata.problem))
+        found.append(finding("mdt-unreadable", METADATA_TABLE_FOLDER, metadata.problem))
     found += [finding("mdt-instant-damaged", str(each), why) for each, why in metadata.damaged.items()]
     if metadata.problem is None:
         found += _missing(facts, metadata)

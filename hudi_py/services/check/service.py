@@ -14,7 +14,7 @@ from hudi_py.errors import CorruptMetadata, NotFound, UnsupportedTable
 from hudi_py.formats.properties import parse_properties
 from hudi_py.fsview.listing import listing_threads, walk_folders, walk_within
 from hudi_py.mdt.read import MetadataReader
-from hudi_py.mdt.table import METADATA_FOLDER, MetadataTable
+from hudi_py.mdt.table import METADATA_TABLE_FOLDER, MetadataTable
 from hudi_py.model.files import PARTITION_METAFILE, join_path
 from hudi_py.services.check.facts import TableFacts
 from hudi_py.services.check.findings import Finding, Severity, finding
@@ -102,11 +102,11 @@ class CheckService:
         with contextlib.ExitStack() as stack:
             reader, problem = self._reader(facts, stack)
             if problem is not None and all(each.code != "mdt-unreadable" for each in found):
-                found.append(finding("mdt-unreadable", METADATA_FOLDER, problem))
+                found.append(finding("mdt-unreadable", METADATA_TABLE_FOLDER, problem))
             try:
                 found += self._files(facts, expected, reader)
             except (CorruptMetadata, UnsupportedTable) as error:  # a block of its base file, read as we went
-                found.append(finding("mdt-unreadable", METADATA_FOLDER, str(error)))
+                found.append(finding("mdt-unreadable", METADATA_TABLE_FOLDER, str(error)))
                 found += self._files(facts, expected, None)
         return found
 

@@ -14,7 +14,7 @@ import attrs
 
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound
 from hudi_py.fsview.listing import FolderListing
-from hudi_py.fsview.loader import load_context
+from hudi_py.fsview.loader import load_context, load_savepoints
 from hudi_py.model.files import (
     PARTITION_METAFILE,
     BaseFile,
@@ -277,22 +277,17 @@ class _Explainer:
     @cached_property
     def _around(self) -> Surroundings:
         seen = self.situation
-        savepoints = {
-            instant.requested_time: self._service.contents.savepoint(instant)
-            for instant in seen.timeline.completed(Action.SAVEPOINT)
-        }
+        contents = self._service.contents
+        made = {each.requested_time: contents.savepoint(each) for each in seen.timeline.completed(Action.SAVEPOINT)}
         return Surroundings(
             timeline=seen.timeline,
             table_commits=len(seen.table_commits),
             config=self._service.config,
             earliest=None if seen.earliest is None else seen.earliest.requested_time,
             zone=self._store.zone,
-            savepoints={
-                time: {path: frozenset(names) for path, names in each.files.items()}
-                for time, each in savepoints.items()
-            },
+            savepoints=load_savepoints(seen.timeline, contents),
             keeps=seen.keeps,
-            savepoint_notes={time: _note(each) for time, each in savepoints.items()},
+            savepoint_notes={time: _note(each) for time, each in made.items()},
             always=tuple(self._always()),
         )
 

@@ -19,6 +19,7 @@ from hudi_py.config.table import TableConfig
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import ConflictError, StorageError
 from hudi_py.mdt.keeper import MetadataTableKeeper
+from hudi_py.model.files import OWN_FOLDER
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.service import CleanService
@@ -38,7 +39,7 @@ _UNDER_LOCK = frozenset(
     (Step.RESTORE_PROPERTIES, Step.MEND_PLAN, Step.QUARANTINE, Step.REWRITE_METAFILE, Step.DROP_METADATA_TABLE)
 )
 """Steps that change what others look at, and delete no data; the services take the lock themselves."""
-_QUARANTINE = ".hoodie/.aux/hudi_py/quarantine"
+_QUARANTINE = f"{OWN_FOLDER}/quarantine"
 
 
 @attrs.frozen(kw_only=True)

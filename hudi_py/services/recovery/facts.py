@@ -65,7 +65,7 @@ class Lock(NamedTuple):
 
 
 @attrs.frozen(kw_only=True)
-class Facts:
+class RecoveryFacts:
     """
     A table at one moment.
 

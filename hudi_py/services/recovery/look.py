@@ -21,7 +21,7 @@ from hudi_py.model.records import CommitMetadata, InstantInfo, RollbackMetadata
 from hudi_py.services.check.facts import FileKey, Health
 from hudi_py.services.check.service import CheckService, Seen
 from hudi_py.services.clean.executing.recheck import recheck_of
-from hudi_py.services.recovery.facts import Aged, Facts, FilesOfNoInstant, Undone, may_run_again
+from hudi_py.services.recovery.facts import Aged, FilesOfNoInstant, RecoveryFacts, Undone, may_run_again
 from hudi_py.services.recovery.look_locks import look_at_locks
 from hudi_py.services.recovery.look_metadata import look_at_metadata_table
 from hudi_py.storage.base import Storage
@@ -40,7 +40,7 @@ _FIRST_TIME: Final = "00000000000100"
 """Times below stand for the initial load of a table, not for a write."""
 
 
-def look(contents: Contents, table: TableConfig, settings: Settings) -> Facts:
+def look(contents: Contents, table: TableConfig, settings: Settings) -> RecoveryFacts:
     """
     Read everything.
 
@@ -66,7 +66,7 @@ def look(contents: Contents, table: TableConfig, settings: Settings) -> Facts:
     ages = heartbeat_ages(store.storage, store.clock)
     rhythm = Rhythm.of(settings)
     out_of_step = look_at_metadata_table(contents, table, settings, seen.facts, clusterings)
-    return Facts(
+    return RecoveryFacts(
         timeline=timeline,
         health=health,
         plan_damage=seen.facts.damage,

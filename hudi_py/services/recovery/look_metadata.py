@@ -18,7 +18,7 @@ from hudi_py.fsview.build import build_partition, latest_slices
 from hudi_py.fsview.listing import walk_partitions
 from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.listing import open_as_it_is
-from hudi_py.mdt.table import FILES_PARTITION, METADATA_FOLDER
+from hudi_py.mdt.table import FILES_PARTITION, METADATA_TABLE_FOLDER
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action
 from hudi_py.services.check.facts import TableFacts
@@ -47,10 +47,10 @@ def look_at_metadata_table(
     """
     storage = contents.store.storage
     if not table.has_metadata_table:
-        if not storage.list(METADATA_FOLDER):
+        if not storage.list(METADATA_TABLE_FOLDER):
             return OutOfStep()
         return OutOfStep(
-            f"{METADATA_FOLDER} is there, and the properties do not name it: it was being dropped or created"
+            f"{METADATA_TABLE_FOLDER} is there, and the properties do not name it: it was being dropped or created"
         )
     if any(i.action not in _PLANNED and i.requested_time not in clusterings for i in facts.timeline.pending()):
         return OutOfStep()  # what is under way is recorded there at its end

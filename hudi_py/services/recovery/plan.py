@@ -13,7 +13,7 @@ from typing import Final
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.services.check.facts import Health
 from hudi_py.services.recovery.contradictions import contradictions
-from hudi_py.services.recovery.facts import Facts, Lock, may_run_again
+from hudi_py.services.recovery.facts import Lock, RecoveryFacts, may_run_again
 from hudi_py.services.recovery.finding import ORDER, Problem, RecoveryFinding, Step
 from hudi_py.timeline.markers import marker_folder
 
@@ -27,7 +27,7 @@ _CLOUDING: Final = frozenset({Problem.DAMAGED_INSTANT, Problem.PENDING_RESTORE, 
 _HEARTBEATS: Final = ".hoodie/.heartbeat"
 
 
-def plan_recovery(facts: Facts) -> tuple[RecoveryFinding, ...]:
+def plan_recovery(facts: RecoveryFacts) -> tuple[RecoveryFinding, ...]:
     """Everything that is found, in the order in which it is put right."""
     found = [*_properties(facts), *_instants(facts), *_left_behind(facts), *_files(facts), *_metadata_table(facts)]
     found += _metafiles(facts)
@@ -36,7 +36,7 @@ def plan_recovery(facts: Facts) -> tuple[RecoveryFinding, ...]:
     return tuple(sorted(found, key=lambda each: ORDER[each.step]))  # stable: newest writes first within a step
 
 
-def _properties(facts: Facts) -> Iterator[RecoveryFinding]:
+def _properties(facts: RecoveryFacts) -> Iterator[RecoveryFinding]:
     if facts.properties_problem is not None:
         yield RecoveryFinding(
             problem=Problem.PROPERTIES,
@@ -45,7 +45,7 @@ def _properties(facts: Facts) -> Iterator[RecoveryFinding]:
         )
 
 
-def _instants(facts: Facts) -> Iterator[RecoveryFinding]:
+def _instants(facts: RecoveryFacts) -> Iterator[RecoveryFinding]:
     judges = {
         Action.CLEAN: _pending_clean,
         Action.ROLLBACK: _pending_rollback,
@@ -63,7 +63,7 @@ def _instants(facts: Facts) -> Iterator[RecoveryFinding]:
             yield judges[instant.action](facts, instant)
 
 
-def _completed(facts: Facts, instant: Instant) -> Iterator[RecoveryFinding]:
+def _completed(facts: RecoveryFacts, instant: Instant) -> Iterator[RecoveryFinding]:
     health = facts.health_of(instant, State.COMPLETED)
     if health in (Health.EMPTY, Health.DAMAGED):
         yield _damaged_completed(facts, instant, health)
@@ -78,7 +78,7 @@ def _completed(facts: Facts, instant: Instant) -> Iterator[RecoveryFinding]:
         )
 
 
-def _damaged_completed(facts: Facts, instant: Instant, health: Health) -> RecoveryFinding:
+def _damaged_completed(facts: RecoveryFacts, instant: Instant, health: Health) -> RecoveryFinding:
     why = facts.why(instant, State.COMPLETED)
     has_plan = facts.health_of(instant, State.REQUESTED) is Health.GOOD
     step, then = Step.DECIDE, "what it recorded cannot be told; put the file back from a copy of the table"
@@ -106,7 +106,7 @@ def _damaged_completed(facts: Facts, instant: Instant, health: Health) -> Recove
     return RecoveryFinding(problem=Problem.DAMAGED_INSTANT, step=step, evidence=(why, then), instant=instant)
 
 
-def _pending_write(facts: Facts, instant: Instant) -> RecoveryFinding:
+def _pending_write(facts: RecoveryFacts, instant: Instant) -> RecoveryFinding:
     time = instant.requested_time
     age = facts.heartbeats.get(time)
     if facts.is_alive(time):
@@ -145,7 +145,7 @@ def _pending_write(facts: Facts, instant: Instant) -> RecoveryFinding:
     return RecoveryFinding(problem=Problem.FAILED_WRITE, step=Step.ROLL_BACK, evidence=tuple(seen), instant=instant)
 
 
-def _pending_service(facts: Facts, instant: Instant) -> RecoveryFinding:
+def _pending_service(facts: RecoveryFacts, instant: Instant) -> RecoveryFinding:
     needs_plan = instant.action is not Action.INDEXING
     if needs_plan and facts.health_of(instant, State.REQUESTED) in (Health.EMPTY, Health.DAMAGED, Health.ABSENT):
         if instant.state is State.REQUESTED and instant.requested_time not in facts.carried:
@@ -179,7 +179,7 @@ def _pending_service(facts: Facts, instant: Instant) -> RecoveryFinding:
     )
 
 
-def _pending_clean(facts: Facts, instant: Instant) -> RecoveryFinding:
+def _pending_clean(facts: RecoveryFacts, instant: Instant) -> RecoveryFinding:
     plan, copy = facts.health_of(instant, State.REQUESTED), facts.health_of(instant, State.INFLIGHT)
     if plan is Health.DAMAGED:
         if copy is Health.GOOD:
@@ -220,7 +220,7 @@ def _pending_clean(facts: Facts, instant: Instant) -> RecoveryFinding:
     )
 
 
-def _pending_rollback(facts: Facts, instant: Instant) -> RecoveryFinding:
+def _pending_rollback(facts: RecoveryFacts, instant: Instant) -> RecoveryFinding:
     if facts.health_of(instant, State.REQUESTED) is not Health.GOOD:
         done = "nothing was done by it" if instant.state is State.REQUESTED else "what it undoes is not completed"
         return _unreadable(facts, instant, f"{done}; a write that is still pending gets a new plan")
@@ -238,7 +238,7 @@ def _pending_rollback(facts: Facts, instant: Instant) -> RecoveryFinding:
     )
 
 
-def _pending_restore(facts: Facts, instant: Instant) -> RecoveryFinding:
+def _pending_restore(facts: RecoveryFacts, instant: Instant) -> RecoveryFinding:
     if facts.health_of(instant, State.REQUESTED) is Health.GOOD:
         return RecoveryFinding(
             problem=Problem.PENDING_RESTORE,
@@ -259,7 +259,7 @@ def _pending_restore(facts: Facts, instant: Instant) -> RecoveryFinding:
     )
 
 
-def _pending_savepoint(_: Facts, instant: Instant) -> RecoveryFinding:
+def _pending_savepoint(_: RecoveryFacts, instant: Instant) -> RecoveryFinding:
     return RecoveryFinding(
         problem=Problem.PENDING_SAVEPOINT,
         step=Step.REMOVE_SAVEPOINT,
@@ -268,7 +268,7 @@ def _pending_savepoint(_: Facts, instant: Instant) -> RecoveryFinding:
     )
 
 
-def _unreadable(facts: Facts, instant: Instant, safe_because: str) -> RecoveryFinding:
+def _unreadable(facts: RecoveryFacts, instant: Instant, safe_because: str) -> RecoveryFinding:
     states = [
         state
         for state in (State.REQUESTED, State.INFLIGHT)
@@ -283,7 +283,7 @@ def _unreadable(facts: Facts, instant: Instant, safe_because: str) -> RecoveryFi
     )
 
 
-def _left_behind(facts: Facts) -> Iterator[RecoveryFinding]:
+def _left_behind(facts: RecoveryFacts) -> Iterator[RecoveryFinding]:
     pending = {each.requested_time for each in facts.timeline.instants if each.is_pending}
     completed = {each.requested_time for each in facts.timeline.instants if each.is_completed}
     for time in facts.markers:
@@ -336,7 +336,7 @@ def lock_findings(locks: Iterable[Lock]) -> Iterator[RecoveryFinding]:
         )
 
 
-def _metafiles(facts: Facts) -> Iterator[RecoveryFinding]:
+def _metafiles(facts: RecoveryFacts) -> Iterator[RecoveryFinding]:
     for path, content in facts.metafiles.items():
         yield RecoveryFinding(
             problem=Problem.PARTITION_METAFILE,
@@ -350,7 +350,7 @@ def _metafiles(facts: Facts) -> Iterator[RecoveryFinding]:
         )
 
 
-def _is_over(facts: Facts, time: str, completed: set[str]) -> str | None:
+def _is_over(facts: RecoveryFacts, time: str, completed: set[str]) -> str | None:
     if time in completed:
         return "that write is completed"
     undone = facts.undone.get(time)
@@ -361,7 +361,7 @@ def _is_over(facts: Facts, time: str, completed: set[str]) -> str | None:
     return None
 
 
-def _files(facts: Facts) -> Iterator[RecoveryFinding]:
+def _files(facts: RecoveryFacts) -> Iterator[RecoveryFinding]:
     for time, files in sorted(facts.strangers.items()):
         undone = facts.undone.get(time)
         if undone is None and facts.archived is not None and time in facts.archived:
@@ -399,7 +399,7 @@ def _files(facts: Facts) -> Iterator[RecoveryFinding]:
         )
 
 
-def _metadata_table(facts: Facts) -> Iterator[RecoveryFinding]:
+def _metadata_table(facts: RecoveryFacts) -> Iterator[RecoveryFinding]:
     if facts.lost:
         folders = {_folder(path) for path in facts.lost}
         hidden = [

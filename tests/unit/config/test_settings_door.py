@@ -169,7 +169,7 @@ def test_a_harmless_setting_changes_nothing():
         ("hoodie.write.lock.provder", "hoodie.write.lock.provider"),
         ("hoodie.datasource.hive_sync.enabled", "hoodie.datasource.hive_sync.enable"),
         ("hoodie_py.clean.min.comits", "hoodie_py.clean.min.commits"),
-        ("hudi_py.write.single.pas", "hudi_py.write.single.pass.max.bytes"),
+        ("hoodie_py.write.single.pas", "hoodie_py.write.single.pass.max.bytes"),
     ],
 )
 def test_an_unknown_setting_is_an_error_with_the_nearest_name(given, meant):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hudi_py.errors import RefusedError
-from hudi_py.mdt.changes import Changes
+from hudi_py.mdt.changes import ListingChanges
 from hudi_py.mdt.compaction import compact, is_due
 from hudi_py.mdt.create import create_metadata_table
 from hudi_py.mdt.table import MetadataTable
@@ -41,7 +41,7 @@ def commit(storage, number, *, complete=True):
     time = TIMES[number]
     begin(storage, Action.COMMIT, time)
     gone = {"r0": [f"f-0_1-1-1_{TIMES[number - 1]}.parquet"]} if number else {}
-    changes = Changes(added={"r0": {f"f-0_1-1-1_{time}.parquet": 9}}, deleted=gone, written_partitions=("r0",))
+    changes = ListingChanges(added={"r0": {f"f-0_1-1-1_{time}.parquet": 9}}, deleted=gone, written_partitions=("r0",))
     write_delta_commit(MetadataTable(storage), timeline_of(storage), time, changes)
     if complete:
         end(storage, Action.COMMIT, time)
@@ -82,7 +82,7 @@ def test_compaction_waits_for_actions_that_may_still_fail(version):
     commit(storage, 0, complete=False)
     assert compacted(storage) is None
     begin(storage, Action.ROLLBACK, LATER)
-    record_rollback(MetadataTable(storage), timeline_of(storage), TIMES[0], LATER, Changes())
+    record_rollback(MetadataTable(storage), timeline_of(storage), TIMES[0], LATER, ListingChanges())
     assert before == listing(storage)
     vanish(storage, Action.COMMIT, TIMES[0])
     end(storage, Action.ROLLBACK, LATER)
@@ -177,7 +177,7 @@ def test_a_partition_that_base_file_and_logs_list_goes_when_a_clean_removes_it(v
     commit(original, 1)
     before = listing(original)
     begin(original, Action.CLEAN, TIMES[2])
-    changes = Changes(deleted={"r0": list(before["r0"])}, deleted_partitions=("r0",))
+    changes = ListingChanges(deleted={"r0": list(before["r0"])}, deleted_partitions=("r0",))
 
     def record(storage):
         return write_delta_commit(MetadataTable(storage), timeline_of(storage), TIMES[2], changes)

@@ -6,7 +6,7 @@ import pytest
 
 from hudi_py.errors import CorruptMetadata, NotFound, UnsupportedTable
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block
-from hudi_py.mdt.changes import Changes
+from hudi_py.mdt.changes import ListingChanges
 from hudi_py.mdt.read import MetadataReader
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.mdt.update import write_delta_commit
@@ -76,7 +76,7 @@ def test_records_of_a_pending_instant_do_not_count(version):
     storage = table_of(f"cow_partitioned-{version}")
     before = listing(storage)
     begin(storage, Action.COMMIT, LATER)
-    write_delta_commit(MetadataTable(storage), timeline_of(storage), LATER, Changes(added=ADDED))
+    write_delta_commit(MetadataTable(storage), timeline_of(storage), LATER, ListingChanges(added=ADDED))
     assert before == listing(storage)
     end(storage, Action.COMMIT, LATER)
     assert {**before, "r0": before["r0"] | ADDED["r0"]} == listing(storage)
@@ -87,7 +87,7 @@ def written(version: str):
     storage = table_of(f"cow_partitioned-{version}")
     known = set(storage.files())
     begin(storage, Action.COMMIT, LATER)
-    write_delta_commit(MetadataTable(storage), timeline_of(storage), LATER, Changes(added=ADDED))
+    write_delta_commit(MetadataTable(storage), timeline_of(storage), LATER, ListingChanges(added=ADDED))
     end(storage, Action.COMMIT, LATER)
     (path,) = (path for path in set(storage.files()) - known if path.startswith(FILES))
     return storage, path

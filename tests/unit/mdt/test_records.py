@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.avro_registry import schema_text
 from hudi_py.formats.commit_codec import decode_commit
-from hudi_py.mdt.changes import Changes, changes_of_clean, changes_of_commit, changes_of_rollback, records_of
+from hudi_py.mdt.changes import ListingChanges, changes_of_clean, changes_of_commit, changes_of_rollback, records_of
 from hudi_py.mdt.records import (
     ALL_PARTITIONS,
     RECORD,
@@ -160,9 +160,9 @@ def test_a_rollback_lists_deletions_and_new_log_files():
 def test_changes_that_contradict_themselves_are_refused():
     """A file cannot come and go at once."""
     with pytest.raises(CorruptMetadata):
-        records_of(Changes(added={"p": {"a": 1}}, deleted={"p": ["a"]}))
+        records_of(ListingChanges(added={"p": {"a": 1}}, deleted={"p": ["a"]}))
 
 
 def test_no_change_is_no_record():
     """Empty partitions leave no trace."""
-    assert {} == records_of(Changes(added={"p": {}}, deleted={"q": []}))
+    assert {} == records_of(ListingChanges(added={"p": {}}, deleted={"q": []}))

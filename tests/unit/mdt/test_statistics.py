@@ -16,7 +16,7 @@ from fixtures import unpack
 from hudi_py.errors import CorruptMetadata, UnsupportedTable
 from hudi_py.formats.avro_registry import schema_text
 from hudi_py.formats.commit_codec import decode_commit, encode_commit
-from hudi_py.mdt.changes import Changes
+from hudi_py.mdt.changes import ListingChanges
 from hudi_py.mdt.compaction import compact
 from hudi_py.mdt.read_statistics import StatisticsReader
 from hudi_py.mdt.records import RECORD
@@ -32,7 +32,7 @@ from hudi_py.mdt.statistics import (
     statistics_of,
     widest_schema,
 )
-from hudi_py.mdt.table import METADATA_FOLDER, MetadataTable
+from hudi_py.mdt.table import METADATA_TABLE_FOLDER, MetadataTable
 from hudi_py.mdt.update import write_delta_commit
 from hudi_py.model.instant import Action
 from hudi_py.storage.local import LocalStorage
@@ -254,7 +254,7 @@ def test_a_second_compaction_takes_in_what_came_since(version):
     wanted = everything(storage)
     begin(storage, Action.CLEAN, LATER)
     gone = {path: sorted(names)[:1] for path, names in listing(storage).items()}
-    write_delta_commit(MetadataTable(storage), timeline_of(storage), LATER, Changes(deleted=gone))
+    write_delta_commit(MetadataTable(storage), timeline_of(storage), LATER, ListingChanges(deleted=gone))
     end(storage, Action.CLEAN, LATER)
     assert compacted(storage).is_completed
     assert wanted == everything(storage)
@@ -265,7 +265,7 @@ def test_a_second_compaction_takes_in_what_came_since(version):
 def forget_group(storage, file_id):
     """As if no delta commit had written records to the group: neither its log files nor the stats that name them."""
     storage.delete_many([path for path in storage.files() if f"/column_stats/.{file_id}_2" in path])
-    for path in [each for each in storage.files() if each.startswith(METADATA_FOLDER) and "deltacommit" in each]:
+    for path in [each for each in storage.files() if each.startswith(METADATA_TABLE_FOLDER) and "deltacommit" in each]:
         data = storage.read(path)
         if not path.endswith(".deltacommit") or not data:
             continue
@@ -294,7 +294,7 @@ def test_a_group_without_records_is_left_as_it_is():
 def test_partitions_of_other_kinds_keep_all_from_being_compacted():
     """A block of theirs may be passed over once a compaction let its instant be archived."""
     storage = table_of("cow_partitioned-1.1.1")
-    storage.replace(f"{METADATA_FOLDER}/record_index/.hoodie_partition_metadata", b"partitionDepth=1\n")
+    storage.replace(f"{METADATA_TABLE_FOLDER}/record_index/.hoodie_partition_metadata", b"partitionDepth=1\n")
     files = storage.files()
     assert compacted(storage) is None
     assert files == storage.files()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hudi_py.errors import RefusedError
-from hudi_py.mdt.changes import Changes
+from hudi_py.mdt.changes import ListingChanges
 from hudi_py.mdt.removal import disable_unmaintained_partitions, drop_metadata_table
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.mdt.update import record_rollback, write_delta_commit
@@ -45,14 +45,14 @@ def oldest_file(storage) -> tuple[str, str]:
     return path, min(files)
 
 
-def commit_and_clean(storage) -> Changes:
+def commit_and_clean(storage) -> ListingChanges:
     """A file in a new partition, one in an old one, and the oldest file gone."""
     path, old = oldest_file(storage)
     added = {path: {NEW: 11}, "new": {NEW: 22}}
-    return Changes(added=added, deleted={path: [old]}, written_partitions=(path, "new"))
+    return ListingChanges(added=added, deleted={path: [old]}, written_partitions=(path, "new"))
 
 
-def after(storage, changes: Changes):
+def after(storage, changes: ListingChanges):
     found = listing(storage)
     for path, names in changes.deleted.items():
         found[path] = {name: size for name, size in found[path].items() if name not in names}
@@ -89,7 +89,7 @@ def test_recording_survives_every_interruption(version):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_another_attempt_with_other_changes_replaces_the_first(version):
     """A rollback that is planned anew records what it really did, and nothing of the attempt before."""
-    other = Changes(added={"new": {NEW: 5}}, written_partitions=("new",))
+    other = ListingChanges(added={"new": {NEW: 5}}, written_partitions=("new",))
     wanted = after(fresh(version), other)
     first = commit_and_clean(fresh(version))
     for case in interruptions(lambda: fresh(version), INTERRUPTION_MODES[:1]):
@@ -112,7 +112,7 @@ def test_taking_back_survives_every_interruption(version):
         return storage
 
     changes = commit_and_clean(fresh(version))
-    undone = Changes(deleted={path: list(files) for path, files in changes.added.items()})
+    undone = ListingChanges(deleted={path: list(files) for path, files in changes.added.items()})
     before = listing(fresh(version))
     untouched = metadata_files_of(table_of(f"cow_cleaned-{version}"))
     for case in interruptions(failed):
@@ -141,7 +141,7 @@ def test_a_commit_that_compaction_took_in_is_taken_back_by_deletions(version):
     known = {i.requested_time: i.completion_time or i.requested_time for i in table.store.load()}
     old = [i for i in store.load().completed("commit") if known[i.requested_time] < base.instant_time][-1]
     present = {p: [f for f in files if old.requested_time in f] for p, files in listing(storage).items()}
-    undone = Changes(deleted={path: names for path, names in present.items() if names})
+    undone = ListingChanges(deleted={path: names for path, names in present.items() if names})
     assert undone.deleted
     wanted = after(storage, undone)
     store.remove(old)
@@ -160,7 +160,7 @@ def test_a_rollback_of_what_the_metadata_table_never_saw_records_nothing(version
     """Failed before it came so far."""
     storage = fresh(version)
     files = storage.files()
-    assert rolled_back(storage, Changes(deleted={"r0": [NEW]})) is None
+    assert rolled_back(storage, ListingChanges(deleted={"r0": [NEW]})) is None
     assert files == storage.files()
 
 
@@ -169,8 +169,8 @@ def test_log_files_that_a_rollback_wrote_are_listed(version):
     """Layout 1: rolling back a delta commit adds log files."""
     storage = fresh(version)
     begin(storage, Action.ROLLBACK, LATEST)
-    changes = Changes(added={"r0": {".f-0_1.log.2_1-0-1": 9}}, deleted={"r0": [NEW]})
-    wanted = after(storage, Changes(added=changes.added))
+    changes = ListingChanges(added={"r0": {".f-0_1.log.2_1-0-1": 9}}, deleted={"r0": [NEW]})
+    wanted = after(storage, ListingChanges(added=changes.added))
     rolled_back(storage, changes)
     end(storage, Action.ROLLBACK, LATEST)
     assert wanted == listing(storage)
@@ -185,7 +185,7 @@ def test_a_file_deleted_twice_stays_deleted(version):
     path, old = next(
         (p, f) for p, files in sorted(listing(storage).items()) for f in files if f.rpartition("_")[2][:17] < base
     )
-    changes = Changes(deleted={path: [old]})
+    changes = ListingChanges(deleted={path: [old]})
     wanted = after(storage, changes)
     record(storage, changes)
     end(storage, Action.COMMIT, LATER)
@@ -202,7 +202,7 @@ def test_a_completed_instant_gets_no_records(version):
     end(storage, Action.COMMIT, LATER)
     files = storage.files()
     with pytest.raises(RefusedError):
-        record(storage, Changes(added={"r0": {NEW: 1}}))
+        record(storage, ListingChanges(added={"r0": {NEW: 1}}))
     assert files == storage.files()
 
 
@@ -211,7 +211,7 @@ def test_an_action_without_changes_is_a_delta_commit_without_log_file(version):
     """As Hudi records the rollback of a write that left nothing."""
     storage = fresh(version)
     before = listing(storage)
-    assert record(storage, Changes()).is_completed
+    assert record(storage, ListingChanges()).is_completed
     end(storage, Action.COMMIT, LATER)
     assert before == listing(storage)
     assert not [path for path in storage.files() if path.startswith(f"{MDT}files/") and LATER in path]
@@ -223,7 +223,7 @@ def test_log_files_are_named_as_hudi_names_them():
     for version in VERSIONS:
         storage = fresh(version)
         known = set(storage.files())
-        record(storage, Changes(added={"r0": {NEW: 1}}))
+        record(storage, ListingChanges(added={"r0": {NEW: 1}}))
         (named[version],) = (p for p in set(storage.files()) - known if p.startswith(f"{MDT}files/"))
     logs = [p for p in table_of("cow_cleaned-0.15.0").files() if p.startswith(f"{MDT}files/.files-0000-0_")]
     base = max(path.rpartition("_2")[2] for path in (p.partition(".log.")[0] for p in logs) if "_2" in path)

@@ -24,7 +24,7 @@ from hudi_py.model.files import parse_base_file
 from hudi_py.rows.base_file import BaseFileOptions
 from hudi_py.rows.keys import is_prefixed, key_generator_of
 from hudi_py.rows.lookup import lookup_keys, read_footer
-from hudi_py.rows.merge import Changes, key_deletes, merge_base_file
+from hudi_py.rows.merge import RowChanges, key_deletes, merge_base_file
 from hudi_py.rows.precedence import MergeMode, MergeRules, merge_rules_of
 from hudi_py.rows.written import FileTarget
 
@@ -191,7 +191,7 @@ def test_merge_mode_of_the_table_decides(table):
     schema = parse_record_schema(table.schema_text(path))
     rows = pa.Table.from_batches(table.rows(path).slice(0, 1).select(schema.names).to_batches()).cast(schema)
     older = rows.set_column(rows.column_names.index("ts"), schema.field("ts"), pa.array([-1], pa.int64()))
-    changes = Changes(older.to_batches()[0], pa.array(keys_of(table, path)[:1]))
+    changes = RowChanges(older.to_batches()[0], pa.array(keys_of(table, path)[:1]))
     _, result = merged(table, path, changes, merge_rules_of(table.properties))
     assert (1 if table.properties["hoodie.table.version"] == "6" else 0) == result.stat.num_update_writes
 

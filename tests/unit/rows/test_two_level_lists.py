@@ -15,7 +15,7 @@ import pytest
 from hudi_py.formats.record_schema import format_record_schema, parse_record_schema, storage_schema
 from hudi_py.model.files import parse_base_file
 from hudi_py.rows.base_file import BaseFileOptions
-from hudi_py.rows.merge import Changes, merge_base_file
+from hudi_py.rows.merge import RowChanges, merge_base_file
 from hudi_py.rows.precedence import MergeMode, MergeRules
 
 DATA = (Path(__file__).parent / "two_level_lists.parquet").read_bytes()
@@ -37,7 +37,7 @@ def test_two_level_lists_become_three_level_ones_with_the_same_values(files, tex
     merge_base_file(
         io.BytesIO(DATA),
         parse_base_file("two_1-1-1_20260101000000001.parquet"),
-        Changes(batch, batch.column(0)),
+        RowChanges(batch, batch.column(0)),
         sink=sink,
         target=files.target("20260101000000002", file_id="two", partition_path=""),
         avro_schema=text,

@@ -11,9 +11,9 @@ from hudi_py.errors import ConfigError
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata, WriteStat
 from hudi_py.services.archive.plan import (
+    ArchiveFacts,
     Bound,
-    Facts,
-    LastClean,
+    NewestClean,
     bound_of_one,
     data_timeline_start,
     newest_writes_since,
@@ -40,7 +40,7 @@ def commits(*numbers: int) -> list[tuple[int, str]]:
 
 def plan(timeline: Timeline, *, low: int = 2, high: int = 3, layout: int = 2, config: dict | None = None, **facts):
     facts.setdefault("table_type", COW)
-    given = Facts(form=ArchiveForm.LOGS if layout == 1 else ArchiveForm.HISTORY, **facts)
+    given = ArchiveFacts(form=ArchiveForm.LOGS if layout == 1 else ArchiveForm.HISTORY, **facts)
     return plan_archive(timeline, given, ArchiveConfig(keep_min=low, keep_max=high, **(config or {})))
 
 
@@ -210,13 +210,13 @@ def test_replacecommit_stays_until_a_clean_has_passed_it():
     timeline = line(*commits(1, 2, 4, 5), (3, "replacecommit"))
     assert numbers(plan(timeline)) == [1, 2]
     assert plan(timeline).bound is Bound.REPLACEMENT
-    passed = LastClean(requested_time=at(6), earliest_to_retain=at(4))
+    passed = NewestClean(requested_time=at(6), earliest_to_retain=at(4))
     assert numbers(plan(timeline, last_clean=passed), "replacecommit") == [3]
-    reached = LastClean(requested_time=at(6), earliest_to_retain=at(3))
+    reached = NewestClean(requested_time=at(6), earliest_to_retain=at(3))
     assert numbers(plan(timeline, last_clean=reached), "replacecommit") == []
-    versions = LastClean(requested_time=at(6))
+    versions = NewestClean(requested_time=at(6))
     assert numbers(plan(timeline, last_clean=versions), "replacecommit") == [3]
-    early = LastClean(requested_time=at(2))
+    early = NewestClean(requested_time=at(2))
     assert numbers(plan(timeline, last_clean=early), "replacecommit") == []
 
 
@@ -224,7 +224,7 @@ def test_replacecommit_stays_until_a_clean_has_passed_it():
 def test_replacecommit_of_a_removed_savepoint_stays_until_the_next_clean(layout):
     """D-10, K-6: the clean spared its replaced files for a savepoint that is gone now."""
     timeline = line(*commits(1, 2, 4, 5, 6), (3, "replacecommit"))
-    spared = LastClean(requested_time=at(7), earliest_to_retain=at(5), savepoints=frozenset({at(2)}))
+    spared = NewestClean(requested_time=at(7), earliest_to_retain=at(5), savepoints=frozenset({at(2)}))
     found = plan(timeline, layout=layout, last_clean=spared)
     assert numbers(found) == [1, 2]
     assert found.bound is Bound.REMOVED_SAVEPOINT
@@ -320,8 +320,8 @@ def test_the_first_replacecommit_that_no_clean_has_dealt_with_bounds(clean):
     timeline = line(*commits(1, 2, 4, 6, 8), *[(n, "replacecommit") for n in replacing])
     bound = next((n for n in replacing if clean is None or n >= clean), 9)
     expected = [at(n) for n in range(1, 8) if n < bound]
-    by_commits = clean and LastClean(requested_time=at(9), earliest_to_retain=at(clean))
-    by_versions = clean and LastClean(requested_time=at(clean))
+    by_commits = clean and NewestClean(requested_time=at(9), earliest_to_retain=at(clean))
+    by_versions = clean and NewestClean(requested_time=at(clean))
     for last_clean in (by_commits, by_versions):
         found = plan(timeline, last_clean=last_clean, **SETTINGS_AT_ONE)
         assert [i.requested_time for i in found.instants] == expected
@@ -333,7 +333,7 @@ def test_the_first_replacecommit_that_no_clean_has_dealt_with_bounds(clean):
 def test_what_a_removed_savepoint_held_bounds(savepoint, earliest, replacing):
     """D-9 and D-10, for each order of savepoint, replacecommits and earliest commit; the ends belong to the range."""
     timeline = line(*[(n, "replacecommit" if n in replacing else "commit") for n in range(1, 9)])
-    held = LastClean(requested_time=at(9), earliest_to_retain=at(earliest), savepoints={at(savepoint), at(7)})
+    held = NewestClean(requested_time=at(9), earliest_to_retain=at(earliest), savepoints={at(savepoint), at(7)})
     found = plan(timeline, last_clean=held, **SETTINGS_AT_ONE)
     bounds = [n for n in replacing if n >= earliest]
     if earliest > savepoint and any(savepoint <= n <= earliest for n in replacing):
@@ -386,7 +386,7 @@ def test_what_keeps_one_commit_behind_a_deleted_savepoint():
 
     def bound(number: int, timeline: Timeline = timeline, **facts) -> Bound | None:
         (instant,) = (i for i in timeline.completed("commit") if i.requested_time == at(number))
-        return bound_of_one(timeline, Facts(table_type=COW, form=ArchiveForm.HISTORY, **facts), instant)
+        return bound_of_one(timeline, ArchiveFacts(table_type=COW, form=ArchiveForm.HISTORY, **facts), instant)
 
     assert [bound(n) for n in (2, 4, 6, 8)] == [None, None, Bound.BEHIND_SAVEPOINT, Bound.BEHIND_SAVEPOINT]
     assert bound(2, replaced_files_of=at(4)) is None

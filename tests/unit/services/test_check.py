@@ -11,7 +11,7 @@ import pytest
 
 import fixtures
 from hudi_py.formats.commit_codec import encode_commit
-from hudi_py.mdt.changes import Changes
+from hudi_py.mdt.changes import ListingChanges
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.mdt.update import write_delta_commit
 from hudi_py.model.instant import Action, Instant, State
@@ -378,7 +378,7 @@ def test_records_of_an_instant_that_the_table_does_not_know(version, tmp_path):
     path = fixtures.unpack(f"cow_cleaned-{version}", tmp_path)
     storage = LocalStorage(str(path))
     partition = opened(path).partitions()[0]
-    changes = Changes(added={partition: {f"f-0_1-1-1_{LATER}.parquet": 9}}, written_partitions=(partition,))
+    changes = ListingChanges(added={partition: {f"f-0_1-1-1_{LATER}.parquet": 9}}, written_partitions=(partition,))
     write_delta_commit(MetadataTable(storage), timeline_of(storage), LATER, changes)
     assert codes(path) == {"mdt-instant-unknown", "mdt-ghost"}
 
@@ -397,7 +397,7 @@ def test_a_partition_listed_without_files(version, tmp_path):
     path = fixtures.unpack(f"cow_cleaned-{version}", tmp_path)
     storage = LocalStorage(str(path))
     begin(storage, Action.COMMIT, LATER)
-    changes = Changes(written_partitions=("gone",))
+    changes = ListingChanges(written_partitions=("gone",))
     write_delta_commit(MetadataTable(storage), timeline_of(storage), LATER, changes)
     content = encode_commit(CommitMetadata(operation_type="UPSERT"), as_json=version == "0.15.0", sync=SYNC)
     store_of(storage).complete(Instant(LATER, Action.COMMIT, State.INFLIGHT), content)

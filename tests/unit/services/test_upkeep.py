@@ -11,9 +11,9 @@ import pytest
 from hudi_py.config.clean import CleanPolicy
 from hudi_py.config.keys import Settings
 from hudi_py.errors import CorruptMetadata
-from hudi_py.mdt.changes import Changes
+from hudi_py.mdt.changes import ListingChanges
 from hudi_py.mdt.read_statistics import StatisticsReader
-from hudi_py.mdt.table import METADATA_FOLDER, MetadataTable
+from hudi_py.mdt.table import METADATA_TABLE_FOLDER, MetadataTable
 from hudi_py.mdt.update import write_delta_commit
 from hudi_py.model.files import format_base_file, join_path
 from hudi_py.model.instant import Action
@@ -218,7 +218,7 @@ def test_upkeep_survives_every_interruption(layout):
 
 def _cleans_next(table):
     """Whether the next upkeep would clean: tried on a copy."""
-    if not table.storage.list(METADATA_FOLDER):
+    if not table.storage.list(METADATA_TABLE_FOLDER):
         return False
     copy = type(table)(
         table.storage.copy(), settings=table.settings.as_dict(), clock=table.services.metadata_table.clock
@@ -237,7 +237,7 @@ def test_a_metadata_table_with_partitions_of_others_is_left_alone():
     table = TableBuilder(2).table(**SETTINGS)
     for number in range(12):
         round_of(table, number)
-    table.storage.replace(f"{METADATA_FOLDER}/record_index/.hoodie_partition_metadata", b"partitionDepth=1\n")
+    table.storage.replace(f"{METADATA_TABLE_FOLDER}/record_index/.hoodie_partition_metadata", b"partitionDepth=1\n")
     files = table.storage.files()
     table.services.upkeep().run()
     assert files == table.storage.files()
@@ -248,7 +248,7 @@ def clean_and_look_after(storage, clock, number):
     clock.moment += timedelta(minutes=1)
     time = f"2098010101{number:02}00000"
     begin(storage, Action.CLEAN, time)
-    changes = Changes(deleted={"r0": [f"gone-0_0-0-0_{number}.parquet"]})
+    changes = ListingChanges(deleted={"r0": [f"gone-0_0-0-0_{number}.parquet"]})
     write_delta_commit(MetadataTable(storage, clock), timeline_of(storage), time, changes)
     end(storage, Action.CLEAN, time)
     settings = Settings({"hoodie.metadata.compact.max.delta.commits": 3})
@@ -277,7 +277,7 @@ def test_a_dropped_partition_is_missed_by_no_clean(version, dropped):
     kept = [name for name in config_of(storage).metadata_partitions if name != dropped]
     storage.replace(PROPERTIES, re.sub(rb"(?m)^hoodie\.table\.metadata\.partitions=.*$",
         b"hoodie.table.metadata.partitions=" + ",".join(kept).encode(), storage.read(PROPERTIES)))  # fmt: skip
-    for path in [path for path in storage.files() if path.startswith(f"{METADATA_FOLDER}/{dropped}/")]:
+    for path in [path for path in storage.files() if path.startswith(f"{METADATA_TABLE_FOLDER}/{dropped}/")]:
         storage.delete(path)
     for number in range(30):
         clean_and_look_after(storage, clock, number)

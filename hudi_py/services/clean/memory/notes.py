@@ -9,11 +9,12 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from hudi_py.errors import NotFound
+from hudi_py.model.files import OWN_FOLDER
 from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage
 
 T = TypeVar("T")
-_FOLDER = ".hoodie/.aux/hudi_py/clean"
+_FOLDER = f"{OWN_FOLDER}/clean"
 
 
 @attrs.frozen(kw_only=True)
