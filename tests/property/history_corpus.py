@@ -152,6 +152,16 @@ CORPUS: Final[dict[str, tuple[tuple[Kind, tuple[Step, ...]], ...]]] = {
             ),
         ),
     ),
+    "rollback of a commit cut short, write that rolls back no failed writes": (
+        (
+            Kind(version=9, metadata=False, lazy=True),
+            (_write(732), _crash(4, _BACK), _write(355), _RECOVER),
+        ),
+        (
+            Kind(version=6, metadata=True, lazy=True),
+            (_write(732), _crash(4, _BACK), _write(355), _RECOVER),
+        ),
+    ),
     "earlier times once the cleans that took them are archived, table of Hudi": (
         (
             Kind(fixture="cow_clean_requested-1.0.2", metadata=False),

@@ -13,6 +13,7 @@ from hudi_py.config.concurrency import failed_writes_policy
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConflictError, UnsupportedTable
+from hudi_py.fsview.loader import load_undoing
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Action
 from hudi_py.model.records import RollbackMetadata
@@ -42,12 +43,15 @@ class FailedWrites:
         """
         Policy EAGER: roll back every pending write.
 
+        Any other one: only finish what takes back a completed commit, for nothing may be written on top of its rows.
+
         Raises:
             ConflictError: One of them has a heartbeat: another writer is at work.
             As `RollbackService.run`.
         """
         if failed_writes_policy(self.settings) != "EAGER":
-            return []
+            timeline = self.contents.store.load()
+            return self._roll_back(frozenset()) if load_undoing(timeline, self.contents) else []
         alive, pending = self._alive_and_pending()
         if alive:
             raise ConflictError(
