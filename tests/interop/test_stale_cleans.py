@@ -10,6 +10,7 @@ from real_hudi import RealHudiError
 
 import hudi_py
 from hudi_py.model.instant import State
+from hudi_py.services.check.findings import Severity
 
 pytestmark = pytest.mark.oracle
 
@@ -125,4 +126,7 @@ def test_what_is_pending_beside_a_stale_plan_finds_its_files(peer, tmp_path, pen
     assert peer.read(path) == peer.read(path, metadata=True) == rows
     hudi_py.open_table(str(path)).clean(file_versions_retained=1)
     assert peer.read(path) == peer.read(path, metadata=True) == rows
-    assert [each for each in hudi_py_json("check", str(path)) if each["severity"] != "info"] == []
+    # the rollback of a compaction by 0.15.0 leaves the log files that were written on its slice
+    left = {"file-orphaned"} if (peer.version, pending) == ("0.15.0", "compaction") else set()
+    found = hudi_py.open_table(str(path)).check()
+    assert {each.code for each in found if each.severity is not Severity.INFO} == left
