@@ -112,7 +112,7 @@ def test_another_writer_is_exit_code_4_and_the_unexpected_one_line(run, table, m
         def service(*_, **__):
             raise error
 
-        monkeypatch.setattr("hudi_py.table.Table.services.clean", service)
+        monkeypatch.setattr("hudi_py.table_services.TableServices.clean", service)
         return run("clean", path)
 
     lost = fails(ConflictError("somebody was faster"))

@@ -14,6 +14,8 @@ from hudi_py.formats.record_schema import format_record_schema
 from hudi_py.model.files import format_base_file, parse_base_file
 from hudi_py.rows.read import chosen_columns, flat_batch, plain_rows, read_batches, row_schema
 from hudi_py.storage.memory import MemoryStorage
+from writes import CHANGES, create_table, open_table, upsert
+from writes import OLD as OLD_TABLE
 
 OLD = pa.schema([("id", pa.string()), ("n", pa.int32()), ("f", pa.float32())])
 NUMBERS = pa.list_(pa.field("element", pa.int32()))
@@ -123,3 +125,16 @@ def test_times_beyond_the_calendar_are_refused_with_the_way_out():
     batch = pa.RecordBatch.from_arrays([pa.array([2**62]).cast(pa.timestamp("us"))], names=["t"])
     with pytest.raises(UnsupportedTable, match=r"--columns.*\.parquet"):
         plain_rows(batch)
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_savepointed_first_commit_is_read_as_of_its_time_before_anything_is_archived(version):
+    """The timeline begins behind a savepoint, but what a savepoint holds needs no archive to tell what cleans took."""
+    storage = create_table(version)
+    upsert(storage, OLD_TABLE)
+    opened = open_table(storage)
+    opened.create_savepoint()
+    upsert(storage, CHANGES)
+    (first, _) = open_table(storage).timeline.completed("commit")
+    rows = open_table(storage).as_of(first.requested_time).rows().to_arrow().to_pylist()
+    assert sorted(rows, key=lambda row: row["id"]) == OLD_TABLE
