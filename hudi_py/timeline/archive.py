@@ -24,6 +24,7 @@ from hudi_py.formats.lsm_history import (
     manifest_number,
     read_history,
 )
+from hudi_py.model.files import parse_base_file
 from hudi_py.model.instant import COMPARABLE_ACTION, Action, Instant, State
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.timeline import Timeline
@@ -145,6 +146,49 @@ def load_archived_replaced(storage: Storage, config: TableConfig) -> dict[tuple[
 def _replaced(commit: _Fields) -> list[tuple[str, str]]:
     partitions = commit.get("partitionToReplaceFileIds") or {}
     return [(partition, file_id) for partition, file_ids in partitions.items() for file_id in file_ids]
+
+
+class ArchivedFile(NamedTuple):
+    """
+    A base file that an archived commit wrote.
+
+    Args:
+        name: Of the file.
+        time: Instant time in its name.
+        size_bytes: As the commit recorded it; 0 when unknown.
+    """
+
+    name: str
+    time: str
+    size_bytes: int
+
+
+def load_archived_bases(storage: Storage, config: TableConfig) -> dict[tuple[str, str], ArchivedFile]:
+    """
+    (Partition path, file id) of every group that archived commits wrote to, to the newest of its base files there.
+
+    Raises:
+        CorruptMetadata: A file of the archive is damaged.
+    """
+    newest: dict[tuple[str, str], ArchivedFile] = {}
+    for _, written in _completed(storage, config, _COMMITS, _written):
+        for partition, path, size in written or ():
+            base = parse_base_file(path.rpartition("/")[2])
+            if base is None:
+                continue
+            known = newest.get((partition, base.file_id))
+            if known is None or known.time < base.instant_time:
+                newest[partition, base.file_id] = ArchivedFile(base.name, base.instant_time, size)
+    return newest
+
+
+def _written(commit: _Fields) -> list[tuple[str, str, int]]:
+    return [
+        (partition, stat["path"], stat.get("fileSizeInBytes") or 0)
+        for partition, stats in (commit.get("partitionToWriteStats") or {}).items()
+        for stat in stats
+        if stat.get("path")
+    ]
 
 
 def load_archived_partitions(storage: Storage, config: TableConfig, since: str) -> Mapping[str, frozenset[str]] | None:

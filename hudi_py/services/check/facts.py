@@ -10,6 +10,7 @@ import attrs
 
 from hudi_py.fsview.build import GroupKey
 from hudi_py.model.instant import Action, Instant, State
+from hudi_py.timeline.archive import ArchivedFile
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.versions.format import LogNaming
 
@@ -82,6 +83,7 @@ class TableFacts:
         archive_problem: Why.
         archived_cleans: Partition path to names that archived cleans removed since the oldest active commit.
         archived_replaced: File group to the requested time of the archived replacecommit that replaced it.
+        archived_bases: File group to the newest base file that archived commits wrote to it.
         marker_times: Instants that have markers.
         unmarked_times: Inflight writes that the metadata table has recorded and of which there are files, but no
             markers any more. A write without files never had any.
@@ -103,6 +105,7 @@ class TableFacts:
     archive_problem: str | None = None
     archived_cleans: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     archived_replaced: Mapping[GroupKey, str] = attrs.field(factory=dict)
+    archived_bases: Mapping[GroupKey, ArchivedFile] = attrs.field(factory=dict)
     marker_times: tuple[str, ...] = ()
     unmarked_times: frozenset[str] = frozenset()
     unknown_names: tuple[str, ...] = ()

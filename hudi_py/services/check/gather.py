@@ -23,7 +23,13 @@ from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import time_before
 from hudi_py.services.check.facts import FileKey, Health, InstantFacts, MetadataFacts, TableFacts
 from hudi_py.storage.base import Storage
-from hudi_py.timeline.archive import load_archived, load_archived_cleans, load_archived_replaced
+from hudi_py.timeline.archive import (
+    ArchivedFile,
+    load_archived,
+    load_archived_bases,
+    load_archived_cleans,
+    load_archived_replaced,
+)
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import instants_with_markers
 from hudi_py.timeline.properties_file import BACKUP_FILE, properties_problem
@@ -77,6 +83,7 @@ def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> 
     archived, problem = _archived(store.storage, table)
     cleans, cleans_problem = _archived_cleans(store.storage, table, timeline, archived)
     replaced, replaced_problem = _archived_replaced(store.storage, table, archived)
+    bases, bases_problem = _archived_bases(store.storage, table, archived)
     marker_times = instants_with_markers(store.storage)
     return TableFacts(
         timeline=timeline,
@@ -86,9 +93,10 @@ def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> 
         health=health,
         damage=damage,
         archived=archived,
-        archive_problem=problem or cleans_problem or replaced_problem,
+        archive_problem=problem or cleans_problem or replaced_problem or bases_problem,
         archived_cleans=cleans,
         archived_replaced=replaced,
+        archived_bases=bases,
         marker_times=marker_times,
         unmarked_times=_unmarked(store.storage, timeline, metadata_facts, marker_times),
         unknown_names=_unknown_names(store),
@@ -258,6 +266,17 @@ def _archived_replaced(
         return {}, None
     try:
         return load_archived_replaced(storage, table), None
+    except (CorruptMetadata, NotFound) as error:
+        return {}, str(error)
+
+
+def _archived_bases(
+    storage: Storage, table: TableConfig, archived: Timeline | None
+) -> tuple[Mapping[GroupKey, ArchivedFile], str | None]:
+    if archived is None or not archived.instants:
+        return {}, None
+    try:
+        return load_archived_bases(storage, table), None
     except (CorruptMetadata, NotFound) as error:
         return {}, str(error)
 

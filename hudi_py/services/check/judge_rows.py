@@ -8,16 +8,17 @@ were rolled back, or a restore went behind them; and Apache Hudi carries a plan 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from hudi_py.fsview.build import GroupKey
-from hudi_py.fsview.expected import Written, expected_slices, removals, replaced_groups
+from hudi_py.fsview.expected import Written, expected_slices, is_size_right, removals, replaced_groups
 from hudi_py.model.files import BaseFile, join_path, parse_base_file
 from hudi_py.model.instant import Action
 from hudi_py.model.records import CommitMetadata
 from hudi_py.services.check.facts import TableFacts
 from hudi_py.services.check.findings import Finding, finding
+from hudi_py.timeline.archive import ArchivedFile
 from hudi_py.timeline.timeline import COMMITS, WRITES
 
 _CODE: Final = "file-needed-again"
@@ -36,6 +37,7 @@ class Needs:
     def __init__(self, facts: TableFacts) -> None:
         self._archived_replaced = facts.archived_replaced
         self._archived_cleans = facts.archived_cleans
+        self._archived_bases: dict[str, dict[str, ArchivedFile]] = {}
         self._removals = removals((each.instant, each.content) for each in facts.instants)
         self._latest: dict[str, dict[str, Written]] = {}
         self._replaced: set[GroupKey] = set()
@@ -53,30 +55,37 @@ class Needs:
         for _, content in commits:
             self._replaced.update(replaced_groups(content))
         self._collect_cleaned(facts)
+        for (partition, file_id), base in facts.archived_bases.items():
+            self._archived_bases.setdefault(partition, {})[file_id] = base
 
     @property
     def partitions(self) -> frozenset[str]:
-        """Every partition with files that were written by commits which are archived by now, and cleaned."""
-        return frozenset(self._cleaned)
+        """Every partition with files that were written by commits which are archived by now."""
+        return frozenset(self._cleaned) | frozenset(self._archived_bases)
 
     def is_latest(self, partition: str, name: str) -> bool:
         """Whether readers of the latest rows need the file, whoever names it as removed."""
         return self._needed(partition, name) is not None
 
-    def judge(self, partition: str, files: Iterable[str]) -> Iterator[Finding]:
+    def judge(self, partition: str, files: Mapping[str, int | None]) -> Iterator[Finding]:
         """
-        Findings about the files that something removed and that are needed all the same.
+        Findings about files that something removed and that are needed all the same, and about those of archived
+        commits.
 
         Args:
             partition: Relative path.
-            files: Names of what lies in its folder.
+            files: Names and sizes in bytes of what lies in its folder.
         """
         there = frozenset(files)
         for name, file in self._latest.get(partition, {}).items():
             removed_by = None if name in there else self._removed_by(partition, name)
             if removed_by is not None and self.is_latest(partition, name):
                 yield finding(_CODE, join_path(partition, name), f"{file.commit} wrote it, {removed_by} deleted it")
-        yield from self._judge_archived(partition, there)
+        left: dict[str, str] = {}
+        for base in filter(None, map(parse_base_file, there)):
+            left[base.file_id] = max(base.instant_time, left.get(base.file_id, ""))
+        yield from self._judge_cleaned(partition, left)
+        yield from self._judge_archived(partition, files, left)
 
     def _needed(self, partition: str, name: str) -> Written | None:
         """A replacecommit that is archived, beyond a savepoint, has replaced what active commits still name (D-7)."""
@@ -113,17 +122,33 @@ class Needs:
             if known is None or known.instant_time < base.instant_time:
                 newest[base.file_id] = base
 
-    def _judge_archived(self, partition: str, there: frozenset[str]) -> Iterator[Finding]:
-        cleaned = self._cleaned.get(partition)
-        if not cleaned:
-            return
-        left: dict[str, str] = {}
-        for base in filter(None, map(parse_base_file, there)):
-            left[base.file_id] = max(base.instant_time, left.get(base.file_id, ""))
-        for file_id, base in cleaned.items():
-            key = (partition, file_id)
-            is_replaced = key in self._replaced or self._archived_replaced.get(key, "") >= base.instant_time
-            if is_replaced or key in self._named or left.get(file_id, "") >= base.instant_time:
+    def _is_superseded(self, key: GroupKey, time: str) -> bool:
+        """Whether an active commit wrote the group again, or its files of that time were replaced."""
+        return key in self._replaced or key in self._named or self._archived_replaced.get(key, "") >= time
+
+    def _judge_archived(
+        self, partition: str, files: Mapping[str, int | None], left: Mapping[str, str]
+    ) -> Iterator[Finding]:
+        """The newest files that archived commits wrote; what a clean names is judged as such."""
+        for file_id, base in self._archived_bases.get(partition, {}).items():
+            path = join_path(partition, base.name)
+            if base.name in files:
+                size = files[base.name]
+                if not is_size_right(base.size_bytes, size, is_log=False):
+                    message = f"{size} bytes, {base.time}, which is archived, wrote {base.size_bytes}"
+                    yield finding("file-size-differs", path, message)
+                continue
+            is_newer_there = left.get(file_id, "") >= base.time
+            if is_newer_there or self._is_superseded((partition, file_id), base.time):
+                continue
+            if self._removed_by(partition, base.name) is None:
+                yield finding("file-missing", path, f"written by {base.time}, which is archived")
+
+    def _judge_cleaned(self, partition: str, left: Mapping[str, str]) -> Iterator[Finding]:
+        for file_id, base in self._cleaned.get(partition, {}).items():
+            if self._is_superseded((partition, file_id), base.instant_time):
+                continue
+            if left.get(file_id, "") >= base.instant_time:
                 continue
             by = self._removed_by(partition, base.name)
             yield finding(_CODE, join_path(partition, base.name), f"an archived commit wrote it, {by} deleted it")
