@@ -15,7 +15,6 @@ import attrs
 from hudi_py.errors import RefusedError
 from hudi_py.fsview.build import ViewContext
 from hudi_py.model.files import BaseFile, join_path, parse_base_file
-from hudi_py.model.instant import Action
 from hudi_py.timeline.archive import load_archived_replaced
 from hudi_py.timeline.cleaned import deleted_since
 from hudi_py.timeline.contents import Contents
@@ -47,9 +46,9 @@ def first_gone(
         CorruptMetadata: A clean is damaged, or the archive.
     """
     store = contents.store
-    is_held = time in {each.requested_time for each in timeline.completed(Action.SAVEPOINT)}  # no clean took from it
-    is_archived = not is_held and timeline.is_before_start(time)
-    if is_archived and found and not any(store.storage.list(store.config.history_folder)):
+    active = {each.requested_time for each in timeline.writes.completed()}
+    of_archived = timeline.is_before_start(time) and any(base.instant_time not in active for _, base in found)
+    if of_archived and not any(store.storage.list(store.config.history_folder)):
         raise RefusedError(
             f"nobody can tell what the table held at {time}: its timeline begins at {timeline.start}, and the archive "
             f"of what came before, {store.storage.root}/{store.config.history_folder}, is missing; ask for a later time"
