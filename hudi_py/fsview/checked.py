@@ -28,6 +28,7 @@ from hudi_py.fsview.needed import NeededFiles, archived_replacements
 from hudi_py.model.files import PARTITION_METAFILE, join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.storage.base import Entry
+from hudi_py.timeline.archive import load_archived_cleans
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -147,6 +148,10 @@ class CheckedListing:
         removed = self._removals()
         if self._until is not None:
             found = [each for each in found if (path, each.file.name) not in removed]
+            if found:  # of an archival cut short the cleans may be archived, and the commits not yet
+                store = self._contents.store
+                taken = load_archived_cleans(store.storage, store.config, self._until).get(path, frozenset())
+                found = [each for each in found if each.file.name not in taken]
         if not found:
             return
         since = {(path, each.file.file_id): each.file.commit.requested_time for each in found}

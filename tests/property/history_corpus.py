@@ -152,6 +152,16 @@ CORPUS: Final[dict[str, tuple[tuple[Kind, tuple[Step, ...]], ...]]] = {
             ),
         ),
     ),
+    "earlier times of commits whose cleans are archived, after an archival cut short, table of Hudi": (
+        (
+            Kind(fixture="cow_many-0.15.0", metadata=False),
+            (
+                _write(389, operation="DELETE"),
+                _CLEAN,
+                _crash(23, ("archive", {"keep": 2, "beyond": False}), "fail from now on"),
+            ),
+        ),
+    ),
     "rollback of a commit cut short, write that rolls back no failed writes": (
         (
             Kind(version=9, metadata=False, lazy=True),
