@@ -7,8 +7,9 @@ import os
 from hudi_py import testing
 
 IS_SAMPLE = os.environ.get("HUDI_CRASH_SAMPLE") == "1"
+EVERY = 2 if IS_SAMPLE else 1
 
 
 def interruptions(fresh, modes=testing.INTERRUPTION_MODES):
     """See `hudi_py.testing.interruptions`."""
-    return testing.interruptions(fresh, modes, every=2 if IS_SAMPLE else 1)
+    return testing.interruptions(fresh, modes, every=EVERY)

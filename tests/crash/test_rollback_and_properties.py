@@ -4,7 +4,7 @@ import pytest
 
 from crash.history_tables import open_in
 from crash.states import canonical, data_files, open_real, real_table, visible_files
-from crash_points import interruptions
+from crash_points import EVERY, interruptions
 from hudi_py.errors import HudiError
 from hudi_py.runtime.clock import SystemClock
 from hudi_py.storage.memory import MemoryStorage
@@ -53,7 +53,7 @@ def test_rollback_interrupted_anywhere_ends_in_the_same_table(record_property, n
             roll_back(case.storage)
         assert canonical(case.storage, before) == expected, case
     record_property("interruptions", count)
-    assert count > 30
+    assert count * EVERY > 30
 
 
 OLD = {"hoodie.table.name": "t", "hoodie.database.name": "", "hoodie.table.version": "9", "a": "old"}
@@ -88,7 +88,7 @@ def test_rewriting_the_properties_interrupted_anywhere(record_property):
             assert without_checksum(case.storage) == new, case
             assert list(case.storage.files()) == [PROPERTIES_FILE], case
     record_property("interruptions", count)
-    assert count > 15
+    assert count * EVERY > 15
 
 
 @pytest.mark.parametrize("damage", [b"", b"\0\0\0", b"hoodie.table.name=t\nhoodie.table.checksum=1\n", None])

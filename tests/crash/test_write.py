@@ -5,7 +5,7 @@ import io
 import pyarrow.parquet as pq
 import pytest
 
-from crash_points import interruptions
+from crash_points import EVERY, interruptions
 from hudi_py.errors import CorruptMetadata
 from hudi_py.model.files import parse_base_file
 from hudi_py.timeline.markers import read_markers
@@ -44,7 +44,7 @@ def test_write_interrupted_anywhere_is_invisible_or_whole(record_property, versi
             assert len(open_table(case.storage).timeline.completed("commit")) == commits + number, case
         assert committed.items() <= case.storage.files().items(), case
     record_property("interruptions", count)
-    assert count > 60
+    assert count * EVERY > 60
 
 
 @pytest.mark.parametrize("operation", ["UPSERT", "INSERT", "DELETE"])
