@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudi_py.rows.predicate import filtered, filters_of, parse_condition
+from hudi_py.rows.condition import parse_condition
+from hudi_py.rows.predicate import filtered, filters_of
 
 pytestmark = pytest.mark.spark
 

@@ -198,7 +198,7 @@ def test_no_more_than_the_bound_is_read_at_once(tmp_path):
     with open(tmp_path / "sparse", "wb") as file:
         file.truncate(3_000_000_000)
     for read in (storage.read, storage.read_version, LocalStorage(tmp_path).read):
-        with pytest.raises(CorruptMetadata, match=r"sparse: 3000000000 bytes; .*hudi_py\.read\.max\.bytes"):
+        with pytest.raises(CorruptMetadata, match=r"sparse: 3000000000 bytes; .*hoodie_py\.read\.max\.bytes"):
             read("sparse")
 
 

@@ -162,7 +162,7 @@ def everything(data: bytes) -> object:
     ]
 
 
-def examples() -> list[bytes]:
+def samples() -> list[bytes]:
     files = list(of_hudi().values())
     own = encode_hfile([(b"a", b"1"), (b"r1", b"2" * 90)], compress=False, block_bytes=1, meta={"m": b"3"})
     return [files[0], files[-1], own, *(path.read_bytes() for path in MADE_BY_HBASE if path.stat().st_size < 30_000)]
@@ -170,7 +170,7 @@ def examples() -> list[bytes]:
 
 def test_a_file_cut_anywhere_is_corrupt():
     """A shorter file never passes for a whole one."""
-    for data in examples():
+    for data in samples():
         for length in itertools.chain(range(0, len(data), 97), range(len(data) - 20, len(data))):
             with pytest.raises(CorruptMetadata):
                 opened(data[:length])
@@ -192,7 +192,7 @@ def test_damage_is_a_clear_error_or_changes_nothing(data):
     assert "byte " in found if isinstance(found, str) else everything(original) == found
 
 
-EXAMPLES = examples()
+EXAMPLES = samples()
 
 
 @examples(200)
