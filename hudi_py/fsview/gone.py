@@ -15,7 +15,7 @@ import attrs
 from hudi_py.errors import RefusedError
 from hudi_py.fsview.build import ViewContext
 from hudi_py.model.files import BaseFile, join_path, parse_base_file
-from hudi_py.timeline.archive import load_archived_replaced
+from hudi_py.timeline.archive import load_archived_bases, load_archived_replaced
 from hudi_py.timeline.cleaned import deleted_since
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
@@ -54,6 +54,11 @@ def first_gone(
             f"of what came before, {store.storage.root}/{store.config.history_folder}, is missing; ask for a later time"
         )
     deleted = deleted_since(contents, timeline, time, with_pending=with_pending)
+    if timeline.is_before_start(time):  # the record of a clean may be lost; the commits name what they wrote, too
+        there = {(partition, base.file_id): base.instant_time for partition, base in found}
+        for key, file in load_archived_bases(store.storage, store.config, time).items():
+            if there.get(key, "") < file.time:
+                deleted.setdefault(key[0], []).append(file.name)
     gone = gone_at(context, time, found, deleted)
     if gone is None:
         return None

@@ -163,16 +163,21 @@ class ArchivedFile(NamedTuple):
     size_bytes: int
 
 
-def load_archived_bases(storage: Storage, config: TableConfig) -> dict[tuple[str, str], ArchivedFile]:
+def load_archived_bases(
+    storage: Storage, config: TableConfig, until: str | None = None
+) -> dict[tuple[str, str], ArchivedFile]:
     """
     (Partition path, file id) of every group that archived commits wrote to, to the newest of its base files there.
+
+    Args:
+        until: Only commits up to this requested time; default: all.
 
     Raises:
         CorruptMetadata: A file of the archive is damaged.
     """
     newest: dict[tuple[str, str], ArchivedFile] = {}
-    for _, written in _completed(storage, config, _COMMITS, _written):
-        for partition, path, size in written or ():
+    for time, written in _completed(storage, config, _COMMITS, _written):
+        for partition, path, size in (written or ()) if until is None or time <= until else ():
             base = parse_base_file(path.rpartition("/")[2])
             if base is None:
                 continue

@@ -36,3 +36,14 @@ def test_without_its_archive_a_table_tells_nothing_of_archived_times(version):
     with pytest.raises(RefusedError, match=f"{folder}, is missing"):
         writes.open_table(left).as_of(times[-1]).base_files()
     assert writes.rows_of(left) == writes.rows_of(storage)
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_an_archived_time_whose_files_went_unrecorded_is_refused(version):
+    """What its commits wrote stands in the archive; whoever deleted it, fewer rows are not the rows of that time."""
+    storage, times = archived_table(version)
+    (name,) = (path for path in storage.files() if path.startswith("eu/") and path.endswith(f"_{times[-1]}.parquet"))
+    storage.delete(name)
+    with pytest.raises(RefusedError, match=times[-1]):
+        writes.open_table(storage).as_of(times[-1]).base_files()
+    assert writes.open_table(storage).as_of(times[-2]).rows().to_arrow()["ts"].to_pylist() == [len(times) - 2]
