@@ -6,6 +6,7 @@ from contextlib import suppress
 import pytest
 from interop_model import PARTITIONED, Model, numbers
 from interop_moments import moments, some
+from interop_sample import sized
 
 import hudi_py
 from hudi_py.formats.log_block import BlockType, iterate_log_blocks
@@ -235,7 +236,7 @@ def test_restore_of_real_hudi_that_was_stopped_is_finished_by_us(peer, tmp_path)
         peer.restore(theirs, time)
     begun = [copy for copy in copies if _is_restoring(copy)]
     assert begun
-    for table in some(begun, 5):
+    for table in some(begun, sized(5, 2)):
         hudi_py.open_table(str(table)).restore(time)
         assert not hudi_py.open_table(str(table)).timeline.pending()
         assert _writes(peer, theirs) == _writes(peer, table)
