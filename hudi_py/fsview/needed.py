@@ -39,7 +39,7 @@ from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CommitMetadata
 from hudi_py.runtime.log import log
-from hudi_py.timeline.archive import load_archived_contents
+from hudi_py.timeline.archive import load_archived_replaced
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -314,13 +314,8 @@ def archived_replacements(contents: Contents, since: Mapping[GroupKey, str]) -> 
     """
     store = contents.store
     try:
-        archived = load_archived_contents(store.storage, store.config)
+        replaced = load_archived_replaced(store.storage, store.config)
     except (CorruptMetadata, NotFound) as error:
         log.warning("view.archive.unreadable", error=str(error))
         return set()
-    replaced = set()
-    for instant, content in archived.items():
-        for partition, file_ids in ((content or {}).get("partitionToReplaceFileIds") or {}).items():
-            keys = {(partition, file_id) for file_id in file_ids}
-            replaced |= {key for key in keys & since.keys() if instant.requested_time > since[key]}
-    return replaced
+    return {key for key, written in since.items() if replaced.get(key, "") > written}
