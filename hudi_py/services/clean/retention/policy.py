@@ -285,17 +285,15 @@ def _judge_window(group: FileGroup, earliest: str, protection: Protection) -> li
             keeps = _LATEST_BEFORE_WINDOW if file_slice is newest else _BEFORE_WINDOW
         if protected:
             keeps += _protections(file_slice, protection)
-        if keeps or _is_base_of_latest(group, file_slice):
-            keeps = keeps or _BASE_OF_LATEST
-            verdicts.append(Verdict(file_slice, True, keeps[0], keeps[1:]))
-        else:
-            verdicts.append(Verdict(file_slice, False, Reason.EXPIRED))
+        verdicts.append(_verdict(group, file_slice, keeps, Reason.EXPIRED))
     return verdicts
 
 
-def _is_base_of_latest(group: FileGroup, file_slice: FileSlice) -> bool:
-    """Whether the newest slice has no base file, and this one below it holds the newest rows too."""
-    return group.slices[0].base_file is None and file_slice in latest_of(group)
+def _verdict(group: FileGroup, file_slice: FileSlice, keeps: tuple[Reason, ...], otherwise: Reason) -> Verdict:
+    """What a policy keeps stays; and, below a newest slice without a base file, what holds the newest rows too."""
+    if not keeps and group.slices[0].base_file is None and file_slice in latest_of(group):
+        keeps = _BASE_OF_LATEST
+    return Verdict(file_slice, True, keeps[0], keeps[1:]) if keeps else Verdict(file_slice, False, otherwise)
 
 
 _BASE_OF_LATEST = (Reason.BASE_OF_LATEST,)
@@ -319,11 +317,7 @@ def _judge_versions(group: FileGroup, versions: int, protection: Protection) -> 
                 keeps += (Reason.VERSIONS,)
             remaining -= 1
         keeps += _protections(file_slice, protection)
-        if keeps or _is_base_of_latest(group, file_slice):
-            keeps = keeps or _BASE_OF_LATEST
-            verdicts.append(Verdict(file_slice, True, keeps[0], keeps[1:]))
-        else:
-            verdicts.append(Verdict(file_slice, False, Reason.OLD_VERSION))
+        verdicts.append(_verdict(group, file_slice, keeps, Reason.OLD_VERSION))
     return verdicts
 
 
@@ -351,12 +345,8 @@ def _judge_union(group: FileGroup, keeps: Keeps, protection: Protection) -> list
             remaining -= 1
         reasons += keeps.rungs(begins, ends)
         reasons += _protections(file_slice, protection)
-        if not reasons and _is_base_of_latest(group, file_slice):
-            reasons += _BASE_OF_LATEST
-        if reasons:
-            verdicts.append(Verdict(file_slice, True, reasons[0], tuple(reasons[1:])))
-        else:
-            verdicts.append(Verdict(file_slice, False, Reason.EXPIRED if keeps.windows else Reason.OLD_VERSION))
+        otherwise = Reason.EXPIRED if keeps.windows else Reason.OLD_VERSION
+        verdicts.append(_verdict(group, file_slice, tuple(reasons), otherwise))
         ends = begins
     return verdicts
 
