@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, HudiError, NotFound, UnsupportedTable
@@ -36,6 +36,8 @@ from hudi_py.timeline.properties_file import BACKUP_FILE, properties_problem
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.file_lock import NAME as LOCK_NAME
+
+T = TypeVar("T")
 
 STALE_AFTER: Final = timedelta(hours=1)
 """From then on a pending action is reported as stale; its process may still be at work, so nothing is concluded."""
@@ -237,11 +239,16 @@ def _planned(contents: Contents, source: str) -> Mapping[Action, Callable[[Insta
     }
 
 
-def _archived(storage: Storage, table: TableConfig) -> tuple[Timeline | None, str | None]:
+def _unless_damaged(load: Callable[[], T], otherwise: T) -> tuple[T, str | None]:
+    """What is loaded, or *otherwise* and why not."""
     try:
-        return load_archived(storage, table), None
+        return load(), None
     except (CorruptMetadata, NotFound) as error:
-        return None, str(error)
+        return otherwise, str(error)
+
+
+def _archived(storage: Storage, table: TableConfig) -> tuple[Timeline | None, str | None]:
+    return _unless_damaged(lambda: load_archived(storage, table), None)
 
 
 def _archived_cleans(
@@ -253,10 +260,7 @@ def _archived_cleans(
     cleans = () if archived is None else archived.completed(Action.CLEAN)
     if first is None or not any(clean.requested_time > first for clean in cleans):
         return {}, None
-    try:
-        return load_archived_cleans(storage, table, first), None
-    except (CorruptMetadata, NotFound) as error:
-        return {}, str(error)
+    return _unless_damaged(lambda: load_archived_cleans(storage, table, first), {})
 
 
 def _archived_replaced(
@@ -264,10 +268,7 @@ def _archived_replaced(
 ) -> tuple[Mapping[GroupKey, str], str | None]:
     if archived is None or not archived.completed(Action.REPLACE_COMMIT):
         return {}, None
-    try:
-        return load_archived_replaced(storage, table), None
-    except (CorruptMetadata, NotFound) as error:
-        return {}, str(error)
+    return _unless_damaged(lambda: load_archived_replaced(storage, table), {})
 
 
 def _archived_bases(
@@ -275,10 +276,7 @@ def _archived_bases(
 ) -> tuple[Mapping[GroupKey, ArchivedFile], str | None]:
     if archived is None or not archived.instants:
         return {}, None
-    try:
-        return load_archived_bases(storage, table), None
-    except (CorruptMetadata, NotFound) as error:
-        return {}, str(error)
+    return _unless_damaged(lambda: load_archived_bases(storage, table), {})
 
 
 def _unknown_names(store: TimelineStore) -> tuple[str, ...]:
