@@ -92,6 +92,20 @@ def load_archived_commits(storage: Storage, config: TableConfig, after: str, bef
     return frozenset(time for time in found if after < time < before)
 
 
+def load_archived_written(storage: Storage, config: TableConfig, after: str, before: str) -> dict[str, frozenset[str]]:
+    """
+    Partition path to the names of the data files that archived commits between two times wrote, both times excluded.
+
+    Raises:
+        CorruptMetadata: A file of the archive is damaged.
+    """
+    found: dict[str, set[str]] = {}
+    for time, written in _completed(storage, config, _COMMITS, _written, after):
+        for partition, path, _ in (written or ()) if after < time < before else ():
+            found.setdefault(partition, set()).add(path.rpartition("/")[2])
+    return {partition: frozenset(names) for partition, names in found.items()}
+
+
 def load_archived_cleans(storage: Storage, config: TableConfig, since: str) -> dict[str, frozenset[str]]:
     """
     Partition path to the names of the files that archived cleans requested after *since* tried to remove.

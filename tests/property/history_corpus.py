@@ -195,6 +195,23 @@ CORPUS: Final[dict[str, tuple[tuple[Kind, tuple[Step, ...]], ...]]] = {
             (("archive", {"keep": 1, "beyond": False}), ("rollback", {"back": 0})),
         ),
     ),
+    "rollback to rows that archival left behind a savepoint, table of Hudi": (
+        (
+            Kind(version=6, fixture="cow_savepoints-1.2.0", metadata=False),
+            (_write(955, small_files=True), ("archive", {"keep": 2, "beyond": True}), ("rollback", {"back": 0})),
+        ),
+    ),
+    "restore to rows that archival left behind an older savepoint, table of Hudi": (
+        (
+            Kind(version=6, fixture="cow_savepoints-1.2.0", metadata=False),
+            (
+                _savepoint(),
+                _write(955, small_files=True),
+                ("archive", {"keep": 2, "beyond": True}),
+                ("restore", {"back": 0}),
+            ),
+        ),
+    ),
     "write after all commits with a schema are archived or rolled back, table of Hudi": (
         (
             Kind(fixture="cow_clustered-1.2.0"),

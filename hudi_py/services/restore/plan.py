@@ -170,11 +170,18 @@ def check_state_before(before: Before, savepoint_time: str) -> None:
 
     Raises:
         FilesGone: Files of that state are gone; nothing was changed.
+        RefusedError: Readers would not see files of that state; nothing was changed.
     """
     if before.lost:
         raise FilesGone(
             f"restore to {savepoint_time} refused: {len(before.lost)} files that held its rows are gone though the "
             f"savepoint should have held them, the first is {before.lost[0]}; nothing was changed"
+        )
+    if before.hidden:
+        raise RefusedError(
+            f"restore to {savepoint_time} refused: {len(before.hidden)} files of its rows would stay out of sight, the "
+            f"first is {before.hidden[0]}: the commits that wrote them are archived behind an older savepoint; nothing "
+            f"was changed. Read the rows with hudi-py read --savepoint {savepoint_time} and write them again"
         )
 
 

@@ -52,11 +52,13 @@ class Before:
         groups: That the writes wrote to or replaced.
         needed: Partition path to names of the files that become the latest ones again.
         lost: Relative paths, or groups, of what is missing; sorted.
+        hidden: Relative paths of what would not be shown, for its commit is archived behind a savepoint; sorted.
     """
 
     groups: frozenset[GroupKey] = frozenset()
     needed: Mapping[str, frozenset[str]]
     lost: tuple[str, ...]
+    hidden: tuple[str, ...] = ()
 
 
 def touched_groups(undone: Iterable[Commit], *, is_merge_on_read: bool) -> dict[GroupKey, Touch]:
@@ -97,6 +99,7 @@ def judge_before(
     cleaned: Mapping[str, Collection[str]],
     undone: Collection[str],
     log_naming: LogNaming,
+    archived: Mapping[str, Collection[str]],
 ) -> Before:
     """
     Hold what was there before some writes against what is there now.
@@ -108,6 +111,9 @@ def judge_before(
         cleaned: Partition path to names of files that cleans deleted, for groups that no commit tells about.
         undone: Requested times of the writes to undo.
         log_naming: How log files find their slice.
+        archived: Partition path to names of files whose commits are archived behind a savepoint: readers take the
+            savepointed commit for the start of the timeline, and files of later times that are not on it for failed
+            writes'.
     """
     left = _by_group(there, undone)
     gone = _by_group(cleaned, undone)
@@ -131,6 +137,7 @@ def judge_before(
         groups=frozenset(touched),
         needed={path: frozenset(names) for path, names in needed.items() if names},
         lost=tuple(sorted(lost)),
+        hidden=tuple(sorted(join_path(p, n) for p, names in needed.items() for n in names & {*archived.get(p, ())})),
     )
 
 

@@ -120,21 +120,30 @@ def check_named(timeline: Timeline, table_type: TableType, target: Instant) -> N
         )
 
 
-def check_not_the_start(archived: Timeline, target: Instant, ways_back: Callable[[], str]) -> None:
+def check_not_the_end(kept: Timeline, archived: Timeline, target: Instant, ways_back: Callable[[], str]) -> None:
     """
-    Refuse to undo the only commit of the active timeline while others are archived (not checked by Hudi).
+    Refuse to undo a commit behind which the last ones are archived (not checked by Hudi).
 
-    What was written before the start of the active timeline counts as completed; without a start nothing does, and no
-    reader would see any row.
+    What was written after the last commit of the active timeline counts as failed. So without the target no reader
+    would see the rows of archived commits that are newer than all active ones, and none at all where it is the only
+    active one.
+
+    Args:
+        kept: The active timeline without the target.
+        archived: The archived timeline.
+        target: The completed commit.
+        ways_back: Which state can be gone back to instead, for the message.
 
     Raises:
-        RefusedError: There are archived ones; nothing was changed.
+        RefusedError: There are such archived commits; nothing was changed.
     """
-    before = [i for i in archived.writes.completed() if i.requested_time < target.requested_time]
-    if before:
+    last = kept.committed.instants[-1].requested_time if kept.committed.instants else ""
+    hidden = [i for i in archived.writes.completed() if last < i.requested_time < target.requested_time]
+    if hidden:
+        older = "those that stay are older, and savepointed" if last else "it is the only one on the active timeline"
         raise RefusedError(
-            f"rollback of {target} refused: it is the only commit on the active timeline, and without it the rows of "
-            f"the archived ones, the last is {before[-1]}, would be out of sight; nothing was changed. {ways_back()}"
+            f"rollback of {target} refused: {older}, and without it the rows of the archived commits, the last is "
+            f"{hidden[-1]}, would be out of sight; nothing was changed. {ways_back()}"
         )
 
 
@@ -148,12 +157,18 @@ def check_state_before(target: Instant, before: Before, ways_back: str) -> None:
         ways_back: Which state can be gone back to instead, for the message.
 
     Raises:
-        RefusedError: Files of that state are gone; nothing was changed.
+        RefusedError: Files of that state are deleted, or would not be shown; nothing was changed.
     """
     if before.lost:
         raise RefusedError(
             f"rollback of {target} refused: the rows of before cannot come back, for {len(before.lost)} files that "
             f"held them are gone, the first is {before.lost[0]}: a clean deleted them; nothing was changed. {ways_back}"
+        )
+    if before.hidden:
+        raise RefusedError(
+            f"rollback of {target} refused: the rows of before would stay out of sight, for the commits that wrote "
+            f"{len(before.hidden)} files of theirs, the first is {before.hidden[0]}, are archived behind a savepoint; "
+            f"nothing was changed. {ways_back}"
         )
 
 

@@ -220,10 +220,11 @@ class RollbackService:
         times = frozenset((target.requested_time,))
         beside = Beside(contents=self.contents, service=Service.ROLLBACK, undone=times, same=times, before=before)
         withdrawn = beside.to_withdraw(timeline)
-        planning.check_state_before(target, before, self.ways_back() if before.lost else "")
-        if len(timeline.commits.completed()) == 1:
+        kept = timeline.without(target)
+        if all(timeline.find(each.requested_time, Action.SAVEPOINT) for each in kept.committed):
             archived = load_archived(self.contents.store.storage, self.table)
-            planning.check_not_the_start(archived, target, self.ways_back)
+            planning.check_not_the_end(kept, archived, target, self.ways_back)
+        planning.check_state_before(target, before, self.ways_back() if before.lost or before.hidden else "")
         if self._is_compaction(target):
             listing = FolderListing(self.contents.store.storage)
             names = {p: [entry.name for entry in listing.partition(p)] for p in metadata.partition_to_write_stats}

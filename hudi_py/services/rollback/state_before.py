@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import attrs
 
@@ -11,7 +11,7 @@ from hudi_py.fsview.expected import ExpectedSlice, expected_slices
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.model.instant import Action, Instant
 from hudi_py.services.rollback.before import Before, Commit, judge_before, touched_groups
-from hudi_py.timeline.archive import load_archived_cleans
+from hudi_py.timeline.archive import load_archived_cleans, load_archived_written
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -43,7 +43,7 @@ class StateBefore:
         is_merge_on_read = self.table.table_type is TableType.MERGE_ON_READ
         touched = touched_groups(self._commits(writes), is_merge_on_read=is_merge_on_read)
         untold = {key for key, touch in touched.items() if not touch.is_certain}
-        kept = (i for i in timeline.writes.completed() if i.requested_time not in times)
+        kept = [i for i in timeline.writes.completed() if i.requested_time not in times]
         expected = expected_slices(self._commits(kept), self.table.format.log_naming) if untold else {}
         untold = {
             key
@@ -58,10 +58,17 @@ class StateBefore:
             self._cleaned(timeline, min(times), {path for path, _ in untold}) if untold else {},
             times,
             self.table.format.log_naming,
+            self._behind_savepoint(timeline, kept, min(times)) if times else {},
         )
 
     def _commits(self, instants: Iterable[Instant]) -> Iterator[Commit]:
         return ((instant, self.contents.commit(instant)) for instant in instants)
+
+    def _behind_savepoint(self, timeline: Timeline, kept: Sequence[Instant], until: str) -> dict[str, frozenset[str]]:
+        """Partition path to names of files that archived commits wrote between the first commit kept and *until*."""
+        if not kept or timeline.find(kept[0].requested_time, Action.SAVEPOINT) is None:
+            return {}
+        return load_archived_written(self.contents.store.storage, self.table, kept[0].requested_time, until)
 
     def _cleaned(self, timeline: Timeline, since: str, partitions: Collection[str]) -> dict[str, set[str]]:
         """Partition path to names that cleans deleted, archived ones since then included."""

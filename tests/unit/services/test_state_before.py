@@ -99,10 +99,54 @@ def test_only_commit_before_archived_ones_stays(layout):
     builder.table().archive(keep_min_commits=1, keep_max_commits=2)
     assert times(builder, "commit") == [at(5)]
     before = builder.storage.files()
-    with pytest.raises(RefusedError, match="only commit on the active timeline"):
+    with pytest.raises(RefusedError, match="the only one on the active timeline"):
         builder.table().rollback(at(5))
     assert before == builder.storage.files()
     assert len(builder.table().file_slices("eu")) == 5
+
+
+@pytest.fixture(params=[1, 2])
+def archived_behind_savepoint(request):
+    """A savepoint, a commit that is archived behind it, and later ones that wrote the same file group again."""
+    builder = TableBuilder(request.param)
+    builder.commit(at(1), {"eu": ["a"]})
+    builder.table().create_savepoint(at(1))
+    builder.commit(at(2), {"eu": ["a"]})
+    return builder
+
+
+def _archive(builder):
+    builder.table().archive(keep_min_commits=1, keep_max_commits=2, archive_beyond_savepoint=True)
+    assert at(2) not in times(builder, "commit")
+
+
+def test_commits_archived_after_all_active_ones_stay_in_sight(archived_behind_savepoint):
+    """What is newer than the last active commit counts as failed: its rows would give way to those of the savepoint."""
+    builder = archived_behind_savepoint
+    builder.commit(at(3), {"us": ["b"]})
+    builder.commit(at(4), {"eu": ["a"], "us": ["b"]})
+    _archive(builder)
+    assert times(builder, "commit") == [at(1), at(4)]
+    before = builder.storage.files()
+    with pytest.raises(RefusedError, match=f"older, and savepointed, and .* {at(3)}.* would be out of sight"):
+        builder.table().rollback(at(4))
+    assert before == builder.storage.files()
+
+
+def test_slice_archived_behind_a_savepoint_does_not_become_the_latest_one(archived_behind_savepoint):
+    """Apache Hudi would show the rows of the savepoint, which are older: undoing stops, by rollback and restore."""
+    builder = archived_behind_savepoint
+    builder.commit(at(3), {"us": ["b"]})
+    builder.table().create_savepoint(at(3))
+    builder.commit(at(4), {"eu": ["a"]})
+    _archive(builder)
+    hidden = builder.base_name("a", at(2))
+    before = builder.storage.files()
+    with pytest.raises(RefusedError, match=f"out of sight.* eu/{hidden}"):
+        builder.table().rollback(at(4))
+    with pytest.raises(RefusedError, match=f"out of sight.* eu/{hidden}"):
+        builder.table().restore(at(3))
+    assert before == builder.storage.files()
 
 
 @pytest.mark.parametrize("layout", [1, 2])
