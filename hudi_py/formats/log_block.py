@@ -24,7 +24,7 @@ from hudi_py.errors import CorruptMetadata
 MAGIC: Final = b"#HUDI#"
 FORMAT_VERSION: Final = 1
 DATA_BLOCK_VERSION: Final = 3
-_ROLLBACK_BLOCK: Final = "0"
+ROLLBACK_BLOCK: Final = "0"
 
 _INT: Final = struct.Struct(">i")
 _LONG: Final = struct.Struct(">q")
@@ -68,12 +68,14 @@ class LogBlock:
         header: `HeaderKey` numbers to texts, in the order of the file; unknown keys are kept.
         content: The block's payload.
         offset: Where the block starts in its file.
+        size_bytes: Of the whole block, from its magic to the next one.
     """
 
     block_type: BlockType
     header: Mapping[int, str]
     content: bytes
     offset: int = 0
+    size_bytes: int = attrs.field(default=0, eq=False)
 
 
 def iterate_log_blocks(data: bytes, source: str) -> Iterator[LogBlock]:
@@ -81,20 +83,22 @@ def iterate_log_blocks(data: bytes, source: str) -> Iterator[LogBlock]:
     Yield the blocks of a log file in order.
 
     A block whose sizes disagree, or behind which neither the end nor another block stands, is torn: everything up to
-    the next magic comes as one CORRUPT block, as in Hudi (``HoodieLogFileReader.isBlockCorrupted``).
+    the next magic comes as one CORRUPT block, as in Hudi (``HoodieLogFileReader.isBlockCorrupted``). So do the last
+    bytes where they are too few for a magic: Hudi takes them for the end.
 
     Raises:
         CorruptMetadata: The file does not start with a block, or a block that is whole makes no sense inside.
     """
     position = 0
     while position < len(data):
-        if data[position : position + len(MAGIC)] != MAGIC:
+        is_cut = len(data) - position < len(MAGIC)
+        if not is_cut and data[position : position + len(MAGIC)] != MAGIC:
             raise _corrupt(data, source, position, "a log file should start with '#HUDI#'")
         end = _block_end(data, position)
         if end is None:
             found = data.find(MAGIC, position + len(MAGIC))
             end = len(data) if found < 0 else found
-            yield LogBlock(BlockType.CORRUPT, {}, data[position:end], position)
+            yield LogBlock(BlockType.CORRUPT, {}, data[position:end], position, end - position)
         else:
             yield _parse_block(data, source, position, end)
         position = end
@@ -117,13 +121,14 @@ def scan_log_blocks(stream: BinaryIO, size_bytes: int, source: str) -> Iterator[
                 raise CorruptMetadata(f"{source}: {size_bytes - position} bytes are no log blocks (byte {position})")
             stream.seek(position)
             for block in iterate_log_blocks(stream.read(size_bytes - position), source):
-                yield LogBlock(block.block_type, block.header, b"", position + block.offset)
+                yield LogBlock(block.block_type, block.header, b"", position + block.offset, block.size_bytes)
             return
         stream.seek(position + _FRAME_SIZE_BYTES)
         version, number = _INT.unpack(stream.read(_INT.size))[0], _INT.unpack(stream.read(_INT.size))[0]
         if version != FORMAT_VERSION or number not in iter(BlockType):
             raise CorruptMetadata(f"{source}: log block of version {version}, type {number} (byte {position})")
-        yield LogBlock(BlockType(number), _scanned_header(stream, end, source, position), b"", position)
+        header = _scanned_header(stream, end, source, position)
+        yield LogBlock(BlockType(number), header, b"", position, end - position)
         position = end
 
 
@@ -131,7 +136,7 @@ def encode_rollback_block(instant_time: str, target_time: str) -> bytes:
     """A whole log file whose one block takes back what *target_time* wrote into its slice (rule B-20)."""
     header = {
         int(HeaderKey.INSTANT_TIME): instant_time,
-        int(HeaderKey.COMMAND_BLOCK_TYPE): _ROLLBACK_BLOCK,
+        int(HeaderKey.COMMAND_BLOCK_TYPE): ROLLBACK_BLOCK,
         int(HeaderKey.TARGET_INSTANT_TIME): target_time,
     }
     return encode_log_block(LogBlock(BlockType.COMMAND, header, b""))
@@ -141,7 +146,7 @@ def is_rollback_block(block: LogBlock, target_time: str) -> bool:
     """Whether a block takes back what *target_time* wrote."""
     return (
         block.block_type is BlockType.COMMAND
-        and block.header.get(HeaderKey.COMMAND_BLOCK_TYPE) == _ROLLBACK_BLOCK
+        and block.header.get(HeaderKey.COMMAND_BLOCK_TYPE) == ROLLBACK_BLOCK
         and block.header.get(HeaderKey.TARGET_INSTANT_TIME) == target_time
     )
 
@@ -211,7 +216,8 @@ def _scanned_end(stream: BinaryIO, position: int, size_bytes: int) -> int | None
     stream.seek(end - _LONG.size)
     tail = stream.read(_LONG.size + len(MAGIC))
     (total,) = _LONG.unpack_from(tail)
-    return end if total == size + len(MAGIC) and tail[_LONG.size :] in (b"", MAGIC) else None
+    behind = tail[_LONG.size :]
+    return end if total == size + len(MAGIC) and (len(behind) < len(MAGIC) or behind == MAGIC) else None
 
 
 def _scanned_header(stream: BinaryIO, end: int, source: str, position: int) -> dict[int, str]:
@@ -238,7 +244,7 @@ def _block_end(data: bytes, position: int) -> int | None:
     if size < _LONG.size or end > len(data):
         return None
     (total,) = _LONG.unpack_from(data, end - _LONG.size)
-    is_followed = end == len(data) or data[end : end + len(MAGIC)] == MAGIC
+    is_followed = len(data) - end < len(MAGIC) or data[end : end + len(MAGIC)] == MAGIC
     return end if total == size + len(MAGIC) and is_followed else None
 
 
@@ -257,7 +263,7 @@ def _parse_block(data: bytes, source: str, position: int, end: int) -> LogBlock:
     _, at = _parse_header(data, source, at)  # the footer; no keys exist
     if at != end - _LONG.size:
         raise _corrupt(data, source, at, f"the parts of a log block do not fill it to byte {end - _LONG.size}")
-    return LogBlock(block_type, header, content, position)
+    return LogBlock(block_type, header, content, position, end - position)
 
 
 def _parse_header(data: bytes, source: str, position: int) -> tuple[dict[int, str], int]:

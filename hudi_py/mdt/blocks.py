@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from typing import Final
 
 from hudi_py.errors import CorruptMetadata, UnsupportedTable
 from hudi_py.formats.commit_codec import decode_commit
@@ -25,9 +24,8 @@ from hudi_py.mdt.records import Alone, Files, decode_files, merge_files
 from hudi_py.mdt.table import INIT_TIME, MetadataTable, Slice, is_committed
 from hudi_py.model.files import LogFile
 from hudi_py.model.instant import Action
+from hudi_py.rows.log_scan import scan_blocks
 from hudi_py.timeline.timeline import Timeline
-
-_ROLLBACK: Final = "0"
 
 
 class Validity:
@@ -77,19 +75,14 @@ def visible_blocks(
         CorruptMetadata: A log file that counts is damaged.
         UnsupportedTable: The slice holds a block of a kind that the metadata table does not have.
     """
-    found: list[tuple[LogFile, LogBlock]] = []
-    torn: list[tuple[LogFile, int]] = []
-    for log in file_slice.logs:
-        for block in read_blocks(table, file_slice, log):
-            time = block.header.get(HeaderKey.INSTANT_TIME, "")
-            source = table.source(file_slice.path(log.name))
-            if block.block_type is BlockType.CORRUPT:
-                torn.append((log, block.offset))
-            elif block.block_type is BlockType.COMMAND:
-                found = _without_rolled_back(found, block, source)
-            elif time in validity:
-                _check_kind(block, source)
-                found.append((log, block))
+    placed = (
+        (log, block, table.source(file_slice.path(log.name)))
+        for log in file_slice.logs
+        for block in read_blocks(table, file_slice, log)
+    )
+    found, torn = scan_blocks(placed, validity.__contains__)
+    for log, block in found:
+        _check_kind(block, table.source(file_slice.path(log.name)))
     if torn:
         _check_torn(table, file_slice, timeline, validity, torn, found)
     return found
@@ -158,21 +151,12 @@ def _check_kind(block: LogBlock, source: str) -> None:
         )
 
 
-def _without_rolled_back(
-    found: list[tuple[LogFile, LogBlock]], command: LogBlock, source: str
-) -> list[tuple[LogFile, LogBlock]]:
-    target = command.header.get(HeaderKey.TARGET_INSTANT_TIME)
-    if command.header.get(HeaderKey.COMMAND_BLOCK_TYPE) != _ROLLBACK or target is None:
-        raise CorruptMetadata(f"{source}: byte {command.offset}: a command block that is no rollback")
-    return [(log, block) for log, block in found if block.header.get(HeaderKey.INSTANT_TIME) != target]
-
-
 def _check_torn(
     table: MetadataTable,
     file_slice: Slice,
     timeline: Timeline,
     validity: Validity,
-    torn: list[tuple[LogFile, int]],
+    torn: list[tuple[LogFile, LogBlock]],
     found: list[tuple[LogFile, LogBlock]],
 ) -> None:
     """
@@ -182,7 +166,7 @@ def _check_torn(
     and what the listing would lack without it could be deleted or overwritten as unknown.
     """
     seen = {(log.name, block.header.get(HeaderKey.INSTANT_TIME, "")) for log, block in found}
-    suspects = {log.name: offset for log, offset in torn}
+    suspects = {log.name: block.offset for log, block in torn}
     for instant in timeline.completed(Action.DELTA_COMMIT):
         if instant.requested_time not in validity:
             continue
