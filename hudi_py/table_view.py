@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from hudi_py.rows.condition import Where
+    from hudi_py.snapshot.changes import Changes
     from hudi_py.snapshot.rows import Rows
 
 __all__ = ["TableView"]
@@ -264,6 +265,49 @@ class TableView(Shown):
         self.require(Use.READ)
         found = self.snapshot(as_of, savepoint=savepoint)
         return found.rows(where=where, columns=columns, with_meta=with_meta)
+
+    def changes(
+        self,
+        start: str | datetime | None = None,
+        end: str | datetime | None = None,
+        *,
+        where: Where = (),
+        columns: Sequence[str] | None = None,
+        with_meta: bool = False,
+    ) -> Rows:
+        """
+        The rows that changed in a range of time as Arrow batches, without Spark: each once, in its state at the end.
+
+        The rows of consecutive ranges add up to the latest snapshot, apart from what was deleted.
+
+        Args:
+            start: Commits of this time and before are left out; None or ``"0"`` for none. A time as for
+                `resolve_time`, which is compared with completion times, in layout 1 (table version 6) with requested
+                times.
+            end: Commits of this time are the last ones; None for everything to this day.
+            where, columns, with_meta: As for `rows`.
+
+        Raises:
+            ConfigError: The range ends before it begins; or as `rows`.
+            RefusedError: A clean deleted files that the range needs, or a write within it may still complete (layout
+                1); the message names the way out.
+            UnsupportedTable, CorruptMetadata: As `rows`.
+        """
+        self.require(Use.READ)
+        return self.range(start, end).rows(where=where, columns=columns, with_meta=with_meta)
+
+    def range(self, start: str | datetime | None = None, end: str | datetime | None = None) -> Changes:
+        """
+        What changed in a range of time, as a value that stays what it is now; arguments and errors as `changes`.
+        """
+        from hudi_py.snapshot.changes import open_changes
+        from hudi_py.snapshot.window import Window
+
+        begins = start is None or (isinstance(start, str) and not start.strip("0 "))
+        after = "" if start is None or begins else self.resolve_time(start)
+        window = Window(after, None if end is None else self.resolve_time(end))
+        timeline, listing = self._opened
+        return open_changes(self._contents, timeline, listing, self.settings, window)
 
     @property
     def schema(self) -> pa.Schema:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import tarfile
 from pathlib import Path
@@ -34,6 +35,33 @@ def unpack_more(name: str, folder: Path) -> Path:
     with tarfile.open(FOLDER / "more" / f"{name}.tar.gz") as archive:
         archive.extractall(folder, filter="data")
     return folder / name.rpartition("-")[0]
+
+
+@functools.cache
+def row_fixture_names(prefix: str = "") -> tuple[str, ...]:
+    """Fixtures of ``rows/`` in the README, whose answers hold rows, as `fixture_names`."""
+    return tuple(sorted(path.name.removesuffix(".tar.gz") for path in (FOLDER / "rows").glob(f"{prefix}*.tar.gz")))
+
+
+def unpack_rows(name: str, folder: Path) -> Path:
+    """As `unpack`, of ``rows/``."""
+    with tarfile.open(FOLDER / "rows" / f"{name}.tar.gz") as archive:
+        archive.extractall(folder, filter="data")
+    return folder / name.rpartition("-")[0]
+
+
+@functools.cache
+def expected_rows(name: str) -> dict[str, Any]:
+    """What real Hudi reads from a table of ``rows/``: the part ``reads``."""
+    text = (FOLDER / "rows" / f"{name}.expected.json").read_text(encoding="utf-8")
+    return json.loads(text)["expected"]["reads"]
+
+
+def row_hash(rows: list[dict[str, Any]]) -> str:
+    """The hash of rows that the README tells, whatever their order."""
+    plain = [{name: value for name, value in row.items() if not name.startswith("_hoodie_")} for row in rows]
+    lines = sorted(json.dumps(row, sort_keys=True, separators=(",", ":"), ensure_ascii=False) for row in plain)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 @functools.cache

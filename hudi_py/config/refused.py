@@ -251,7 +251,7 @@ REFUSED: Final[tuple[Refused, ...]] = (
     # --- reading -------------------------------------------------------------------------------------------------
     Refused(
         "hoodie.datasource.query.type", ("snapshot", "read_optimized"), Use.READ,
-        "incremental reading is not there yet; leave the setting out to read the latest snapshot",
+        "the range is an argument: table.changes(start, end), or --from and --to on the command line",
     ),
     Refused("as.of.instant", (), Use.READ, "the time is an argument: as_of, or --as-of on the command line"),
     Refused(

@@ -8,7 +8,7 @@ the cleans recorded are held against those that are left.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import attrs
 
@@ -29,6 +29,7 @@ def first_gone(
     found: Sequence[tuple[str, BaseFile]],
     *,
     with_pending: bool,
+    of: Callable[[str], bool] = lambda _: True,
 ) -> str | None:
     """
     As `gone_at`, with what the active and the archived cleans tell.
@@ -40,6 +41,7 @@ def first_gone(
         time: Instant time.
         found: As `gone_at`.
         with_pending: As `deleted_since`.
+        of: Only the files of such writes count, by their requested times; *found* need not hold others then.
 
     Raises:
         RefusedError: The archive that would tell is missing.
@@ -59,6 +61,7 @@ def first_gone(
         for key, file in load_archived_bases(store.storage, store.config, time).items():
             if there.get(key, "") < file.time:
                 deleted.setdefault(key[0], []).append(file.name)
+    deleted = {partition: [name for name in names if _is_of(name, of)] for partition, names in deleted.items()}
     gone = gone_at(context, time, found, deleted)
     if gone is None:
         return None
@@ -66,6 +69,11 @@ def first_gone(
     if not archived:
         return gone
     return gone_at(attrs.evolve(context, replaced={**archived, **context.replaced}), time, found, deleted)
+
+
+def _is_of(name: str, of: Callable[[str], bool]) -> bool:
+    base = parse_base_file(name)
+    return base is not None and of(base.instant_time)
 
 
 def gone_at(

@@ -28,6 +28,8 @@ _WHERE: Final = """Only rows that meet it: COLUMN OP VALUE with = != < <= > >=, 
 @click.argument("table")
 @click.option("--as-of", help="As the table was at that time.")
 @click.option("--savepoint", help="What that savepoint holds, given by instant or name; no clean takes it.")
+@click.option("--from", "start", help="Only rows that commits after that time changed; 0 is the beginning.")
+@click.option("--to", "end", help="Rows as they were after the commits of that time and before.")
 @click.option("--columns", help="Only these, comma separated.")
 @click.option("--where", multiple=True, metavar="CONDITION", help=_WHERE)
 @click.option("--limit", type=click.IntRange(min=0), help="At most N rows.")
@@ -39,6 +41,8 @@ def read(
     table: str,
     as_of: str | None,
     savepoint: str | None,
+    start: str | None,
+    end: str | None,
     columns: str | None,
     where: tuple[str, ...],
     limit: int | None,
@@ -48,16 +52,18 @@ def read(
     """Rows of a copy-on-write table, without Spark."""
     from hudi_py.rows.read import plain_rows
 
-    if as_of is not None and savepoint is not None:
-        raise ConfigError("--as-of and --savepoint exclude each other")
+    _check_one_question(as_of=as_of, savepoint=savepoint, start=start, end=end)
     opened = common.open(table)
     if output is not None:
         _check_outside(output, opened.storage.root)
-    given = as_of if savepoint is None else savepoint
-    time = None if given is None else opened.resolve_time(given)
     wanted = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
-    at = {"as_of": time} if savepoint is None else {"savepoint": time}
-    rows_read = opened.rows(where=where, columns=wanted, with_meta=meta, **at)
+    if start is None and end is None:
+        given = as_of if savepoint is None else savepoint
+        time = None if given is None else opened.resolve_time(given)
+        at = {"as_of": time} if savepoint is None else {"savepoint": time}
+        rows_read = opened.rows(where=where, columns=wanted, with_meta=meta, **at)
+    else:
+        rows_read = opened.changes(start, end, where=where, columns=wanted, with_meta=meta)
     batches = _limited(iter(rows_read), limit)
     if output is not None:
         count = _write(output, batches, rows_read.schema)
@@ -74,6 +80,13 @@ def read(
         names = list(dict.fromkeys(name for row in rows for name in row))
         render.table(opened.config.name, names, [[_text(row.get(name)) for name in names] for row in rows])
     say(f"{len(rows)} rows{_of_files(rows_read, where)}")
+
+
+def _check_one_question(*, as_of: str | None, savepoint: str | None, start: str | None, end: str | None) -> None:
+    given = {"--as-of": as_of, "--savepoint": savepoint, "--from or --to": end if start is None else start}
+    names = [name for name, value in given.items() if value is not None]
+    if len(names) > 1:
+        raise ConfigError(f"{' and '.join(names)} exclude each other")
 
 
 def _counts(rows: Rows, where: tuple[str, ...]) -> dict[str, int]:

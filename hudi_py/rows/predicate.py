@@ -16,7 +16,7 @@ import re
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal, InvalidOperation
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import attrs
 import pyarrow as pa
@@ -50,6 +50,24 @@ class Bounds:
 
 
 UNKNOWN: Final = Bounds()
+
+
+class RowFilter(Protocol):
+    """What decides about rows by one column."""
+
+    @property
+    def column(self) -> str:
+        """Name of the column."""
+
+    @property
+    def arrow(self) -> pa.DataType:
+        """Type of the column in the rows that `mask` gets."""
+
+    def mask(self, column: Array) -> Array:
+        """Which rows meet it: true, false or null, which is not met either."""
+
+    def may_match(self, bounds: Bounds) -> bool:
+        """Whether a row within *bounds* may meet it."""
 
 
 @attrs.frozen
@@ -123,7 +141,7 @@ def filters_of(conditions: Sequence[Condition], schema: pa.Schema) -> tuple[Filt
     return tuple(Filter(each, schema.field(each.column).type, _value(each, schema)) for each in conditions)
 
 
-def filtered(batch: pa.RecordBatch, filters: Sequence[Filter]) -> pa.RecordBatch:
+def filtered(batch: pa.RecordBatch, filters: Sequence[RowFilter]) -> pa.RecordBatch:
     """The rows that meet all of *filters*."""
     for each in filters:
         batch = batch.filter(each.mask(batch.column(each.column)))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
     from hudi_py.formats.arrow_types import Array
-    from hudi_py.rows.predicate import Bounds, Filter
+    from hudi_py.rows.predicate import Bounds, RowFilter
     from hudi_py.storage.base import Storage
 
 _BATCH_ROWS: Final = 8192
@@ -111,7 +111,7 @@ def read_batches(
     storage: Storage,
     files: Sequence[tuple[str, BaseFile]],
     schema: pa.Schema,
-    filters: Sequence[Filter] = (),
+    filters: Sequence[RowFilter] = (),
     count: FileCount | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """
@@ -149,7 +149,7 @@ def read_batches(
                 raise CorruptMetadata(f"{storage.root}/{path} cannot be read: {_one_line(error)}") from error
 
 
-def _candidates(file: pq.ParquetFile, filters: Sequence[Filter]) -> list[int]:
+def _candidates(file: pq.ParquetFile, filters: Sequence[RowFilter]) -> list[int]:
     """The row groups whose statistics do not rule out that a row meets all of *filters*."""
     groups = list(range(file.metadata.num_row_groups))
     if not filters:
@@ -163,7 +163,7 @@ def _candidates(file: pq.ParquetFile, filters: Sequence[Filter]) -> list[int]:
     ]
 
 
-def _bounds(file: pq.ParquetFile, group: int, place: int | None, condition: Filter, stored: pa.Schema) -> Bounds:
+def _bounds(file: pq.ParquetFile, group: int, place: int | None, condition: RowFilter, stored: pa.Schema) -> Bounds:
     from hudi_py.rows.bounds import bounds_of_chunk
     from hudi_py.rows.predicate import UNKNOWN, Bounds
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from hudi_py.mdt.read_statistics import StatisticsReader
     from hudi_py.model.files import BaseFile
-    from hudi_py.rows.predicate import Filter
+    from hudi_py.rows.committed import Commits
+    from hudi_py.rows.predicate import Filter, RowFilter
     from hudi_py.storage.base import Storage
 
 OpenStatistics = Callable[[], "StatisticsReader | None"]
@@ -48,6 +49,7 @@ class Rows(Shown):
         with_meta: The ``_hoodie_*`` columns too.
         statistics: Opens what the metadata table knows.
         partition_fields: The table's partition columns.
+        commits: Only rows that one of these changed last; None for all.
 
     Attributes:
         schema: Of the batches, a `pyarrow.Schema`.
@@ -69,6 +71,7 @@ class Rows(Shown):
         with_meta: bool = False,
         statistics: OpenStatistics | None = None,
         partition_fields: Sequence[str] = (),
+        commits: Commits | None = None,
     ) -> None:
         self._storage = storage
         self._files = files
@@ -82,17 +85,23 @@ class Rows(Shown):
         if conditions:
             self._bind(schema, conditions)
             check_default_partition(files, self._filters, partition_fields)
+        self._commits = commits
+        if commits is not None:
+            self._read_also(chosen_columns(schema, [commits.column]))
         self.count = FileCount()
 
     def _bind(self, schema: pa.Schema, conditions: Sequence[Condition]) -> None:
-        import pyarrow as pa
-
         from hudi_py.rows.predicate import filters_of
 
         asked = chosen_columns(schema, list(dict.fromkeys(each.column for each in conditions)))
-        more = [field for field in asked if field.name not in self.schema.names]
-        self._read_schema = pa.schema([*self.schema, *more])
+        self._read_also(asked)
         self._filters = filters_of(conditions, asked)
+
+    def _read_also(self, columns: pa.Schema) -> None:
+        import pyarrow as pa
+
+        more = [field for field in columns if field.name not in self._read_schema.names]
+        self._read_schema = pa.schema([*self._read_schema, *more])
 
     def _facts(self) -> Mapping[str, object]:
         where = [f"{each.column} {each.condition.operator} {each.condition.text}".strip() for each in self._filters]
@@ -148,8 +157,11 @@ class Rows(Shown):
         if self._filters and self._statistics is not None:
             files = _not_ruled_out(files, self._filters, self._statistics)
             self.count.skipped = len(self._files) - len(files)
-        for batch in read_batches(self._storage, files, self._read_schema, self._filters, self.count):
-            yield batch if self._read_schema is self.schema else batch.select(self.schema.names)
+        filters: list[RowFilter] = [*self._filters]
+        if self._commits is not None:
+            filters.insert(0, self._commits)
+        for batch in read_batches(self._storage, files, self._read_schema, filters, self.count):
+            yield batch if len(self._read_schema) == len(self.schema) else batch.select(self.schema.names)
 
 
 def _require(package: str) -> Any:

@@ -1,0 +1,209 @@
+"""
+What changed in a range of time, as a value that stays what it was when it was opened.
+
+A row counts as changed where its ``_hoodie_commit_time`` names a commit of the range; it is shown in the state that it
+had at the end. Compactions and clusterings keep that column, so what they rewrite has not changed. Only the partitions
+that commits of the range wrote to are listed, and only files that they wrote are opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import attrs
+
+from hudi_py.config.keys import Settings
+from hudi_py.errors import RefusedError, UnsupportedTable
+from hudi_py.fsview.build import build_partition
+from hudi_py.fsview.checked import CheckedListing
+from hudi_py.fsview.gone import first_gone
+from hudi_py.fsview.listing import Listing
+from hudi_py.fsview.loader import load_context
+from hudi_py.model.files import BaseFile, FileSlice
+from hudi_py.model.instant import Action
+from hudi_py.rows.committed import Commits
+from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took
+from hudi_py.snapshot.retained import earliest_retained
+from hudi_py.snapshot.select import base_files, context_as_of, slices_as_of
+from hudi_py.snapshot.snapshot import Snapshot
+from hudi_py.snapshot.window import (
+    Window,
+    check_nothing_is_hollow,
+    commits_of,
+    context_at_end,
+    needs_archive,
+    order_times,
+    visible_files,
+)
+from hudi_py.storage.base import Entry
+from hudi_py.timeline.archive import load_archived
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
+
+if TYPE_CHECKING:
+    from hudi_py.rows.condition import Where
+    from hudi_py.snapshot.rows import Rows
+
+_WRITES: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
+
+
+@attrs.frozen(kw_only=True, eq=False, slots=False, repr=False)
+class Changes(Snapshot):
+    """
+    The rows that changed in a range of time, in their state at its end.
+
+    Args:
+        window: The range.
+        commits: The commits in it.
+        slices: Newest slices at the end of the range that one of its commits wrote.
+    """
+
+    window: Window
+    commits: Commits
+    slices: tuple[FileSlice, ...]
+
+    def _facts(self) -> Mapping[str, object]:
+        return {"table": self.storage.root, "range": str(self.window), "slices": len(self.slices)}
+
+    def _files(self) -> Iterable[tuple[str, BaseFile]]:
+        return base_files(self.slices, self.storage.root)
+
+    def rows(self, *, where: Where = (), columns: Sequence[str] | None = None, with_meta: bool = False) -> Rows:
+        """
+        Those rows as Arrow batches, without Spark; arguments as `hudi_py.Table.rows`.
+
+        Raises:
+            ConfigError, RefusedError, UnsupportedTable, CorruptMetadata: As `Snapshot.rows`.
+        """
+        from hudi_py.snapshot.rows import Rows
+
+        files = self.sized_files()
+        return Rows(
+            self.storage, files, self._row_schema(files),
+            columns=columns, where=where, with_meta=with_meta, statistics=self.column_statistics,
+            partition_fields=self.config.partition_fields,
+            commits=None if self.window.is_everything else self.commits,
+        )  # fmt: skip
+
+
+def open_changes(
+    contents: Contents, timeline: Timeline, listing: Listing, settings: Settings, window: Window
+) -> Changes:
+    """
+    Find what holds the rows that changed in a range.
+
+    Args:
+        contents: Of the timeline.
+        timeline: The active one, as loaded before *listing*.
+        listing: Where partitions and files are looked up.
+        settings: Of the table.
+        window: The range.
+
+    Raises:
+        RefusedError: A clean deleted files that held the rows at the end of the range, or a write within it may still
+            complete (layout 1).
+        UnsupportedTable: The rows do not tell which commit changed them.
+        CorruptMetadata: A file that a commit wrote is missing, or the archive is damaged.
+    """
+    config = contents.store.config
+    if not config.populate_meta_fields:
+        raise UnsupportedTable(
+            f"{contents.store.storage.root}: its rows do not tell which commit changed them "
+            "(hoodie.populate.meta.fields=false); read snapshots instead"
+        )
+    look = _Look(contents, timeline, window)
+    slices = []
+    for path, entries in look.partitions(listing):
+        for each in slices_as_of(build_partition(look.context, path, visible_files(look.context, entries))):
+            if look.is_written_in_range(each):
+                slices.append(each)
+    found = Changes(
+        contents=contents, timeline=timeline, config=config, settings=settings,
+        window=window, commits=look.commits, slices=tuple(slices),
+    )  # fmt: skip
+    look.refuse_what_is_gone(found)
+    return found
+
+
+class _Look:
+    """One look at a table for what changed in a range."""
+
+    def __init__(self, contents: Contents, timeline: Timeline, window: Window) -> None:
+        self._contents = contents
+        self._timeline = timeline
+        self._window = window
+        store = contents.store
+        context = load_context(timeline, contents, with_clustering=not store.layout.has_completion_times)
+        if not store.layout.has_completion_times:
+            check_nothing_is_hollow(timeline, window, frozenset(context.pending_clustering.values()))
+            self._times = order_times(timeline, by_completion=False)
+            self._knows_archive = False
+            self.context = context if window.until is None else context_as_of(context, window.until)
+        else:
+            self._times, self._knows_archive = _completions(contents, timeline, window)
+            self.context = context_at_end(context, window, self._times, knows_archive=self._knows_archive)
+        self.commits = commits_of(window, self._times, by_completion=store.layout.has_completion_times)
+
+    def partitions(self, listing: Listing) -> Iterator[tuple[str, list[Entry]]]:
+        """Path and files of the partitions that commits of the range wrote to; more where nothing tells."""
+        until = self._window.until
+        if until is not None and isinstance(listing, CheckedListing):
+            listing = listing.until(until)
+        instants = [each for each in self._timeline.writes.completed() if each.requested_time in self.commits]
+        if self._may_be_archived(len(instants)):
+            yield from listing.walk(details=until is not None)
+            return
+        touched = {path for each in instants for path in self._contents.touched(each).partition_paths}
+        for path in sorted(touched):
+            yield path, listing.partition(path, details=until is not None)
+
+    def _may_be_archived(self, active: int) -> bool:
+        """Whether a commit of the range is not on the active timeline."""
+        if self.commits.times is not None:
+            return len(self.commits.times) > active
+        return needs_archive(self._window, self._timeline, self._times) or not self._window.after
+
+    def is_written_in_range(self, file_slice: FileSlice) -> bool:
+        """Whether a commit of the range wrote a file of it."""
+        return file_slice.base_instant_time in self.commits or any(
+            log.instant_time in self.commits or self.context.log_naming.tells_slice
+            for log in file_slice.log_files
+            if not log.is_cdc
+        )
+
+    def refuse_what_is_gone(self, found: Changes) -> None:
+        """
+        Raises:
+            RefusedError: A clean deleted a file that held rows of the range at its end.
+        """
+        until = self._window.until
+        if until is None:
+            return
+        bases = [(each.partition_path, each.base_file) for each in found.slices if each.base_file is not None]
+        refuse_what_a_clean_took(self._contents, self._timeline, self.context, until)
+        gone = first_gone(
+            self._contents, self._timeline, self.context, until, bases, with_pending=False, of=self.commits.__contains__
+        )
+        if gone is not None:
+            raise RefusedError(
+                f"what changed {self._window} cannot be read: a clean deleted {gone}, which held rows at the end of "
+                f"that range; {self._way_out()}"
+            )
+
+    def _way_out(self) -> str:
+        earliest = earliest_retained(self._contents, self._timeline)
+        earliest = self._times.get(earliest, earliest)
+        if self._window.until is not None and earliest > self._window.until:
+            return f"end it at {earliest} or later, or leave its end open"
+        return "end it later, or leave its end open"
+
+
+def _completions(contents: Contents, timeline: Timeline, window: Window) -> tuple[dict[str, str], bool]:
+    """Requested to completion times of writes, and whether the archived ones are among them."""
+    active = order_times(timeline, by_completion=True)
+    if not needs_archive(window, timeline, active):
+        return active, False
+    store = contents.store
+    archived = load_archived(store.storage, store.config).of(_WRITES)
+    return {**order_times(archived, by_completion=True), **active}, True

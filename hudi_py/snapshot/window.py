@@ -1,0 +1,166 @@
+"""
+Which commits lie in a range of time, and what the table showed at its end. Pure.
+
+Layout 2 orders commits by their completion times, layout 1 by their requested times: no commit ever appears before the
+end of a range that was read already. Source: Hudi ``IncrementalRelationV1``, ``IncrementalRelationV2``; rules/timeline
+9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import attrs
+
+from hudi_py.errors import ConfigError, RefusedError
+from hudi_py.fsview.build import ViewContext
+from hudi_py.model.files import parse_base_file, parse_log_file
+from hudi_py.model.instant import Action
+from hudi_py.rows.committed import Commits
+from hudi_py.storage.base import Entry
+from hudi_py.timeline.timeline import Timeline
+
+
+@attrs.frozen
+class Window:
+    """
+    A range of time.
+
+    Args:
+        after: The commits of this time and before are left out; ``""`` for a range that begins with the table.
+        until: The commits of this time are the last ones; None for everything to this day.
+
+    Raises:
+        ConfigError: It ends before it begins.
+    """
+
+    after: str = ""
+    until: str | None = attrs.field(default=None)
+
+    @until.validator
+    def _is_after(self, _: object, until: str | None) -> None:
+        if until is not None and until < self.after:
+            raise ConfigError(
+                f"the range ends at {until}, before it begins at {self.after}; give the earlier one first"
+            )
+
+    def __contains__(self, time: str) -> bool:
+        return self.after < time and (self.until is None or time <= self.until)
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether no commit lies outside."""
+        return not self.after and self.until is None
+
+    def __str__(self) -> str:
+        begin = f"after {self.after}" if self.after else "from the beginning"
+        return begin if self.until is None else f"{begin} until {self.until}"
+
+
+def order_times(timeline: Timeline, *, by_completion: bool) -> dict[str, str]:
+    """Requested times of the completed writes to the times that ranges compare."""
+    return {
+        each.requested_time: (each.completion_time if by_completion else None) or each.requested_time
+        for each in timeline.writes.completed()
+    }
+
+
+def needs_archive(window: Window, timeline: Timeline, active: Mapping[str, str]) -> bool:
+    """
+    Whether a bound of the range lies among commits that may be archived.
+
+    Args:
+        timeline: The active one.
+        active: What `order_times` tells of it.
+    """
+    bounds = [each for each in (window.after, window.until) if each]
+    savepointed = {each.requested_time for each in timeline.completed(Action.SAVEPOINT)}
+    first = next((each for each in sorted(active) if each not in savepointed), None)
+    return bool(bounds) and (first is None or min(bounds) < active[first])
+
+
+def commits_of(window: Window, times: Mapping[str, str], *, by_completion: bool) -> Commits:
+    """
+    The commits of the range.
+
+    Args:
+        times: Requested times of the completed writes to the times that are compared; without those that are archived
+            where none of them can lie in the range.
+    """
+    if by_completion and not window.is_everything:
+        if window.after:
+            return Commits(times=frozenset(time for time, compared in times.items() if compared in window))
+        return Commits()  # all that there was at the end
+    return Commits(after=window.after, until=window.until)
+
+
+def context_at_end(
+    context: ViewContext, window: Window, times: Mapping[str, str], *, knows_archive: bool
+) -> ViewContext:
+    """
+    The view as the table was at the end of a range of layout 2: what completed later is invisible.
+
+    Groups that were replaced later are still live.
+
+    Args:
+        context: As the table is now.
+        times: As for `commits_of`.
+        knows_archive: Archived commits are among *times*; else all of them came before the end.
+    """
+    until = window.until
+    if until is None:
+        return context
+
+    def is_in(time: str) -> bool:
+        compared = times.get(time)
+        return compared <= until if compared is not None else not knows_archive and context.is_committed(time)
+
+    visible = frozenset(filter(is_in, context.visible_times.union(times)))
+    return attrs.evolve(
+        context,
+        visible_times=visible,
+        first_time=None if knows_archive else context.first_time,
+        last_time=max(visible, default=context.first_time),
+        completed_times=frozenset(filter(is_in, context.completed_times.union(times))),
+        replaced={key: time for key, time in context.replaced.items() if is_in(time)},
+        pending_compactions={},
+        pending_clustering={},
+    )
+
+
+def visible_files(context: ViewContext, entries: Iterable[Entry]) -> Iterator[tuple[str, int | None]]:
+    """Name and size of those that the table showed, so that log files find the slice that they had at that time."""
+    for entry in entries:
+        base = parse_base_file(entry.name)
+        if base is not None:
+            if context.is_committed(base.instant_time):
+                yield entry.name, entry.size_bytes
+            continue
+        log = parse_log_file(entry.name)
+        if log is not None and (context.log_naming.tells_slice or context.is_completed(log.instant_time)):
+            yield entry.name, entry.size_bytes
+
+
+def check_nothing_is_hollow(timeline: Timeline, window: Window, clusterings: frozenset[str]) -> None:
+    """
+    Refuse a range of layout 1 in which a write may still complete: whoever goes on from its end would miss it.
+
+    Args:
+        clusterings: Requested times of pending ones: those change no rows.
+
+    Raises:
+        RefusedError: There is such a write.
+    """
+    last = max((each.requested_time for each in timeline.commits.completed()), default="")
+    until = last if window.until is None else window.until
+    for pending in timeline.commits.pending():
+        time = pending.requested_time
+        if time in window and time <= until and time not in clusterings:
+            before = max(
+                (t.requested_time for t in timeline.commits.completed() if t.requested_time < time), default=""
+            )
+            way_out = f"end the range at {before}, or " if before > window.after else ""
+            raise RefusedError(
+                f"what changed {window} cannot be told yet: {pending} lies in that range, and may still complete; "
+                f"{way_out}read again when it has completed or was rolled back"
+            )

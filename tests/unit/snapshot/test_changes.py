@@ -1,0 +1,173 @@
+"""Ranges of commits on tables that we write, against snapshots; with cleans, archivals and rollbacks between."""
+
+import pickle
+import random
+
+import pytest
+
+import writes
+from hudi_py.errors import ConfigError, RefusedError
+from hudi_py.model.instant import Action, State
+
+VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
+
+
+def ends(table):
+    """What ranges compare: completion times, in layout 1 requested times; oldest first."""
+    return [each.completion_time or each.requested_time for each in table.timeline.commits.completed()]
+
+
+def rows(batches):
+    return sorted((row for batch in batches for row in batch.to_pylist()), key=lambda row: row["id"])
+
+
+def row(key, ts, region="eu"):
+    return {"id": key, "region": region, "ts": ts}
+
+
+@pytest.fixture
+def table(request):
+    """Three commits: a and b; a changed and c new; d new in another partition."""
+    storage = writes.create_table(request.param)
+    for changed in ([row("a", 1), row("b", 1)], [row("a", 2), row("c", 2)], [row("d", 3, "us")]):
+        writes.upsert(storage, changed)
+    return writes.open_table(storage)
+
+
+ALL = pytest.mark.parametrize("table", [6, 8, 9], indirect=True, ids=["6", "8", "9"])
+
+
+@ALL
+def test_the_begin_is_left_out_and_the_end_is_in(table):
+    """So that ranges follow each other without a gap, and no row comes twice."""
+    first, second, third = ends(table)
+    assert rows(table.changes(first, second)) == [row("a", 2), row("c", 2)]
+    assert rows(table.changes(None, first)) == [row("a", 1), row("b", 1)]
+    assert rows(table.changes(second)) == rows(table.changes(second, third)) == [row("d", 3, "us")]
+    assert rows(table.changes(third)) == rows(table.changes(first, first)) == []
+    assert rows(table.changes("0")) == rows(table.changes("000")) == rows(table.changes()) == rows(table.rows())
+
+
+@ALL
+def test_conditions_and_columns_are_those_of_rows(table):
+    """The commit time that decides is read beside the columns asked for, and not shown."""
+    first = ends(table)[0]
+    found = table.changes(first, where="ts > 2", columns=["id"])
+    assert (found.schema.names, rows(found)) == (["id"], [{"id": "d"}])
+    assert table.changes(first, columns=["id"], with_meta=True).schema.names[-1] == "id"
+
+
+@ALL
+def test_only_files_that_the_range_wrote_are_opened(table):
+    """Partitions that it did not write to are not listed."""
+    found = table.range(ends(table)[1])
+    assert [each.partition_path for each in found.slices] == ["us"]
+    assert len(found.rows().to_arrow()) == 1
+
+
+@ALL
+def test_a_range_stays_what_it_was_when_it_was_opened(table):
+    """Later commits do not show in it, wherever it was sent."""
+    first = ends(table)[0]
+    found = table.range(first)
+    packed = pickle.dumps(found)
+    writes.upsert(table.storage, [row("a", 9)])
+    for each in (found, pickle.loads(packed)):
+        assert rows(each.rows()) == [row("a", 2), row("c", 2), row("d", 3, "us")]
+
+
+@ALL
+def test_a_range_that_ends_before_it_begins_is_refused(table):
+    """Its times were mixed up, and an empty answer would hide it."""
+    first, second, _ = ends(table)
+    with pytest.raises(ConfigError, match=f"ends at {first}, before it begins at {second}"):
+        table.changes(second, first)
+    with pytest.raises(ConfigError, match="is not a time"):
+        table.changes("yesterday")
+
+
+@ALL
+def test_a_range_whose_files_a_clean_deleted_names_the_ends_that_are_possible(table):
+    """Fewer rows are no answer; what ends later can still be read, and so can what needs none of those files."""
+    first, second, third = ends(table)
+    writes.upsert(table.storage, [row("a", 4)])
+    writes.open_table(table.storage).clean(commits_retained=1)
+    cleaned = writes.open_table(table.storage)
+    with pytest.raises(
+        RefusedError, match=r"a clean deleted eu/.*end it at \d+ or later, or leave its end open"
+    ) as refused:
+        cleaned.changes(None, first)
+    way_out = str(refused.value).partition("end it at ")[2].split()[0]
+    assert rows(cleaned.changes(first, way_out))
+    assert rows(cleaned.changes(second, third)) == [row("d", 3, "us")]
+    assert rows(cleaned.changes(first)) == [row("a", 4), row("c", 2), row("d", 3, "us")]
+
+
+@VERSIONS
+def test_archived_commits_count_like_active_ones(version):
+    """In every range, whichever of its ends lies in the archive."""
+    storage = writes.create_table(version)
+    for number in range(4):
+        writes.upsert(storage, [row(f"k{number}", number), row("all", number)])
+    before = writes.open_table(storage)
+    times = ends(before)
+    ranges = [(a, b) for a in [None, *times] for b in [*times, None] if a is None or b is None or a <= b]
+    expected = {each: rows(before.changes(*each)) for each in ranges}
+    before.archive(keep_min_commits=1, keep_max_commits=2)
+    after = writes.open_table(storage)
+    assert len(ends(after)) < len(times)
+    assert {each: rows(after.changes(*each)) for each in ranges} == expected
+
+
+@VERSIONS
+def test_a_pending_write_is_no_part_of_a_range(version):
+    """In layout 1 whoever goes on behind it would miss it, so such a range is refused; an earlier end is named."""
+    storage = writes.create_table(version)
+    writes.upsert(storage, [row("a", 1)])
+    opened = writes.open_table(storage)
+    pending = opened._store.request(Action.COMMIT, opened._store.new_time())
+    opened._store.transition(pending)
+    (first,) = ends(writes.open_table(storage))
+    assert rows(writes.open_table(storage).changes("0")) == [row("a", 1)]
+    later = writes.open_table(storage)
+    later._store.transition(
+        later._store.transition(later._store.request(Action.COMMIT, later._store.new_time())),
+        completion_time=None if version == 6 else later._store.new_time(),
+    )
+    table = writes.open_table(storage)
+    assert table.timeline.pending()[0].state is State.INFLIGHT
+    if version == 6:
+        with pytest.raises(RefusedError, match=f"may still complete; end the range at {first}"):
+            table.changes("0")
+        assert rows(table.changes("0", first)) == [row("a", 1)]
+    else:
+        assert rows(table.changes("0")) == [row("a", 1)]
+    assert rows(table.changes(ends(table)[-1])) == []
+
+
+@VERSIONS
+@pytest.mark.parametrize("seed", range(4))
+def test_consecutive_ranges_add_up_to_the_snapshot(version, seed):
+    """Beside deletes, rollbacks, cleans and archivals, after every step, for whoever reads now and then."""
+    dice = random.Random(seed)
+    storage = writes.create_table(version)
+    state, read_until = {}, "0"
+    for step in range(7):
+        changed = [row(f"k{n}", step, dice.choice(["eu", "us"])) for n in dice.sample(range(6), 3)]
+        changed = [{**each, "region": "eu" if int(each["id"][1:]) % 2 else "us"} for each in changed]
+        writes.upsert(storage, changed)
+        opened = writes.open_table(storage)
+        what = dice.choice(["nothing", "rollback", "clean", "archive"])
+        if what == "rollback" and len(ends(opened)) > 1 and ends(opened)[-1] > read_until:
+            opened.rollback(opened.timeline.commits.completed()[-1].requested_time)
+        elif what == "clean":
+            opened.clean(commits_retained=1)
+        elif what == "archive":
+            opened.archive(keep_min_commits=2, keep_max_commits=3)
+        if dice.random() < 0.5:
+            continue
+        table = writes.open_table(storage)
+        last = ends(table)[-1]
+        state |= {each["id"]: each for each in rows(table.changes(read_until, last))}
+        read_until = last
+        assert sorted(state.values(), key=lambda each: each["id"]) == rows(table.rows()), (seed, step, what)
