@@ -2,6 +2,8 @@
 What all tests share: a Spark session, an S3 server, the numbers of interruptions and histories tried, and a hypothesis
 that does not judge how fast a busy machine is.
 
+``HUDI_CASES_MAX`` bounds how many cases of each unit test run: a quick look, in which every test takes part.
+
 The S3 server is a moto server process on a free port of this machine; or one of your own at the URL that
 ``HUDI_PY_TEST_S3`` gives, with the keys in ``AWS_ACCESS_KEY_ID`` and ``AWS_SECRET_ACCESS_KEY``.
 """
@@ -13,8 +15,10 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -29,6 +33,25 @@ interruptions: list[int] = []
 
 seeds: list[int] = []
 """Of the random histories that were played."""
+
+
+CASES_MAX = int(os.environ.get("HUDI_CASES_MAX", "0"))
+UNIT_TESTS = Path(__file__).parent / "unit"
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out cases beyond the bound; which ones stay follows from their names, so that every fixture takes part."""
+    if not CASES_MAX:
+        return
+    taken: Counter[str] = Counter()
+    chosen = set()
+    for item in sorted(items, key=lambda each: crc32(each.nodeid.encode())):
+        test = item.nodeid.partition("[")[0]
+        if UNIT_TESTS not in item.path.parents or taken[test] < CASES_MAX:
+            taken[test] += 1
+            chosen.add(item)
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = [item for item in items if item in chosen]
 
 
 def pytest_runtest_logreport(report):

@@ -1,13 +1,13 @@
 """
-Where the crash tests interrupt: at every mutation, or with ``HUDI_CRASH_SAMPLE=1`` each mode at every second one.
+Where the crash tests interrupt: at every mutation, or with ``HUDI_CRASH_SHARE=4`` each mode at every fourth one.
 """
 
 import os
 
 from hudi_py import testing
 
-IS_SAMPLE = os.environ.get("HUDI_CRASH_SAMPLE") == "1"
-EVERY = 2 if IS_SAMPLE else 1
+EVERY = int(os.environ.get("HUDI_CRASH_SHARE", "1"))
+IS_SAMPLE = EVERY > 1
 
 
 def interruptions(fresh, modes=testing.INTERRUPTION_MODES):

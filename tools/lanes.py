@@ -23,6 +23,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 ROOT = Path(__file__).resolve().parent.parent
+QUICK = (("HUDI_LAW_SHARE", "8"), ("HUDI_CASES_MAX", "2"))
 NO_TESTS = 5  # pytest's exit code when nothing was collected or selected
 
 
@@ -36,7 +37,7 @@ class Lane(NamedTuple):
     workers: str | None = None  # pytest-xdist's -n; None for this one process
     paths: tuple[str, ...] = ()  # where the arguments name no place
     cores: int | None = None  # that it keeps busy; None for all
-    law_share: str | None = None  # what share of their examples laws are tried with, see tests/laws.py
+    shares: tuple[tuple[str, str], ...] = ()  # how much of each test runs, see CONTRIBUTING.md
 
 
 class Count(NamedTuple):
@@ -84,9 +85,7 @@ def lanes(
     own_marks = any(argument.startswith("-m") for argument in arguments)
     if fast is not None:
         marks = None if own_marks else "not (spark or oracle or slow or s3 or browser)"
-        yield Lane(
-            "unit and tidy tests", fast, marks, workers="auto", paths=("tests/unit", "tests/tidy"), law_share="8"
-        )
+        yield Lane("unit and tidy tests", fast, marks, workers="auto", paths=("tests/unit", "tests/tidy"), shares=QUICK)
     if spark35 is not None:
         if own_marks:
             yield Lane("tests as chosen", spark35, None)
@@ -134,7 +133,7 @@ def run_all(group: Sequence[Lane], folder: Path, arguments: Sequence[str]) -> It
 def run(lane: Lane, report: Path, arguments: Sequence[str], log: Path | None) -> Outcome:
     """Run one lane; what it prints goes to *log* where there is one."""
     marks = ["-m", lane.marks] if lane.marks is not None else []
-    parallel = ["-n", lane.workers] if lane.workers else []
+    parallel = ["-n", lane.workers, "--dist", "worksteal"] if lane.workers else []
     command = [
         lane.python,
         "-m",
@@ -145,9 +144,7 @@ def run(lane: Lane, report: Path, arguments: Sequence[str], log: Path | None) ->
         *arguments,
         *places(lane, arguments),
     ]
-    environment = {**os.environ, "HUDI_PY_TEST_SPARK": lane.spark}
-    if lane.law_share is not None:
-        environment["HUDI_LAW_SHARE"] = lane.law_share
+    environment = {**os.environ, "HUDI_PY_TEST_SPARK": lane.spark, **dict(lane.shares)}
     started = time.monotonic()
     with open(log or os.devnull, "wb") as output:
         code = subprocess.run(

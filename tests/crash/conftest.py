@@ -1,6 +1,6 @@
 """
-What runs of the crash tests: with ``HUDI_CRASH_SAMPLE=1`` each test plays on the tables of one release, and
-`crash_points` leaves out every second interruption.
+What runs of the crash tests: where ``HUDI_CRASH_SHARE`` asks for a share, each test plays on the tables of one release,
+and `crash_points` leaves out interruptions.
 
 Which release follows from the test's name, so that all of them take part. Tables of our own always do.
 """
