@@ -115,7 +115,10 @@ class TableBuilder:
         for partition, file_ids in groups.items():
             self.put(join_path(partition, ".hoodie_partition_metadata"), b"commitTime=1\npartitionDepth=1\n")
             for file_id in file_ids:
-                self.put(join_path(partition, self.base_name(file_id, time)))
+                path = join_path(partition, self.base_name(file_id, time))
+                if state is not State.COMPLETED:
+                    self.put(f".hoodie/.temp/{time}/{path}.marker.CREATE", b"")
+                self.put(path)
         stats = {
             partition: tuple(
                 WriteStat(

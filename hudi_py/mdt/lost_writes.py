@@ -1,15 +1,20 @@
 """
-Pending writes that were completed once, as the metadata table and the markers tell.
+Pending writes that were completed once, as checksums, markers, files and the metadata table tell.
 
-A write is recorded in the metadata table before it is completed, and its markers are deleted after it is (rule G-3). So
-one whose files are there, that is recorded and has no markers was completed in between. Without files it proves
-nothing: such a write never had markers.
+On local disk Hadoop keeps a checksum beside each file. It is made after the file and deleted before it, so the checksum
+of a completed file that is not there proves that it was. Where the table has a metadata table, a write is recorded
+there before it is completed, and its markers are deleted after it is (rule G-3): one whose files are there, that is
+recorded and has no markers was completed in between. Without files it proves nothing: such a write never had markers.
+
+Without a metadata table files without markers have two explanations, a lost completed file or markers that were
+removed by hand, so they refuse nothing (docs/decisions/lost-files.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import suppress
+from typing import Final
 
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound
@@ -17,22 +22,23 @@ from hudi_py.fsview.listing import listing_threads, walk_partitions
 from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
 from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, State
-from hudi_py.storage.base import Storage
 from hudi_py.timeline.completions import refuse_lost_completions
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import instants_with_markers
-from hudi_py.timeline.timeline import Timeline
+from hudi_py.timeline.store import TimelineStore
+from hudi_py.timeline.timeline import WRITES, Timeline
 
-_PROOF = "the metadata table has recorded it, and its markers were deleted after that"
+_CHECKSUM: Final = "the checksum of its completed file is still there"
+_RECORDED: Final = "the metadata table has recorded it, and its markers were deleted after that"
 
 
 def refuse_lost_writes(
     timeline: Timeline, contents: Contents, config: TableConfig, times: Collection[str] | None = None
 ) -> None:
     """
-    As `refuse_lost_completions`, with the metadata table as a witness, whether it is used for listings or not.
+    As `refuse_lost_completions`, with more witnesses, the metadata table among them, used for listings or not.
 
-    One listing more where a write is under way, two where that has no markers.
+    Up to two listings more where a write is under way, three where that has no markers.
 
     Args:
         timeline, contents, times: As there.
@@ -41,34 +47,84 @@ def refuse_lost_writes(
     Raises:
         CorruptMetadata: A completed write is pending again.
     """
-    waiting = {each.requested_time for each in timeline.writes.pending() if each.state is State.INFLIGHT}
+    refuse_lost_completions(timeline, contents, times, proofs(timeline, contents, config, times))
+
+
+def proofs(
+    timeline: Timeline, contents: Contents, config: TableConfig, times: Collection[str] | None = None
+) -> dict[str, str]:
+    """
+    Requested times of the inflight writes that were completed once, to the proof.
+
+    Args:
+        timeline, contents, config, times: As `refuse_lost_writes`.
+    """
+    waiting = _inflight(timeline)
     if times is not None:
         waiting.intersection_update(times)
-    proven: set[str] = set()
-    if waiting and FILES_PARTITION in config.metadata_partitions:
-        proven = _completed_once(contents, waiting)
-    refuse_lost_completions(timeline, contents, times, dict.fromkeys(proven, _PROOF))
+    found = dict.fromkeys(_with_checksum(contents.store, waiting), _CHECKSUM)
+    suspects = waiting.difference(found)
+    if suspects and FILES_PARTITION in config.metadata_partitions:
+        suspects = _without_markers(contents, suspects)
+        suspects &= _recorded(contents.store) if suspects else set()
+        found |= dict.fromkeys(_with_files(contents, suspects), _RECORDED)
+    return found
 
 
-def _completed_once(contents: Contents, waiting: Collection[str]) -> set[str]:
-    store = contents.store
-    suspects = set(waiting).difference(instants_with_markers(store.storage))
-    if not suspects:
-        return suspects
+def unmarked_writes(timeline: Timeline, contents: Contents, config: TableConfig) -> frozenset[str]:
+    """
+    Requested times of the inflight writes that may have been completed: data files are there, but no markers.
+
+    Where there is a metadata table, `proofs` tells completed writes from failed ones, and there are none of these.
+
+    Args:
+        timeline, contents, config: As `refuse_lost_writes`.
+    """
+    if FILES_PARTITION in config.metadata_partitions:
+        return frozenset()
+    return frozenset(_with_files(contents, _without_markers(contents, _inflight(timeline))))
+
+
+def _inflight(timeline: Timeline) -> set[str]:
+    return {each.requested_time for each in timeline.writes.pending() if each.state is State.INFLIGHT}
+
+
+def _without_markers(contents: Contents, times: set[str]) -> set[str]:
+    return times.difference(instants_with_markers(contents.store.storage)) if times else times
+
+
+def _recorded(store: TimelineStore) -> set[str]:
+    """Times of the writes that the metadata table has recorded."""
     with suppress(CorruptMetadata, NotFound):  # whoever reads the metadata table will tell
-        recorded = MetadataTable(store.storage, store.clock).store.load().completed(Action.DELTA_COMMIT)
-        return _with_files(store.storage, suspects.intersection(each.requested_time for each in recorded))
+        completed = MetadataTable(store.storage, store.clock).store.load().completed(Action.DELTA_COMMIT)
+        return {each.requested_time for each in completed}
     return set()
 
 
-def _with_files(storage: Storage, times: set[str]) -> set[str]:
+def _with_checksum(store: TimelineStore, times: Collection[str]) -> set[str]:
+    """Those of the times of which the checksum of a write's completed file is there; object stores have none."""
+    if not times or not store.storage.capabilities.has_folders:
+        return set()
+    names = (entry.name for entry in store.storage.list_hidden(store.folder))
+    instants = (store.layout.parse(name[1:-4]) for name in names if name[0] == "." and name.endswith(".crc"))
+    return {
+        each.requested_time
+        for each in instants
+        if each is not None and each.is_completed and each.action in WRITES and each.requested_time in times
+    }
+
+
+def _with_files(contents: Contents, times: set[str]) -> set[str]:
     """Those of the times that a data file in the folders bears."""
     found: set[str] = set()
     if not times:
         return found
+    storage, naming = contents.store.storage, contents.store.config.format.log_naming
     for _, entries in walk_partitions(storage, threads=listing_threads(storage)):
         for entry in entries:
-            parsed = parse_base_file(entry.name) or parse_log_file(entry.name)
+            # Where a log file bears the time of its slice, a pending compaction may have opened that.
+            log = None if naming.tells_slice else parse_log_file(entry.name)
+            parsed = parse_base_file(entry.name) or log
             if parsed is not None and parsed.instant_time in times:
                 found.add(parsed.instant_time)
         if found == times:

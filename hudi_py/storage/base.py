@@ -13,7 +13,7 @@ verb                promise
 ``list``            fresh; an absent folder is empty; order unspecified; never shows temporary files
                     (``<name>.<uuid>``) nor checksum side files (``.<name>.crc``)
 ``sizes``           of named files directly in one folder, in one go; what is there and no regular file is told apart
-``list_temporary``  files that an interrupted creation left (``<name>.<uuid>``), with size and time
+``list_hidden``     what ``list`` never shows: temporary files with size and time, checksum side files
 ``read``            the whole content, or `NotFound`; `CorruptMetadata` for what is no regular file, and for more than
                     the storage's bound of bytes (local disk)
 ``create_new``      the object appears complete or not at all; `AlreadyExists` if the name is taken; one winner
@@ -42,7 +42,7 @@ from typing import BinaryIO, NamedTuple, Protocol, TypeAlias
 
 from hudi_py.errors import ConfigError, CorruptMetadata
 
-READING_VERBS = frozenset({"list", "list_temporary", "read", "read_version", "size", "sizes", "open_read"})
+READING_VERBS = frozenset({"list", "list_hidden", "read", "read_version", "size", "sizes", "open_read"})
 READ_BYTES_MAX = 1 << 30  # of a file that is read whole, unless the user raises it: savepoints of 2 GB have been seen
 SMALL_BYTES_MAX = 1 << 24  # of one that is small by its nature; 50,000 names of markers are 5 MB
 _SMALL = re.compile(
@@ -99,8 +99,12 @@ class Storage(Protocol):
     def list(self, folder: str, *, details: bool = False) -> Listing:
         """Names directly inside *folder*; with *details* also size and modification time of files."""
 
-    def list_temporary(self, folder: str) -> Listing:
-        """Temporary files directly inside *folder*, those being written at this moment too; with size and time."""
+    def list_hidden(self, folder: str) -> Listing:
+        """
+        The files directly inside *folder* that `list` hides; of temporary ones also size and time.
+
+        Those (`is_temporary`) that are being written at this moment are among them.
+        """
 
     def read(self, path: str) -> bytes:
         """Whole content. Raises `NotFound`."""

@@ -34,8 +34,8 @@ class FolderStorage:
     def list(self, folder: str, *, details: bool = False) -> list[Entry]:
         return list(self.outer.list(self._path(folder), details=details))
 
-    def list_temporary(self, folder: str) -> Listing:
-        return self.outer.list_temporary(self._path(folder))
+    def list_hidden(self, folder: str) -> Listing:
+        return self.outer.list_hidden(self._path(folder))
 
     def read(self, path: str) -> bytes:
         return self.outer.read(self._path(path))

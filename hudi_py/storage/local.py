@@ -35,6 +35,7 @@ from hudi_py.storage.base import (
     READ_BYTES_MAX,
     Capabilities,
     Deletion,
+    Entry,
     Listing,
     SideFileLeft,
     StorageFailure,
@@ -45,6 +46,7 @@ from hudi_py.storage.base import (
     check_names,
     check_path,
     check_read_size,
+    is_hidden,
     is_temporary,
 )
 
@@ -106,10 +108,14 @@ class LocalStorage:
         except OSError as error:
             raise self._failure("list", folder, error) from error
 
-    def list_temporary(self, folder: str) -> Listing:
+    def list_hidden(self, folder: str) -> Listing:
         try:
             with os.scandir(self._prefix + check_path(folder)) as found:
-                listed = [detailed(item, self._root) for item in found if is_temporary(item.name)]
+                listed = [
+                    detailed(item, self._root) if is_temporary(item.name) else Entry(item.name, item.is_dir())
+                    for item in found
+                    if is_hidden(item.name)
+                ]
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:

@@ -28,7 +28,6 @@ from hudi_py.storage.base import (
     check_names,
     check_path,
     is_hidden,
-    is_temporary,
 )
 
 _LIVE: weakref.WeakValueDictionary[str, MemoryStorage] = weakref.WeakValueDictionary()
@@ -114,14 +113,14 @@ class MemoryStorage:
                     found[name] = Entry(name, False, len(data), modified_ms) if details else Entry(name, False)
         return [*found.values()]
 
-    def list_temporary(self, folder: str) -> Listing:
+    def list_hidden(self, folder: str) -> Listing:
         prefix = f"{folder}/" if check_path(folder) else ""
         with self._lock:
             inside = [(path[len(prefix) :], found) for path, found in self._objects.items() if path.startswith(prefix)]
         return [
             Entry(name, False, len(data), modified_ms)
             for name, (data, modified_ms) in inside
-            if "/" not in name and is_temporary(name)
+            if "/" not in name and is_hidden(name)
         ]
 
     def read(self, path: str) -> bytes:

@@ -29,7 +29,6 @@ from hudi_py.storage.base import (
     check_path,
     check_read_size,
     is_hidden,
-    is_temporary,
 )
 from hudi_py.storage.remote_backends import Backend, FsspecBackend, S3Backend
 from hudi_py.storage.remote_bulk import REQUESTS_MAX, Pace, delete_in_pages
@@ -112,8 +111,8 @@ class RemoteStorage:
     def list(self, folder: str, *, details: bool = False) -> Listing:
         return [each for each in self._listed(folder) if each.is_folder or not is_hidden(each.name)]
 
-    def list_temporary(self, folder: str) -> Listing:
-        return [each for each in self._listed(folder) if not each.is_folder and is_temporary(each.name)]
+    def list_hidden(self, folder: str) -> Listing:
+        return [each for each in self._listed(folder) if not each.is_folder and is_hidden(each.name)]
 
     def _listed(self, folder: str) -> Listing:
         check_path(folder)

@@ -55,8 +55,8 @@ class DelegatingStorage:
     def list(self, folder: str, *, details: bool = False) -> Listing:
         return self._around("list", (folder,), lambda: self.inner.list(folder, details=details))
 
-    def list_temporary(self, folder: str) -> Listing:
-        return self._around("list_temporary", (folder,), lambda: self.inner.list_temporary(folder))
+    def list_hidden(self, folder: str) -> Listing:
+        return self._around("list_hidden", (folder,), lambda: self.inner.list_hidden(folder))
 
     def read(self, path: str) -> bytes:
         return self._around("read", (path,), lambda: self.inner.read(path))

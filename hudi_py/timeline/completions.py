@@ -4,8 +4,8 @@ Which pending writes were completed once, so that their completed file is lost.
 Readers would silently go back to the commit before, and the next write would roll the rows back for good. Certain is
 only what a later instant recorded: a clean names the last completed commit that it saw, a savepoint is of a completed
 commit, and a commit builds on base files of completed ones. A delta commit of the metadata table proves nothing: it is
-completed before the write is, so that a writer that died in between leaves it too. Together with files of the write,
-and markers that are deleted, which happens after the write is completed, it does (`hudi_py.mdt.lost_writes`).
+completed before the write is, so that a writer that died in between leaves it too. Together with files of the write
+and markers that are deleted it does, and so does the checksum of a completed file (`hudi_py.mdt.lost_writes`).
 A rollback or restore takes the completed file away first, so whatever one of them names is not lost but undone.
 
 Source: rules/table-services A-25, G-3.

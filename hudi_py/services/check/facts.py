@@ -85,8 +85,10 @@ class TableFacts:
         archived_replaced: File group to the requested time of the archived replacecommit that replaced it.
         archived_bases: File group to the newest base file that archived commits wrote to it.
         marker_times: Instants that have markers.
-        unmarked_times: Inflight writes that the metadata table has recorded and of which there are files, but no
-            markers any more. A write without files never had any.
+        completed_once: Requested times of the inflight writes that were completed once, as checksums and the metadata
+            table tell, to the proof.
+        unmarked_times: Of inflight writes that may have been completed: data files are there, but no markers, and there
+            is no metadata table to ask.
         unknown_names: Files in the timeline folder that stand for no instant.
         stale_before: Pending instants requested before this time are stale.
         has_properties_backup: Whether a backup of the properties is there.
@@ -107,6 +109,7 @@ class TableFacts:
     archived_replaced: Mapping[GroupKey, str] = attrs.field(factory=dict)
     archived_bases: Mapping[GroupKey, ArchivedFile] = attrs.field(factory=dict)
     marker_times: tuple[str, ...] = ()
+    completed_once: Mapping[str, str] = attrs.field(factory=dict)
     unmarked_times: frozenset[str] = frozenset()
     unknown_names: tuple[str, ...] = ()
     stale_before: str

@@ -111,9 +111,16 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "instant-completion-lost": Rule(
         _ERROR,
-        "a write is pending, and a later clean, savepoint or commit took it for completed: its completed file is lost, "
-        "and with it its rows are out of sight",
+        "a write is pending and was completed once, as a later clean, savepoint or commit, the metadata table or a "
+        "checksum tells: its completed file is lost, and with it its rows are out of sight",
         WAY_OUT,
+    ),
+    "instant-outcome-unknown": Rule(
+        _WARNING,
+        "a write is pending, its data files are there, and the markers that were made before them are not: either it "
+        "was completed and its completed file is lost, or it failed and its markers were removed by hand",
+        "if its writer reported success, put the completed file back from a copy of the table before anybody writes: "
+        "the next write takes its files back, as Apache Hudi would; if it failed, hudi-py rollback takes it back",
     ),
     "instant-stale": Rule(
         _WARNING,

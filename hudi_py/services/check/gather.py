@@ -6,7 +6,7 @@ The facts serve whoever has to judge a table: the check, and the repair of inter
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any, Final, TypeVar
@@ -16,9 +16,9 @@ from hudi_py.errors import CorruptMetadata, HudiError, NotFound, UnsupportedTabl
 from hudi_py.formats import records_codec as codec
 from hudi_py.formats.instant_content import decode_content
 from hudi_py.fsview.build import GroupKey
-from hudi_py.fsview.listing import listing_threads, walk_folders
+from hudi_py.fsview.listing import listing_threads
+from hudi_py.mdt.lost_writes import proofs, unmarked_writes
 from hudi_py.mdt.table import FILES_PARTITION, METADATA_TABLE_FOLDER, MetadataTable
-from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import time_before
 from hudi_py.services.check.facts import FileKey, Health, InstantFacts, MetadataFacts, TableFacts
@@ -87,6 +87,7 @@ def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> 
     replaced, replaced_problem = _archived_replaced(store.storage, table, archived)
     bases, bases_problem = _archived_bases(store.storage, table, archived)
     marker_times = instants_with_markers(store.storage)
+    completed_once = proofs(timeline, contents, table)
     return TableFacts(
         timeline=timeline,
         log_naming=store.config.format.log_naming,
@@ -100,7 +101,8 @@ def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> 
         archived_replaced=replaced,
         archived_bases=bases,
         marker_times=marker_times,
-        unmarked_times=_unmarked(store.storage, timeline, metadata_facts, marker_times),
+        completed_once=completed_once,
+        unmarked_times=unmarked_writes(timeline, contents, table),
         unknown_names=_unknown_names(store),
         stale_before=time_before(store.clock.now(), STALE_AFTER, store.zone),
         has_properties_backup=store.storage.size(BACKUP_FILE) is not None,
@@ -108,22 +110,6 @@ def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> 
         metadata=metadata_facts,
         has_metadata_folder=bool(store.storage.list(METADATA_TABLE_FOLDER)),
     )
-
-
-def _unmarked(
-    storage: Storage, timeline: Timeline, metadata: MetadataFacts | None, marker_times: Collection[str]
-) -> frozenset[str]:
-    """See `TableFacts`; folders are walked only where a write seems to be one of these."""
-    recorded = () if metadata is None else {i.requested_time for i in metadata.timeline.completed(Action.DELTA_COMMIT)}
-    inflight = {each.requested_time for each in timeline.writes.pending() if each.state is State.INFLIGHT}
-    wanted = inflight.intersection(recorded).difference(marker_times)
-    if not wanted:
-        return frozenset()
-    found: set[str] = set()
-    for _, entries, _ in walk_folders(storage, threads=listing_threads(storage)):
-        parsed = (parse_base_file(each.name) or parse_log_file(each.name) for each in entries)
-        found.update(each.instant_time for each in parsed if each is not None)
-    return frozenset(wanted & found)
 
 
 def _health(contents: Contents, timeline: Timeline) -> tuple[dict[FileKey, Health], dict[FileKey, str]]:

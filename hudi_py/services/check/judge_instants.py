@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from hudi_py.model.instant import Action, State
+from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import RequestedReplaceMetadata
 from hudi_py.services.check.facts import InstantFacts, TableFacts
 from hudi_py.services.check.findings import Finding, finding
@@ -14,9 +14,6 @@ from hudi_py.timeline.timeline import WRITES
 
 _PATIENT: Final = (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING)
 """Plans of these wait for somebody to carry them out, as long as it takes."""
-
-_UNMARKED: Final = "the metadata table has recorded it, and its markers were deleted after that"
-"""Proof of a write that has files: it is completed in between (G-3)."""
 
 
 def judge_instants(facts: TableFacts, table_path: str) -> list[Finding]:
@@ -28,10 +25,12 @@ def judge_instants(facts: TableFacts, table_path: str) -> list[Finding]:
         table_path: Folder of the timeline, relative to the table.
     """
     found = list(_properties(facts))
-    contents = ((each.instant, each.content) for each in facts.instants)
-    lost = lost_completions(facts.timeline, contents, dict.fromkeys(facts.unmarked_times, _UNMARKED))
+    contents = [(each.instant, each.content) for each in facts.instants]
+    lost = lost_completions(facts.timeline, contents, facts.completed_once)
+    unmarked = lost_completions(facts.timeline, contents, dict.fromkeys(facts.unmarked_times, ""))
     for each in facts.instants:
-        found += _instant(facts, each, table_path, lost.get(each.instant))
+        outcome = _outcome(each.instant, lost.get(each.instant), is_unmarked=each.instant in unmarked)
+        found += _instant(facts, each, table_path, outcome)
     found += [*_savepoints(facts, table_path), *_commits(facts, table_path)]
     for name in facts.unknown_names:
         found.append(finding("timeline-unknown-file", f"{table_path}/{name}"))
@@ -68,7 +67,14 @@ def _properties(facts: TableFacts) -> Iterator[Finding]:
         yield finding("properties-backup", ".hoodie/hoodie.properties.backup")
 
 
-def _instant(facts: TableFacts, each: InstantFacts, folder: str, completed_once: str | None) -> Iterator[Finding]:
+def _outcome(instant: Instant, completed_once: str | None, *, is_unmarked: bool) -> tuple[str, str] | None:
+    """Code and message about a pending write that was completed, or that may have been; None for any other."""
+    if completed_once is not None:
+        return "instant-completion-lost", f"{instant}: {completed_once}"
+    return ("instant-outcome-unknown", str(instant)) if is_unmarked else None
+
+
+def _instant(facts: TableFacts, each: InstantFacts, folder: str, outcome: tuple[str, str] | None) -> Iterator[Finding]:
     instant = each.instant
     where = f"{folder}/{instant.file_name}"
     states = {file.state for file in each.files}
@@ -89,8 +95,8 @@ def _instant(facts: TableFacts, each: InstantFacts, folder: str, completed_once:
         yield finding("instant-unreadable", where, each.problem)
     if State.REQUESTED not in states and instant.action is not Action.SAVEPOINT:
         yield finding("instant-request-missing", where)
-    if completed_once is not None:
-        yield finding("instant-completion-lost", where, f"{instant}: {completed_once}")
+    if outcome is not None:
+        yield finding(outcome[0], where, outcome[1])
         return
     is_patient = instant.action in _PATIENT or (
         isinstance(each.content, RequestedReplaceMetadata) and each.content.clustering_plan is not None

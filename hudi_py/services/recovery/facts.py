@@ -134,8 +134,8 @@ class RecoveryFacts:
         return self.health.get((found.requested_time, found.action, found.state), Health.GOOD)
 
     def completion_lost(self, instant: Instant) -> Finding | None:
-        """What the check says of a pending write that was completed once."""
-        lost = (each for each in self.found if each.code == "instant-completion-lost")
+        """What the check says of a pending write that was completed once, or that may have been."""
+        lost = (each for each in self.found if each.code in ("instant-completion-lost", "instant-outcome-unknown"))
         return next((each for each in lost if each.where.rpartition("/")[2] == instant.file_name), None)
 
     def why(self, instant: Instant, state: State) -> str:

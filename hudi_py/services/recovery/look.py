@@ -24,7 +24,7 @@ from hudi_py.services.clean.executing.recheck import recheck_of
 from hudi_py.services.recovery.facts import Aged, FilesOfNoInstant, RecoveryFacts, Undone, may_run_again
 from hudi_py.services.recovery.look_locks import look_at_locks
 from hudi_py.services.recovery.look_metadata import look_at_metadata_table
-from hudi_py.storage.base import Storage
+from hudi_py.storage.base import Storage, is_temporary
 from hudi_py.timeline.archive import load_archived_rollbacks
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.heartbeat import Rhythm, heartbeat_ages
@@ -249,11 +249,15 @@ def _temporary(storage: Storage, *, now_ms: int) -> Iterator[Aged]:
     folders = [".hoodie"]
     while folders:
         folder = folders.pop()
-        for entry in storage.list_temporary(folder):
-            yield Aged(f"{folder}/{entry.name}", 0 if entry.modified_ms is None else now_ms - entry.modified_ms)
+        yield from _temporary_in(storage, folder, now_ms)
         folders += [f"{folder}/{entry.name}" for entry in storage.list(folder) if entry.is_folder]
     if not storage.capabilities.has_folders:
         return  # object stores create in one request
     for path, _ in walk_partitions(storage):
-        for entry in storage.list_temporary(path):
-            yield Aged(join_path(path, entry.name), 0 if entry.modified_ms is None else now_ms - entry.modified_ms)
+        yield from _temporary_in(storage, path, now_ms)
+
+
+def _temporary_in(storage: Storage, folder: str, now_ms: int) -> Iterator[Aged]:
+    for entry in storage.list_hidden(folder):
+        if is_temporary(entry.name):
+            yield Aged(join_path(folder, entry.name), 0 if entry.modified_ms is None else now_ms - entry.modified_ms)

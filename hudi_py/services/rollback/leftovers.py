@@ -26,6 +26,10 @@ from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import Marker, read_markers
 
+_UNMARKED = (
+    "its files are there and its markers are not; a completed write whose completed file was lost looks the same"
+)
+
 
 @attrs.frozen
 class Leftovers:
@@ -56,6 +60,8 @@ class Leftovers:
         listed = markers is None or by_listing
         own = self.carrying(target, logs=whole_slices or target.action is not Action.COMPACTION) if listed else set()
         if markers is None:
+            if own:
+                log.warning("rollback.unmarked", instant=target.requested_time, files=len(own), why=_UNMARKED)
             return Written(own=frozenset(own), appended=self._with_blocks_of(target))
         names = {(marker.partition_path, marker.file_name) for marker in markers if not _is_legacy(marker)}
         written = self._written(target, names, "a marker of it", strict=True)

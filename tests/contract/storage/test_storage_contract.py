@@ -285,15 +285,16 @@ def test_root_itself_is_neither_object_nor_deletable(storage, verb):
     assert storage.read("a") == b"x"
 
 
-def test_temporary_files_are_listed_when_they_are_asked_for(storage):
-    """What an interrupted creation left can be found, with size and time; nothing else is listed there."""
+def test_hidden_files_are_listed_when_they_are_asked_for(storage):
+    """What an interrupted creation left can be found, with size and time, and checksum files; nothing else."""
     left = f"001.commit.{uuid4()}"
     for name in (left, "001.commit", ".001.commit.crc", f"below/002.commit.{uuid4()}"):
         storage.replace(f"f/{name}", b"1234")
-    (entry,) = storage.list_temporary("f")
+    side, entry = sorted(storage.list_hidden("f"))
+    assert (side.name, side.is_folder) == (".001.commit.crc", False)
     assert (entry.name, entry.is_folder, entry.size_bytes) == (left, False, 4)
     assert entry.modified_ms is not None
-    assert storage.list_temporary("absent") == []
+    assert storage.list_hidden("absent") == []
 
 
 # ---------------------------------------------------------------------- races

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from hudi_py.errors import CorruptMetadata
@@ -119,9 +122,9 @@ def test_a_lost_commit_of_apache_hudi(version, tmp_path):
     last = table.timeline.commits.completed()[-1]
     assert lost.requested_time < last.requested_time
     for path, instant in ((seen, lost), (newest, last)):
-        for file in path.glob(f".hoodie/**/{instant.file_name}"):
+        for file in path.glob(f".hoodie/**/*{instant.file_name}*"):
             if "metadata" not in file.parts:
-                file.unlink()
+                file.unlink()  # its checksum too
     for settings in ({}, {"hoodie.metadata.enable": "false"}):
         damaged = Table(LocalStorage(str(seen)), settings=settings)
         assert "instant-completion-lost" in codes(damaged)
@@ -141,3 +144,112 @@ def test_a_lost_commit_of_apache_hudi(version, tmp_path):
             with pytest.raises(CorruptMetadata, match="markers were deleted"):
                 begin_write(writer.contents, writer.config, writer.settings, writer.services.metadata_table)
     assert damaged.refresh().timeline.find(last.requested_time).is_pending
+
+
+@pytest.mark.parametrize("version", ["0.15.0", "1.0.2", "1.1.1", "1.2.0"])
+def test_a_checksum_that_is_left_proves_it(version, tmp_path):
+    """Hadoop creates it after the file and deletes it before the file; nobody reads, writes or recovers past it."""
+    path = fixtures.unpack(f"cow_partitioned-{version}", tmp_path)
+    settings = {"hoodie.metadata.enable": "false"}
+    table = Table(LocalStorage(str(path)), settings=settings)
+    last = table.timeline.commits.completed()[-1]
+    file = path / table.contents.store.path(last)
+    file.unlink()
+    checksum = file.parent / f".{file.name}.crc"
+    assert checksum.exists()
+    shutil.rmtree(path / ".hoodie/metadata")
+    properties = path / ".hoodie/hoodie.properties"
+    properties.write_text("".join(x for x in properties.read_text().splitlines(True) if "metadata.partitions" not in x))
+    (path / ".hoodie/.hoodie.properties.crc").unlink(missing_ok=True)
+    damaged = Table(LocalStorage(str(path)), settings=settings)
+    for use in (damaged.base_files, damaged.rollback_failed_writes, lambda: begun(damaged)):
+        with pytest.raises(CorruptMetadata, match=f"{last.requested_time}.*the checksum of its completed file"):
+            use()
+    assert "instant-completion-lost" in codes(damaged)
+    assert step_of(damaged, last.requested_time) is Step.DECIDE
+    checksum.unlink()
+    damaged.refresh().base_files()
+    assert {"instant-outcome-unknown"} == {each for each in codes(damaged) if each.startswith("instant-")}
+
+
+def begun(table: Table) -> object:
+    return begin_write(table.contents, table.config, table.settings, table.services.metadata_table)
+
+
+def step_of(table: Table, time: str) -> Step:
+    """What a dry run of recover proposes about the write of that time."""
+    found = (each.finding for each in table.recover(dry_run=True))
+    return next(each.step for each in found if each.time == time)
+
+
+@LAYOUTS
+def test_the_checksum_of_what_was_rolled_back_proves_nothing(layout, tmp_path):
+    """Our own deletion takes the file first: interrupted, it leaves a checksum, and the rollback accounts for it."""
+    builder = TableBuilder(layout)
+    for number in (1, 2):
+        builder.commit(at(number), {"eu": ["a"]})
+    folder, _, name = builder.table().contents.store.path(builder.table().timeline.find(at(2))).rpartition("/")
+    without_completion(builder, at(2))
+    builder.put(f"{folder}/.{name}.crc", b"crc")
+    assert "instant-completion-lost" in codes(on_disk(builder, tmp_path / "lost"))
+    plan = RollbackPlan(instant_to_rollback=InstantInfo(at(2), "commit"), rollback_requests=())
+    builder.instant(at(3), "rollback", State.REQUESTED, codec.encode_rollback_plan(plan, sync=SYNC))
+    builder.instant(at(3), "rollback", State.INFLIGHT)
+    table = on_disk(builder, tmp_path / "undone")
+    assert not {"instant-completion-lost", "instant-outcome-unknown"} & codes(table)
+    assert [base.instant_time for _, base in table.base_files()] == [at(1)]
+
+
+def on_disk(builder: TableBuilder, folder: Path) -> Table:
+    """The builder's table on local disk, which alone has checksums."""
+    for path, data in builder.storage.files().items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data)
+    return Table(LocalStorage(str(folder)), clock=builder.clock)
+
+
+@LAYOUTS
+def test_files_without_markers_are_named_and_refuse_nothing(layout, caplog):
+    """
+    A lost completed file, or markers that somebody removed: check and recover leave that to a person, and a write goes
+    on, as Apache Hudi's does.
+    """
+    builder = TableBuilder(layout)
+    for number in (1, 2):
+        builder.commit(at(number), {"eu": ["a"]})
+    table = without_completion(builder, at(2))
+    before = builder.storage.files()
+    (found,) = (each for each in table.check() if each.code == "instant-outcome-unknown")
+    assert at(2) in found.where
+    assert step_of(table, at(2)) is Step.DECIDE
+    table.recover()
+    assert builder.storage.files() == before
+    assert [base.instant_time for _, base in table.refresh().base_files()] == [at(1)]
+    table.rollback_failed_writes()
+    assert [at(2) in each.getMessage() for each in caplog.records if "rollback.unmarked" in each.getMessage()] == [True]
+    assert table.refresh().timeline.pending() == ()
+
+
+@LAYOUTS
+@pytest.mark.parametrize("left", ["markers", "no file"])
+def test_a_write_with_markers_or_without_files_has_failed(layout, left):
+    """That is how a write looks that is under way, or died: markers come before files."""
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"eu": ["a"]})
+    builder.commit(at(2), {"eu": ["a"]}, state=State.INFLIGHT)
+    if left == "no file":
+        builder.storage.delete(f"eu/{builder.base_name('a', at(2))}")
+        builder.storage.delete_folder(f".hoodie/.temp/{at(2)}")
+    table = builder.table()
+    assert not {"instant-completion-lost", "instant-outcome-unknown"} & codes(table)
+    assert step_of(table, at(2)) is Step.ROLL_BACK
+
+
+def test_logs_on_the_slice_of_a_pending_compaction_are_not_its_own():
+    """In layout 1 they bear the time of the compaction, which has written nothing yet."""
+    builder = TableBuilder(1, table_type="MERGE_ON_READ")
+    builder.commit(at(1), {"eu": ["a"]}, action="deltacommit")
+    builder.compaction(at(2), [("eu", "a", at(1), [])])
+    builder.instant(at(2), "compaction", State.INFLIGHT)
+    builder.log_files(at(3), [("eu", "a", at(2))])
+    assert "instant-outcome-unknown" not in codes(builder.table())
