@@ -14,7 +14,16 @@ from typing import NamedTuple
 
 import attrs
 
-from hudi_py.model.files import BaseFile, FileGroup, FileSlice, LogFile, parse_base_file, parse_log_file
+from hudi_py.errors import CorruptMetadata
+from hudi_py.model.files import (
+    BaseFile,
+    FileGroup,
+    FileSlice,
+    LogFile,
+    join_path,
+    parse_base_file,
+    parse_log_file,
+)
 from hudi_py.versions.format import LogNaming
 
 GroupKey = tuple[str, str]
@@ -28,6 +37,25 @@ class PendingOperation(NamedTuple):
     base_instant_time: str
     is_log_compaction: bool
     file_names: tuple[str, ...]  # what the plan will read
+
+
+@attrs.frozen(kw_only=True)
+class Untold:
+    """
+    Times of which nobody can tell whether they are committed: the archive that would is missing.
+
+    Args:
+        after, before: They lie between these two.
+        known: Times in there that the active timeline knows, or that were taken back.
+    """
+
+    after: str
+    before: str
+    known: frozenset[str]
+
+    def holds(self, time: str) -> bool:
+        """Whether the time is one of these."""
+        return self.after < time < self.before and time not in self.known
 
 
 @attrs.frozen(kw_only=True)
@@ -48,6 +76,7 @@ class ViewContext:
         pending_compactions: Pending compaction and log compaction, at most one per group.
         pending_clustering: File group to the requested time of the clustering that will replace it.
         extensions: Of the table's base files; empty where they may have any.
+        untold: Where the timeline begins with a savepointed commit and there is no archive; else None.
     """
 
     log_naming: LogNaming
@@ -61,6 +90,7 @@ class ViewContext:
     pending_compactions: Mapping[GroupKey, PendingOperation] = attrs.field(factory=dict)
     pending_clustering: Mapping[GroupKey, str] = attrs.field(factory=dict)
     extensions: frozenset[str] = frozenset()
+    untold: Untold | None = None
 
     def is_committed(self, base_instant_time: str) -> bool:
         """Whether a slice of that base instant is committed (rule Z-2)."""
@@ -114,6 +144,9 @@ def build_partition(
         context: Of the whole table.
         partition_path: Relative path.
         files: Name and size (None = unknown) of every file in the partition's folder.
+
+    Raises:
+        CorruptMetadata: One of them may be committed or not, and the archive that would tell is missing.
     """
     collected: dict[str, _Group] = {}
     other = []
@@ -155,6 +188,8 @@ def _partition(
             (committed if is_committed(file_slice.base_instant_time) else uncommitted).append(file_slice)
         group = FileGroup(partition_path, file_id, tuple(committed))
         (replaced if key in context.replaced else groups).append(group)
+    if context.untold is not None:
+        _refuse_untold(context.untold, uncommitted)
     return PartitionView(
         partition_path=partition_path,
         groups=tuple(groups),
@@ -162,6 +197,18 @@ def _partition(
         uncommitted=tuple(uncommitted),
         other_names=other,
     )
+
+
+def _refuse_untold(untold: Untold, uncommitted: Iterable[FileSlice]) -> None:
+    for each in uncommitted:
+        if each.base_file is not None and untold.holds(each.base_instant_time):
+            path = join_path(each.partition_path, each.base_file.name)
+            raise CorruptMetadata(
+                f"{path} was written behind the savepoint {untold.after}, by a commit that is on no active timeline, "
+                "and the archive that would tell whether it was completed is missing: older rows might be shown as "
+                "the latest. Nothing was changed; bring the archive back from a copy of the table; if that write "
+                "never was completed, delete its files"
+            )
 
 
 def _slices(context: ViewContext, key: GroupKey, group: _Group) -> list[FileSlice]:

@@ -9,16 +9,27 @@ the cleans recorded are held against those that are left.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import Final
 
 import attrs
 
-from hudi_py.errors import RefusedError
+from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
+from hudi_py.formats.properties import parse_properties
 from hudi_py.fsview.build import ViewContext
-from hudi_py.model.files import BaseFile, join_path, parse_base_file
-from hudi_py.timeline.archive import load_archived_bases, load_archived_replaced
+from hudi_py.fsview.listing import walk_partitions
+from hudi_py.model.files import PARTITION_METAFILE, BaseFile, join_path, parse_base_file
+from hudi_py.model.instant import Action
+from hudi_py.storage.base import Storage
+from hudi_py.timeline.archive import has_archive, load_archived_bases, load_archived_replaced
+from hudi_py.timeline.before_start import Before
 from hudi_py.timeline.cleaned import deleted_since
+from hudi_py.timeline.completions import contents_of
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
+
+_METAFILES_MAX: Final = 64  # a table that was never archived has none, and is asked for all of them
 
 
 def first_gone(
@@ -48,13 +59,8 @@ def first_gone(
         CorruptMetadata: A clean is damaged, or the archive.
     """
     store = contents.store
-    active = {each.requested_time for each in timeline.writes.completed()}
-    of_archived = timeline.is_before_start(time) and any(base.instant_time not in active for _, base in found)
-    if of_archived and not any(store.storage.list(store.config.history_folder)):
-        raise RefusedError(
-            f"nobody can tell what the table held at {time}: its timeline begins at {timeline.start}, and the archive "
-            f"of what came before, {store.storage.root}/{store.config.history_folder}, is missing; ask for a later time"
-        )
+    if timeline.is_before_start(time):
+        refuse_without_archive(contents, timeline, time, found)
     deleted = deleted_since(contents, timeline, time, with_pending=with_pending)
     if timeline.is_before_start(time):  # the record of a clean may be lost; the commits name what they wrote, too
         there = {(partition, base.file_id): base.instant_time for partition, base in found}
@@ -74,6 +80,50 @@ def first_gone(
 def _is_of(name: str, of: Callable[[str], bool]) -> bool:
     base = parse_base_file(name)
     return base is not None and of(base.instant_time)
+
+
+def refuse_without_archive(
+    contents: Contents, timeline: Timeline, time: str, found: Iterable[tuple[str, BaseFile]]
+) -> None:
+    """
+    Refuse a time before the active timeline where the archive is missing and anything tells that there was one.
+
+    Args:
+        contents: Of the table.
+        timeline: The active timeline.
+        time: Instant time, before the start of the timeline.
+        found: As `gone_at`.
+
+    Raises:
+        RefusedError: Something does.
+    """
+    store = contents.store
+    if has_archive(store.storage, store.config):
+        return
+    telling = (*timeline.commits.completed(), *timeline.completed(Action.CLEAN))
+    before = Before(timeline, contents_of(contents, (*telling, *timeline.of((Action.ROLLBACK, Action.RESTORE)))))
+    why = next(
+        (f"{join_path(path, each.name)} is there" for path, each in found if before.is_archived(each.instant_time)),
+        None,
+    )
+    why = why or next((each.why for each in before.earlier()), None) or _partition_before(store.storage, before)
+    if why is not None:
+        raise RefusedError(
+            f"nobody can tell what the table held at {time}: its timeline begins at {timeline.start}, and the archive "
+            f"of what came before, {store.storage.root}/{store.config.history_folder}, is missing ({why}); ask for a "
+            "later time"
+        )
+
+
+def _partition_before(storage: Storage, before: Before) -> str | None:
+    """A partition that an archived write created, as its metafile tells; only the first ones are looked at."""
+    for path, _ in islice(walk_partitions(storage), _METAFILES_MAX):
+        metafile = join_path(path, PARTITION_METAFILE)
+        with suppress(NotFound, CorruptMetadata):
+            created = parse_properties(storage.read(metafile), metafile).get("commitTime", "")
+            if before.is_archived(created):
+                return f"{metafile} says that {created} created the partition"
+    return None
 
 
 def gone_at(

@@ -7,14 +7,15 @@ from typing import Final
 
 from hudi_py.config.table import TableType
 from hudi_py.errors import CorruptMetadata, NotFound
-from hudi_py.fsview.build import GroupKey, PendingOperation, ViewContext
+from hudi_py.fsview.build import GroupKey, PendingOperation, Untold, ViewContext
 from hudi_py.fsview.fate import NO_PROMISE, FileKey, Pending, Promise, Protection, TableFacts
 from hudi_py.fsview.needed import NeededFiles
 from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import ClusteringPlan, CompactionPlan
 from hudi_py.runtime.log import log
-from hudi_py.timeline.archive import load_archived, load_archived_commits
+from hudi_py.timeline.archive import has_archive, load_archived, load_archived_commits
+from hudi_py.timeline.completions import contents_of, undone_by
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -45,7 +46,8 @@ def load_context(
         CorruptMetadata: One of those does not decode. Without it no slice can be judged, so nothing is.
     """
     view = timeline.view if for_planning else timeline.committed
-    behind = _archived_behind_savepoints(timeline, contents)
+    gap = _gap_behind_savepoints(timeline)
+    behind = frozenset[str]() if gap is None else _archived_between(contents, *gap)
     return ViewContext(
         log_naming=contents.store.config.format.log_naming,
         visible_times=frozenset(i.requested_time for i in view) | behind,
@@ -58,6 +60,7 @@ def load_context(
         pending_compactions=_pending_compactions(timeline, contents),
         pending_clustering=_pending_clustering(timeline, contents) if with_clustering else {},
         extensions=contents.store.config.base_file_extensions,
+        untold=None if gap is None or behind else _untold(timeline, contents, *gap),
     )
 
 
@@ -174,29 +177,42 @@ def _undone_by(contents: Contents, instant: Instant) -> tuple[str, ...]:
     return () if target is None else (target.requested_time,)
 
 
-def _archived_behind_savepoints(timeline: Timeline, contents: Contents) -> frozenset[str]:
+def _gap_behind_savepoints(timeline: Timeline) -> tuple[str, str] | None:
     """
-    Commits that were archived although older, savepointed ones are active (rule D-7).
+    The times between which commits may be archived although older, savepointed ones are active (rule D-7).
 
     To Hudi's file listing the timeline begins with the savepointed commit, so what such commits wrote is out of its
     sight, though it means to begin with the first commit that no savepoint is of. Here the archive says what is
     committed. Without it older rows would be shown as the latest, and be written on.
-
-    Raises:
-        CorruptMetadata: The archive is damaged, so that cannot be told.
     """
-    savepointed = {i.requested_time for i in timeline.instants if i.action is Action.SAVEPOINT}
-    times = [i.requested_time for i in timeline.commits.completed()]
-    if not times or times[0] not in savepointed:
-        return frozenset()
-    before = next((time for time in times if time not in savepointed), times[-1])
+    first, before = timeline.committed.start, timeline.first_not_savepointed
+    if first is None or before is None or timeline.find(first, Action.SAVEPOINT) is None:
+        return None
+    return first, before
+
+
+def _archived_between(contents: Contents, after: str, before: str) -> frozenset[str]:
+    """
+    Raises:
+        CorruptMetadata: The archive is damaged, so that it cannot be told.
+    """
     try:
-        return load_archived_commits(contents.store.storage, contents.store.config, times[0], before)
+        return load_archived_commits(contents.store.storage, contents.store.config, after, before)
     except (CorruptMetadata, NotFound) as error:
         raise CorruptMetadata(
-            f"which commits behind the savepoint {times[0]} are archived cannot be told, nor then the latest rows; "
+            f"which commits behind the savepoint {after} are archived cannot be told, nor then the latest rows; "
             f"nothing was changed; bring the archive back from a backup: {error}"
         ) from error
+
+
+def _untold(timeline: Timeline, contents: Contents, after: str, before: str) -> Untold | None:
+    """Where there is no archive at all, all that was ever taken back is named by the active timeline."""
+    if has_archive(contents.store.storage, contents.store.config):
+        return None
+    known = {each.requested_time for each in timeline}
+    for _, content in contents_of(contents, timeline.of((Action.ROLLBACK, Action.RESTORE))):
+        known |= undone_by(content) or set()
+    return Untold(after=after, before=before, known=frozenset(known))
 
 
 def _completion_times(timeline: Timeline, contents: Contents) -> dict[str, str]:

@@ -49,6 +49,14 @@ def load_archived(storage: Storage, config: TableConfig) -> Timeline:
     return Timeline(tuple(sorted(instants, key=_order)))
 
 
+def has_archive(storage: Storage, config: TableConfig) -> bool:
+    """Whether anything was ever archived, as far as the archive's folder tells; costs one listing."""
+    names = [entry.name for entry in storage.list(config.history_folder) if not entry.is_folder]
+    if config.format.archive is ArchiveForm.LOGS:
+        return any(archive_file_number(name) is not None for name in names)
+    return VERSION_FILE in names or any(manifest_number(name) is not None for name in names)
+
+
 def load_archived_contents(storage: Storage, config: TableConfig, time: str | None = None) -> dict[Instant, Any]:
     """
     What archived instants hold, as plain data under the names on disk; None for one that was archived without content.

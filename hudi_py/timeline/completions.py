@@ -57,7 +57,7 @@ def lost_completions(
     undone: set[str] = set()
     for instant, content in contents:
         if instant.action in _UNDOES:
-            times = _undone_by(content)
+            times = undone_by(content)
             if times is None:  # it may have taken back any
                 return {}
             undone |= times
@@ -81,7 +81,8 @@ def _named_by(instant: Instant, content: object) -> Iterator[tuple[str, str]]:
                     yield stat.prev_commit, f"{instant} built on its file group {stat.file_id}"
 
 
-def _undone_by(content: object) -> set[str] | None:
+def undone_by(content: object) -> set[str] | None:
+    """Requested times of the writes that a rollback or restore takes back; None where *content* does not tell."""
     if isinstance(content, RollbackPlan):
         return set() if content.instant_to_rollback is None else {content.instant_to_rollback.requested_time}
     if isinstance(content, RollbackMetadata):
@@ -119,10 +120,10 @@ def refuse_lost_completions(
     if not inflight:
         return
     cleans = [i for i in timeline.completed(Action.CLEAN)[-1:] if i.requested_time > inflight[0].requested_time]
-    if not lost_completions(timeline, _read(contents, cleans), more):
+    if not lost_completions(timeline, contents_of(contents, cleans), more):
         return
     undoing = [i for i in timeline.of(_UNDOES) if i.requested_time > inflight[0].requested_time]
-    for instant, why in lost_completions(timeline, _read(contents, [*cleans, *undoing]), more).items():
+    for instant, why in lost_completions(timeline, contents_of(contents, [*cleans, *undoing]), more).items():
         if instant not in inflight or contents.store.load().find(instant.requested_time, instant.action) != instant:
             continue  # another process has completed or undone it meanwhile
         store = contents.store
@@ -133,7 +134,17 @@ def refuse_lost_completions(
         )
 
 
-def _read(contents: Contents, instants: Iterable[Instant]) -> Iterator[tuple[Instant, object]]:
+def contents_of(contents: Contents, instants: Iterable[Instant]) -> Iterator[tuple[Instant, object]]:
+    """
+    What completed commits and cleans, and rollbacks and restores of any state, hold.
+
+    Args:
+        contents: Of the table's timeline.
+        instants: Only such ones.
+
+    Returns:
+        As `model.records`; None for one that is damaged or deleted.
+    """
     for instant in instants:
         try:
             yield instant, _content(contents, instant)
@@ -146,6 +157,8 @@ def _content(contents: Contents, instant: Instant) -> object:
         return contents.clean(instant)
     if instant.action is Action.ROLLBACK:
         return contents.rollback(instant) if instant.is_completed else contents.rollback_plan(instant)
+    if instant.action is not Action.RESTORE:
+        return contents.commit(instant)
     if instant.is_pending:
         return contents.restore_plan(instant)
     return decode_restore_metadata(contents.store.read(instant), contents.store.path(instant))

@@ -161,6 +161,17 @@ class Timeline(Shown):
         savepointed = {i.requested_time for i in self.instants if i.action is Action.SAVEPOINT}
         return next((t for t in self._times if t not in savepointed), None)
 
+    @cached_property
+    def first_not_savepointed(self) -> str | None:
+        """
+        Time of the first completed commit that no savepoint is of, of the last one where all are savepointed.
+
+        What is archived lies before it, also where savepointed commits that are older are active (rule D-7).
+        """
+        savepointed = {i.requested_time for i in self.instants if i.action is Action.SAVEPOINT}
+        times = [i.requested_time for i in self.committed]
+        return next((time for time in times if time not in savepointed), times[-1] if times else None)
+
     def is_before_start(self, requested_time: str) -> bool:
         """Whether the time lies before this timeline, so that its instant is archived (or never was)."""
         return self.start is not None and requested_time < self.start

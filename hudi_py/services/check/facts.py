@@ -118,3 +118,8 @@ class TableFacts:
     metadata: MetadataFacts | None = None
     has_metadata_folder: bool = False
     base_file_extensions: frozenset[str] = frozenset()
+
+    @property
+    def is_archive_empty(self) -> bool:
+        """Whether nothing was ever archived, or the archive is lost as a whole."""
+        return self.archived is not None and not self.archived.instants

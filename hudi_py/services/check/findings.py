@@ -61,6 +61,9 @@ _REBUILD: Final = (
 )
 _FROM_COPY: Final = "bring the file back from a copy of the table, or restore the table to a savepoint before it"
 
+ARCHIVE: Final = "archived timeline"
+"""Where findings about it are placed."""
+
 RULES: Final[Mapping[str, Rule]] = {
     # --- properties
     "properties-damaged": Rule(
@@ -145,8 +148,9 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "archive-unreadable": Rule(
         _ERROR,
-        "the archived timeline is damaged",
-        "bring its files back from a copy of the table; cleaning and reading go on without, archiving does not",
+        "the archived timeline is damaged or lost",
+        "bring its files back from a copy of the table; most cleaning and reading goes on without, archiving of a "
+        "damaged one does not",
     ),
     "commits-all-archived": Rule(
         _ERROR,

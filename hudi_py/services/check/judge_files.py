@@ -24,9 +24,10 @@ from hudi_py.model.records import (
     SavepointMetadata,
 )
 from hudi_py.services.check.facts import TableFacts
-from hudi_py.services.check.findings import Finding, finding
+from hudi_py.services.check.findings import ARCHIVE, Finding, finding
 from hudi_py.services.check.judge_past import Promises
 from hudi_py.services.check.judge_rows import Needs
+from hudi_py.timeline.before_start import Before
 from hudi_py.timeline.timeline import COMMITS
 from hudi_py.versions.format import LogNaming
 
@@ -70,6 +71,9 @@ class Expectation:
         self.blocks: dict[str, dict[str, tuple[int, str]]] = {}
         """Log files with rollback blocks of layout 1, to size in bytes and rollback; with their slices they may go."""
         self.savepointed: dict[str, dict[str, str]] = {}
+        self._before = None
+        if facts.is_archive_empty:
+            self._before = Before(timeline, [(each.instant, each.content) for each in facts.instants])
         self.needs = Needs(facts)
         self.promises = Promises(facts)
         for each in facts.instants:
@@ -103,6 +107,10 @@ class Expectation:
             return False
         first = self._first_archived
         return first is not None and requested_time > first and requested_time not in (self.archived or ())
+
+    def is_of_lost_archive(self, requested_time: str) -> bool:
+        """Whether a file of that time tells of an archived write, and there is no archive."""
+        return self._before is not None and self._before.is_archived(requested_time)
 
     @cached_property
     def _first_archived(self) -> str | None:
@@ -217,6 +225,10 @@ def _lying(expected: Expectation, partition: str, files: Mapping[str, int | None
         path, time = join_path(partition, name), parsed.instant_time
         if isinstance(parsed, BaseFile) and foreign_base_files([name], expected.extensions):
             yield finding("file-format-other", path, f"instant {time}")
+        elif expected.is_of_lost_archive(time):
+            yield finding(
+                "archive-unreadable", ARCHIVE, f"it is missing as a whole: {path} was written before the start"
+            )
         elif expected.is_orphan(time):
             yield finding("file-orphaned", path, f"instant {time}")
         elif expected.looks_committed(time):

@@ -8,7 +8,8 @@ from typing import Final
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import RequestedReplaceMetadata
 from hudi_py.services.check.facts import InstantFacts, TableFacts
-from hudi_py.services.check.findings import Finding, finding
+from hudi_py.services.check.findings import ARCHIVE, Finding, finding
+from hudi_py.timeline.before_start import Before
 from hudi_py.timeline.completions import lost_completions
 from hudi_py.timeline.timeline import WRITES
 
@@ -35,7 +36,11 @@ def judge_instants(facts: TableFacts, table_path: str) -> list[Finding]:
     for name in facts.unknown_names:
         found.append(finding("timeline-unknown-file", f"{table_path}/{name}"))
     if facts.archive_problem is not None:
-        found.append(finding("archive-unreadable", "archived timeline", facts.archive_problem))
+        found.append(finding("archive-unreadable", ARCHIVE, facts.archive_problem))
+    elif facts.is_archive_empty:
+        told = next(Before(facts.timeline, contents).earlier(), None)
+        if told is not None:
+            found.append(finding("archive-unreadable", ARCHIVE, f"it is missing as a whole: {told.why}"))
     writing = {i.requested_time for i in facts.timeline.of(WRITES).pending()}
     for time in facts.marker_times:
         if time not in writing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 import attrs
@@ -87,7 +87,7 @@ class CheckService:
         """Everything once, read afresh: a check believes nothing it remembers."""
         contents = Contents(TimelineStore(self.store.storage, self.store.config, self.store.clock))
         facts = gather(contents, self.table, metadata=self._compares)
-        findings = tuple(self._judge(facts))
+        findings = tuple(_once(self._judge(facts)))
         return Seen(facts, findings, has_moved=facts.timeline.instants != self.store.load().instants)
 
     @property
@@ -157,3 +157,14 @@ class CheckService:
         except (CorruptMetadata, NotFound):
             return False
         return depth == str(folder.count("/") + 1 if folder else 0)
+
+
+def _once(found: Iterable[Finding]) -> Iterator[Finding]:
+    """Of what each file tells of the archive, the first."""
+    is_told = False
+    for each in found:
+        if each.code != "archive-unreadable":
+            yield each
+        elif not is_told:
+            is_told = True
+            yield each

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import attrs
+
 from hudi_py.config import keys
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
@@ -68,7 +70,8 @@ def _difference(contents: Contents, table: TableConfig, settings: Settings, fact
     storage = contents.store.storage
     timeline, listing = open_as_it_is(contents.store, table, settings)
     try:
-        context = load_context(timeline, contents, with_clustering=False)
+        # What a lost archive leaves untold, readers are refused; here the two listings are compared.
+        context = attrs.evolve(load_context(timeline, contents, with_clustering=False), untold=None)
     except CorruptMetadata:
         return OutOfStep()  # a damaged instant is a finding of its own
     told = {path: {entry.name for entry in entries} for path, entries in listing.walk()}

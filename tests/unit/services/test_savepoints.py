@@ -318,16 +318,53 @@ def test_nothing_is_shown_where_the_archive_behind_a_savepoint_is_damaged(layout
 
 @pytest.mark.parametrize("layout", [1, 2])
 def test_files_of_a_failed_write_behind_a_savepoint_are_not(layout):
-    """Z-2: what neither timeline knows stays out of sight, whether or not archival went beyond the savepoint."""
-    for builder in (hole_behind_savepoint(layout), TableBuilder(layout)):
-        if not builder.table().timeline.instants:
-            for number in (1, 5):
-                builder.commit(at(number), {"eu": ["a"]})
-            builder.table().create_savepoint(at(1))
-        time = at(4)[:-1] + "1"
-        builder.put(f"eu/{builder.base_name('x', time)}")
-        assert "x" not in {s.file_id for s in builder.table().file_slices("eu")}
-        assert [s.base_instant_time for s in builder.table().partition("eu").uncommitted] == [time]
+    """Z-2: what neither timeline knows stays out of sight."""
+    builder = hole_behind_savepoint(layout)
+    time = at(4)[:-1] + "1"
+    builder.put(f"eu/{builder.base_name('x', time)}")
+    assert "x" not in {s.file_id for s in builder.table().file_slices("eu")}
+    assert [s.base_instant_time for s in builder.table().partition("eu").uncommitted] == [time]
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_nothing_is_shown_where_the_archive_behind_a_savepoint_is_lost(layout):
+    """Without it what archived commits wrote last counts as failed, and older rows would be the latest."""
+    builder = hole_behind_savepoint(layout)
+    folder = builder.table().config.history_folder
+    for path in [path for path in builder.storage.files() if path.startswith(folder)]:
+        builder.storage.delete(path)
+    uses = {
+        "files": lambda t: t.file_slices("eu"),
+        "rows": lambda t: t.base_files(),
+        "plan": lambda t: t.plan_clean(file_versions_retained=1),
+        "clean": lambda t: t.clean(file_versions_retained=1),
+        "explain": lambda t: list(t.explain("eu")),
+    }
+    before = builder.storage.files()
+    for use in uses.values():
+        with pytest.raises(CorruptMetadata, match=rf"eu/.*{at(2)}.*bring the archive back"):
+            use(builder.table())
+    assert [each.where for each in builder.table().check() if each.code == "archive-unreadable"] == [
+        "archived timeline"
+    ]
+    builder.table().recover()
+    assert builder.storage.files() == before
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_what_was_taken_back_behind_a_savepoint_hides_nothing(layout):
+    """A table that was never archived: its files of a write that was rolled back, or is under way, are no riddle."""
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"eu": ["a"]})
+    builder.commit(at(2), {"eu": ["a"]}, state=State.INFLIGHT)
+    (failed,) = (path for path in builder.storage.files() if path.startswith("eu/a") and at(2) in path)
+    builder.table().rollback(at(2))
+    builder.put(failed)
+    builder.commit(at(4), {"us": ["b"]}, state=State.INFLIGHT)
+    builder.commit(at(5), {"us": ["b"]})
+    builder.table().create_savepoint(at(1))
+    assert [s.base_instant_time for s in builder.table().file_slices("eu")] == [at(1)]
+    assert "archive-unreadable" not in {each.code for each in builder.table().check()}
 
 
 @pytest.mark.parametrize("layout", [1, 2])

@@ -36,6 +36,40 @@ def test_without_its_archive_a_table_tells_nothing_of_archived_times(version):
     with pytest.raises(RefusedError, match=f"{folder}, is missing"):
         writes.open_table(left).as_of(times[-1]).base_files()
     assert writes.rows_of(left) == writes.rows_of(storage)
+    assert [each.where for each in writes.open_table(left).check() if each.code == "archive-unreadable"]
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("witness", ["commit", "metafile"])
+def test_a_lost_archive_is_missed_where_no_file_of_that_time_is_left(version, witness):
+    """No rows is no answer: the newest commit built on an archived one, and partitions tell who created them."""
+    storage, times = archived_table(version)
+    if witness == "metafile":
+        for region in ("as", "us"):
+            writes.upsert(storage, [{"id": "b", "region": region, "ts": 9}])
+        writes.open_table(storage).archive(keep_min_commits=1, keep_max_commits=2)
+    table = writes.open_table(storage)
+    active = {each.requested_time for each in table.timeline.commits}
+    gone = [p for p in storage.files() if p.endswith(".parquet") and p.rpartition("_")[2][:17] not in active]
+    lost = [p for p in storage.files() if p.startswith(table.config.history_folder)]
+    for path in (*gone, *lost):
+        storage.delete(path)
+    told = "created the partition" if witness == "metafile" else "built on"
+    with pytest.raises(RefusedError, match=f"is missing.*{told}"):
+        writes.open_table(storage).as_of(times[0]).rows().to_arrow()
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_before_its_first_commit_a_table_held_nothing(version):
+    """It was never archived; a first write that was rolled back has left its time in a partition, and no rows."""
+    storage = writes.create_table(version)
+    writes.upsert(storage, [{"id": "a", "region": "eu", "ts": 0}])
+    first = writes.open_table(storage).timeline.commits.completed()[0]
+    writes.open_table(storage).rollback(first.requested_time)
+    writes.upsert(storage, [{"id": "a", "region": "eu", "ts": 1}])
+    assert first.requested_time.encode() in storage.read("eu/.hoodie_partition_metadata")
+    assert writes.open_table(storage).as_of(first.requested_time).rows().to_arrow().num_rows == 0
+    assert "archive-unreadable" not in {each.code for each in writes.open_table(storage).check()}
 
 
 @pytest.mark.parametrize("version", [6, 8, 9])

@@ -1,0 +1,83 @@
+"""
+What active instants tell of completed writes from before the active timeline: those are archived. Pure.
+
+An archive that is lost as a whole looks like one of a table that was never archived. But a commit names the base files
+that it merged into, and a clean the files that it deleted and the last commit that it saw. What a rollback or
+restore took back was never archived; while there is no archive, all of them are active.
+
+Source: rules/table-services A-25; Hudi ``HoodieWriteStat.prevCommit``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from hudi_py.model.files import parse_base_file
+from hudi_py.model.instant import Action, Instant
+from hudi_py.model.instant_time import is_time
+from hudi_py.model.records import CleanMetadata, CommitMetadata
+from hudi_py.timeline.completions import undone_by
+from hudi_py.timeline.timeline import Timeline
+
+_FIRST_TIME: Final = "00000000000100"
+"""Times below stand for the initial load of a table, not for a write."""
+
+
+class Earlier(NamedTuple):
+    """
+    A completed write from before the active timeline.
+
+    Args:
+        time: Its requested time.
+        why: What tells of it, as a sentence.
+    """
+
+    time: str
+    why: str
+
+
+class Before:
+    """
+    Judges times by what the active timeline knows.
+
+    Args:
+        timeline: The active timeline.
+        contents: Its instants with what they hold (`model.records`); others than commits, cleans, rollbacks and
+            restores tell nothing.
+    """
+
+    def __init__(self, timeline: Timeline, contents: Iterable[tuple[Instant, object]]) -> None:
+        self._contents = tuple(contents)
+        self._start = timeline.first_not_savepointed
+        known = {each.requested_time for each in timeline}
+        for instant, content in self._contents:
+            if instant.action in (Action.ROLLBACK, Action.RESTORE):
+                known |= undone_by(content) or set()
+        self._known = known
+
+    def is_archived(self, time: str) -> bool:
+        """Whether a completed write of that time must be archived, for it is on no active timeline."""
+        is_early = self._start is not None and _FIRST_TIME <= time < self._start
+        return is_early and time not in self._known and is_time(time)
+
+    def earlier(self) -> Iterator[Earlier]:
+        """Archived writes that the instants tell of; some of them come more than once."""
+        for instant, content in self._contents:
+            for each in _told_by(instant, content):
+                if self.is_archived(each.time):
+                    yield each
+
+
+def _told_by(instant: Instant, content: object) -> Iterator[Earlier]:
+    if isinstance(content, CommitMetadata):
+        for stats in content.partition_to_write_stats.values():
+            for stat in stats:
+                if stat.prev_commit and not (stat.path or "").rpartition("/")[2].startswith("."):
+                    yield Earlier(stat.prev_commit, f"{instant} built on what {stat.prev_commit} wrote")
+    elif isinstance(content, CleanMetadata):
+        seen = content.last_completed_commit_timestamp
+        yield Earlier(seen, f"{instant} saw {seen} as the last completed commit")
+        for done in content.partitions.values():
+            for base in filter(None, map(parse_base_file, done.delete_path_patterns)):
+                yield Earlier(base.instant_time, f"{instant} deleted {base.name}")
