@@ -29,7 +29,10 @@ ROLLBACK_BLOCK: Final = "0"
 _INT: Final = struct.Struct(">i")
 _LONG: Final = struct.Struct(">q")
 _FRAME_SIZE_BYTES: Final = len(MAGIC) + _LONG.size
+_BLOCKS_MAX: Final = 1 << 17  # a delta commit adds one or two to a file, and a compaction ends the slice
+_HEADER_BYTES_MAX: Final = 1 << 24  # of one text; the longest is a schema
 _TORN_BYTES_MAX: Final = 1 << 30  # Hudi begins a new log file from there on, and mostly long before
+_WINDOW_BYTES: Final = 1 << 20  # in which a magic is looked for
 
 
 class BlockType(enum.IntEnum):
@@ -87,10 +90,13 @@ def iterate_log_blocks(data: bytes, source: str) -> Iterator[LogBlock]:
     bytes where they are too few for a magic: Hudi takes them for the end.
 
     Raises:
-        CorruptMetadata: The file does not start with a block, or a block that is whole makes no sense inside.
+        CorruptMetadata: The file does not start with a block, a block that is whole makes no sense inside, or there
+            are more blocks than Hudi writes.
     """
     position = 0
-    while position < len(data):
+    for _ in range(_BLOCKS_MAX + 1):
+        if position >= len(data):
+            return
         is_cut = len(data) - position < len(MAGIC)
         if not is_cut and data[position : position + len(MAGIC)] != MAGIC:
             raise _corrupt(data, source, position, "a log file should start with '#HUDI#'")
@@ -102,6 +108,7 @@ def iterate_log_blocks(data: bytes, source: str) -> Iterator[LogBlock]:
         else:
             yield _parse_block(data, source, position, end)
         position = end
+    raise _corrupt(data, source, position, f"more than {_BLOCKS_MAX} log blocks are not of Hudi")
 
 
 def scan_log_blocks(stream: BinaryIO, size_bytes: int, source: str) -> Iterator[LogBlock]:
@@ -114,22 +121,19 @@ def scan_log_blocks(stream: BinaryIO, size_bytes: int, source: str) -> Iterator[
         source: Its path, for messages.
     """
     position = 0
-    while position < size_bytes:
-        end = _scanned_end(stream, position, size_bytes)
-        if end is None:  # torn: what follows is found by its magic, which takes the bytes
-            if size_bytes - position > _TORN_BYTES_MAX:
-                raise CorruptMetadata(f"{source}: {size_bytes - position} bytes are no log blocks (byte {position})")
-            stream.seek(position)
-            for block in iterate_log_blocks(stream.read(size_bytes - position), source):
-                yield LogBlock(block.block_type, block.header, b"", position + block.offset, block.size_bytes)
+    for _ in range(_BLOCKS_MAX + 1):
+        if position >= size_bytes:
             return
-        stream.seek(position + _FRAME_SIZE_BYTES)
-        version, number = _INT.unpack(stream.read(_INT.size))[0], _INT.unpack(stream.read(_INT.size))[0]
-        if version != FORMAT_VERSION or number not in iter(BlockType):
-            raise CorruptMetadata(f"{source}: log block of version {version}, type {number} (byte {position})")
-        header = _scanned_header(stream, end, source, position)
-        yield LogBlock(BlockType(number), header, b"", position, end - position)
+        end = _scanned_end(stream, position, size_bytes)
+        if end is None:
+            if size_bytes - position >= len(MAGIC) and _read_at(stream, position, len(MAGIC)) != MAGIC:
+                raise CorruptMetadata(f"{source}: a log file should start with '#HUDI#' (byte {position})")
+            end = _next_magic(stream, position + len(MAGIC), size_bytes)
+            yield LogBlock(BlockType.CORRUPT, {}, b"", position, end - position)
+        else:
+            yield _scanned_block(stream, end, source, position)
         position = end
+    raise CorruptMetadata(f"{source}: more than {_BLOCKS_MAX} log blocks are not of Hudi (byte {position})")
 
 
 def encode_rollback_block(instant_time: str, target_time: str) -> bytes:
@@ -203,35 +207,57 @@ def join_data_block(bodies: list[bytes]) -> bytes:
     return b"".join(parts)
 
 
+def _read_at(stream: BinaryIO, position: int, size: int) -> bytes:
+    stream.seek(position)
+    return stream.read(size)
+
+
 def _scanned_end(stream: BinaryIO, position: int, size_bytes: int) -> int | None:
     """Return the end of the block at *position*, or None if there is none or it is torn; as `_block_end`."""
-    stream.seek(position)
-    frame = stream.read(_FRAME_SIZE_BYTES)
+    frame = _read_at(stream, position, _FRAME_SIZE_BYTES)
     if len(frame) < _FRAME_SIZE_BYTES or frame[: len(MAGIC)] != MAGIC:
         return None
     (size,) = _LONG.unpack_from(frame, len(MAGIC))
     end = position + _FRAME_SIZE_BYTES + int(size)
     if size < _LONG.size or end > size_bytes:
         return None
-    stream.seek(end - _LONG.size)
-    tail = stream.read(_LONG.size + len(MAGIC))
-    (total,) = _LONG.unpack_from(tail)
-    behind = tail[_LONG.size :]
-    return end if total == size + len(MAGIC) and (len(behind) < len(MAGIC) or behind == MAGIC) else None
+    tail = _read_at(stream, end - _LONG.size, _LONG.size + len(MAGIC))
+    is_whole, behind = tail[: _LONG.size] == _LONG.pack(size + len(MAGIC)), tail[_LONG.size :]
+    return end if is_whole and (len(behind) < len(MAGIC) or behind == MAGIC) else None
 
 
-def _scanned_header(stream: BinaryIO, end: int, source: str, position: int) -> dict[int, str]:
-    """The header behind a block's type; *stream* stands there."""
-    (count,) = _INT.unpack(stream.read(_INT.size))
+def _next_magic(stream: BinaryIO, position: int, size_bytes: int) -> int:
+    """Where the next block begins behind a torn one, or the end of the file."""
+    for at in range(position, min(size_bytes, position + _TORN_BYTES_MAX), _WINDOW_BYTES):
+        found = _read_at(stream, at, _WINDOW_BYTES + len(MAGIC) - 1).find(MAGIC)  # one may begin at the window's end
+        if found >= 0:
+            return at + found
+    return size_bytes
+
+
+def _scanned_block(stream: BinaryIO, end: int, source: str, position: int) -> LogBlock:
+    """The block from *position* to *end*, which is whole as far as its sizes tell, without its content."""
+    at = position + _FRAME_SIZE_BYTES
+
+    def take(size: int) -> bytes:
+        nonlocal at
+        raw = _read_at(stream, at, size) if 0 <= size <= min(end - at, _HEADER_BYTES_MAX) else b""
+        if len(raw) != size:
+            raise CorruptMetadata(f"{source}: the header of the log block at byte {position} does not fit into it")
+        at += size
+        return raw
+
+    def number() -> int:
+        return int(_INT.unpack(take(_INT.size))[0])
+
+    version, kind = number(), number()
+    if version != FORMAT_VERSION or kind not in list(BlockType):
+        raise CorruptMetadata(f"{source}: log block of version {version}, type {kind} (byte {position})")
     header = {}
-    for _ in range(count):
-        if stream.tell() + 2 * _INT.size > end:
-            raise CorruptMetadata(f"{source}: the header of the log block at byte {position} does not fit into it")
-        (key,), (size,) = _INT.unpack(stream.read(_INT.size)), _INT.unpack(stream.read(_INT.size))
-        if size < 0 or stream.tell() + size > end:
-            raise CorruptMetadata(f"{source}: the header of the log block at byte {position} does not fit into it")
-        header[key] = stream.read(size).decode("utf-8", "replace")
-    return header
+    for _ in range(number()):  # every round takes eight bytes or fails
+        key = number()
+        header[key] = take(number()).decode("utf-8", "replace")
+    return LogBlock(BlockType(kind), header, b"", position, end - position)
 
 
 def _block_end(data: bytes, position: int) -> int | None:

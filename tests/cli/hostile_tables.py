@@ -283,6 +283,48 @@ def log_of_rows_bomb(table: Path, outside: Path) -> None:
         (base.parent / f".{file_id}_{EARLY}.log.{version}_0-1-0").write_bytes(b"#HUDI#" + header + bytes(2_000_000))
 
 
+def logs(spoiled: Callable[[bytes, Path], None]) -> Spoil:
+    """Every log file of a merge-on-read table; a failed write has no markers left, so that all are looked into."""
+
+    def spoil(table: Path, outside: Path) -> None:
+        shutil.rmtree(table / ".hoodie" / ".temp", ignore_errors=True)
+        found = [path for path in table.rglob(".*.log.*") if ".hoodie" not in path.parts and path.suffix != ".crc"]
+        assert found
+        for path in found:
+            spoiled(path.read_bytes(), path)
+
+    return spoil
+
+
+def frame(size: int, header_bytes: int = 0) -> bytes:
+    """The beginning of a log block that claims a size, and one header text of another."""
+    return b"#HUDI#" + struct.pack(">qiiiii", size, 1, 3, 1, 0, header_bytes)
+
+
+def whole_sparse(path: Path, beginning: bytes) -> None:
+    """A file of gigabytes that is one block by its sizes."""
+    size = (3 << 30) - 14
+    with path.open("wb") as file:
+        file.write(beginning)
+        file.truncate(3 << 30)
+        file.seek(-8, os.SEEK_END)
+        file.write(struct.pack(">q", size + 6))
+
+
+LOG_KINDS: dict[str, Spoil] = {
+    "lengths are negative or endless": logs(
+        lambda data, path: path.write_bytes(frame(-1) + frame(1 << 62) + frame(60, -1) + data) and None
+    ),
+    "blocks are cut": logs(lambda data, path: path.write_bytes(data[: len(data) // 2] + data) and None),
+    "header of gigabytes": logs(lambda data, path: whole_sparse(path, frame((3 << 30) - 14, (1 << 31) - 1))),
+    "content of gigabytes": logs(lambda data, path: whole_sparse(path, frame((3 << 30) - 14))),
+    "nothing but magics": logs(lambda data, path: path.write_bytes(b"#HUDI#" * 5_000_000) and None),
+    "sparse": logs(lambda data, path: sparse(path)),
+    "pipe": logs(lambda data, path: path.unlink() or os.mkfifo(path)),
+    "endless device": logs(lambda data, path: path.unlink() or endless(path)),
+}
+
+
 def markers(table: Path, outside: Path) -> None:
     folder = table / ".hoodie" / ".temp" / EARLY
     folder.mkdir(parents=True)

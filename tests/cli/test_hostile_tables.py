@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from cli.hostile_tables import KINDS
+from cli.hostile_tables import KINDS, LOG_KINDS
 from fixtures import unpack
 
 PEAK_MB_MAX = 1000
 CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 FIXTURES = ("cow_archived-0.15.0", "cow_archived-1.1.1")
+WITH_LOGS = ("mor_failed_write-0.15.0", "mor_failed_write-1.1.1")
 RUNNER = Path(__file__).with_name("hostile_commands.py")
 
 
@@ -31,18 +32,23 @@ def prints(folder: Path) -> dict[str, str]:
     return found
 
 
+CASES = [
+    *(pytest.param(fixture, KINDS[kind], id=f"{kind}-{fixture}") for kind in KINDS for fixture in FIXTURES),
+    *(pytest.param(each, LOG_KINDS[kind], id=f"logs: {kind}-{each}") for kind in LOG_KINDS for each in WITH_LOGS),
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("fixture", FIXTURES)
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_command_holds_its_bounds(tmp_path, record_property, fixture, kind):
+@pytest.mark.parametrize(("fixture", "spoil"), CASES)
+def test_every_command_holds_its_bounds(tmp_path, record_property, fixture, spoil):
     """Nothing outside is touched; time and memory are bounded; an error is a line or two without controls."""
     table = unpack(fixture, tmp_path)
     outside = tmp_path / "outside"
     (outside / "sub").mkdir(parents=True)
     for name in ("canary.parquet", "sub/canary.parquet", "hoodie.properties"):
         (outside / name).write_bytes(name.encode())
-    commits = sorted(path.name[:17] for path in (table / ".hoodie").rglob("2*.commit") if "metadata" not in path.parts)
-    KINDS[kind](table, outside)
+    commits = sorted(path.name[:17] for path in (table / ".hoodie").rglob("2*commit") if "metadata" not in path.parts)
+    spoil(table, outside)
     before = prints(outside)
     done = subprocess.run(
         [sys.executable, str(RUNNER), str(table), commits[-1]],

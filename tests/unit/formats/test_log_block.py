@@ -1,5 +1,6 @@
 import contextlib
 import io
+import struct
 
 import attrs
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.errors import CorruptMetadata
+from hudi_py.formats import log_block
 from hudi_py.formats.log_block import (
     MAGIC,
     BlockType,
@@ -28,6 +30,14 @@ blocks = st.builds(
     st.binary(max_size=30),
 )
 ONE = LogBlock(BlockType.AVRO_DATA, {2: "schema"}, b"content")
+numbers = st.sampled_from([-(1 << 31), -1, 0, 1, 3, 8, 20, 60, 1 << 20, (1 << 31) - 1])
+pieces = st.one_of(
+    blocks.map(encode_log_block),
+    st.just(MAGIC),
+    numbers.map(struct.Struct(">i").pack),
+    st.builds(struct.Struct(">q").pack, st.one_of(numbers, st.sampled_from([-(1 << 63), 1 << 62]))),
+    st.binary(max_size=9),
+)
 
 
 def parts(found):
@@ -125,6 +135,88 @@ def test_what_is_no_log_file_is_not_scanned():
     """rules/data-files 9.2: it starts with the magic."""
     with pytest.raises(CorruptMetadata):
         list(scan_log_blocks(io.BytesIO(b"PAR1 and more bytes"), 19, "x"))
+
+
+@examples(200)
+@given(st.lists(pieces, max_size=8), st.integers(0, 30))
+def test_hostile_logs_are_scanned_as_they_are_read(parts, cut):
+    """Negative, endless and wrong lengths, magics anywhere, cuts: what can be read whole is scanned to the same blocks,
+    and nothing but CorruptMetadata is raised by either.
+    """
+    data = b"".join(parts)
+    data = data[: len(data) - cut]
+    with contextlib.suppress(CorruptMetadata):
+        list(scan_log_blocks(io.BytesIO(data), len(data) + cut, "x"))  # as of a listing before the file was cut
+    with contextlib.suppress(CorruptMetadata):
+        wanted = [(block.block_type, block.header, block.offset) for block in iterate_log_blocks(data, "x")]
+        found = scan_log_blocks(io.BytesIO(data), len(data), "x")
+        assert wanted == [(block.block_type, block.header, block.offset) for block in found]
+
+
+class Claimed(io.RawIOBase):
+    """A file that claims a size and holds *content* over and over, however long that goes on; counts what is read."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content, self.at, self.most, self.total = content, 0, 0, 0
+
+    def seek(self, offset, whence=0):
+        self.at = offset
+        return offset
+
+    def read(self, size=-1):
+        assert size >= 0, "nothing is read to the end"
+        self.most, self.total = max(self.most, size), self.total + size
+        start = self.at % len(self.content)
+        self.at += size
+        return (self.content * (2 + size // len(self.content)))[start : start + size]
+
+
+def frame(size: int) -> bytes:
+    return MAGIC + struct.pack(">q", size)
+
+
+CLAIMS = {
+    "torn blocks without end": MAGIC,
+    "blocks of endless length": frame(1 << 62),
+    "blocks of negative length": frame(-1),
+    "tiny blocks without end": encode_log_block(LogBlock(BlockType.COMMAND, {}, b"")),
+    "a header of gigabytes": frame((1 << 31) + 100)
+    + struct.pack(">iiiii", 1, 3, 1, 0, (1 << 31) - 1)
+    + bytes((1 << 20) - 34),
+}
+
+
+@pytest.mark.parametrize("kind", CLAIMS)
+def test_scanning_is_bounded_whatever_a_log_file_claims(kind, monkeypatch):
+    """Never more than a header's bound at once, never more blocks than Hudi writes; then it is CorruptMetadata."""
+    monkeypatch.setattr(log_block, "_BLOCKS_MAX", 100)
+    monkeypatch.setattr(log_block, "_TORN_BYTES_MAX", 1 << 22)
+    stream = Claimed(CLAIMS[kind])
+    with contextlib.suppress(CorruptMetadata):
+        list(scan_log_blocks(stream, 1 << 40, "x"))
+    assert stream.most <= 1 << 24
+    assert stream.total <= 1 << 28
+
+
+@pytest.mark.parametrize("content", [MAGIC, encode_log_block(LogBlock(BlockType.COMMAND, {}, b""))])
+def test_a_log_file_of_nothing_but_blocks_is_refused(content, monkeypatch):
+    """So many blocks as no writer of Hudi appends to one file: reading and scanning end, and say so."""
+    monkeypatch.setattr(log_block, "_BLOCKS_MAX", 10)
+    for read in (
+        lambda data: iterate_log_blocks(data, "x"),
+        lambda data: scan_log_blocks(io.BytesIO(data), len(data), "x"),
+    ):
+        assert len(list(read(content * 10))) == 10
+        with pytest.raises(CorruptMetadata, match="more than 10"):
+            list(read(content * 11))
+
+
+@pytest.mark.parametrize("before", [b"", b"x" * 100, bytes(1 << 20), bytes((1 << 20) - 10), bytes((1 << 20) - 3)])
+def test_a_block_behind_a_torn_one_is_found_wherever_it_begins(before):
+    """Across the windows in which a magic is looked for too."""
+    data = MAGIC + before + encode_log_block(ONE)
+    found = [(block.block_type, block.offset) for block in scan_log_blocks(io.BytesIO(data), len(data), "x")]
+    assert found == [(BlockType.CORRUPT, 0), (BlockType.AVRO_DATA, len(MAGIC) + len(before))]
 
 
 def test_rollback_block_takes_back_one_write():
