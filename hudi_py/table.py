@@ -337,6 +337,5 @@ class Table(TableView):
             StorageError: The storage refused or is away.
         """
         if dry_run:
-            found = self.rehearsal().services.recovery().plan()
-            return tuple(RecoveryOutcome(finding=each, done=False) for each in found)
+            return self.rehearsal().services.recovery().rehearse()
         return self._changed(lambda: self.services.recovery().run(), recorded=True)

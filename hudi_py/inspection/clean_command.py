@@ -163,6 +163,8 @@ def _print_plan(plan: CleanPlan, service: CleanService, pending: list[PendingOut
     say(f"total      {plan.file_count} files, {render.human_bytes(plan.size_bytes)}")
     for warning in plan.warnings:
         say(f"warning    {warning}")
+    for partition, why in plan.refused.items():
+        say(f"refused    {len(plan.files[partition])} files in {partition or 'the table'} would stay: {why}")
     for reason in plan.breakers:
         say(f"refused    {reason}")
     if plan.is_partial:
@@ -187,6 +189,8 @@ def _print_pending(pending: list[PendingOutlook]) -> None:
         if len(files) > len(rows):
             say(f"and {len(files) - len(rows)} files more; --json names all")
         say(f"pending    {len(files)} files, {render.human_bytes(each.size_bytes)}")
+        for partition, why in each.refused.items():
+            say(f"refused    its files in {partition or 'the table'} would stay: {why}")
         if each.spared_files:
             say(f"spared     {len(each.spared_files)} planned files would stay; the first: {each.why_spared}")
         say()

@@ -172,6 +172,7 @@ def plan_stream(
         "scope_cost": plan.scope.cost,
         "breakers": list(plan.breakers),
         "warnings": list(plan.warnings),
+        **({"refused": dict(plan.refused)} if plan.refused else {}),
         "is_partial": plan.is_partial,
         "readable_from": readable.window or None,
         **({"readable_snapshots": list(readable.snapshots)} if readable.snapshots else {}),
@@ -184,6 +185,7 @@ def plan_stream(
                 "bytes": each.size_bytes,
                 "spared_files": list(each.spared_files),
                 "why_spared": each.why_spared,
+                **({"refused": dict(each.refused)} if each.refused else {}),
             }
             for each in pending
         ],

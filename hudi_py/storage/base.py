@@ -122,6 +122,9 @@ class Storage(Protocol):
             ConfigError: A name leads out of the folder.
         """
 
+    def barrier(self, folder: str) -> str | None:
+        """Why nothing in *folder* is written or deleted: a symbolic link leads to it. None where nothing bars it."""
+
     def open_read(self, path: str) -> BinaryIO:
         """Seekable stream, for Parquet. Raises `NotFound`."""
 

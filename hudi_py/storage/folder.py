@@ -46,6 +46,9 @@ class FolderStorage:
     def sizes(self, folder: str, names: Sequence[str]) -> Mapping[str, int]:
         return self.outer.sizes(self._path(folder), names)
 
+    def barrier(self, folder: str) -> str | None:
+        return self.outer.barrier(self._path(folder))
+
     def open_read(self, path: str) -> BinaryIO:
         return self.outer.open_read(self._path(path))
 

@@ -160,6 +160,17 @@ class LocalStorage:
         finally:
             os.close(descriptor)
 
+    def barrier(self, folder: str) -> str | None:
+        try:
+            with folder_beneath(self._root, check_path(folder)):
+                return None
+        except LinkInTheWay as error:
+            return str(error.strerror)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise self._failure("open", folder, error) from error
+
     def open_read(self, path: str) -> BinaryIO:
         try:
             return _open_regular(self._prefix + check_below_root(path))

@@ -142,6 +142,9 @@ class RemoteStorage:
         listed = self._listed(folder) if wanted else []
         return {each.name: each.size_bytes or 0 for each in listed if not each.is_folder and each.name in wanted}
 
+    def barrier(self, folder: str) -> str | None:
+        return None  # there are no links
+
     def open_read(self, path: str) -> BinaryIO:
         size = self.size(path)
         if size is None:

@@ -67,6 +67,9 @@ class DelegatingStorage:
     def sizes(self, folder: str, names: Sequence[str]) -> Mapping[str, int]:
         return self._around("sizes", (folder,), lambda: self.inner.sizes(folder, names))
 
+    def barrier(self, folder: str) -> str | None:
+        return self._around("barrier", (folder,), lambda: self.inner.barrier(folder))
+
     def open_read(self, path: str) -> BinaryIO:
         return self._around("open_read", (path,), lambda: self.inner.open_read(path))
 

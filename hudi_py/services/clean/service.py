@@ -27,6 +27,7 @@ from hudi_py.model.instant_time import time_before
 from hudi_py.runtime.clock import Deadline
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.executing.execute import execute_clean
+from hudi_py.services.clean.executing.outlook import barred
 from hudi_py.services.clean.executing.undone import refuse_under_undoing
 from hudi_py.services.clean.executing.watch import Reporter
 from hudi_py.services.clean.memory.leftovers import (
@@ -107,6 +108,7 @@ class CleanService:
         plan = self._plan(seen, self._deadline(), details=details, sizes=sizes)
         if details or sizes:
             self._refuse_lost(seen, plan)
+            plan = attrs.evolve(plan, refused=barred(self.contents.store.storage, plan.files))
         return plan
 
     def _plan(self, seen: Situation, deadline: Deadline, *, details: bool = False, sizes: bool = False) -> CleanPlan:

@@ -7,7 +7,7 @@ finished from its stored plan, and what is deleted was garbage before.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 
 import attrs
@@ -27,6 +27,7 @@ from hudi_py.services.recovery.failed_writes import FailedWrites
 from hudi_py.services.recovery.finding import Problem, RecoveryFinding, Step
 from hudi_py.services.recovery.look_locks import look_at_locks
 from hudi_py.services.restore.service import RestoreService
+from hudi_py.services.rollback.leftovers import Leftovers
 from hudi_py.services.rollback.service import RollbackService
 from hudi_py.services.savepoint.service import SavepointService
 from hudi_py.storage.base import StorageFailure
@@ -84,6 +85,25 @@ class RecoveryExecutor:
         with lock.held("recover") if finding.step in _UNDER_LOCK else nullcontext():
             actions[finding.step](finding)
         log.info("recovery.step", step=finding.step.name, problem=finding.problem.name, instant=finding.time)
+
+    def rehearse(self, finding: RecoveryFinding) -> None:
+        """
+        Look whether what the step would delete can be told and reached; nothing is written.
+
+        Raises:
+            HudiError: It cannot, so the step would fail.
+        """
+        if finding.step is Step.ROLL_BACK:
+            Leftovers(self.contents).of_pending(_instant(finding))
+        elif finding.step is Step.FINISH_ROLLBACK:
+            plan = self.contents.rollback_plan(_instant(finding))
+            self._reach(request.partition_path for request in plan.rollback_requests)
+        elif finding.step is Step.REMOVE_FILES:
+            self._reach(path.rstrip("/").rpartition("/")[0] for path in finding.paths)
+
+    def _reach(self, folders: Iterable[str]) -> None:
+        for barrier in filter(None, map(self._store.storage.barrier, folders)):
+            raise StorageError(barrier)
 
     @property
     def _store(self) -> TimelineStore:

@@ -52,6 +52,12 @@ class RecoveryService:
         """
         return plan_recovery(look(self.contents, self.table, self.settings))
 
+    def rehearse(self) -> tuple[RecoveryOutcome, ...]:
+        """
+        Every finding, and why its step would fail where that can be told; nothing is written. Raises as `plan`.
+        """
+        return tuple(_rehearsed(self.executor, each) for each in self.plan())
+
     def run(self) -> tuple[RecoveryOutcome, ...]:
         """
         Put right what can be put right.
@@ -126,6 +132,14 @@ def _take(executor: RecoveryExecutor, finding: RecoveryFinding) -> RecoveryOutco
         log.warning("recovery.step.failed", step=finding.step.name, instant=finding.time, why=str(error))
         return RecoveryOutcome(finding=finding, done=False, error=str(error))
     return RecoveryOutcome(finding=finding, done=True)
+
+
+def _rehearsed(executor: RecoveryExecutor, finding: RecoveryFinding) -> RecoveryOutcome:
+    try:
+        executor.rehearse(finding)
+    except HudiError as error:
+        return RecoveryOutcome(finding=finding, done=False, error=str(error))
+    return RecoveryOutcome(finding=finding, done=False)
 
 
 def _key(finding: RecoveryFinding) -> tuple[Problem, Step, str, tuple[str, ...]]:

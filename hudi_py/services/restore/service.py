@@ -289,6 +289,8 @@ class RestoreService:
         check_files_are_there(held, there, savepoint_time, undone)
         state = StateBefore(self.contents, self.table).judge(timeline, targets)
         check_state_before(state, savepoint_time)
+        for each in targets:  # each of them can be undone, or none is
+            self._left_by(each)
         times = frozenset(each.requested_time for each in targets)
         beside = Beside(
             contents=self.contents,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 import attrs
 
 from hudi_py.config.table import TableType
-from hudi_py.errors import CorruptMetadata
+from hudi_py.errors import CorruptMetadata, RefusedError
 from hudi_py.formats.log_block import HeaderKey, scan_log_blocks
 from hudi_py.fsview.foreign import foreign_base_files
 from hudi_py.fsview.listing import FolderListing, walk_partitions
@@ -53,9 +53,13 @@ class Leftovers:
 
         Raises:
             CorruptMetadata: A marker names what cannot be a file of that write, so it is unknown what it wrote.
+            RefusedError: A symbolic link leads to a file of it.
         """
         if target.state is State.REQUESTED and not whole_slices:
             return Written()
+        return self._reachable(target, self._of_pending(target, by_listing=by_listing, whole_slices=whole_slices))
+
+    def _of_pending(self, target: Instant, *, by_listing: bool, whole_slices: bool) -> Written:
         markers = read_markers(self._storage, target.requested_time)
         listed = markers is None or by_listing
         own = self.carrying(target, logs=whole_slices or target.action is not Action.COMPACTION) if listed else set()
@@ -95,11 +99,20 @@ class Leftovers:
 
         Raises:
             CorruptMetadata: It records what cannot be a file of that write.
+            RefusedError: A symbolic link leads to a file of it.
         """
         written = self._written(target, files_of_commit(metadata), "it", strict=not whole_slices)
         if self._logs_stay and (whole_slices or target.action is not Action.COMMIT):
             found = self.logs_on(target.requested_time, metadata.partition_to_write_stats)
             written = attrs.evolve(written, own=written.own | found)
+        return self._reachable(target, written)
+
+    def _reachable(self, target: Instant, written: Written) -> Written:
+        """What was written, unless it cannot be deleted: better refused than left half undone."""
+        for path in sorted({path for path, _ in (*written.own, *written.appended)}):
+            barrier = self._storage.barrier(path)
+            if barrier is not None:
+                raise RefusedError(f"{target} cannot be undone, nothing was changed: {barrier}")
         return written
 
     def carrying(self, target: Instant, *, logs: bool) -> set[FileKey]:

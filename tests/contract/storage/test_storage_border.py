@@ -84,6 +84,19 @@ def test_nothing_happens_through_a_link(storage, outside, kind, verb):
     assert (tree(outside), tree(Path(storage.root))) == before
 
 
+@pytest.mark.parametrize("kind", LINKS)
+def test_what_would_be_refused_is_told_beforehand(storage, outside, kind):
+    """The same words as the refusal's; nothing bars what is a folder, or is not there."""
+    path, target = LINKS[kind]
+    os.symlink(target(Path(storage.root), outside), f"{storage.root}/q")
+    with pytest.raises(StorageError) as caught:
+        storage.delete(path.format("file"))
+    barrier = storage.barrier(path.format("").rstrip("/"))
+    assert barrier is not None
+    assert barrier in str(caught.value)
+    assert [storage.barrier(each) for each in ("", "p", "none", "p/none", "p/file")] == [None] * 5
+
+
 def test_deletion_in_bulk_refuses_only_what_lies_behind_a_link(storage, outside):
     """The rest of a clean goes on; the outcome of each file says what happened."""
     os.symlink(outside, f"{storage.root}/q")

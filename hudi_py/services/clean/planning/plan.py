@@ -250,6 +250,7 @@ class CleanPlan(Shown):
         is_partial: A limit cut the plan short; the next clean plans the rest.
         unseen: What there was no time to look at.
         warnings: What is questionable about the settings, one sentence each; none of it stops a clean.
+        refused: Partition path to why its files will refuse to go; asked for with sizes.
     """
 
     policy: str
@@ -267,6 +268,7 @@ class CleanPlan(Shown):
     is_partial: bool = False
     unseen: Unseen = Unseen()
     warnings: tuple[str, ...] = ()
+    refused: Mapping[str, str] = attrs.field(factory=dict)
 
     def _facts(self) -> Mapping[str, object]:
         earliest = self.earliest_to_retain
@@ -274,7 +276,12 @@ class CleanPlan(Shown):
                  "partitions": len(self.files),
                  "earliest_to_retain": None if earliest is None else earliest.requested_time,
                  "would_schedule": self.would_schedule, "scope": self.scope.reason}  # fmt: skip
-        open_ends = {"breakers": self.breakers, "warnings": self.warnings, "is_partial": self.is_partial}
+        open_ends = {
+            "breakers": self.breakers,
+            "warnings": self.warnings,
+            "is_partial": self.is_partial,
+            "refused": self.refused,
+        }
         return facts | {name: value for name, value in open_ends.items() if value}
 
     def _listed(self) -> Iterable[tuple[str, str]]:
