@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from hudi_py.config.keys import Settings
 from hudi_py.errors import ConfigError, ConflictError, CorruptMetadata
 from hudi_py.runtime.clock import FixedClock
-from hudi_py.storage.wrappers import RecordingStorage
+from hudi_py.storage.wrappers import DelegatingStorage, RecordingStorage
 from hudi_py.txn.table_lock import TableLock, table_lock
 
 PACKAGE = "org.apache.hudi.client.transaction.lock."
@@ -90,6 +91,33 @@ def test_an_error_inside_gives_it_back(make_lock, provider, backend):
         raise ZeroDivisionError
     with make_lock(provider, backend).held("other"):
         pass
+
+
+@pytest.mark.parametrize(("provider", "backend"), PROVIDERS)
+def test_a_refusal_keeps_no_thread_out(make_lock, provider, backend):
+    """Who did not get the lock has none of it: another thread with the same opened table gets it once it is free."""
+    first, second = make_lock(provider, backend), make_lock(provider, backend)
+    with first.held("archive"), pytest.raises(ConflictError), second.held("clean"):
+        pytest.fail("two holders")
+    got = []
+
+    def work():
+        with second.held("clean"):
+            got.append(True)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert got == [True]
+
+
+@pytest.mark.parametrize(("provider", "backend"), PROVIDERS)
+def test_a_copy_for_another_process_does_not_hold_it(make_lock, provider, backend):
+    """An opened table is sent to executors while the driver holds the lock: there it is not held."""
+    lock = make_lock(provider, backend, sleep=time.sleep)
+    make, arguments = lock.__reduce__()
+    with lock.held("clean"), pytest.raises(ConflictError), make(*arguments).held("clean"):
+        pytest.fail("two holders")
 
 
 @pytest.mark.parametrize(("provider", "backend"), PROVIDERS)
@@ -329,6 +357,29 @@ def test_the_file_lies_where_the_settings_say(make_lock, tmp_path):
     assert not (tmp_path / "elsewhere" / "lock").exists()
 
 
+def test_a_lock_in_process_is_no_file(make_lock):
+    """Nothing of it is in the storage, however long it is held."""
+    lock = make_lock(IN_PROCESS, "memory")
+    with lock.held("clean"):
+        assert not lock_files(lock.storage)
+
+
+class NotAtomic(DelegatingStorage):
+    """Two processes can create one file."""
+
+    @property
+    def capabilities(self):
+        return self.inner.capabilities._replace(atomic_create=False)
+
+
+def test_a_file_that_two_can_create_is_no_lock(make_lock):
+    """F.1: refused before anything is created."""
+    lock = make_lock(FILE, "memory", wrap=NotAtomic)
+    with pytest.raises(ConfigError, match="creates files atomically"), lock.held("clean"):
+        pytest.fail("held")
+    assert not lock_files(lock.storage)
+
+
 @pytest.mark.s3
 def test_hudi_refuses_the_file_on_an_object_store_and_so_do_we(make_lock):
     """F.1: only storages with atomic create."""
@@ -358,6 +409,14 @@ def test_other_providers_are_refused_when_something_is_to_be_changed(make_storag
     for told in ("hoodie.write.lock.provider", provider, "InProcessLockProvider", "without the setting"):
         assert told in str(refused.value)
     assert storage.calls == []
+
+
+def test_a_provider_that_nobody_knows_is_refused_in_a_dry_run_too(make_lock):
+    """Misspelled it would be no lock; one that is known and not served is refused when something is to be changed."""
+    make_lock(PACKAGE + "ZookeeperBasedLockProvider", "memory").examine()
+    make_lock(FILE, "memory").examine()
+    with pytest.raises(ConfigError, match="FileSystemLock"):
+        make_lock(PACKAGE + "FileSystemLock", "memory").examine()
 
 
 def test_without_a_provider_nothing_is_asked(make_storage, clock):

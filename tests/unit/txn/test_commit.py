@@ -152,6 +152,29 @@ def test_a_savepoint_that_was_interrupted_is_opened_again_and_a_completed_one_is
 
 
 @LAYOUTS
+def test_plans_that_nobody_has_begun_are_withdrawn(layout):
+    """Each of them, without a trace, and nothing else; it is told for the sake of what."""
+    store = store_of(layout)
+    plans = [prepared(store, action).request() for action in (Action.CLEAN, Action.ROLLBACK)]
+    before = store.load().without(plans[0].instant).without(plans[1].instant)
+    withdraw(store, [each.instant for each in plans], "rollback")
+    assert store.load() == before
+    assert [states(store, each.instant.requested_time) for each in plans] == [[], []]
+
+
+@LAYOUTS
+def test_only_what_was_seen_is_taken_back(layout):
+    """Another process has begun it meanwhile: its inflight file stays, for files may be gone already."""
+    store = store_of(layout)
+    requested = prepared(store, Action.CLEAN).request()
+    begun = requested.begin()
+    requested.remove()
+    assert states(store, requested.instant.requested_time) == [State.INFLIGHT]
+    begun.remove()
+    assert states(store, requested.instant.requested_time) == []
+
+
+@LAYOUTS
 def test_a_plan_that_was_begun_meanwhile_is_not_withdrawn(layout):
     """Its requested file is there again, with what it said, and who wanted to withdraw it is told."""
     store = store_of(layout)
