@@ -9,9 +9,9 @@ Files of archived commits are not covered: nothing on the active timeline names 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from operator import itemgetter
-from typing import Final
+from typing import Any, Final
 
 from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
 from hudi_py.fsview.expected import (
@@ -63,9 +63,12 @@ class CheckedListing:
         self._timeline = timeline
         self._until = until
         self._only = only
-        self._folders = FolderListing(contents.store.storage)
-        self._needs = NeededFiles(contents, timeline, until)
+        self.folders = FolderListing(contents.store.storage)
+        self.needs = NeededFiles(contents, timeline, until)
         self.compared: set[str] = set()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._contents, self._timeline, self._until, self._only)
 
     def until(self, time: str) -> CheckedListing:
         """The same for a snapshot of that time."""
@@ -81,16 +84,25 @@ class CheckedListing:
             ConflictError: The table changed meanwhile.
         """
         walked: set[str] = set()
-        for path, entries in self._folders.walk(details=details):
-            if not self._has(path):
+        for path, entries in self.folders.walk(details=details):
+            if not self.has(path):
                 continue
             walked.add(path)
-            self._check(path, entries)
+            self.check(path, entries)
             yield path, entries
-        for path in filter(self._has, self._needs.by_partition.keys() - walked):
-            entries = self._folders.partition(path)
-            self._check(path, entries)
-            if self._needs.by_partition[path].isdisjoint(map(_name, entries)):
+        self.check_hidden(walked)
+
+    def check_hidden(self, walked: Collection[str]) -> None:
+        """
+        Look for partitions that the folders do not show as such; *walked* are those that they do.
+
+        Raises:
+            As `walk`.
+        """
+        for path in filter(self.has, self.needs.by_partition.keys() - frozenset(walked)):
+            entries = self.folders.partition(path)
+            self.check(path, entries)
+            if self.needs.by_partition[path].isdisjoint(map(_name, entries)):
                 continue  # a clean took them
             parts = path.split("/")
             outer = next((each for depth in range(len(parts)) if (each := "/".join(parts[:depth])) in walked), None)
@@ -108,30 +120,36 @@ class CheckedListing:
 
     def _holds_data(self, path: str) -> bool:
         """Partitions within one that holds rows are hidden from Apache Hudi, too."""
-        names = map(_name, self._folders.partition(path))
-        return any(parse_base_file(name) or parse_log_file(name) for name in names)
+        return hold_data(self.folders.partition(path))
 
     def partition(self, path: str, *, details: bool = False) -> list[Entry]:
         """Files directly in one partition; raises as `walk`."""
-        entries = self._folders.partition(path, details=details)
-        self._check(path, entries)
+        entries = self.folders.partition(path, details=details)
+        self.check(path, entries)
         return entries
 
-    def _has(self, path: str) -> bool:
+    def has(self, path: str) -> bool:
+        """Whether the table has that partition, as far as that is told."""
         return self._only is None or path in self._only
 
     @property
     def _root(self) -> str:
         return self._contents.store.storage.root
 
-    def _check(self, path: str, entries: Collection[Entry]) -> None:
-        if not _has_sizes(entries):
-            is_as_written = not self._needs.by_partition.get(path, _NOTHING).difference(map(_name, entries))
+    def check(self, path: str, entries: Collection[Entry]) -> None:
+        """
+        Hold the files of a partition against the commits.
+
+        Raises:
+            As `walk`.
+        """
+        if not has_sizes(entries):
+            is_as_written = {*map(_name, entries)}.issuperset(self.needs.by_partition.get(path, _NOTHING))
         else:
             there = dict(zip(map(_name, entries), map(_size, entries), strict=True))
             is_as_written = all(
                 name in there and is_size_right(size, there[name], is_log=name.startswith("."))
-                for name, size in self._needs.sizes.get(path, {}).items()
+                for name, size in self.needs.sizes.get(path, {}).items()
             )
             self.compared.add(path)
         if not is_as_written:
@@ -140,7 +158,7 @@ class CheckedListing:
     # --- what is lost ---------------------------------------------------------------------------------------------
     def _tell(self, path: str, entries: Collection[Entry]) -> None:
         """Raise, unless something accounts for what is missing or of another size."""
-        slices = expected_slices(self._needs.metadata, self._contents.store.config.format.log_naming)
+        slices = expected_slices(self.needs.metadata, self._contents.store.config.format.log_naming)
         here = (each for (partition, _), each in slices.items() if partition == path)
         found = mismatches(here, {path: dict(zip(map(_name, entries), map(_size, entries), strict=True))})
         if not found:
@@ -184,6 +202,11 @@ class CheckedListing:
         return removals(contents)
 
 
-def _has_sizes(entries: Collection[Entry]) -> bool:
+def hold_data(entries: Iterable[Entry]) -> bool:
+    """Whether there is a base or log file among them."""
+    return any(parse_base_file(name) or parse_log_file(name) for name in map(_name, entries))
+
+
+def has_sizes(entries: Collection[Entry]) -> bool:
     """Whether the listing told sizes; what it tells of one file it tells of all."""
     return next(map(_size, entries), None) is not None

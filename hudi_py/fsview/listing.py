@@ -55,6 +55,10 @@ class FolderListing:
         """See `Listing`; *named* as for `walk_partitions`."""
         return walk_partitions(self._storage, details=details, threads=listing_threads(self._storage), named=named)
 
+    def walk_folders(self, *, details: bool = False) -> Iterator[tuple[str, list[Entry], bool]]:
+        """Every folder down to the partitions: its path, the files directly in it, whether it is a partition."""
+        return walk_folders(self._storage, details=details, threads=listing_threads(self._storage))
+
     def partition(self, path: str, *, details: bool = False) -> list[Entry]:
         """See `Listing`."""
         return _files(self._storage.list(path, details=details))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import chain, compress, zip_longest
@@ -46,6 +47,11 @@ from hudi_py.timeline.timeline import Timeline
 _Files = tuple[list[str], list[int]]
 """Paths or names, and sizes of the same; no sizes where they were not asked for."""
 _LOOKED_BACK: Final = 3  # commits before one that it may have replaced all files of; mostly it is the last one
+_NO_NAMES: Final[frozenset[str]] = frozenset()
+
+
+class _DecodingTells(Exception):
+    """A commit names files in a way that only decoding understands."""
 
 
 class NeededFiles:
@@ -62,6 +68,9 @@ class NeededFiles:
         self._contents = contents
         self._timeline = timeline
         self._until = until
+        self._names: dict[str, set[str]] = {}
+        self._layers = self._newest_first(with_sizes=False)
+        self._lost: NotFound | None = None
 
     @cached_property
     def commits(self) -> tuple[Instant, ...]:
@@ -70,14 +79,34 @@ class NeededFiles:
         return tuple(i for i in completed if self._until is None or i.requested_time <= self._until)
 
     @cached_property
-    def by_partition(self) -> dict[str, frozenset[str]]:
+    def by_partition(self) -> Mapping[str, AbstractSet[str]]:
         """Partition path to names of the files of its latest slices."""
         if "sizes" in self.__dict__:
-            return {partition: frozenset(files) for partition, files in self.sizes.items()}
+            return {partition: files.keys() for partition, files in self.sizes.items()}
         try:
             return self._named()
         except NotFound:
             return {}  # archived or rolled back since: who asks for it is told
+
+    def are_newest(self, partition_path: str, names: Collection[str]) -> bool:
+        """
+        Whether the latest slices of a partition's groups are these base files, and no others that are known so far.
+
+        Commits are looked through from the newest on, only as far as that takes: the older ones may name further groups
+        of the partition, of which then no file is left.
+
+        Args:
+            names: One for each group that has files there.
+        """
+        while True:
+            here = self._names.get(partition_path, _NO_NAMES)
+            if here.issuperset(names):
+                return len(here) == len(names)
+            try:
+                if not self._look_further():
+                    return False
+            except NotFound:
+                return False
 
     def of_write(self) -> Mapping[str, frozenset[str]]:
         """
@@ -87,7 +116,7 @@ class NeededFiles:
             ConflictError: A commit was archived or rolled back meanwhile.
         """
         try:
-            return self._named()
+            return {partition: frozenset(names) for partition, names in self._named().items()}
         except NotFound as error:
             raise ConflictError(f"{error}: another process archived or undid it meanwhile; try again") from error
 
@@ -95,8 +124,9 @@ class NeededFiles:
     def sizes(self) -> dict[str, dict[str, int]]:
         """The same with the sizes in bytes that the commits recorded, 0 where unknown; a log file may be larger."""
         try:
-            found = self._found(with_sizes=True)
-            sizes = self._decoded if found is None else _joined(found)
+            sizes = _joined(self._newest_first(with_sizes=True))
+        except _DecodingTells:
+            sizes = self._decoded
         except NotFound:
             return {}
         return {partition: dict(zip(*files, strict=True)) for partition, files in _by_partition(*sizes).items()}
@@ -178,21 +208,47 @@ class NeededFiles:
             if not gone or group_of(path) not in gone
         ]
 
-    def _named(self) -> dict[str, frozenset[str]]:
-        found = self._found(with_sizes=False)
-        files = _by_partition(*(self._decoded if found is None else _joined(found)))
-        return {partition: frozenset(names) for partition, (names, _) in files.items()}
+    def _named(self) -> Mapping[str, AbstractSet[str]]:
+        while self._look_further():
+            pass
+        return self._names
 
-    def _found(self, *, with_sizes: bool) -> list[_Files] | None:
+    def _look_further(self) -> bool:
+        """Add what the next older commits name; False when all were looked through."""
+        if self._lost is not None:
+            raise self._lost
+        try:
+            files = self._next_files()
+        except NotFound as error:
+            self._lost = error
+            raise
+        if files is None:
+            return False
+        for partition, (names, _) in _by_partition(files[0], ()).items():
+            self._names.setdefault(partition, set()).update(names)
+        return True
+
+    def _next_files(self) -> _Files | None:
+        try:
+            return next(self._layers, None)
+        except _DecodingTells:
+            self._names.clear()
+            return self._decoded
+
+    def _newest_first(self, *, with_sizes: bool) -> Iterator[_Files]:
         """
-        The newest files of live groups, without sizes or with them; None where decoding has to tell.
+        The newest files of live groups, without sizes or with them, those that the newest commit names first.
 
         From the newest commit on: of the older ones only the groups matter that no newer one wrote. Where a commit's
         files are as many as those that newer commits replaced, none of them is needed, and none is looked for.
+
+        Raises:
+            _DecodingTells: Decoding has to tell all of them.
+            NotFound: A commit was archived or rolled back since.
         """
         known = self._replaced_groups()
         replaced: Counter[str] = Counter()
-        found: list[_Files] = []
+        is_first = True
         newest: list[bytes] = []
         newest_first = self.commits[::-1]
         for position, (instant, data) in enumerate(self._read(newest_first), 1):
@@ -201,19 +257,20 @@ class NeededFiles:
             if not 0 < count == replaced[time]:
                 paths = base_paths(data, time)
                 if paths is None:
-                    return None
+                    raise _DecodingTells
                 needed = paths
-                if found or known:
+                if known or not is_first:
                     known.update(_groups(newest))
                     newest, groups = [], _groups(paths)
                     needed = list(compress(paths, map(not_, map(known.__contains__, groups))))
                     known.update(groups)
                 else:
                     newest = paths  # of which groups are made only where an older commit is looked through too
+                is_first = False
                 sizes = base_sizes(data, time, frozenset(needed)) if with_sizes else {}
                 if sizes is None:
-                    return None
-                found.append((_texts(sizes or needed, time), list(sizes.values())))
+                    raise _DecodingTells
+                yield _texts(sizes or needed, time), list(sizes.values())
             if instant.action is Action.COMMIT or b".log." not in data:
                 for other in newest_first[position : position + _LOOKED_BACK]:
                     there = count_replaced(data, time, other.requested_time)
@@ -221,7 +278,6 @@ class NeededFiles:
                     count -= there
                     if count <= 0:
                         break
-        return found
 
     def _replaced_groups(self) -> set[bytes]:
         """Path of each, without the end of the name."""
@@ -239,10 +295,11 @@ class NeededFiles:
         if threads <= 1:
             yield from ((instant, store.look_through(instant)) for instant in instants)
             return
-        with ThreadPoolExecutor(threads) as pool:
-            for start in range(0, len(instants), threads):
-                some = instants[start : start + threads]
-                yield from zip(some, pool.map(store.look_through, some), strict=True)
+        for start in range(0, len(instants), threads):
+            some = instants[start : start + threads]
+            with ThreadPoolExecutor(threads) as pool:
+                read = list(pool.map(store.look_through, some))
+            yield from zip(some, read, strict=True)
 
     @cached_property
     def _decoded(self) -> _Files:
@@ -287,7 +344,8 @@ def _texts(paths: Collection[bytes], time: str) -> list[str]:
 
 
 def _joined(found: Iterable[_Files]) -> _Files:
-    names, sizes = zip(*found, strict=True) if found else ((), ())
+    layers = list(found)
+    names, sizes = zip(*layers, strict=True) if layers else ((), ())
     return list(chain.from_iterable(names)), list(chain.from_iterable(sizes))
 
 

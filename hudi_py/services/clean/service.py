@@ -16,8 +16,10 @@ from hudi_py.config.clean import CleanConfig
 from hudi_py.config.table import TableConfig
 from hudi_py.engine.base import Engine
 from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
-from hudi_py.fsview.listing import FolderListing, is_partition
+from hudi_py.fsview.checked import CheckedListing
+from hudi_py.fsview.listing import FolderListing, Listing, is_partition
 from hudi_py.fsview.loader import load_clustered_files, load_context, load_savepoints, protection_of
+from hudi_py.fsview.planned import ListingForPlan
 from hudi_py.fsview.survivors import lost_survivors
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.listing import open_snapshot
@@ -44,7 +46,7 @@ from hudi_py.services.clean.planning.past import last_clean, whole_times
 from hudi_py.services.clean.planning.plan import CleanPlan, LastClean, Scope, Unseen
 from hudi_py.services.clean.planning.progress import PROGRESS, progress_of, remember, start_of_scope
 from hudi_py.services.clean.planning.repair import repair_cleans
-from hudi_py.services.clean.planning.situation import Judge, Situation, is_outdated
+from hudi_py.services.clean.planning.situation import Judge, Situation, checked, is_outdated
 from hudi_py.services.clean.planning.stored_plan import to_record
 from hudi_py.services.clean.result import CleanResult
 from hudi_py.services.clean.retention.policy import PartitionJudgement, earliest_of, windows
@@ -115,12 +117,16 @@ class CleanService:
         with_sizes = details or sizes or self.config.max_bytes is not None or self.reporter.wants_sizes
         in_full = details or self._budget.is_limited
         judge = seen.judge_quickly(self.config) if not in_full else partial(seen.judge, config=self.config)
-        look = self._look(seen, judge, deadline, with_sizes)
+        listing = seen.listing
+        if isinstance(listing, CheckedListing) and not with_sizes:
+            listing = ListingForPlan(listing)
+            judge = checked(judge, listing)
+        look = self._look(seen, listing, judge, deadline, with_sizes)
         census = Census()
         is_counted = self.reporter.is_heard and not seen.scope.everything
         self.reporter.begin("plan", total=len(self.scope_partitions(seen.scope)) if is_counted else None)
         judgements: Iterable[PartitionJudgement] = self.reporter.watch(
-            census.watch(look.judgements(self._partitions(seen, with_sizes)))
+            census.watch(look.judgements(self._partitions(seen, listing, with_sizes)))
         )
         window, is_partial, savepoints = seen.earliest, False, seen.savepoints
         if self._budget.is_limited:
@@ -231,11 +237,11 @@ class CleanService:
     def _deadline(self) -> Deadline:
         return Deadline.after(self.contents.store.clock, self.config.max_duration)
 
-    def _look(self, seen: Situation, judge: Judge, deadline: Deadline, sizes: bool) -> Look:
+    def _look(self, seen: Situation, listing: Listing, judge: Judge, deadline: Deadline, sizes: bool) -> Look:
         replaced = frozenset(path for path, _ in seen.context.replaced)
         return Look(
             judge=lambda path, entries: self._confirmed(seen, judge(path, entries)),
-            listed=lambda path: seen.listing.partition(path, details=sizes),
+            listed=lambda path: listing.partition(path, details=sizes),
             deadline=deadline,
             always=replaced.intersection(replaced if seen.scope.everything else self.scope_partitions(seen.scope)),
         )
@@ -431,9 +437,9 @@ class CleanService:
         there = seen.judge(judged.partition_path, entries, self.config)
         return attrs.evolve(judged, delete_partition=there.delete_partition)
 
-    def _partitions(self, seen: Situation, details: bool) -> Iterator[tuple[str, list[Entry]]]:
+    def _partitions(self, seen: Situation, listing: Listing, details: bool) -> Iterator[tuple[str, list[Entry]]]:
         """What is in scope, and wherever a clean left something: that is seen in the folders only."""
-        listing, scope = seen.listing, seen.scope
+        scope = seen.scope
         folders = FolderListing(self.contents.store.storage)
         for path in sorted(seen.leftovers):
             entries = folders.partition(path, details=details)

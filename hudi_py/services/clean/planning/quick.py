@@ -26,6 +26,7 @@ from hudi_py.services.clean.retention.policy import Condemned, Keeps, PartitionJ
 _UNDERSCORES: Final = 2  # in the name of a base file: behind the file id, and before the end
 _file_id, _end = itemgetter(0), itemgetter(1)
 _Slice = tuple[str, str, str]  # file id; end of the name: instant time, dot, extension; name
+_Judged = tuple[dict[Reason, int], list[str], list[str]]  # kept slices; names of condemned ones, and of the newest
 
 
 @attrs.define(kw_only=True)
@@ -96,7 +97,7 @@ class QuickJudge:
         judged = self._by_versions(slices) if self.earliest is None else self._by_window(slices, self.earliest)
         if judged is None:
             return None
-        kept, condemned = judged
+        kept, condemned, newest = judged
         if not condemned or sizes.count(None) == len(sizes):
             known: tuple[int | None, ...] = (None,) * len(condemned)
         else:
@@ -108,6 +109,7 @@ class QuickJudge:
             delete_partition=False,
             kept={reason: count for reason, count in kept.items() if count},
             condemned=Condemned(tuple(condemned), known, reason),
+            newest=tuple(newest),
         )
 
     def _slices(self, names: Sequence[str]) -> list[_Slice] | None:
@@ -142,16 +144,16 @@ class QuickJudge:
             self._times[end] = file.instant_time if is_plain and file is not None else None
         return self._times[end]
 
-    def _by_window(self, slices: list[_Slice], earliest: str) -> tuple[dict[Reason, int], list[str]] | None:
+    def _by_window(self, slices: list[_Slice], earliest: str) -> _Judged | None:
         """Rules A-43 to A-46. None where two files are of one slice, as a task that ran twice leaves them."""
-        condemned = []
-        groups = window = before = 0
+        condemned, newest = [], []
+        window = before = 0
         group = last = ""
         has_bridge = False
         for file_id, end, name in slices:
             if file_id != group:
                 group = file_id
-                groups += 1
+                newest.append(name)
                 has_bridge = end < earliest
             elif end == last:
                 return None
@@ -163,17 +165,17 @@ class QuickJudge:
                 has_bridge = True
                 before += 1
             last = end
-        return {Reason.LATEST: groups, Reason.WINDOW: window, Reason.BEFORE_WINDOW: before}, condemned
+        return {Reason.LATEST: len(newest), Reason.WINDOW: window, Reason.BEFORE_WINDOW: before}, condemned, newest
 
-    def _by_versions(self, slices: list[_Slice]) -> tuple[dict[Reason, int], list[str]] | None:
+    def _by_versions(self, slices: list[_Slice]) -> _Judged | None:
         """Rules A-48 and A-49. None as `_by_window`."""
-        condemned = []
-        groups = position = 0
+        condemned, newest = [], []
+        position = 0
         group = last = ""
         for file_id, end, name in slices:
             if file_id != group:
                 group = file_id
-                groups += 1
+                newest.append(name)
                 position = 1
             elif end == last:
                 return None
@@ -182,7 +184,8 @@ class QuickJudge:
                 if position > self.versions:
                     condemned.append(name)
             last = end
-        return {Reason.LATEST: groups, Reason.VERSIONS: len(slices) - groups - len(condemned)}, condemned
+        versions = len(slices) - len(newest) - len(condemned)
+        return {Reason.LATEST: len(newest), Reason.VERSIONS: versions}, condemned, newest
 
 
 def _starts_with_dot(slices: list[_Slice]) -> bool:

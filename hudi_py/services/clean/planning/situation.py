@@ -14,6 +14,7 @@ from hudi_py.fsview.build import ViewContext, build_partition
 from hudi_py.fsview.fate import Protection
 from hudi_py.fsview.foreign import refuse_foreign
 from hudi_py.fsview.listing import Listing
+from hudi_py.fsview.planned import ListingForPlan
 from hudi_py.model.holes import Holes
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import format_instant_time, parse_instant_time
@@ -191,6 +192,17 @@ class Situation:
             return self.judge(path, entries, config) if judged is None else judged
 
         return judge
+
+
+def checked(judge: Judge, listing: ListingForPlan) -> Judge:
+    """The same, with each partition held against the commits as soon as it is judged."""
+
+    def judged(path: str, entries: Sequence[Entry]) -> PartitionJudgement:
+        found = judge(path, entries)
+        listing.check(path, entries, found.newest)
+        return found
+
+    return judged
 
 
 def is_outdated(seen: Timeline, now: Timeline) -> bool:

@@ -199,6 +199,7 @@ class PartitionJudgement:
         delete_partition: Whether nothing else is left there, so that the folder may go too (rules A-50, A-51).
         kept: Kept slices by reason that are left out of the verdicts.
         condemned: Files to delete that are left out of the verdicts.
+        newest: Then the newest base file of each group, by file id.
     """
 
     partition_path: str
@@ -206,6 +207,7 @@ class PartitionJudgement:
     delete_partition: bool
     kept: Mapping[Reason, int] = attrs.field(factory=dict)
     condemned: Condemned | None = None
+    newest: tuple[str, ...] = ()
 
     @property
     def condemned_count(self) -> int:

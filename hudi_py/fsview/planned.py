@@ -1,0 +1,68 @@
+"""
+The folders for a planner, which finds the newest files of each partition itself: they are checked when it has.
+
+Of a group that has no file left nothing can be planned. So older commits are not read only to find such groups: where
+the newest commits name the newest file of each group that has files, that is the end of it, and those are the names
+that the planner kept. Whatever is not as plain as that is checked as `hudi_py.fsview.checked` does for readers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from hudi_py.fsview.checked import CheckedListing, has_sizes, hold_data
+from hudi_py.storage.base import Entry
+
+
+class ListingForPlan:
+    """
+    A `Listing` of which each partition is to be given to `check` before the next one is asked for.
+
+    Args:
+        listing: What checks all of them.
+    """
+
+    is_fresh = True
+    compared: Collection[str] = ()
+
+    def __init__(self, listing: CheckedListing) -> None:
+        self._listing = listing
+        self._may_hide = False
+
+    def walk(self, *, details: bool = False) -> Iterator[tuple[str, list[Entry]]]:
+        """
+        Every partition with the files directly in it.
+
+        Raises:
+            CorruptMetadata: A partition is hidden: its metafile is missing, or there is one above it.
+        """
+        walked: set[str] = set()
+        for path, entries, is_partition in self._listing.folders.walk_folders(details=details):
+            if is_partition and self._listing.has(path):
+                walked.add(path)
+                yield path, entries
+            elif not is_partition:
+                self._may_hide = self._may_hide or hold_data(entries)
+        if self._may_hide:
+            self._listing.check_hidden(walked)
+
+    def partition(self, path: str, *, details: bool = False) -> list[Entry]:
+        """Files directly in one partition."""
+        return self._listing.folders.partition(path, details=details)
+
+    def check(self, path: str, entries: Collection[Entry], newest: Collection[str]) -> None:
+        """
+        Hold a partition against the commits.
+
+        Args:
+            path, entries: As they were listed.
+            newest: Name of the newest base file of each group; empty where there is more to know of the partition.
+
+        Raises:
+            CorruptMetadata: A file that the latest slices need is missing.
+            ConflictError: The table changed meanwhile.
+        """
+        if newest and not has_sizes(entries) and self._listing.needs.are_newest(path, newest):
+            return
+        self._may_hide = self._may_hide or not hold_data(entries)
+        self._listing.check(path, entries)
