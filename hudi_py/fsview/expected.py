@@ -186,7 +186,8 @@ def is_size_right(recorded: int, there: int | None, *, is_log: bool) -> bool:
     Whether a file is as large as its commit recorded, in bytes, as far as both are known.
 
     Args:
-        recorded: The largest that a commit recorded; 0 when unknown: then a base file is not empty, no more is known.
+        recorded: The largest that a commit recorded; 0 when unknown, and of a file that was written empty, as those of
+            benchmarks are: it may be listed, planned and deleted. Who reads its rows finds that it is no Parquet file.
         there: None when not asked for; `NOT_REGULAR` is never right.
         is_log: It may be larger then.
     """
@@ -195,7 +196,7 @@ def is_size_right(recorded: int, there: int | None, *, is_log: bool) -> bool:
     if there == NOT_REGULAR:
         return False
     if recorded <= _SIZE_UNKNOWN:
-        return is_log or there > 0
+        return True
     return there == recorded or (is_log and there > recorded)
 
 

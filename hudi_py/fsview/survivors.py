@@ -18,7 +18,7 @@ from hudi_py.fsview.build import GroupKey
 from hudi_py.fsview.expected import Mismatch, damaged_file, is_size_right, mismatch_told
 from hudi_py.fsview.listing import listing_threads
 from hudi_py.fsview.needed import NeededFiles, archived_replacements
-from hudi_py.model.files import BaseFile, join_path, parse_base_file, parse_log_file
+from hudi_py.model.files import NOT_REGULAR, BaseFile, join_path, parse_base_file, parse_log_file
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
@@ -100,12 +100,12 @@ def _in_each(storage: Storage, paths: Collection[str], ask: Callable[[str], list
 def _wrong(storage: Storage, path: str, recorded: Mapping[str, int]) -> list[tuple[str, str, int | None]]:
     """Partition path and name of the files that are not of the *recorded* size, and the size that they have."""
     there = storage.sizes(path, tuple(recorded))
-    if there == recorded:  # a file that was written empty, as benchmarks do, is as its commit recorded it
+    if there == recorded:
         return []
     return [
         (path, name, there.get(name))
         for name, size in recorded.items()
-        if there.get(name) != size and not (name in there and is_size_right(size, there[name], is_log=name[:1] == "."))
+        if name not in there or not is_size_right(size, there[name], is_log=name[:1] == ".")
     ]
 
 
@@ -146,5 +146,5 @@ def _damaged_of_archived(
             damaged_file(f"{storage.root}/{join_path(path, base.name)}", size, 0, f"write {base.instant_time}"),
         )
         for base in newest.values()
-        if (size := sizes.get(base.name)) is not None and not is_size_right(0, size, is_log=False)
+        if (size := sizes.get(base.name)) is not None and size in (0, NOT_REGULAR)
     ]

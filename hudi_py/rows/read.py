@@ -182,7 +182,8 @@ def _parquet(storage: Storage, path: str, base: BaseFile) -> Iterator[pq.Parquet
 
     with storage.open_read(path) as stream:
         size = stream.seek(0, os.SEEK_END)  # the stream knows it; no request
-        if not is_size_right(base.size_bytes or 0, size, is_log=False):
+        is_cut_off = not size and base.size_bytes != 0  # written empty it is no Parquet file, and nothing was lost
+        if is_cut_off or not is_size_right(base.size_bytes or 0, size, is_log=False):
             raise CorruptMetadata(
                 damaged_file(f"{storage.root}/{path}", size, base.size_bytes or 0, f"write {base.instant_time}")
             )

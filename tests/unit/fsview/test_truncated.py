@@ -16,6 +16,7 @@ from hudi_py.storage.base import Listing
 from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
+from tests import tables
 from tests.fixtures import fixture_names, metadata_files, unpack
 
 FOLDERS = {"hoodie.metadata.enable": "false"}
@@ -119,3 +120,29 @@ def test_sizes_found_in_the_bytes_are_those_that_decoding_gives():
             assert set(base_sizes(data, time, paths[:1])) == set(paths[:1])
             found += len(sizes)
     assert found > 200
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("recorded", [0, 4])
+def test_a_file_that_was_written_empty_is_as_its_commit_recorded_it(layout, recorded, monkeypatch):
+    """It is listed, planned and deleted, and its rows are refused; one that was cut off is refused by each of them."""
+    monkeypatch.setattr(tables, "_BASE_FILE", bytes(recorded))
+    builder = tables.TableBuilder(layout)
+    for number in (1, 2, 3):
+        builder.commit(tables.at(number), {"eu": ["a", "b"]})
+    for path in [path for path in builder.storage.files() if path.endswith(".parquet")]:
+        builder.put(path, b"")
+    looks = [
+        lambda table: table.file_slices("eu"),
+        lambda table: table.plan_clean(commits_retained=1),
+        lambda table: table.plan_clean(commits_retained=1, details=True),
+        lambda table: table.clean(commits_retained=1),
+    ]
+    for look in looks:
+        if recorded and look is not looks[1]:  # names are enough to list for a plan
+            with pytest.raises(CorruptMetadata, match=r"has 0 bytes, and .* wrote 4"):
+                look(builder.table())
+        else:
+            look(builder.table())
+    with pytest.raises(CorruptMetadata, match="wrote 4" if recorded else "is not a readable Parquet file"):
+        builder.table().rows(columns=["id"]).to_arrow()
