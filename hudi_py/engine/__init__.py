@@ -1,1 +1,1 @@
-"""Running one function over many items: on threads here, on Spark executors in `hudi_py.spark.engine`."""
+"""Runs a function for many items: on threads here, on Spark executors in `hudi_py.spark.engine`."""

@@ -1,7 +1,7 @@
 """
-Sending work to other machines and bringing errors home.
+Sends work to other machines and brings results and errors back.
 
-Nothing but our errors is imported here: every new worker of an executor loads this module before its first task.
+This module imports only `hudi_py.errors`, because every new worker of an executor loads it before its first task.
 """
 
 from __future__ import annotations
@@ -18,28 +18,30 @@ _FASTEST: Final = 1
 
 def packed(item: Any, dumps: Callable[[Any], bytes] = pickle.dumps) -> bytes:
     """
-    An item on its way to `Answering`: names of files share most of their letters, so they travel small.
+    Pickle and compress an item for `Answering`. File names resemble each other, so compression pays.
 
     Args:
-        item: What a task gets.
-        dumps: Makes bytes of it that `pickle` reads; for items of classes that the other machine cannot import.
+        item: The argument of a task.
+        dumps: Returns bytes that `pickle` can load; set it for items whose class the other machine cannot import.
     """
     return zlib.compress(dumps(item), _FASTEST)
 
 
 class Answering:
     """
-    Our own errors travel back as values, so that the driver raises them as they are and no task is retried.
+    A function to run on another machine that returns our own errors instead of raising them.
+
+    So the driver raises them unchanged, and Spark does not repeat a task that would fail again.
 
     Args:
-        function: What a task does with its item, which comes `packed`.
+        function: The work of a task; gets the item that was passed to `packed`.
     """
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self._function = function
 
     def __call__(self, item: bytes) -> tuple[bool, Any]:
-        """Whether it succeeded, and the result or the error."""
+        """Return whether the function succeeded, and its result or the error."""
         try:
             return True, self._function(pickle.loads(zlib.decompress(item)))  # noqa: S301 - our own bytes
         except HudiError as error:
@@ -49,7 +51,7 @@ class Answering:
 
 
 def raise_first(answers: Iterable[tuple[bool, Any]]) -> list[Any]:
-    """The results, or the first of our errors among them, raised."""
+    """Return the results of `Answering` calls, or raise the first error among them."""
     results = []
     for succeeded, value in answers:
         if not succeeded:

@@ -1,4 +1,4 @@
-"""The engine protocol."""
+"""The protocol of engines, which run tasks."""
 
 from __future__ import annotations
 
@@ -20,29 +20,33 @@ class Engine(Protocol):
 
     @property
     def slots(self) -> int:
-        """More tasks than this only cost: work is cut into at most so many."""
+        """Number of tasks that can run at the same time. Work is split into at most that many tasks."""
 
     @property
     def files_min(self) -> int:
-        """A task of fewer files than this costs more than it saves."""
+        """Smallest number of files for a task; a smaller task costs more than it saves."""
 
     @property
     def files_max(self) -> int:
-        """A task of more files than this holds too much at once."""
+        """Largest number of files for a task; a larger one uses too much memory."""
 
     def prepared(self, storage: Storage, files: int) -> Engine:
         """
-        The engine that deletes so many *files* of *storage*: as a rule this one.
+        Return the engine to use for deleting that number of *files* from *storage*; usually this one.
 
         Raises:
-            ConfigError: The machines that would do it cannot; nothing was deleted.
+            ConfigError: The machines of the engine cannot do this work; nothing was deleted.
         """
 
     def map(self, function: Callable[[T], R], items: Sequence[T], *, parallelism: int, description: str) -> Iterable[R]:
         """
-        Results in the order of *items*; the first error ends the run and is raised.
+        Call *function* for each item and return the results in the order of *items*.
+
+        The first error ends the run and is raised.
 
         Args:
-            parallelism: Upper bound of tasks at once.
-            description: Shown where the engine shows its work.
+            function: The work of one task.
+            items: One argument per task.
+            parallelism: Largest number of tasks at the same time.
+            description: Shown by engines that show progress (the Spark UI).
         """

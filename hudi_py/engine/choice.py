@@ -1,12 +1,12 @@
 """
-Which engine carries out a deletion, where that is left to us (``auto``).
+Chooses between threads and Spark for a deletion, when the executor setting is ``auto``.
 
-Measured by ``tools/bench/executors.py`` on two cores: one thread deletes some 60,000 files of a local disk or more per
-CPU second and begins at once. A Python worker deletes as many, but a Spark job takes 0.25 to 0.35 seconds beside, and
-the first job of a session 2.5 more, for its workers have to start. Two workers take 0.92 times as long as the driver
-alone at 100,000 files and 0.75 times at 200,000. From there on a second machine is a gain, and the driver is free. An
-object store deletes 1,000 files per request of some tenths of a second, and what a driver's threads can have under way
-is bounded by its cores, so there the border lies at half as many.
+Measured by ``tools/bench/executors.py`` on two cores: one thread starts at once and deletes 60,000 or more files of a
+local disk per CPU second. A Python worker of Spark is as fast, but a Spark job costs another 0.25 to 0.35 seconds, and
+the first job of a session 2.5 seconds more, because its workers have to start. Two workers take 0.92 times as long as
+the driver alone for 100,000 files and 0.75 times for 200,000. From there on a second machine helps, and the driver is
+free for other work. An object store deletes 1,000 files per request of some tenths of a second, and the number of
+requests that a driver can have open is limited by its cores, so the limit for object stores is half as high.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ SPARK_FILES_MIN_REMOTE: Final = 50_000
 
 def is_for_spark(files: int, *, is_remote: bool, has_session: bool) -> bool:
     """
-    Whether so many files are better deleted on Spark executors than by threads. Pure.
+    Return whether deleting that number of files is faster on Spark executors than on threads. Pure.
 
     Args:
-        files: To delete.
-        is_remote: The table lies in an object store.
-        has_session: There is a Spark session; none is ever started for this.
+        files: Number of files to delete.
+        is_remote: Whether the table lies in an object store.
+        has_session: Whether there is a Spark session already; none is ever started for a deletion.
     """
     return has_session and files >= (SPARK_FILES_MIN_REMOTE if is_remote else SPARK_FILES_MIN)
 
@@ -39,7 +39,7 @@ class AutoEngine:
     Threads for few files, Spark for many.
 
     Args:
-        spark: Makes the engine of the session there is; None without one.
+        spark: Returns the engine of the existing Spark session; None if there is no session.
     """
 
     name = "auto"
@@ -57,5 +57,5 @@ class AutoEngine:
         return self._spark().prepared(storage, files)
 
     def map(self, function: Callable[[T], R], items: Sequence[T], *, parallelism: int, description: str) -> Iterable[R]:
-        """On threads: that so few files are not worth a job is all that can be told without `prepared`."""
+        """Run on threads: without `prepared` the number of files is unknown, so Spark may not be worth it."""
         return self._local.map(function, items, parallelism=parallelism, description=description)

@@ -1,4 +1,4 @@
-"""Local threads: no JVM. Storage calls release the interpreter lock, so threads overlap them."""
+"""Runs tasks on local threads, without a JVM. Storage calls release the interpreter lock, so they can overlap."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from hudi_py.engine.base import R, T
 from hudi_py.runtime.clock import CPU, MONOTONIC
 from hudi_py.storage.base import Storage
 
-Moment = tuple[float, float]  # elapsed and CPU seconds, from any start
-_WAITING: Final = 2  # times as long as the work: a disk that keeps one waiting, or a machine that is busy otherwise
+Moment = tuple[float, float]  # elapsed and CPU seconds, both since an arbitrary moment
+# A task that took longer than this many times its CPU time was waiting, for the disk or for a busy machine.
+_WAITING: Final = 2
 
 
 def _now() -> Moment:
@@ -21,14 +22,14 @@ def _now() -> Moment:
 
 class LocalEngine:
     """
-    Threads of this process.
+    Runs tasks on threads of this process.
 
-    On a local disk they are used only once it has kept one of them waiting. Deleting files of a disk that answers at
-    once is all work, and threads that work take turns at the interpreter: four of them took twice as long as one.
+    On a local disk, tasks run one after the other until one of them had to wait for the disk. Deleting from a fast disk
+    needs only CPU time, and threads then just compete for the interpreter lock: four took twice as long as one.
 
     Args:
-        threads: At most this many at once; two per core by default.
-        moment: Elapsed and CPU seconds of the calling thread.
+        threads: Largest number of threads; two per core by default.
+        moment: Returns elapsed and CPU seconds of the calling thread.
     """
 
     name = "local"
@@ -41,7 +42,7 @@ class LocalEngine:
         self._is_on_disk = False
 
     def prepared(self, storage: Storage, files: int) -> LocalEngine:
-        """See `Engine.prepared`: this one."""
+        """Return this engine, see `Engine.prepared`."""
         self._is_on_disk = "://" not in storage.root
         return self
 
@@ -57,7 +58,7 @@ class LocalEngine:
             return [*results, *pool.map(function, left)]
 
     def _until_one_waits(self, function: Callable[[T], R], items: Sequence[T]) -> list[R]:
-        """Results of the first items, up to and with the one that waited longer than it worked."""
+        """Run items one by one up to and including the first that waited longer than it worked; return the results."""
         results = []
         for item in items:
             begin, begin_cpu = self._moment()

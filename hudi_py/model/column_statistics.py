@@ -1,4 +1,4 @@
-"""What is known of one column of a file or partition without reading its rows."""
+"""Statistics of one column in a file or partition, as stored in the metadata table."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import attrs
 @attrs.frozen(kw_only=True)
 class ColumnStatistics:
     """
-    What a record says of one column.
+    Statistics of one column.
 
     Args:
-        column: Its name; with dots where it is nested.
-        where: The file's name, or the partition's path for `partition_stats`.
-        kind: Of the bounds: ``boolean``, ``int``, ``long``, ``float``, ``double``, ``string``, ``bytes``, ``date``,
-            ``decimal``, ``time-micros``, ``timestamp-micros``, ``local-timestamp-micros``; None where there are no
-            bounds, or they are of a kind that this release does not know.
+        column: Name of the column; with dots if it is nested.
+        where: Name of the file, or path of the partition for `partition_stats`.
+        kind: Type of the bounds: ``boolean``, ``int``, ``long``, ``float``, ``double``, ``string``, ``bytes``,
+            ``date``, ``decimal``, ``time-micros``, ``timestamp-micros``, ``local-timestamp-micros``; None if there are
+            no bounds, or their type is unknown to this release.
         minimum: Lower bound as bool, int (microseconds since 1970 for timestamps), float, str, bytes, date, Decimal or
-            time; None where unknown.
-        maximum: Upper bound.
-        value_count: Number of rows; None where unknown, as the following.
-        null_count: Number of nulls.
-        size_bytes: In the file, compressed.
-        uncompressed_bytes: The same before compression.
+            time; None if unknown.
+        maximum: Upper bound, in the same form.
+        value_count: Number of rows; None if unknown.
+        null_count: Number of nulls; None if unknown.
+        size_bytes: Compressed size of the column; None if unknown.
+        uncompressed_bytes: Size of the column before compression; None if unknown.
     """
 
     column: str

@@ -12,25 +12,30 @@ from typing import Final
 import attrs
 
 PARTITION_METAFILE: Final = ".hoodie_partition_metadata"
-DEFAULT_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"  # folder of rows without a value, or with an empty one
+DEFAULT_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"  # folder of rows whose partition column is null or empty
 PARTITION_METAFILES: Final = frozenset(PARTITION_METAFILE + suffix for suffix in ("", ".parquet", ".orc"))
 METADATA_FOLDER: Final = ".hoodie"
 OWN_FOLDER: Final = ".hoodie/.aux/hudi_py"
-"""What we keep beside what Hudi knows: reserved times, notes of cleans, copies of what was damaged."""
-NOT_REGULAR: Final = -1  # the size of what is no regular file: a folder, a pipe, a socket or a device
+"""Folder of files that only hudi_py uses: reserved times, notes of cleans, copies of damaged files."""
+NOT_REGULAR: Final = -1  # reported as size of anything but a regular file: a folder, a pipe, a socket or a device
 
-_TIME_DIGITS_MIN: Final = 14  # what no release ever wrote is somebody else's file: app_2024_01.csv, .app_2024.log.1
+# All releases of Hudi write times of at least 14 digits. Requiring them keeps us from taking foreign files for our own
+# and deleting them: app_2024_01.csv, .app_2024.log.1
+_TIME_DIGITS_MIN: Final = 14
 BASE_FILE_PATTERN: Final = (
     rf"([^._{{none}}][^_{{none}}]*)_([^_{{none}}]*)_([0-9]{{{{{_TIME_DIGITS_MIN},}}}})\.(parquet|orc|hfile|lance)"
 )
-"""Of file id, write token, instant time and extension; ``none`` is to be filled in with characters no name holds."""
+"""
+Groups: file id, write token, instant time, extension. ``none`` is replaced by characters that no name contains, which
+is needed to search many names joined by such a character.
+"""
 _match_base_file: Final = re.compile(BASE_FILE_PATTERN.format(none="")).fullmatch
 _LOG_FILE: Final = re.compile(rf"\.(.+?)_([0-9]{{{_TIME_DIGITS_MIN},}})\.(log|archive)\.(\d+)(?:_([^.]+?))?(\.cdc)?")
 
 
 @attrs.frozen(slots=True)
 class BaseFile:
-    """A columnar file that holds all rows of one slice (``<file id>_<write token>_<instant>.parquet``)."""
+    """A columnar file with the rows of a slice, without its log files (``<file id>_<token>_<instant>.parquet``)."""
 
     name: str
     file_id: str
@@ -45,8 +50,8 @@ class LogFile:
     """
     A log file (``.<file id>_<time>.log.<version>_<write token>[.cdc]``).
 
-    ``instant_time`` is the base instant of the slice in layout 1, the requested time of the writing delta commit
-    in layout 2.
+    ``instant_time`` is the base instant of the slice in layout 1; in layout 2 it is the requested time of the delta
+    commit that wrote the file.
     """
 
     name: str
@@ -59,7 +64,7 @@ class LogFile:
 
     @property
     def order(self) -> tuple[str, int, str, bool]:
-        """Sort key: oldest first (``HoodieLogFile.LogFileComparator``)."""
+        """Sort key, oldest first (``HoodieLogFile.LogFileComparator``)."""
         return (self.instant_time, self.version, self.write_token, self.is_cdc)
 
 
@@ -69,11 +74,11 @@ class FileSlice:
     One version of a file group: at most one base file and its log files.
 
     Args:
-        partition_path: Relative path of the partition, ``""`` when the table has none.
-        file_id: Of the group.
-        base_instant_time: Instant that opened the slice.
-        base_file: None while only logs exist (or a compaction is pending).
-        log_files: Oldest first.
+        partition_path: Relative path of the partition, ``""`` in a table without partitions.
+        file_id: Id of the file group.
+        base_instant_time: Time of the instant that started the slice.
+        base_file: None if the slice has only log files, or none yet because its compaction is pending.
+        log_files: Log files, oldest first.
     """
 
     partition_path: str
@@ -84,24 +89,24 @@ class FileSlice:
 
     @property
     def file_names(self) -> tuple[str, ...]:
-        """Base file first, then logs newest first: the order of Hudi's clean plans (rule A-37)."""
+        """Names of the base file, then of the log files, newest first: the order of Hudi's clean plans (A-37)."""
         base = () if self.base_file is None else (self.base_file.name,)
         return base + tuple(log.name for log in reversed(self.log_files))
 
     @property
     def file_count(self) -> int:
-        """Base file and logs."""
+        """Number of files: base file and log files."""
         return len(self.log_files) + (self.base_file is not None)
 
     @property
     def is_empty(self) -> bool:
-        """Whether the slice has no file at all (opened by a pending compaction)."""
+        """Whether the slice has no file yet: a pending compaction started it."""
         return self.base_file is None and not self.log_files
 
 
 @attrs.frozen(slots=True)
 class FileGroup:
-    """All slices of one set of records, newest first."""
+    """All versions of one set of records: its file slices, newest first."""
 
     partition_path: str
     file_id: str
@@ -110,9 +115,9 @@ class FileGroup:
 
 def parse_base_file(name: str, size_bytes: int | None = None) -> BaseFile | None:
     """
-    Parse a base file's name; None when it is not one.
+    Parse the name of a base file; return None if it is not one.
 
-    Hudi takes any time, and so cleans away old versions of what is not its own.
+    Stricter than Hudi, which accepts any text as time and so may delete old versions of files that are not its own.
     """
     match = _match_base_file(name)
     if match is None:
@@ -122,17 +127,17 @@ def parse_base_file(name: str, size_bytes: int | None = None) -> BaseFile | None
 
 
 def is_base_file(name: str) -> bool:
-    """Whether `parse_base_file` takes *name*; for many names, of which nothing else is asked."""
+    """Return whether `parse_base_file` accepts *name*, without the cost of building a `BaseFile`."""
     return _match_base_file(name) is not None
 
 
 def format_base_file(file_id: str, write_token: str, instant_time: str, extension: str = "parquet") -> str:
-    """Inverse of `parse_base_file`."""
+    """Return the name of a base file; the inverse of `parse_base_file`."""
     return f"{file_id}_{write_token}_{instant_time}.{extension}"
 
 
 def parse_log_file(name: str, size_bytes: int | None = None) -> LogFile | None:
-    """Parse a log file's name; None when it is not one (``.crc`` side files are not)."""
+    """Parse the name of a log file; return None if it is not one (such as a ``.crc`` side file)."""
     match = _LOG_FILE.fullmatch(name)
     if match is None or match[3] != "log":
         return None
@@ -141,19 +146,20 @@ def parse_log_file(name: str, size_bytes: int | None = None) -> LogFile | None:
 
 
 def is_partition_path(path: str) -> bool:
-    """Whether *path* may be a partition of a table: ``""``, or a plain relative path outside its metadata folder."""
+    """Return whether *path* can be a partition: ``""``, or a clean relative path outside the metadata folder."""
     parts = path.split("/") if path else []
     return parts[:1] != [METADATA_FOLDER] and "\0" not in path and not {"", ".", ".."}.intersection(parts)
 
 
 def in_default_partition(partition_path: str, position: int, count: int) -> bool:
     """
-    Whether the rows of a partition have no value of one partition column, or an empty one: both are stored alike.
+    Return whether a partition column is null or empty in this partition; the path does not say which of the two.
 
     Args:
-        partition_path: Relative, hive style or not.
-        position: Of the column among the partition columns.
-        count: How many there are; where the path has another number of folders, any of them may be the column's.
+        partition_path: Relative path, hive style (``column=value``) or not.
+        position: Index of the column among the partition columns.
+        count: Number of partition columns. If the path has another number of folders (a value may contain slashes),
+            every folder is taken into account.
     """
     folders = partition_path.split("/")
     asked = folders[position : position + 1] if len(folders) == count else folders
@@ -161,5 +167,5 @@ def in_default_partition(partition_path: str, position: int, count: int) -> bool
 
 
 def join_path(partition_path: str, name: str) -> str:
-    """Path of a file relative to the table's base path."""
+    """Return the path of a file, relative to the table."""
     return f"{partition_path}/{name}" if partition_path else name

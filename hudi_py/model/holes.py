@@ -1,4 +1,9 @@
-"""What a clean with a calendar ladder records about the times before its window, in its extra metadata."""
+"""
+Which past states of a table a clean with a calendar ladder kept, as recorded in the extra metadata of the clean.
+
+Such a clean keeps some snapshots before its window (daily, weekly, …) and deletes files in between: the table as of
+a time in between is a hole, because it cannot be read completely.
+"""
 
 from __future__ import annotations
 
@@ -14,31 +19,31 @@ SNAPSHOTS: Final = "hudi_py.snapshots"
 @attrs.frozen
 class Holes:
     """
-    What a clean recorded about the times before its window.
+    What a clean recorded about times before its window.
 
     Args:
-        window: Requested time from which everything is there; ``""`` when nothing was recorded.
-        snapshots: Times before it that are whole, ascending.
+        window: Requested time since which all snapshots are complete; ``""`` if nothing was recorded.
+        snapshots: Times before the window whose snapshots are complete, ascending.
     """
 
     window: str = ""
     snapshots: tuple[str, ...] = ()
 
     def holds(self, time: str) -> bool:
-        """Whether the table as of the commit of that time may be a hole."""
+        """Return whether the snapshot of the commit at *time* may be incomplete."""
         return time < self.window and time not in self.snapshots
 
     def as_extra_metadata(self) -> dict[str, str]:
-        """As plans store it; nothing where there are no snapshots before the window."""
+        """Return the entries that plans store; empty if there are no snapshots before the window."""
         return {WINDOW: self.window, SNAPSHOTS: ",".join(self.snapshots)} if self.snapshots else {}
 
 
 class CleanRecord(Protocol):
-    """A clean's plan, or what a completed one recorded."""
+    """The plan of a clean, or the metadata of a completed one."""
 
     @property
     def extra_metadata(self) -> Mapping[str, str]:
-        """What our keeps have it record."""
+        """Further entries, among them those of this module."""
 
     @property
     def last_completed_commit_timestamp(self) -> str:
@@ -46,16 +51,16 @@ class CleanRecord(Protocol):
 
 
 def holes_of(record: CleanRecord) -> Holes:
-    """The record in a stored plan or in a completed clean."""
+    """Return the holes that a stored plan or a completed clean recorded."""
     return recorded_holes(record.extra_metadata, record.last_completed_commit_timestamp)
 
 
 def recorded_holes(extra_metadata: Mapping[str, str], last_completed_commit: str) -> Holes:
     """
-    What a plan records, or has recorded.
+    Return the holes recorded in extra metadata.
 
-    A ladder beside file versions has no window: what is superseded is deleted however young it is. Then everything
-    before the newest commit that the planner saw is off the ladder, which our first releases recorded as no window.
+    A ladder combined with retention by file versions has no window: superseded files are deleted at any age. Then the
+    window starts at the newest commit that the planner saw. Our first releases recorded no window in this case.
     """
     snapshots = tuple(time for time in extra_metadata.get(SNAPSHOTS, "").split(",") if time)
     window = extra_metadata.get(WINDOW, "")

@@ -1,4 +1,4 @@
-"""Instants: one action at one time in one state. Pure values, no storage."""
+"""Instants: an action at a time in a state. Pure values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hudi_py.errors import TimelineStateError
 
 
 class Action(enum.Enum):
-    """What an instant does; values are the words on disk."""
+    """What an instant does; values are the words in file names."""
 
     COMMIT = "commit"
     DELTA_COMMIT = "deltacommit"
@@ -29,7 +29,7 @@ class Action(enum.Enum):
 
 
 class State(enum.IntEnum):
-    """States in the order in which an instant goes through them."""
+    """The states of an instant, in their order."""
 
     REQUESTED = 0
     INFLIGHT = 1
@@ -42,7 +42,7 @@ COMPARABLE_ACTION: Final = {
     Action.LOG_COMPACTION: Action.DELTA_COMMIT,
     Action.CLUSTERING: Action.REPLACE_COMMIT,
 }
-"""The action under which an instant completes; two instants of equal time and comparable action are one."""
+"""The action under which an instant completes. Instants with equal time and comparable action are the same instant."""
 
 
 @attrs.frozen(slots=True)
@@ -50,15 +50,15 @@ class Instant:
     """
     One action on the timeline, in one state.
 
-    Requested times are digit strings as on disk (14, 17 or more digits) and compare as strings. There is no
-    built-in order, because whether requested or completion time decides depends on the question.
+    Requested times are strings of 14, 17 or more digits, as on disk, and are compared as strings. Instants have no
+    built-in order, because some questions need the order by requested time and others by completion time.
 
     Args:
-        requested_time: When the action was requested, digits as on disk.
-        action: What it does, the word in the file name.
-        state: How far it is.
-        completion_time: Layout 2, completed instants only; None otherwise.
-        file_name: Name of the file this instant was read from, relative to the timeline folder.
+        requested_time: Requested time, e.g. ``20260101120000000``.
+        action: What the instant does.
+        state: Requested, inflight or completed.
+        completion_time: Completion time of a completed instant in layout 2; None otherwise.
+        file_name: Name of the file from which the instant was read, relative to the timeline folder.
     """
 
     requested_time: str
@@ -69,17 +69,17 @@ class Instant:
 
     @property
     def is_completed(self) -> bool:
-        """Whether the completed file exists."""
+        """Whether the instant is completed."""
         return self.state is State.COMPLETED
 
     @property
     def is_pending(self) -> bool:
-        """Whether the completed file does not exist yet."""
+        """Whether the instant is requested or inflight."""
         return self.state is not State.COMPLETED
 
     @property
     def comparable_action(self) -> Action:
-        """The action under which this instant completes."""
+        """The action under which this instant completes, e.g. commit for a compaction."""
         return COMPARABLE_ACTION[self.action]
 
     def __str__(self) -> str:
@@ -88,10 +88,10 @@ class Instant:
 
 def advance(instant: Instant, *, completion_time: str | None = None) -> Instant:
     """
-    Return *instant* one state further; touches no storage.
+    Return *instant* in its next state; writes nothing.
 
     Raises:
-        TimelineStateError: It is already completed.
+        TimelineStateError: The instant is already completed.
     """
     if instant.is_completed:
         raise TimelineStateError(

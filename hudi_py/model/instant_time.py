@@ -1,5 +1,5 @@
 """
-Instant times: text as on disk, and moments.
+Instant times: converts between text as on disk and datetimes.
 
 Source: rules/timeline 2.2 to 2.4; Hudi ``HoodieInstantTimeGenerator``.
 """
@@ -22,22 +22,22 @@ _UNITS: Final = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hou
 
 def format_instant_time(moment: datetime) -> str:
     """
-    17 digits, ``yyyyMMddHHmmssSSS``, in the moment's own zone.
+    Return *moment* as 17 digits, ``yyyyMMddHHmmssSSS``, in its own time zone.
 
     Args:
-        moment: Aware; the caller chose the zone (``hoodie.table.timeline.timezone``).
+        moment: Timezone-aware; the caller converts it to the table's zone (``hoodie.table.timeline.timezone``).
     """
-    # %Y has no leading zeros on every platform
+    # Not %Y: on some platforms it writes years without leading zeros.
     return f"{moment.year:04d}{moment:%m%d%H%M%S}{moment.microsecond // 1000:03d}"
 
 
 def is_time(text: str) -> bool:
-    """Whether *text* can be the time of an instant file: digits, a date or not (``00000000000002`` is none)."""
+    """Return whether *text* can be the time of an instant: digits, not always a date (``00000000000002`` is not)."""
     return text.isdecimal() and text.isascii()
 
 
 def iso_utc(epoch_ms: int) -> str:
-    """ISO 8601 in UTC, to the millisecond; the last moment of the calendar for everything behind it."""
+    """Return ISO 8601 in UTC with milliseconds; the last moment of year 9999 for later times."""
     try:
         moment = EPOCH + timedelta(milliseconds=epoch_ms)
     except OverflowError:
@@ -47,10 +47,11 @@ def iso_utc(epoch_ms: int) -> str:
 
 def time_before(now: datetime, span: timedelta, zone: tzinfo) -> str:
     """
-    The instant time *span* before *now*, or smaller; zeros, smaller than any, when that is before the calendar begins.
+    Return the instant time *span* before *now*, or an earlier one; zeros if that is before the calendar begins.
 
-    Where the zone's clocks go back within the next hour, what was written after they did bears smaller times than this
-    moment: the time is then as much smaller, so that nothing that is younger than *span* lies before it (K-8).
+    If the zone's clocks are set back within the hour after that moment, instants written after the change have smaller
+    times although they are younger. The result is then earlier by the same amount, so that no instant younger than
+    *span* has a smaller time (K-8).
     """
     try:
         moment = (now - span).astimezone(timezone.utc)
@@ -62,7 +63,7 @@ def time_before(now: datetime, span: timedelta, zone: tzinfo) -> str:
 
 
 def parse_duration(text: str) -> timedelta | None:
-    """A whole number with its unit (``90m``, ``36h``, ``7d``); None when *text* is none, the longest when too long."""
+    """Parse a whole number with a unit (``90m``, ``36h``, ``7d``); None if invalid, ``timedelta.max`` if too long."""
     duration = _DURATION.fullmatch(text.strip())
     if duration is None:
         return None
@@ -74,10 +75,10 @@ def parse_duration(text: str) -> timedelta | None:
 
 def parse_instant_time(text: str, zone: tzinfo) -> datetime:
     """
-    The moment of a 14-digit or longer instant time; 14 digits mean the end of that second, as in Hudi.
+    Return the datetime of an instant time with 14 or more digits; 14 digits mean the end of that second, as in Hudi.
 
     Raises:
-        ValueError: Not a date.
+        ValueError: *text* is not a date.
     """
     digits = text + "999" if len(text) == 14 else text[:17]
     if len(digits) != 17 or not digits.isdigit():
@@ -88,13 +89,13 @@ def parse_instant_time(text: str, zone: tzinfo) -> datetime:
 
 def next_instant_time(now: datetime, last: str | None) -> str:
     """
-    An instant time for *now* that is larger than *last*.
+    Return an instant time for *now* that is larger than *last*.
 
-    A clock that stands still or went back does not matter: the time then goes on a millisecond after *last*.
+    If the clock has not advanced or was set back, the result is one millisecond after *last*.
 
     Raises:
-        CorruptMetadata: *last* lies at the end of the calendar, or behind *now* and was never a date: whatever follows
-            it would make all later times as meaningless.
+        CorruptMetadata: *last* is larger than *now* and is not a date, or the last moment of the calendar. Counting on
+            from there would make all later times meaningless too.
     """
     candidate = format_instant_time(now)
     if last is None or candidate > last:
@@ -105,19 +106,24 @@ def next_instant_time(now: datetime, last: str | None) -> str:
         after = ""
     if after <= last:
         raise CorruptMetadata(
-            f"the timeline has an instant of the time {last}, and no date is larger; nothing was written. Remove that "
-            "instant's files if nobody knows it"
+            f"the timeline has an instant with the time {last}, and no valid time is larger; nothing was written. "
+            "Find out which writer created that instant, and delete its files if it is not needed"
         )
     return after
 
 
 def resolve_time(time: str | datetime, *, now: datetime, zone: tzinfo) -> str:
     """
-    An instant time from what a user gave: a moment (one without zone is in *zone*), or as text digits, ISO 8601, or a
-    duration counted back from *now* (``36h``, ``7d``).
+    Return the instant time that a user's input stands for.
+
+    Args:
+        time: A datetime, or a text: digits of an instant time, a date as 8 digits, ISO 8601, or a duration before
+            *now* (``36h``, ``7d``). Times without a zone are in *zone*.
+        now: Current time, timezone-aware.
+        zone: Time zone of the table.
 
     Raises:
-        ConfigError: None of these.
+        ConfigError: *time* has none of these forms.
     """
     if isinstance(time, datetime):
         return resolve_time(time.isoformat(), now=now, zone=zone)

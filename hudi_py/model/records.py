@@ -1,10 +1,10 @@
 """
-What the files on the timeline say: plans, results and commit metadata, as frozen values.
+The contents of timeline files as frozen values: plans, results and commit metadata.
 
-Records are named as on disk without the ``Hoodie`` prefix, fields are the snake-case form of those on disk unless
-noted. Paths stay as they are on disk: clean plans, clustering slices and rollback records hold full paths, everything
-else names or paths relative to the table (rules/timeline 4.3). Mappings keep the order of the file and are never
-changed; they are plain dicts, so that plans can be sent to executors.
+Classes have the names of the records on disk without the prefix ``Hoodie``, fields the names on disk in snake case,
+unless noted. Paths are as on disk: clean plans, clustering slices and rollback records hold full paths, all others hold
+names or paths relative to the table (rules/timeline 4.3). Mappings keep the order of the file and must not be changed;
+they are plain dicts, because plans are pickled for executors.
 
 Source: rules/timeline 4.4 for every field, 4.5 for commit metadata.
 """
@@ -18,7 +18,7 @@ import attrs
 
 @attrs.frozen(slots=True)
 class ActionInstant:
-    """An instant as clean plans name it; all three are the words on disk (``state`` in capitals)."""
+    """An instant in a clean plan; all three fields are the words on disk (``state`` in capitals)."""
 
     requested_time: str  # "timestamp" on disk
     action: str
@@ -28,11 +28,11 @@ class ActionInstant:
 @attrs.frozen(slots=True)
 class CleanFileInfo:
     """
-    One file that a clean plan wants gone.
+    A file that a clean plan says to delete.
 
     Args:
-        path: Full path as on disk (version 2), or the bare file name inside the partition (version 1).
-        is_bootstrap: The file is the external source of a bootstrapped base file.
+        path: Full path (plan version 2), or file name inside the partition (plan version 1).
+        is_bootstrap: Whether the file is the external source of a bootstrapped base file.
     """
 
     path: str
@@ -47,16 +47,17 @@ class CleanFileInfo:
 @attrs.frozen(slots=True, kw_only=True)
 class CleanerPlan:
     """
-    What a clean is going to delete.
+    The plan of a clean: which files to delete.
 
     Args:
         policy: ``KEEP_LATEST_COMMITS``, ``KEEP_LATEST_FILE_VERSIONS`` or ``KEEP_LATEST_BY_HOURS``.
         earliest_instant_to_retain: First instant inside the window; None for KEEP_LATEST_FILE_VERSIONS.
         last_completed_commit_timestamp: Requested time of the last commit that the planner saw; ``""`` if none.
-        files_to_delete: Partition path to files. Both maps on disk end up here, see ``version``.
-        partitions_to_delete: Partitions that go as a whole, folder included.
-        extra_metadata: ``savepointed_timestamps``: comma list of savepoints that were respected.
-        version: 2 (full paths) or 1 (bare names, before Hudi 0.6).
+        files_to_delete: Partition path to files. Each version of the plan has a map of its own on disk; both are read
+            into this one.
+        partitions_to_delete: Partitions to delete as a whole, including their folders.
+        extra_metadata: ``savepointed_timestamps``: comma-separated savepoints that the planner respected.
+        version: 2 (full paths) or 1 (file names, before Hudi 0.6).
     """
 
     policy: str
@@ -70,26 +71,26 @@ class CleanerPlan:
 
 @attrs.frozen(slots=True, kw_only=True)
 class CleanPartitionMetadata:
-    """What a clean did in one partition; all files are names without folders."""
+    """The result of a clean in one partition; files are names without folders."""
 
     partition_path: str
     policy: str
-    delete_path_patterns: tuple[str, ...] = ()  # the names that were tried
+    delete_path_patterns: tuple[str, ...] = ()  # all names that it tried to delete
     success_delete_files: tuple[str, ...] = ()
-    failed_delete_files: tuple[str, ...] = ()  # those already gone included, as Hudi counts them
+    failed_delete_files: tuple[str, ...] = ()  # includes files that did not exist any more, as in Hudi
     is_partition_deleted: bool | None = False
 
 
 @attrs.frozen(slots=True, kw_only=True)
 class CleanMetadata:
     """
-    What a completed clean did.
+    The result of a completed clean.
 
     Args:
         start_clean_time: Requested time of the clean itself.
-        time_taken_ms: How long it took (``timeTakenInMillis``).
-        total_files_deleted: Sum over the partitions, without failed ones.
-        earliest_commit_to_retain: Requested time copied from the plan; ``""`` if it has none.
+        time_taken_ms: Duration in milliseconds (``timeTakenInMillis``).
+        total_files_deleted: Number of deleted files in all partitions, without failed deletions.
+        earliest_commit_to_retain: Requested time copied from the plan; ``""`` if the plan has none.
         last_completed_commit_timestamp: Copied from the plan.
         partitions: Partition path to result (``partitionMetadata``).
         bootstrap_partitions: The same for external files of bootstrapped tables.
@@ -110,7 +111,7 @@ class CleanMetadata:
 
 @attrs.frozen(slots=True)
 class RuntimeStats:
-    """Milliseconds that a write task spent."""
+    """How long a write task took, in milliseconds."""
 
     total_scan_time: int = 0
     total_create_time: int = 0
@@ -120,11 +121,11 @@ class RuntimeStats:
 @attrs.frozen(slots=True)
 class WriteStat:
     """
-    One file written by a commit; construct it with keywords.
+    Statistics of a file that a commit wrote; construct it with keywords.
 
-    A stat with a ``log_version`` is that of a log file: only then do ``log_version``, ``log_offset``, ``base_file``
-    and ``log_files`` go into JSON. ``prev_commit`` of a new file group is the text ``"null"``. ``prev_base_file``,
-    ``num_updates`` and ``total_log_read_time_ms`` exist in Avro only (table version 8 and later).
+    If ``log_version`` is set, the file is a log file: only then are ``log_version``, ``log_offset``, ``base_file`` and
+    ``log_files`` written to JSON. ``prev_commit`` of a new file group is the text ``"null"``, as Hudi writes it.
+    ``prev_base_file``, ``num_updates`` and ``total_log_read_time_ms`` exist in Avro only (table version 8 and later).
     """
 
     file_id: str | None = None
@@ -162,14 +163,14 @@ class WriteStat:
 @attrs.frozen(slots=True, kw_only=True)
 class CommitMetadata:
     """
-    What a commit, deltacommit, replacecommit or compaction wrote; an empty file is ``CommitMetadata()``.
+    Metadata of a commit, deltacommit, replacecommit or compaction; an empty file is read as ``CommitMetadata()``.
 
     Args:
-        partition_to_write_stats: Partition path (``""`` when unpartitioned) to the files written there.
+        partition_to_write_stats: Partition path (``""`` in a table without partitions) to files written there.
         compacted: True for the commit of a compaction or log compaction.
-        extra_metadata: ``schema`` (Avro JSON) and whatever the writer adds.
+        extra_metadata: ``schema`` (Avro JSON) and further entries of the writer.
         operation_type: ``UPSERT``, ``INSERT``, ``COMPACT``, ...; ``UNKNOWN`` for an empty file.
-        partition_to_replace_file_ids: Completed replacecommits: partition path to superseded file ids; None for others.
+        partition_to_replace_file_ids: Partition path to replaced file ids; None except for completed replacecommits.
     """
 
     partition_to_write_stats: Mapping[str, tuple[WriteStat, ...]] = attrs.field(factory=dict)
@@ -181,7 +182,7 @@ class CommitMetadata:
 
 @attrs.frozen(slots=True, kw_only=True)
 class ClusteringSlice:
-    """One file slice that a clustering reads (``HoodieSliceInfo``); paths are full URIs."""
+    """A file slice that a clustering reads (``HoodieSliceInfo``); paths are full URIs."""
 
     file_id: str | None
     partition_path: str | None
@@ -204,7 +205,7 @@ class ClusteringGroup:
 
 @attrs.frozen(slots=True, kw_only=True)
 class Strategy:
-    """Class that made a clustering plan, or compacts; with its parameters."""
+    """The class that planned a clustering or runs a compaction, and its parameters."""
 
     class_name: str | None  # "strategyClassName" or "compactorClassName"
     strategy_params: Mapping[str, str] | None = None
@@ -213,7 +214,7 @@ class Strategy:
 
 @attrs.frozen(slots=True, kw_only=True)
 class ClusteringPlan:
-    """What a clustering is going to rewrite."""
+    """The plan of a clustering: which file slices to rewrite."""
 
     input_groups: tuple[ClusteringGroup, ...] = ()
     strategy: Strategy | None = None
@@ -224,9 +225,9 @@ class ClusteringPlan:
 
     @property
     def file_groups(self) -> frozenset[tuple[str, str]]:
-        """(partition path, file id) of everything that will be replaced."""
+        """(partition path, file id) of the file groups that will be replaced."""
         slices = (file_slice for group in self.input_groups for file_slice in group.slices)
-        return frozenset((each.partition_path or "", each.file_id or "") for each in slices)
+        return frozenset((file_slice.partition_path or "", file_slice.file_id or "") for file_slice in slices)
 
 
 @attrs.frozen(slots=True, kw_only=True)
@@ -241,7 +242,7 @@ class RequestedReplaceMetadata:
 
 @attrs.frozen(slots=True, kw_only=True)
 class CompactionOperation:
-    """One file slice to compact; files are names (decoding turns the full paths of version 1 into names)."""
+    """A file slice to compact; files are names (full paths in plans of version 1 are shortened when read)."""
 
     base_instant_time: str | None
     file_id: str | None
@@ -254,19 +255,19 @@ class CompactionOperation:
 
 @attrs.frozen(slots=True, kw_only=True)
 class CompactionPlan:
-    """What a compaction or log compaction is going to merge."""
+    """The plan of a compaction or log compaction: which file slices to merge."""
 
     operations: tuple[CompactionOperation, ...] = ()
     extra_metadata: Mapping[str, str] | None = None
     version: int = 2
-    strategy: Strategy | None = None  # log compaction names its class here
+    strategy: Strategy | None = None  # set by log compactions
     preserve_hoodie_metadata: bool | None = False
     missing_schedule_partitions: tuple[str, ...] | None = None  # since 1.0
 
 
 @attrs.frozen(slots=True)
 class InstantInfo:
-    """An instant as rollbacks and restores name it."""
+    """An instant in the records of rollbacks and restores."""
 
     requested_time: str  # "commitTime" on disk
     action: str
@@ -275,12 +276,14 @@ class InstantInfo:
 @attrs.frozen(slots=True, kw_only=True)
 class RollbackRequest:
     """
-    Work of a rollback in one partition or file group.
+    The work of a rollback in one partition or file group.
 
     Args:
-        file_id, latest_base_instant: ``""`` where whole files are deleted on layout 1.
+        partition_path: Relative path of the partition.
+        file_id: Id of the file group; ``""`` in layout 1 if whole files are deleted.
+        latest_base_instant: Base instant of its latest slice; ``""`` in layout 1 if whole files are deleted.
         files_to_be_deleted: Full paths.
-        log_blocks_to_be_deleted: Log files that get a rollback block instead (table version 6), to their sizes.
+        log_blocks_to_be_deleted: Log files that get a rollback block instead (table version 6), with sizes in bytes.
     """
 
     partition_path: str
@@ -292,7 +295,7 @@ class RollbackRequest:
 
 @attrs.frozen(slots=True, kw_only=True)
 class RollbackPlan:
-    """What a rollback is going to undo."""
+    """The plan of a rollback: which instant to undo, and how."""
 
     instant_to_rollback: InstantInfo | None
     rollback_requests: tuple[RollbackRequest, ...] = ()
@@ -301,7 +304,7 @@ class RollbackPlan:
 
 @attrs.frozen(slots=True, kw_only=True)
 class RollbackPartitionMetadata:
-    """What a rollback did in one partition; paths are full, log files map to sizes in bytes."""
+    """The result of a rollback in one partition; paths are full, log files map to sizes in bytes."""
 
     partition_path: str
     success_delete_files: tuple[str, ...] = ()
@@ -312,7 +315,7 @@ class RollbackPartitionMetadata:
 
 @attrs.frozen(slots=True, kw_only=True)
 class RollbackMetadata:
-    """What a completed rollback did; ``commits_rollback`` and ``instants_rollback`` are parallel."""
+    """The result of a completed rollback; ``commits_rollback`` and ``instants_rollback`` have the same order."""
 
     start_rollback_time: str
     time_taken_ms: int
@@ -325,7 +328,7 @@ class RollbackMetadata:
 
 @attrs.frozen(slots=True, kw_only=True)
 class RestorePlan:
-    """Which instants a restore is going to roll back, newest first."""
+    """The plan of a restore: which instants to roll back, newest first."""
 
     instants_to_rollback: tuple[InstantInfo, ...]
     savepoint_to_restore_timestamp: str | None
@@ -334,7 +337,7 @@ class RestorePlan:
 
 @attrs.frozen(slots=True, kw_only=True)
 class RestoreMetadata:
-    """What a completed restore did; ``rollbacks`` maps a rolled-back requested time to its rollback's results."""
+    """The result of a completed restore; ``rollbacks`` maps requested times to the results of their rollbacks."""
 
     start_restore_time: str
     time_taken_ms: int
@@ -347,15 +350,16 @@ class RestoreMetadata:
 @attrs.frozen(slots=True, kw_only=True)
 class SavepointMetadata:
     """
-    What a savepoint pins.
+    The content of a savepoint: which files must not be deleted.
 
     Args:
-        savepointed_by, comments: Text of the user, possibly empty.
-        savepointed_at_ms: Epoch milliseconds.
+        savepointed_by: Who created it; free text, may be empty.
+        savepointed_at_ms: When it was created, in epoch milliseconds.
+        comments: Free text, may be empty.
         files: Partition path to names of base and log files (``partitionMetadata``).
-        name: What people call it, ``""`` for none; not part of Hudi's record.
-        expires_at_ms: Epoch milliseconds from which on a clean lets go of it, None for never; not part of Hudi's
-            record.
+        name: Name given by the user, ``""`` if none; not part of Hudi's record.
+        expires_at_ms: From this moment on, in epoch milliseconds, cleans ignore the savepoint; None for never. Not part
+            of Hudi's record.
     """
 
     savepointed_by: str
@@ -367,5 +371,5 @@ class SavepointMetadata:
     expires_at_ms: int | None = None
 
     def is_expired(self, now_ms: int) -> bool:
-        """Whether its time to live is over at that moment, in epoch milliseconds."""
+        """Return whether the savepoint has expired at *now_ms*, in epoch milliseconds."""
         return self.expires_at_ms is not None and self.expires_at_ms <= now_ms

@@ -1,4 +1,4 @@
-"""Which release this is; executors compare it where no metadata of an installation travels along."""
+"""The version of this release, as a constant: an executor may have the code without the package's metadata."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""How values show themselves: in one line for a prompt, as a small table for a notebook. Pure."""
+"""How values are displayed: on one line at a prompt, as a small table in a notebook. Pure."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from itertools import islice
 from typing import Final
 
 _ROWS_MAX: Final = 20
-"""Of the list below the facts, in a notebook."""
+"""Largest number of rows in the list that a notebook shows."""
 
 
 class Shown:
-    """A value that tells the `_facts` about itself; a long one never prints everything that it holds."""
+    """Base class of values with a short ``repr``: it shows the value's `_facts`, never all of a large content."""
 
     __slots__ = ()
 
     def _facts(self) -> Mapping[str, object]:
-        """Name to value, the most telling first; cheap: nothing is read for it."""
+        """Return names and values to show, the most important first. Must be cheap and must not read storage."""
         raise NotImplementedError
 
     def _listed(self) -> Iterable[Sequence[object]]:
-        """Rows to show below the facts in a notebook, the newest or most telling first."""
+        """Return rows to show below the facts in a notebook, the newest or most important first."""
         return ()
 
     def __repr__(self) -> str:
@@ -32,7 +32,7 @@ class Shown:
         rows = list(islice(self._listed(), _ROWS_MAX + 1))
         if len(rows) > _ROWS_MAX:
             rows[_ROWS_MAX:] = [("…",)]
-        tables = "".join(f"<table>{''.join(map(_row, each))}</table>" for each in (facts, rows) if each)
+        tables = "".join(f"<table>{''.join(map(_row, table))}</table>" for table in (facts, rows) if table)
         return f"<div><b>{escape(type(self).__name__)}</b>{tables}</div>"
 
 

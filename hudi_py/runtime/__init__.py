@@ -1,1 +1,1 @@
-"""The clock and the log: effects that are not storage."""
+"""Clock, log and randomness: everything outside the process that is not storage."""

@@ -1,5 +1,6 @@
 """
-Clocks. Whatever needs the time takes a `Clock`, or seconds that only grow; only this module asks the machine.
+Clocks. Code that needs the time takes a `Clock` or a source of monotonic seconds as an argument, so that tests can set
+the time. Only this module reads the machine's clock.
 """
 
 from __future__ import annotations
@@ -12,24 +13,24 @@ from typing import Final, Protocol, TypeAlias
 import attrs
 
 Seconds: TypeAlias = Callable[[], float]
-"""Gives seconds from some moment on."""
+"""Returns seconds since an arbitrary moment; only differences have a meaning."""
 
 MONOTONIC: Final[Seconds] = time.monotonic
 CPU: Final[Seconds] = time.thread_time
-"""Those that the calling thread has worked."""
+"""CPU time of the calling thread."""
 SLEEP: Final[Callable[[float], None]] = time.sleep
 
 
 def epoch_ms() -> int:
-    """Milliseconds since 1970 by the machine's clock."""
+    """Return the milliseconds since 1970 by the machine's clock."""
     return time.time_ns() // 1_000_000
 
 
 class Clock(Protocol):
-    """Tells the time."""
+    """A source of the current time."""
 
     def now(self) -> datetime:
-        """The present moment, aware."""
+        """Return the current time, timezone-aware."""
 
 
 class SystemClock:
@@ -49,18 +50,18 @@ class FixedClock:
         return self.moment
 
     def move(self, span: timedelta) -> None:
-        """Let *span* pass; negative to go back."""
+        """Advance the clock by *span*; a negative one turns it back."""
         self.moment += span
 
 
 @attrs.frozen
 class Deadline:
     """
-    A moment after which nothing more is taken on.
+    A time limit: after it no new work is started; work in progress is finished.
 
     Args:
-        clock: Tells whether it has come.
-        moment: Aware; None for never.
+        clock: Clock that decides whether the limit is reached.
+        moment: Timezone-aware; None for no limit.
     """
 
     clock: Clock
@@ -68,7 +69,7 @@ class Deadline:
 
     @classmethod
     def after(cls, clock: Clock, span: timedelta | None) -> Deadline:
-        """So long from now; never where *span* is None or longer than the calendar."""
+        """Return the deadline *span* from now; no limit if *span* is None or exceeds the calendar."""
         try:
             return cls(clock, None if span is None else clock.now() + span)
         except OverflowError:
@@ -76,21 +77,21 @@ class Deadline:
 
     @property
     def is_limited(self) -> bool:
-        """Whether it may come at all."""
+        """Whether there is a limit at all."""
         return self.moment is not None
 
     @property
     def is_over(self) -> bool:
-        """Whether it has come."""
+        """Whether the limit is reached."""
         return self.moment is not None and self.clock.now() >= self.moment
 
 
 def zone_of(timeline_timezone: str) -> tzinfo:
     """
-    The zone in which a table's instant times are written.
+    Return the time zone of a table's instant times.
 
     Args:
-        timeline_timezone: ``UTC`` or ``LOCAL`` (the zone of the process, as Hudi takes that of the JVM).
+        timeline_timezone: ``UTC`` or ``LOCAL`` (the zone of this process, as Hudi uses the zone of the JVM).
     """
     if timeline_timezone == "UTC":
         return timezone.utc
@@ -98,7 +99,7 @@ def zone_of(timeline_timezone: str) -> tzinfo:
 
 
 class _ProcessZone(tzinfo):
-    """The process's zone, by the rules in force at each moment (summer time included)."""
+    """The time zone of the process, with the offset valid at each moment (daylight saving time included)."""
 
     def utcoffset(self, moment: datetime | None) -> timedelta | None:
         if moment is None:

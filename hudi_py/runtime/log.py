@@ -1,9 +1,9 @@
 """
-Structured events, to the standard library's logger ``hudi_py``: whoever uses the package decides where they go.
+Structured log events, sent to the standard library's logger ``hudi_py``.
 
-Quiet by default: without a handler of the application's nothing is shown. A record's message is the event with its
-fields as text; `event` and `fields` of the record keep them apart. structlog is imported on first use only: a command
-that logs nothing should not pay for it.
+Nothing is shown unless the application adds a handler. The message of a log record is the event and its fields as
+text; the attributes `event` and `fields` of the record hold them separately. structlog is imported on first use only,
+because a command that logs nothing should not wait for the import.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 class Log:
-    """Events with bound context: ``log.info("clean.partition.deleted", files_deleted=3)``."""
+    """Writes events with bound context: ``log.info("clean.partition.deleted", files_deleted=3)``."""
 
     def __init__(self, context: dict[str, Any] | None = None) -> None:
         self._context = context or {}
 
     def bind(self, **context: Any) -> Log:
-        """A log with more context."""
+        """Return a log that adds these fields to each event."""
         return Log({**self._context, **context})
 
     @property
     def is_heard(self) -> bool:
-        """Whether anybody listens to what is more than a warning; else counting for it is not worth it."""
+        """Whether events of level info are recorded; if not, callers can save the work of counting for them."""
         return _logger().isEnabledFor(20)
 
     def debug(self, event: str, **fields: Any) -> None:
@@ -53,7 +53,7 @@ class Log:
 
 
 def _kept_apart(render: Any) -> Any:
-    """The last processor: text for every handler, and the fields for those that can use them."""
+    """Return structlog's last processor: it renders the text of the record and adds event and fields to it."""
 
     def processor(logger: Any, method: str, entry: dict[str, Any]) -> tuple[tuple[str, str], dict[str, Any]]:
         text = render(logger, method, dict(entry))

@@ -1,4 +1,4 @@
-"""Chance. Whatever needs it takes a `Randomness`; only this module asks the machine."""
+"""Randomness. Code that needs it takes a `Randomness` as an argument; only this module asks the machine."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final, TypeAlias
 from uuid import UUID
 
 Randomness: TypeAlias = Callable[[int], bytes]
-"""Gives so many random bytes."""
+"""Returns the given number of random bytes."""
 
 
 def machine(count: int) -> bytes:
-    """The operating system's own."""
+    """Return random bytes from the operating system."""
     return os.urandom(count)
 
 
@@ -20,10 +20,10 @@ MACHINE: Final[Randomness] = machine
 
 
 def new_uuid(randomness: Randomness = MACHINE) -> str:
-    """A random UUID (version 4) as text."""
+    """Return a random UUID (version 4) as text."""
     return str(UUID(bytes=randomness(16), version=4))
 
 
 def fraction(randomness: Randomness = MACHINE) -> float:
-    """A number from 0 up to 1, without 1."""
+    """Return a random number of at least 0 and less than 1."""
     return int.from_bytes(randomness(6), "big") / 2**48

@@ -1,15 +1,17 @@
 """
-Folders of a local table, opened so that what is written or deleted in them lies in the table.
+Opens folders of a local table so that writes and deletions cannot leave the table through a symbolic link.
 
-A path is walked from the root folder by folder, each opened inside the one before and none through a symbolic link;
-what happens in the last one happens by its descriptor. So a link that another process puts in the place of a folder
-at any moment is either seen, and refused, or has no effect. Only the root itself may be a link: it is the user's word.
+A path is walked from the root one folder at a time: each folder is opened relative to its parent's descriptor, never
+through a symbolic link, and the file operation uses the last descriptor. So if another process replaces a folder by a
+link at any moment, the link is either detected and refused, or has no effect. Only the root itself may be a link,
+because the user named it.
 
-Links that stay inside of the table are refused too. They give a file two paths, and what is judged by path (which
-files a query needs, which a savepoint holds) would delete it by one while it is needed by the other. Hard links do no
-harm, because no file is ever written in place; a mounted folder cannot be told from others, and is one.
+Links to another folder of the same table are refused too. They give a file two paths, and code that decides by path
+(which files a query needs, which a savepoint holds) would delete the file under one path while it is needed under the
+other. Hard links are harmless, because no file is ever written in place. A mounted folder looks like any other folder
+and is treated as one.
 
-Reading is not walked like that: a table whose partitions are links to other disks can still be read.
+Reading does not walk paths this way: a table whose partitions are links to other disks can still be read.
 """
 
 from __future__ import annotations
@@ -25,11 +27,11 @@ T = TypeVar("T")
 _ATTEMPTS_MAX = 5  # against another process that removes a folder while we fill it, or fills it while we remove it
 FOLDER_ONLY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 _LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_DEPTH_MAX = 200  # of folders inside of a folder that is deleted: one descriptor is held for each
+_DEPTH_MAX = 200  # nested folders in a folder that is deleted: one open descriptor is held per level
 
 
 class LinkInTheWay(OSError):
-    """A folder on the way is a symbolic link."""
+    """A folder on the path is a symbolic link."""
 
     def __init__(self, link: str, target: str) -> None:
         super().__init__(errno.ELOOP, f"{link} is a symbolic link to {target}; {_WAY_OUT}")
@@ -44,16 +46,16 @@ _WAY_OUT = (
 @contextlib.contextmanager
 def folder_beneath(root: str, folder: str, *, create: bool = False) -> Iterator[int]:
     """
-    Descriptor of *folder*, good for ``dir_fd`` and nothing else.
+    Open *folder* and yield its descriptor, to be used as ``dir_fd`` only.
 
     Args:
         root: Absolute path; may be a link.
         folder: Clean relative path, ``""`` for the root.
-        create: Durably create what is missing of it, the root too.
+        create: Durably create missing folders, including the root.
 
     Raises:
-        LinkInTheWay: It, or a folder above it and below the root, is a link.
-        FileNotFoundError, NotADirectoryError: It is not there and *create* is false, or a file is in its place.
+        LinkInTheWay: *folder*, or a folder between it and the root, is a link.
+        FileNotFoundError, NotADirectoryError: It does not exist and *create* is false, or a file has its name.
     """
     if create:
         _make_root(root)
@@ -71,7 +73,7 @@ def folder_beneath(root: str, folder: str, *, create: bool = False) -> Iterator[
 
 
 def in_folder(root: str, path: str, action: Callable[[int, str], T]) -> T:
-    """Do *action* with the descriptor of the folder of *path* and the name in it; the folder is created if missing."""
+    """Call *action* with the descriptor of the folder of *path* and the file name; create missing folders."""
     folder, _, name = path.rpartition("/")
     for _ in range(_ATTEMPTS_MAX - 1):
         with contextlib.suppress(FileNotFoundError), folder_beneath(root, folder, create=True) as descriptor:
@@ -94,7 +96,7 @@ def synchronise(descriptor: int) -> None:
 
 def remove_folder(root: str, folder: str) -> None:
     """
-    Delete a folder with everything in it; links in it go, what they point to stays. Absent, or a file: nothing happens.
+    Delete a folder with everything in it. Links are deleted, not what they point to; nothing happens if it is absent.
 
     Raises:
         LinkInTheWay: As `folder_beneath`.
@@ -118,12 +120,12 @@ def remove_folder(root: str, folder: str) -> None:
 
 def refuse_entangled(root: str, link: str) -> None:
     """
-    Refuse to list through a link to a folder that would show the table's files twice, or go round in circles.
+    Raise if listing through *link* could show files of the table twice, or never end.
 
-    Reading follows a link that leads out of the table, once: not back into it, and no further link behind it.
+    Reading follows a link that leads out of the table, but not one that leads back into it, nor a link behind a link.
 
     Raises:
-        LinkInTheWay: It is another one.
+        LinkInTheWay: The link must not be followed.
     """
     real_root, target = os.path.realpath(root), os.path.realpath(link)
     above = os.path.dirname(link)
@@ -187,13 +189,13 @@ def _remove_tree(descriptor: int, name: str, full: str, depth: int) -> None:
         raise
     try:
         with os.scandir(inner) as found:
-            names = [(item.name, item.is_dir(follow_symlinks=False)) for item in found]
-        for each, is_folder in names:
+            children = [(item.name, item.is_dir(follow_symlinks=False)) for item in found]
+        for child, is_folder in children:
             with contextlib.suppress(FileNotFoundError):  # another process was faster
                 if is_folder:
-                    _remove_tree(inner, each, f"{full}/{each}", depth + 1)
+                    _remove_tree(inner, child, f"{full}/{child}", depth + 1)
                 else:
-                    os.unlink(each, dir_fd=inner)
+                    os.unlink(child, dir_fd=inner)
     finally:
         os.close(inner)
     os.rmdir(name, dir_fd=descriptor)

@@ -1,4 +1,4 @@
-"""What a folder on local disk shows: names, kinds, sizes, and the checksum files beside the data."""
+"""Lists folders on a local disk: names, kinds and sizes of files, and the checksum files beside the data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hudi_py.storage.base import Entry, Listing, is_hidden
 
 
 def sizes_of(folder: int, names: Iterable[str]) -> dict[str, int]:
-    """Of files in the folder of a descriptor, without those that are absent."""
+    """Return sizes in bytes by name of files in the folder with this descriptor; absent files are left out."""
     sizes = {}
     for name in names:
         try:
@@ -26,25 +26,25 @@ def sizes_of(folder: int, names: Iterable[str]) -> dict[str, int]:
 
 
 def checksums_of(folder: str) -> frozenset[str]:
-    """Names of the checksum files in a folder."""
+    """Return the names of the checksum files in a folder."""
     try:
         names = os.listdir(folder)
-    except OSError:  # the deletions will tell
+    except OSError:  # the deletions that follow fail with the same error and report it
         return frozenset()
     if ".crc/" not in f"{'/'.join(names)}/":
         return frozenset()
     return frozenset(name for name in names if name[-4:] == ".crc" and name[0] == ".")
 
 
-_may_hide = re.compile(r"\.crc/|\.[^/]{36}/").search  # anything that `is_hidden` is true of, and more
+_may_hide = re.compile(r"\.crc/|\.[^/]{36}/").search  # matches every name for which `is_hidden` is true, and others
 
 
 def names_in(found: Iterable[os.DirEntry[str]], root: str) -> Listing:
     """
-    Names and kinds. Both come with the listing; a stat for each would make it four times slower.
+    Return names and kinds, without hidden files and without asking for sizes: a stat per file is four times slower.
 
-    Written for speed, 30,000 names being usual and a million to be met: what is done for one name after the other is
-    done by the interpreter's own loops, and the hidden files, which few folders hold, are looked for in all at once.
+    Written for speed, because folders with 30,000 names are common and some have a million: work per name is left to
+    built-ins that loop in C, and hidden files, which few folders have, are searched for in all names at once.
     """
     items = list(found)
     names = [item.name for item in items]
@@ -65,7 +65,7 @@ def is_shown(item: os.DirEntry[str]) -> bool:
 
 
 def detailed(item: os.DirEntry[str], root: str) -> Entry | None:
-    """The entry with size and time, or None when it has just gone."""
+    """Return the entry with size and time, or None if the file was deleted since it was listed."""
     is_folder = item.is_dir()
     if is_folder and item.is_symlink():
         refuse_entangled(root, item.path)

@@ -1,4 +1,4 @@
-"""Rename that refuses to replace: the way to create atomically where a file system has no hard links."""
+"""A rename that never replaces an existing file: creates atomically where a file system has no hard links."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ def rename_noreplace(folder: int, source: str, target: str) -> None:
     Rename *source* to *target* in one step, failing when *target* exists (Linux ``renameat2``).
 
     Args:
-        folder: Descriptor of the folder of both.
+        folder: Descriptor of the folder that holds *source* and gets *target*.
+        source: Name of the file.
+        target: Its new name.
 
     Raises:
         FileExistsError: *target* exists.
         OSError: The system refused for another reason.
-        StorageError: System or file system cannot do it; a check followed by a plain rename would let two writers win.
+        StorageError: System or file system cannot do it. Checking first and then renaming is not an alternative: two
+            writers could both win.
     """
     function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if function is None:

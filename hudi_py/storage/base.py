@@ -1,37 +1,38 @@
 """
-The storage protocol: every byte of a table passes through here.
+The storage protocol: every byte of a table is read and written through it.
 
-Paths are relative to the storage's root (the table's base path), ``/``-separated, without leading or trailing slash;
-``""`` is the root itself: it can be listed, but it is neither an object nor a folder that could be deleted. A path
-that would leave the root is refused with `ConfigError` before any effect.
+Paths are relative to the storage's root (the table's base path), ``/``-separated, without leading or trailing slash.
+``""`` is the root itself: it can be listed, but not read, written or deleted. A path that would leave the root raises
+`ConfigError` before anything is done.
 
-What each backend promises, and `tests/contract/storage` proves for each:
+What every backend promises (`tests/contract/storage` runs the same tests against each of them):
 
 ==================  ===============================================================================================
 verb                promise
 ==================  ===============================================================================================
-``list``            fresh; an absent folder is empty; order unspecified; never shows temporary files
-                    (``<name>.<uuid>``) nor checksum side files (``.<name>.crc``)
-``sizes``           of named files directly in one folder, in one go; what is there and no regular file is told apart
-``list_hidden``     what ``list`` never shows: temporary files with size and time, checksum side files
-``read``            the whole content, or `NotFound`; `CorruptMetadata` for what is no regular file, and for more than
-                    the storage's bound of bytes (local disk)
+``list``            never cached; an absent folder is empty; order unspecified; hides temporary files
+                    (``<name>.<uuid>``) and checksum side files (``.<name>.crc``)
+``sizes``           sizes of the named files in one folder, in one call; what exists but is not a regular file has
+                    the size `NOT_REGULAR`
+``list_hidden``     the files that ``list`` hides: temporary files with size and time, checksum side files
+``read``            the whole content, or `NotFound`; `CorruptMetadata` for files above the storage's size limit, and
+                    on a local disk for what is not a regular file
 ``create_new``      the object appears complete or not at all; `AlreadyExists` if the name is taken; one winner
                     among racing writers; durable when it returns
 ``replace``         readers see the old or the new content, never a mixture; durable when it returns
 ``open_write``      streaming; the name may appear before it is complete (data files: guarded by markers)
-``read_version``    content and version, of one moment; equal versions have equal content, or `NotFound`
-``swap``            replaces only that version, or creates only where there is nothing; one winner among racing
-                    writers; durable when it returns (``capabilities.conditional_replace``, else refused)
-``delete``          idempotent: False when there was nothing
+``read_version``    content and version, read together; equal versions have equal content; or `NotFound`
+``swap``            replaces only the given version, or creates only if absent; one winner among racing
+                    writers; durable when it returns (needs ``capabilities.conditional_replace``, else refused)
+``delete``          idempotent: returns False when there was nothing to delete
 ``delete_many``     the same for many paths, in bulk where the backend can
 ``delete_folder``   recursive and idempotent
 ==================  ===============================================================================================
 
 Missing parent folders are created by the verbs that write. A path that names a folder is not an object: `read` raises
-`NotFound`, `size` is None. Backends raise `StorageError` for the outside world's faults, with ``retryable`` set where
-the same call may succeed later, and `OutcomeUnknown` when `create_new`, `replace` or `swap` was sent and cannot be
-confirmed.
+`NotFound`, `size` returns None. Backends raise `StorageError` when the storage fails, with ``retryable`` set where the
+same call may succeed later, and `OutcomeUnknown` when `create_new`, `replace` or `swap` was sent but could not be
+confirmed: the write may or may not have happened.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ from typing import BinaryIO, NamedTuple, Protocol, TypeAlias
 from hudi_py.errors import ConfigError, CorruptMetadata
 
 READING_VERBS = frozenset({"list", "list_hidden", "read", "read_version", "size", "sizes", "open_read"})
-READ_BYTES_MAX = 1 << 30  # of a file that is read whole, unless the user raises it: savepoints of 2 GB have been seen
-SMALL_BYTES_MAX = 1 << 24  # of one that is small by its nature; 50,000 names of markers are 5 MB
+# A damaged or foreign file must not exhaust memory. Users can raise the limit: savepoints of 2 GB have been seen.
+READ_BYTES_MAX = 1 << 30
+SMALL_BYTES_MAX = 1 << 24  # limit for files that are always small; the names of 50,000 markers take 5 MB
 _SMALL = re.compile(
     r"""(?:^|/)(?:
     \.hoodie/(?:
@@ -60,10 +62,10 @@ MUTATING_VERBS = frozenset({"create_new", "replace", "swap", "open_write", "dele
 
 class Entry(NamedTuple):
     """
-    One name in a folder.
+    A file or folder in a listing.
 
-    ``size_bytes`` and ``modified_ms`` (epoch milliseconds) are None when the listing was asked without details and
-    the backend does not get them for free.
+    ``size_bytes`` and ``modified_ms`` (epoch milliseconds) are None when the caller did not ask for details and the
+    backend does not get them for free.
     """
 
     name: str
@@ -72,109 +74,113 @@ class Entry(NamedTuple):
     modified_ms: int | None = None
 
 
-Listing: TypeAlias = list[Entry]  # inside the classes `list` is a method
+Listing: TypeAlias = list[Entry]  # needed because inside the storage classes `list` is a method
 
 
 class Capabilities(NamedTuple):
     """Facts about a backend that callers may rely on."""
 
-    atomic_create: bool  # create_new has one winner among racing processes; otherwise it is refused
-    atomic_replace: bool  # replace never shows a gap
+    atomic_create: bool  # create_new has one winner among racing processes; where False, create_new is refused
+    atomic_replace: bool  # during replace, readers never find the object missing
     has_folders: bool  # empty folders exist and have to be removed
-    conditional_replace: bool = False  # swap is there
-    reports_missing: bool = True  # delete_many can tell False (was not there) from True; otherwise True = gone now
+    conditional_replace: bool = False  # swap is available
+    reports_missing: bool = True  # delete_many returns False for absent paths; otherwise True means "absent now"
 
 
 class Storage(Protocol):
-    """A root folder on some storage. Implementations are picklable, so that Spark executors can use them."""
+    """A folder on some storage and everything below it. Picklable, so that Spark executors can use it."""
 
     @property
     def capabilities(self) -> Capabilities:
-        """What this backend can do."""
+        """What this backend can guarantee."""
 
     @property
     def root(self) -> str:
         """Absolute path or URL of the root, without trailing slash, as Hudi writes it into plans (no ``file:``)."""
 
     def list(self, folder: str, *, details: bool = False) -> Listing:
-        """Names directly inside *folder*; with *details* also size and modification time of files."""
+        """Return the files and folders directly in *folder*; with *details* also sizes and modification times."""
 
     def list_hidden(self, folder: str) -> Listing:
         """
-        The files directly inside *folder* that `list` hides; of temporary ones also size and time.
+        Return the files directly in *folder* that `list` hides; temporary files with size and time.
 
-        Those (`is_temporary`) that are being written at this moment are among them.
+        These include temporary files (`is_temporary`) that are still being written.
         """
 
     def read(self, path: str) -> bytes:
-        """Whole content. Raises `NotFound`."""
+        """Return the whole content. Raises `NotFound`."""
 
     def size(self, path: str) -> int | None:
-        """Size in bytes, or None when there is no such object."""
+        """Return the size in bytes, or None when there is no such object."""
 
     def sizes(self, folder: str, names: Sequence[str]) -> Mapping[str, int]:
         """
-        Sizes in bytes of files directly in *folder*, by name; `NOT_REGULAR` for what is no regular file.
+        Return sizes in bytes of files directly in *folder*, by name; `NOT_REGULAR` for anything but a regular file.
 
-        Names of what is absent are left out. Links are followed, as `open_read` follows them.
+        Absent files are left out. Symbolic links are followed, as `open_read` follows them.
 
         Raises:
             ConfigError: A name leads out of the folder.
         """
 
     def barrier(self, folder: str) -> str | None:
-        """Why nothing in *folder* is written or deleted: a symbolic link leads to it. None where nothing bars it."""
+        """Return why nothing in *folder* can be written or deleted (a symbolic link leads to it), or None if it can."""
 
     def open_read(self, path: str) -> BinaryIO:
-        """Seekable stream, for Parquet. Raises `NotFound`."""
+        """Open a seekable stream, as Parquet readers need it. Raises `NotFound`."""
 
     def create_new(self, path: str, data: bytes) -> None:
-        """Create atomically and durably. Raises `AlreadyExists`, and `OutcomeUnknown` when that cannot be known."""
+        """Create atomically and durably. Raises `AlreadyExists`, or `OutcomeUnknown` if it cannot be confirmed."""
 
     def replace(self, path: str, data: bytes) -> None:
-        """Create or replace atomically and durably. Raises `OutcomeUnknown` when that cannot be known."""
+        """Create or replace atomically and durably. Raises `OutcomeUnknown` if it cannot be confirmed."""
 
     def read_version(self, path: str) -> Versioned:
-        """Whole content, and what tells it from every other content of that name. Raises `NotFound`."""
+        """Return the whole content together with its version, for `swap`. Raises `NotFound`."""
 
     def swap(self, path: str, data: bytes, version: str | None) -> str | None:
         """
-        Replace the object if it still is of that version; None stands for no object at all.
+        Replace the object if it still has the given version (compare and swap).
+
+        Args:
+            path: Of the object.
+            data: New content.
+            version: As `read_version` returned it; None to create the object only if it is absent.
 
         Returns:
-            The new version; None where it was of another, and then nothing was changed.
+            The new version; None if the object has another version now. Then nothing was changed.
 
         Raises:
-            ConfigError: The backend cannot.
-            OutcomeUnknown: Whether it was replaced cannot be known.
+            ConfigError: The backend cannot replace conditionally.
+            OutcomeUnknown: The request was sent but not confirmed.
         """
 
     def open_write(self, path: str) -> BinaryIO:
         """
-        Stream a data file, replacing what is there; it is complete and durable once closed.
+        Open a data file for streaming, replacing an existing one; it is complete and durable once closed.
 
-        Use it as a context manager: leaving by an exception leaves a torn file, none, or what was there before.
+        Use it as a context manager: after an exception there is an incomplete file, no file, or the previous one.
         """
 
     def delete(self, path: str) -> bool:
-        """Delete one object; False when it was not there. A folder is refused with `StorageError`."""
+        """Delete one object; return False when it was not there. Raises `StorageError` for a folder."""
 
     def delete_many(self, paths: Iterable[str]) -> Mapping[str, Deletion]:
         """
-        Delete many; per path True (deleted), False (was not there), or why it could not be deleted.
+        Delete many objects and return one result per path.
 
-        `SideFileLeft` stands for True or False where the checksum file beside the data refused to go.
-
-        Where ``capabilities.reports_missing`` is False, True only says that it is gone now. A bad path refuses the
-        whole call before any effect.
+        A result is True (deleted), False (was not there) or a `StorageFailure`. `SideFileLeft` replaces True or False
+        where only the checksum file beside the data could not be deleted. Where ``capabilities.reports_missing`` is
+        False, True only means that the object is absent now. If any path is invalid, nothing is deleted at all.
         """
 
     def delete_folder(self, folder: str) -> None:
-        """Delete a folder with everything below it; nothing happens when it is absent. Links are not followed."""
+        """Delete a folder with everything below it; an absent folder is ignored. Links are not followed."""
 
 
 class Versioned(NamedTuple):
-    """What an object held at one moment, and its version then."""
+    """Content of an object and the version that belongs to exactly this content."""
 
     content: bytes
     version: str
@@ -182,41 +188,39 @@ class Versioned(NamedTuple):
 
 def bytes_max(path: str, bound: int) -> int:
     """
-    How many bytes of a file are read whole at most.
+    Return the largest size in bytes up to which a file is read whole.
 
     Args:
         path: Relative to the table.
-        bound: ``hoodie_py.read.max.bytes``; properties, partition metafiles, heartbeats, markers, locks, versions of
-            the archive and checksums have one of their own.
+        bound: ``hoodie_py.read.max.bytes``. Properties, partition metafiles, heartbeats, markers, locks, version files
+            of the archive and checksums have a smaller limit of their own, `SMALL_BYTES_MAX`.
     """
     return min(bound, SMALL_BYTES_MAX) if _SMALL.search(path) else bound
 
 
 def check_read_size(root: str, path: str, size: int, bound: int) -> None:
     """
-    Refuse a file that is too large to be read whole.
+    Raise if a file is too large to be read whole.
 
     Args:
-        root: Of the table: full path or URL.
-        path: Relative to it.
-        size: In bytes.
+        root: Full path or URL of the table.
+        path: Path of the file, relative to *root*.
+        size: Size of the file in bytes.
         bound: ``hoodie_py.read.max.bytes``.
 
     Raises:
-        CorruptMetadata: It is.
+        CorruptMetadata: The file is larger than its limit.
     """
     most = bytes_max(path, bound)
     if size <= most:
         return
     if most < bound:
-        way_out = "it is damaged, bring it back from a copy of the table"
+        way_out = "it is damaged, restore it from a copy of the table"
         if path.endswith("hoodie.properties"):
-            way_out += ", or from hoodie.properties.backup where there is one"
+            way_out += ", or from hoodie.properties.backup if that exists"
     else:
-        way_out = "raise hoodie_py.read.max.bytes if it is whole, else bring it back from a copy of the table"
-    raise CorruptMetadata(
-        f"{root}/{path}: {size} bytes; of such a file no more than {most} are read at once: {way_out}"
-    )
+        way_out = "raise hoodie_py.read.max.bytes if the file is intact, else restore it from a copy of the table"
+    raise CorruptMetadata(f"{root}/{path}: {size} bytes, but such a file is read only up to {most} bytes: {way_out}")
 
 
 class StorageFailure(NamedTuple):
@@ -227,14 +231,14 @@ class StorageFailure(NamedTuple):
 
 
 class SideFileLeft(NamedTuple):
-    """The data is deleted, or was not there; the checksum file beside it refuses to go. It is no failure."""
+    """The data was deleted (or absent), but the checksum file beside it could not be deleted. Not a failure."""
 
     name: str
     message: str
     was_there: bool
 
 
-Deletion: TypeAlias = bool | StorageFailure | SideFileLeft  # of one path of a bulk call
+Deletion: TypeAlias = bool | StorageFailure | SideFileLeft  # result for one path, see `Storage.delete_many`
 
 
 _BAD_PART = re.compile(r"(?:^|/)\.{0,2}(?:/|\Z)|\0")
@@ -242,12 +246,12 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 
 
 def _is_bad(path: str) -> bool:
-    """Whether non-empty *path* has a bad part. The expression decides; the tests before it are faster."""
+    """Return whether non-empty *path* is invalid. The regular expression decides; the tests before it are faster."""
     suspicious = path[0] in "/." or path[-1] == "/" or "/." in path or "//" in path or "\0" in path
     return suspicious and _BAD_PART.search(path) is not None
 
 
-_SUSPICIOUS = ("\0/", "\0.", "/\0", "/.", "//", "\0\0")  # in paths put together with a NUL before and behind each
+_SUSPICIOUS = ("\0/", "\0.", "/\0", "/.", "//", "\0\0")  # in a text of paths with a NUL before and after each path
 
 
 def check_path(path: str) -> str:
@@ -264,10 +268,10 @@ def check_path(path: str) -> str:
 
 def check_below_root(path: str) -> str:
     """
-    Return *path* unchanged if it is a clean relative path and not the root: what may be written or deleted.
+    Return *path* unchanged if it may be written or deleted: a clean relative path, but not the root.
 
     Raises:
-        ConfigError: It is not, see `check_path`.
+        ConfigError: It is the root, or invalid as in `check_path`.
     """
     if not path or _is_bad(path):
         raise ConfigError(f"{path!r} is not a path below the root of the table; nothing was touched")
@@ -276,10 +280,10 @@ def check_below_root(path: str) -> str:
 
 def check_names(names: Sequence[str]) -> None:
     """
-    Refuse what is no name of a file directly in a folder.
+    Raise unless all *names* are plain file names.
 
     Raises:
-        ConfigError: It leads out of the folder, or is empty.
+        ConfigError: A name has a slash, leads out of the folder, or is empty.
     """
     check_all_below_root(names)
     for name in names:
@@ -289,12 +293,14 @@ def check_names(names: Sequence[str]) -> None:
 
 def check_all_below_root(paths: Sequence[str]) -> None:
     """
-    As `check_below_root` for many paths, of which all are looked at before it returns.
+    Raise unless all *paths* pass `check_below_root`.
 
     Raises:
-        ConfigError: One of them is bad.
+        ConfigError: A path is invalid.
     """
-    text = "\0".join(("", *paths, ""))  # no good path holds a NUL, so whatever is bad about one shows in the text
+    # One search in one long text is much faster than one call per path. Valid paths contain no NUL, so a NUL can
+    # separate them.
+    text = "\0".join(("", *paths, ""))
     is_plain = text.count("\0") == len(paths) + 1 and not any(bad in text for bad in _SUSPICIOUS)
     if not is_plain:
         for path in paths:
@@ -302,15 +308,16 @@ def check_all_below_root(paths: Sequence[str]) -> None:
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file of that name is what an atomic creation, ours or Hudi's, was writing: ``<name>.<uuid>``."""
+    """Return whether the name is that of a temporary file of an atomic creation, ours or Hudi's: ``<name>.<uuid>``."""
     return name[-37:-36] == "." and len(name) > 37 and _UUID.fullmatch(name, len(name) - 36) is not None
 
 
 def is_hidden(name: str) -> bool:
     """
-    Whether a file of that name is kept out of listings.
+    Return whether a file with this name is left out of listings.
 
-    Checksum side files of Hadoop's local file system (``.name.crc``) and the temporary files that ours and Hudi's
-    atomic creation leave after a crash (``name.<uuid>``). Never true of folders: a partition may look like that.
+    Hidden are checksum side files of Hadoop's local file system (``.name.crc``) and temporary files that an atomic
+    creation, ours or Hudi's, leaves after a crash (``name.<uuid>``). Ask only for files: a partition folder may have
+    such a name.
     """
     return (name[-4:] == ".crc" and name[0] == ".") or is_temporary(name)

@@ -1,4 +1,4 @@
-"""From what a user types to a storage. Libraries for remote stores are imported only when one is asked for."""
+"""Opens the storage for a path or URL. Libraries for remote stores are imported only when they are needed."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def open_storage(
     read_bytes_max: int = READ_BYTES_MAX,
 ) -> Storage:
     """
-    Open the storage of a table. Nothing in it is read or written yet.
+    Return the storage of a table. Nothing is read or written yet.
 
     Args:
-        location: A local path, ``file:///…``, ``s3://bucket/…`` (or ``s3a``), or any other URL that fsspec knows.
-        options: For remote storage, see `RemoteStorage`; a local path needs none and ignores them.
-        read_bytes_max: Larger files are not read whole.
+        location: A local path, ``file:///…``, ``s3://bucket/…`` (or ``s3a``), or any other URL that fsspec supports.
+        options: For remote storage, see `RemoteStorage`; ignored for a local path.
+        read_bytes_max: Files larger than this, in bytes, are not read whole.
 
     Raises:
-        ConfigError: Unknown scheme, a package that is not installed, or a location that is neither path nor URL.
+        ConfigError: The scheme is unknown, a package is not installed, or *location* is neither a path nor a URL.
     """
     location = os.fspath(location)
     if not location.strip():
@@ -53,10 +53,12 @@ def open_storage(
     if scheme == "file":
         return LocalStorage(_local_path(location, slashes, rest), read_bytes_max=read_bytes_max)
     if "::" in location:
-        raise ConfigError(f"{location!r}: chained URLs are not supported, a cache between us and the table goes stale")
-    if slashes not in ("//", "///"):  # three: the default name node of HDFS
+        raise ConfigError(
+            f"{location!r}: chained URLs are not supported, because a cache in front of the table would be out of date"
+        )
+    if slashes not in ("//", "///"):  # three slashes: hdfs:///path uses the default name node
         if slashes == "" and "/" not in match[1]:
-            return LocalStorage(location, read_bytes_max=read_bytes_max)  # a folder may be called `a:b`
+            return LocalStorage(location, read_bytes_max=read_bytes_max)  # a local folder may be called `a:b`
         raise ConfigError(f"{location!r} is neither a path nor a URL; did you mean {scheme}://{rest}?")
     return _remote(location, scheme, options, read_bytes_max)
 
@@ -66,11 +68,15 @@ def _local_path(location: str, slashes: str, rest: str) -> str:
         return _plain_or_quoted("/" + rest)
     if slashes == "//" and rest.startswith("localhost/"):
         return _plain_or_quoted(rest.removeprefix("localhost"))
-    raise ConfigError(f"{location!r} names no absolute local path; write file:///path")
+    raise ConfigError(f"{location!r} does not name an absolute local path; write file:///path")
 
 
 def _plain_or_quoted(path: str) -> str:
-    """Hadoop writes a path into a URL as it is, everybody else quotes it (``%20``): whichever is there is meant."""
+    """
+    Return the path, unquoted (``%20``) only if just the unquoted path exists.
+
+    Hadoop writes paths into URLs as they are, other tools quote them; nothing in the URL says which was done.
+    """
     quoted = unquote(path)
     return quoted if quoted != path and not os.path.lexists(path) and os.path.lexists(quoted) else path
 
@@ -89,6 +95,6 @@ def _remote(location: str, scheme: str, options: Mapping[str, str] | None, read_
         raise ConfigError(f"{scheme}:// storage needs packages that are missing: pip install {wanted}") from error
     except ValueError as error:
         raise ConfigError(
-            f"{scheme}:// is no storage that fsspec knows; use a local path, file://, s3:// or one of its protocols"
+            f"{scheme}:// is not supported by fsspec; use a local path, file://, s3:// or another fsspec protocol"
         ) from error
     return storage

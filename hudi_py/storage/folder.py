@@ -1,4 +1,4 @@
-"""A folder of a storage as a storage of its own: the metadata table lives inside the table it describes."""
+"""A folder of a storage, used as a storage of its own: the metadata table lies inside the table it describes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from hudi_py.storage.base import Capabilities, Deletion, Entry, Listing, Storage
 @attrs.frozen
 class FolderStorage:
     """
-    Everything below one folder of *outer*, whose wrappers (crash doubles, counters, retries) go on to see every call.
+    A storage whose root is a folder of *outer*.
+
+    Calls pass through *outer*, so its wrappers (crash doubles, counters, retries) still see every one.
 
     Args:
         outer: The storage that does the work.
-        folder: Relative path, not empty.
+        folder: Path relative to the root of *outer*, not empty.
     """
 
     outer: Storage

@@ -1,10 +1,10 @@
 """
-Local disk, by plain system calls.
+Storage on a local disk, using system calls directly.
 
-Crash safety rests on three facts of POSIX file systems: a hard link appears at once and never replaces, a rename
-replaces at once, and both are durable once the folder is synchronised. Hadoop keeps a checksum of ``name`` in
-``.name.crc`` and refuses data that does not match; a missing one is accepted. So a stale one goes *before* new data
-appears under its name (rules/timeline 6.5).
+Crash safety relies on three facts about POSIX file systems: a hard link appears atomically and never replaces a file,
+a rename replaces atomically, and both are durable once the folder is synchronised. Hadoop keeps a checksum of ``name``
+in ``.name.crc`` and refuses data that does not match it, but accepts data without a checksum. So an old checksum file
+is deleted *before* new data appears under its name (rules/timeline 6.5).
 """
 
 from __future__ import annotations
@@ -54,9 +54,11 @@ _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.
 _DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _PASSING = frozenset({errno.EAGAIN, errno.EBUSY, errno.ETIMEDOUT, errno.ESTALE, errno.EMFILE, errno.ENFILE})
-_ATTEMPTS_MAX = 5  # against another process that creates the file that we are about to create
-_NAME_BYTES_MAX = 200  # longer names leave no room for the suffix of a temporary name (limit 255)
-_ONE_LISTING_PAYS = 8  # looking for a checksum that is not there costs half as much as deleting a file
+_ATTEMPTS_MAX = 5  # if another process keeps creating the same file
+_NAME_BYTES_MAX = 200  # longer names leave no room for the suffix of a temporary name (the limit is 255)
+# From this number of files on, one listing is cheaper than trying to delete a checksum beside each file: an attempt
+# costs half as much as deleting a file, even if there is no checksum.
+_ONE_LISTING_PAYS = 8
 _GROWTH_BYTES = 1 << 20
 _NEW_FILE = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
 
@@ -66,8 +68,9 @@ class LocalStorage:
     A folder on a local disk.
 
     Args:
-        root: The table's base path; need not exist yet. A relative one is resolved now, once.
-        read_bytes_max: What `read` refuses to go beyond.
+        root: The table's base path; need not exist yet. A relative path is made absolute now, so a later change of the
+            working directory has no effect.
+        read_bytes_max: Largest file, in bytes, that `read` accepts.
 
     Raises:
         ConfigError: *root* is empty or a URL.
@@ -128,7 +131,8 @@ class LocalStorage:
             try:
                 size = os.fstat(stream.fileno()).st_size
                 data = b"" if size > bound else stream.read(size + 1)
-                while size < len(data) <= bound and (more := stream.read(_GROWTH_BYTES)):  # appended to at this moment
+                # one byte more than the size arrived: the file is being appended to right now
+                while size < len(data) <= bound and (more := stream.read(_GROWTH_BYTES)):
                     data += more
             except OSError as error:
                 raise self._failure("read", path, error) from error
@@ -264,21 +268,24 @@ class LocalStorage:
         except OSError as error:
             raise OutcomeUnknown(
                 f"{self._prefix}{path} was written, but the disk did not confirm it ({error.strerror}); "
-                "check the disk, then reload and see whether it is there"
+                "check the disk, then reload and see whether the file exists"
             ) from error
 
     def _synchronise(self, path: str) -> None:
-        """Make the name durable."""
+        """Make the file's name durable: synchronise its folder."""
         with folder_beneath(self._root, path.rpartition("/")[0]) as folder:
             synchronise(folder)
 
     def _unlink(self, folder: int, path: str, checksums: frozenset[str] | None = None) -> Deletion:
         """
-        Remove the data, then its checksum: an orphan checksum is harmless, and told where it refuses to go.
+        Delete the data, then its checksum file.
+
+        In this order because a checksum without data is harmless; one that cannot be deleted is only reported.
 
         Args:
             folder: Descriptor of the folder of *path*.
-            checksums: Names of all checksum files in the folder, where they were listed; None to try.
+            path: Of the file, relative to the root.
+            checksums: Names of all checksum files in the folder; None if it was not listed, then deletion is tried.
         """
         name = path.rpartition("/")[2]
         was_there = True
@@ -289,7 +296,7 @@ class LocalStorage:
             if isinstance(outcome, StorageFailure):
                 return outcome
             was_there = False
-        # Also when the data was gone: a crash may have left the checksum of an earlier deletion.
+        # Also when the data was absent: a crash in an earlier deletion may have left the checksum file.
         side = f".{name}.crc"
         if checksums is None or side in checksums:
             try:
@@ -302,12 +309,13 @@ class LocalStorage:
 
     def _unlink_data(self, folder: int, start: int, paths: Iterable[str], outcomes: dict[str, Deletion]) -> None:
         """
-        Remove data where the folder holds no checksum: a hundred thousand files in a third less time.
+        Delete files in a folder without checksum files: takes a third less time for a hundred thousand files.
 
         Args:
             folder: Descriptor of the folder of all *paths*.
-            start: Where in each path the name begins.
-            outcomes: What became of each is added.
+            start: Index in each path where the name begins.
+            paths: Of the files, relative to the root.
+            outcomes: Gets one entry per path.
         """
         unlink = os.unlink
         for path in paths:
@@ -319,7 +327,7 @@ class LocalStorage:
                 outcomes[path] = True
 
     def _not_unlinked(self, folder: int, path: str, error: OSError) -> Literal[False] | StorageFailure:
-        """False where there was nothing."""
+        """Return False if the file did not exist, else why it was not deleted."""
         if isinstance(error, FileNotFoundError):
             return False
         if _is_folder(folder, path.rpartition("/")[2]):  # EISDIR on Linux, EPERM by POSIX
@@ -337,7 +345,7 @@ class LocalStorage:
 
 
 class _DataFile(io.BufferedWriter):
-    """A data file being streamed; `close` makes it durable, leaving by an exception only closes it."""
+    """A data file being written: `close` makes it durable; after an exception it is closed without that."""
 
     def __init__(self, raw: io.FileIO, storage: LocalStorage, path: str) -> None:
         super().__init__(raw, 1 << 16)
@@ -368,7 +376,7 @@ class _DataFile(io.BufferedWriter):
                 super().close()
 
     def _abandon(self) -> None:
-        """Close without a second attempt to write what did not fit."""
+        """Close without trying again to write the buffered data that failed."""
         with contextlib.suppress(OSError):
             self.raw.close()
         with contextlib.suppress(OSError, ValueError):
@@ -394,14 +402,18 @@ def _is_folder(folder: int, name: str) -> bool:
 
 
 def _open_regular(full: str) -> BinaryIO:
-    """Open without waiting (a pipe waits for a writer), and only what has an end; links are followed to read."""
+    """
+    Open a regular file for reading; links are followed.
+
+    Non-blocking, because opening a named pipe otherwise waits for a writer, perhaps for ever.
+    """
     descriptor = os.open(full, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), full)
         if not stat.S_ISREG(mode):
-            raise CorruptMetadata(f"{full} is no regular file but a pipe, a socket or a device; remove it")
+            raise CorruptMetadata(f"{full} is not a regular file but a pipe, a socket or a device; remove it")
         return open(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
@@ -409,13 +421,15 @@ def _open_regular(full: str) -> BinaryIO:
 
 
 def _create_empty(folder: int, name: str) -> None:
-    """Nothing to tear: the exclusive create is the atomic step."""
+    """Create an empty file. Without content it cannot be half written, so an exclusive create is atomic enough."""
     _refuse_taken(folder, name)
     _remove_crc(folder, name)
     os.close(os.open(name, _NEW_FILE, 0o666, dir_fd=folder))
 
 
 def _create_complete(data: bytes) -> Callable[[int, str], None]:
+    """Return a function that creates a file with *data*: written under a temporary name, then linked to its own."""
+
     def create(folder: int, name: str) -> None:
         _refuse_taken(folder, name)
         with _temporary(folder, name, data) as temporary:
@@ -423,7 +437,8 @@ def _create_complete(data: bytes) -> Callable[[int, str], None]:
             try:
                 os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
             except FileExistsError:
-                # Over NFS the answer to a link that worked can be lost and the repetition says "exists".
+                # On NFS the reply to a successful link can be lost; the client repeats the call and gets "exists".
+                # Two links to our temporary file prove that it was ours that succeeded.
                 if os.stat(temporary, dir_fd=folder).st_nlink != 2:
                     raise
             except OSError as error:
@@ -435,14 +450,18 @@ def _create_complete(data: bytes) -> Callable[[int, str], None]:
 
 
 def _refuse_taken(folder: int, name: str) -> None:
-    """Early and cheap; the atomic step decides."""
+    """Fail early if the name is taken. This only saves work: the atomic step that follows decides."""
     with contextlib.suppress(FileNotFoundError):
         os.stat(name, dir_fd=folder, follow_symlinks=False)
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
 
 
 def _open_anew(folder: int, name: str) -> io.FileIO:
-    """A file that no other name stands for: one that is there goes first, with the links to it left as they are."""
+    """
+    Create a new file, deleting an existing one first.
+
+    Never truncated in place: the old content may be in use under a hard link (a copy of the table made with links).
+    """
     _remove_crc(folder, name)
     for _ in range(_ATTEMPTS_MAX):
         with contextlib.suppress(FileNotFoundError):
@@ -454,7 +473,7 @@ def _open_anew(folder: int, name: str) -> io.FileIO:
 
 @contextlib.contextmanager
 def _temporary(folder: int, name: str, data: bytes) -> Iterator[str]:
-    """A complete, durable file ``<name>.<uuid>`` beside *name*; removed at the end unless renamed away."""
+    """Write a complete, durable file ``<name>.<uuid>`` beside *name*; delete it at the end unless it was renamed."""
     if len(os.fsencode(name)) > _NAME_BYTES_MAX:
         name = name[:40]
     temporary = f"{name}.{new_uuid()}"
@@ -466,7 +485,9 @@ def _temporary(folder: int, name: str, data: bytes) -> Iterator[str]:
             os.fsync(stream.fileno())
         yield temporary
     finally:
-        with contextlib.suppress(OSError):  # usual after a rename; after a failure the first error is the news
+        with contextlib.suppress(
+            OSError
+        ):  # after a rename it no longer exists; after a failure that error matters more
             os.unlink(temporary, dir_fd=folder)
 
 

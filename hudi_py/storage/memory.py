@@ -1,8 +1,8 @@
 """
-A table in memory, for tests and experiments.
+A storage in memory, for tests and experiments.
 
-Behaves like an object store: folders exist only as prefixes. Writers that stream make their name visible at once, as
-on a local disk, so that a crash leaves what a crash would leave there.
+Behaves like an object store: folders exist only as prefixes of paths. But a streamed file is visible under its name
+from the start, as on a local disk, so that simulated crashes leave the same half-written files as real ones.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class MemoryStorage:
     """
     Objects in a dictionary, safe for threads.
 
-    Unpickled in the process that holds the original, it is the original, so that tasks shipped by an engine see and
-    change the same table; elsewhere it is a copy. `copy` always gives an independent one.
+    Unpickling in the process of the original returns the original, so that tasks shipped by an engine read and change
+    the same table; in another process it returns a copy. `copy` always makes an independent copy.
 
     Args:
-        root: What `root` shall say.
-        clock_ms: Source of modification times, epoch milliseconds.
+        root: Value of the property `root`.
+        clock_ms: Returns the modification time of files, in epoch milliseconds.
     """
 
     def __init__(self, root: str = "memory://table", *, clock_ms: Callable[[], int] = epoch_ms) -> None:
@@ -56,7 +56,7 @@ class MemoryStorage:
     @classmethod
     def from_files(cls, files: Mapping[str, bytes], root: str = "memory://table") -> MemoryStorage:
         """
-        Build one holding *files*, a mapping of paths to contents.
+        Create a storage that holds *files*, a mapping of paths to contents.
 
         Raises:
             ConfigError: A path is not below the root.
@@ -67,12 +67,12 @@ class MemoryStorage:
         return storage
 
     def files(self) -> dict[str, bytes]:
-        """A snapshot of everything, hidden files too, by path in sorted order."""
+        """Return the contents of all files, including hidden ones, by path in sorted order."""
         with self._lock:
             return {path: self._objects[path][0] for path in sorted(self._objects)}
 
     def copy(self) -> MemoryStorage:
-        """An independent copy with the same content and times."""
+        """Return an independent copy with the same contents and modification times."""
         twin = MemoryStorage(self._root, clock_ms=self._clock_ms)
         with self._lock:
             twin._objects = dict(self._objects)
@@ -140,7 +140,7 @@ class MemoryStorage:
         check_names(names)
         with self._lock:
             found = {name: self._objects.get(prefix + name) for name in names}
-        return {name: len(each[0]) for name, each in found.items() if each is not None}
+        return {name: len(stored[0]) for name, stored in found.items() if stored is not None}
 
     def barrier(self, folder: str) -> str | None:
         return None  # there are no links
@@ -196,7 +196,7 @@ class MemoryStorage:
 
 
 class _DataFile(io.BytesIO):
-    """A data file being streamed: empty under its name until closed; half of it stays after an exception."""
+    """A data file being written: empty until closed; after an exception half of it remains, like a torn write."""
 
     def __init__(self, storage: MemoryStorage, path: str) -> None:
         super().__init__()
@@ -216,12 +216,12 @@ class _DataFile(io.BytesIO):
 
 
 def _version(content: bytes) -> str:
-    """As an object store makes it of content."""
+    """Return a version derived from the content, as ETags of object stores are."""
     return hashlib.sha256(content).hexdigest()
 
 
 def _attach(identity: str, root: str, objects: dict[str, tuple[bytes, int]]) -> MemoryStorage:
-    """Find the original in this process, or build a copy that keeps its identity."""
+    """Return the original if it lives in this process, else a copy that keeps its identity."""
     storage = _LIVE.get(identity)
     if storage is None:
         storage = MemoryStorage(root)

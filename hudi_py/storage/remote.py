@@ -1,9 +1,9 @@
 """
 Object stores and other remote file systems, through fsspec.
 
-Three things that a network adds are handled here, once for all verbs: calls that fail for a moment are repeated; a
-create whose answer was lost is resolved by asking whose object it is; clients are opened anew in each process,
-because they do not survive a fork and must not be pickled.
+Three problems of networks are solved here, once for all verbs: calls that fail temporarily are repeated; when the
+answer to a create is lost, the object itself says who created it; and each process opens its own clients, because
+clients do not survive a fork and must not be pickled.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from hudi_py.storage.remote_options import nested_options, redact, s3_options
 from hudi_py.storage.remote_streams import RangeReader, Upload
 from hudi_py.storage.retry import Attempts, Retry
 
-Keys: TypeAlias = list[str]  # inside the class `list` is a method
+Keys: TypeAlias = list[str]  # needed because inside the class `list` is a method
 T = TypeVar("T")
 
 S3_SCHEMES = frozenset({"s3", "s3a", "s3n"})
@@ -45,14 +45,14 @@ _READ_BUFFER_BYTES = 1 << 20
 _PROBE_FOLDER = OWN_FOLDER
 
 
-# Clients by process, protocol and options: tasks of one executor share them, a forked child opens its own.
+# Clients by process, protocol and options: tasks of an executor share them, a forked child opens its own.
 _CLIENTS: dict[tuple[int, str, str], Any] = {}
 _CLIENTS_LOCK = threading.Lock()
 os.register_at_fork(after_in_child=lambda: _forget_clients())
 
 
 class _GivenUp(Exception):
-    """A call failed for good, last by *fault*; doubtful is one of which an attempt may have been carried out."""
+    """All attempts of a call failed, the last one with *fault*; doubtful means that one may have taken effect."""
 
     def __init__(self, fault: Fault, cause: Exception, is_doubtful: bool) -> None:
         super().__init__(fault, cause, is_doubtful)
@@ -61,17 +61,17 @@ class _GivenUp(Exception):
 
 class RemoteStorage:
     """
-    A folder on a store that fsspec reaches.
+    A folder on a remote store, accessed through fsspec.
 
     Args:
-        url: ``scheme://bucket/prefix``. Credentials belong into *options* or, better, the environment.
-        options: As the fsspec implementation takes them, as text; dots for nested ones (``client_kwargs.region_name``).
-            For S3 also Hadoop's names (``fs.s3a.access.key``) and those of the Rust tools (``aws_access_key_id``).
-        retry: How long to insist.
-        read_bytes_max: What `read` refuses to go beyond, before it takes the content.
+        url: ``scheme://bucket/prefix``. Put credentials into *options* or, better, into the environment.
+        options: Options of the fsspec implementation, as text; dots for nested ones (``client_kwargs.region_name``).
+            For S3 also Hadoop's names (``fs.s3a.access.key``) and those of Rust tools (``aws_access_key_id``).
+        retry: How often and for how long failed calls are repeated.
+        read_bytes_max: Largest object, in bytes, that `read` downloads.
 
     Raises:
-        ConfigError: *url* is none, or holds a password.
+        ConfigError: *url* is not the URL of a folder, or contains a password.
     """
 
     def __init__(
@@ -109,10 +109,10 @@ class RemoteStorage:
     # ------------------------------------------------------------------ reading
 
     def list(self, folder: str, *, details: bool = False) -> Listing:
-        return [each for each in self._listed(folder) if each.is_folder or not is_hidden(each.name)]
+        return [entry for entry in self._listed(folder) if entry.is_folder or not is_hidden(entry.name)]
 
     def list_hidden(self, folder: str) -> Listing:
-        return [each for each in self._listed(folder) if not each.is_folder and is_hidden(each.name)]
+        return [entry for entry in self._listed(folder) if not entry.is_folder and is_hidden(entry.name)]
 
     def _listed(self, folder: str) -> Listing:
         check_path(folder)
@@ -138,9 +138,10 @@ class RemoteStorage:
         if len(names) == 1:
             size = self.size(join_path(folder, names[0]))
             return {} if size is None else {names[0]: size}
+        # One listing takes fewer requests than asking for each name.
         wanted = frozenset(names)
         listed = self._listed(folder) if wanted else []
-        return {each.name: each.size_bytes or 0 for each in listed if not each.is_folder and each.name in wanted}
+        return {entry.name: entry.size_bytes or 0 for entry in listed if not entry.is_folder and entry.name in wanted}
 
     def barrier(self, folder: str) -> str | None:
         return None  # there are no links
@@ -180,7 +181,7 @@ class RemoteStorage:
     # ------------------------------------------------------------------ deleting
 
     def delete(self, path: str) -> bool:
-        # May say False for our own deletion whose answer was lost; either way it is gone.
+        # If the answer to our own deletion was lost, the repetition returns False; the object is deleted either way.
         check_below_root(path)
         return self._call("delete", path, lambda backend: backend.delete(path))
 
@@ -193,7 +194,7 @@ class RemoteStorage:
     def delete_folder(self, folder: str) -> None:
         check_below_root(folder)
         while self._call("delete_folder", folder, lambda backend: backend.delete_folder_page(folder)):
-            pass  # each round has deleted a page or raised
+            pass  # ends, because each call deletes a page or raises
 
     # ------------------------------------------------------------------ steps
 
@@ -208,14 +209,15 @@ class RemoteStorage:
         return error if fault is None else self._failure("open_write", path, fault)
 
     def _delete_page(self, keys: Keys) -> Mapping[str, bool | StorageFailure]:
-        """One request; repeating it is for `delete_in_pages`, which then asks for less."""
+        """Send one request, without repeating it: `delete_in_pages` repeats it with smaller pages."""
         return self._call("delete_many", "", lambda backend: backend.delete_page(keys), repeats=False)
 
     def _create(self, path: str, data: bytes) -> None:
         """
-        Create it, telling "taken by another" from "taken by our own request whose answer was lost".
+        Create an object, and tell "another writer has created it" from "we created it, but the answer was lost".
 
-        Equal content would not tell: two writers may well create the same empty file. So each call marks its object.
+        Comparing contents is not enough: two writers may create the same empty file. So each call marks its object
+        with an id of its own.
         """
         creator = new_uuid()
         try:
@@ -223,11 +225,11 @@ class RemoteStorage:
         except _GivenUp as end:
             if end.fault.meaning is not Meaning.TAKEN and not end.is_doubtful:
                 raise self._failure("create_new", path, end.fault) from end.cause
-            # Also after a plain "taken": the layers below may have repeated the request on their own.
+            # Also after a plain "exists already": the library below may have repeated the request on its own.
             self._resolve(path, creator, end.is_doubtful, end.cause)
 
     def _resolve(self, path: str, creator: str, is_doubtful: bool, cause: Exception) -> None:
-        """Find out whose object it is; returns when it is ours."""
+        """Return if *creator* created the object. Raises `AlreadyExists` if another did, `OutcomeUnknown` in doubt."""
         try:
             found = self._call("create_new", path, lambda backend: backend.creator(path))
         except StorageError as error:
@@ -236,18 +238,18 @@ class RemoteStorage:
             return
         if found is not None:
             raise AlreadyExists(f"{self._url}/{path} exists already; it was left as it is") from cause
-        if is_doubtful:  # absent now, but the request may still be on its way
+        if is_doubtful:  # the object is absent now, but the request may still be on its way
             raise self._unknown("create_new", path, "the answer was lost") from cause
         raise StorageError(f"create_new {self._url}/{path}: the name was taken and is free again", True) from cause
 
     def _prove_create(self) -> None:
         """
-        Make sure that this server honours the condition; some that speak S3 ignore it and overwrite silently.
+        Make sure that this server supports create-if-absent: some S3 servers ignore the condition and overwrite.
 
-        Once per process and storage, and not at all at AWS, which documents it.
+        Tried once per process and storage, by creating the same object twice; never on AWS, which documents support.
 
         Raises:
-            StorageError: The server does not.
+            StorageError: The server ignores the condition.
         """
         if self._is_create_proven or self._call("create_new", "", lambda backend: backend.is_create_documented):
             return
@@ -266,7 +268,11 @@ class RemoteStorage:
             )
 
     def _swap(self, path: str, data: bytes, version: str | None) -> str | None:
-        """What was written tells whose it is, so whoever swaps writes what nobody else does."""
+        """
+        Swap, and find out the result when the answer was lost.
+
+        The content says who wrote it: callers must write content that no other writer writes.
+        """
         try:
             return self._repeated("swap", path, lambda backend: backend.put_if(path, data, version))
         except _GivenUp as end:
@@ -278,7 +284,8 @@ class RemoteStorage:
             found = self.read_version(path)
         except NotFound:
             found = Versioned(b"", "")
-        if found.version and found.content == data:  # also after a plain refusal: a layer below may have repeated it
+        # Compared also after a plain refusal: the library below may have repeated a request that had succeeded.
+        if found.version and found.content == data:
             return found.version
         if is_refused:
             return None
@@ -286,10 +293,10 @@ class RemoteStorage:
 
     def _prove_swap(self) -> None:
         """
-        As `_prove_create`, for If-Match.
+        Make sure that this server supports replace-if-unchanged (If-Match), as `_prove_create` does for creation.
 
         Raises:
-            StorageError: The server does not honour it.
+            StorageError: The server ignores the condition.
         """
         if self._is_swap_proven or self._call("swap", "", lambda backend: backend.is_create_documented):
             return
@@ -315,7 +322,7 @@ class RemoteStorage:
         is_write: bool = False,
         repeats: bool = True,
     ) -> T:
-        """Do *action*, again while it fails for reasons that pass. Raises `StorageError`, or `OutcomeUnknown`."""
+        """Run *action*, repeated while it fails temporarily. Raises `StorageError`, or `OutcomeUnknown` for a write."""
         try:
             return self._repeated(verb, path, action, repeats=repeats)
         except _GivenUp as end:
@@ -324,7 +331,7 @@ class RemoteStorage:
             raise self._failure(verb, path, end.fault) from end.cause
 
     def _repeated(self, verb: str, path: str, action: Callable[[Backend], T], *, repeats: bool = True) -> T:
-        """The one loop of attempts: `_GivenUp` tells how the last one failed."""
+        """Run *action* until it succeeds or `Retry` says stop. Raises `_GivenUp` with the last failure."""
         is_doubtful, attempts = False, self._attempts(verb, path)
         while True:
             try:
@@ -380,9 +387,9 @@ class RemoteStorage:
 
 def _client(protocol: str, options: Mapping[str, str], url: str = "") -> Any:
     """
-    The fsspec file system of this process for *options*; for others than S3 also the host in *url* counts.
+    Return the fsspec file system of this process for *options* and, except for S3, for the host in *url*.
 
-    Never through fsspec's own cache of instances: it would hand out one that caches listings.
+    fsspec's own cache of instances is not used: it could return an instance that caches listings.
     """
     import fsspec
 
@@ -393,7 +400,7 @@ def _client(protocol: str, options: Mapping[str, str], url: str = "") -> Any:
         if key not in _CLIENTS:
             if protocol == "s3":
                 fs = kind(skip_instance_cache=True, **s3_options(options))
-                fs.retries = 1  # one loop is enough, see `Retry`
+                fs.retries = 1  # `Retry` repeats; nested loops would multiply the waiting time
             else:
                 fs = kind(skip_instance_cache=True, **{**from_url, **nested_options(options)})
             _CLIENTS[key] = fs
@@ -401,7 +408,7 @@ def _client(protocol: str, options: Mapping[str, str], url: str = "") -> Any:
 
 
 def _forget_clients() -> None:
-    """In a forked child the parent's clients are unusable, and the lock may have been held."""
+    """Forget all clients in a forked child: the parent's are unusable, and the lock may be held for ever."""
     global _CLIENTS_LOCK
     _CLIENTS_LOCK = threading.Lock()
     _CLIENTS.clear()

@@ -1,8 +1,8 @@
 """
 The raw verbs of remote stores: one request each, no retries, exceptions as the libraries raise them.
 
-`RemoteStorage` adds the promises. `S3Backend` speaks the S3 protocol through s3fs and has what the promises need;
-`FsspecBackend` serves whatever else fsspec knows, and says through its facts what cannot be promised there.
+`RemoteStorage` adds the guarantees of the storage protocol. `S3Backend` uses the S3 protocol through s3fs and supports
+all of them. `FsspecBackend` works with any other file system of fsspec; its capabilities say what it cannot guarantee.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from hudi_py.errors import ConfigError, StorageError
 from hudi_py.storage.base import Capabilities, Entry, Listing, StorageFailure, Versioned
 from hudi_py.storage.remote_faults import as_failure, classify, classify_code
 
-KEYS_PER_DELETE = 250  # S3 allows 1000; smaller requests throttle less and lose less when one fails
-_CREATOR = "hudi-py-creator"  # user metadata that tells our own object from another writer's
-_PART_BYTES = 16 << 20  # of a streamed upload; 10,000 parts are allowed, so 156 GiB
+KEYS_PER_DELETE = 250  # S3 allows 1000; smaller requests are throttled less and lose less when one fails
+_CREATOR = "hudi-py-creator"  # user metadata that says which call created the object
+_PART_BYTES = 16 << 20  # size of an upload's parts; S3 allows 10,000 of them, so files of up to 156 GiB
 
-CheckSize: TypeAlias = Callable[[int], None]  # raises where an object is too large to be read whole
+CheckSize: TypeAlias = Callable[[int], None]  # takes a size in bytes, raises if it is too large to be read whole
 
 
 class Page(NamedTuple):
-    """Part of a listing; *token* asks for the next part, None after the last."""
+    """A part of a listing; pass *token* to get the next part, None after the last one."""
 
     entries: Listing
     token: str | None
 
 
 class Backend(Protocol):
-    """Paths are those of the protocol, relative to the root; they have been checked."""
+    """The verbs of a remote store. Paths are relative to the root and have been checked by the caller."""
 
     @property
-    def is_create_documented(self) -> bool: ...  # whether `put_new` may be trusted without a trial
+    def is_create_documented(self) -> bool: ...  # whether `put_new` can be trusted without trying it out
 
     @property
     def capabilities(self) -> Capabilities: ...
@@ -62,10 +62,10 @@ class S3Backend:
     S3 and servers that speak its protocol.
 
     Args:
-        fs: An ``s3fs.S3FileSystem``. Its own verbs are mostly passed by: they swallow errors of bulk deletion, expand
-            patterns in names, and test before they create.
-        bucket: Bucket name.
-        prefix: Key of the root, without slashes around it; may be empty.
+        fs: An ``s3fs.S3FileSystem``. Most of its own methods are not used: they hide errors of bulk deletion, expand
+            patterns in names, and check for existence before they create.
+        bucket: Name of the bucket.
+        prefix: Key of the root, without slashes at its ends; may be empty.
     """
 
     capabilities = Capabilities(
@@ -77,7 +77,7 @@ class S3Backend:
 
     @property
     def is_create_documented(self) -> bool:
-        """AWS documents If-None-Match; other servers may ignore it and overwrite silently."""
+        """Whether this is AWS, which documents If-None-Match; other servers may ignore it and overwrite silently."""
         host = str(self._fs.s3.meta.endpoint_url).partition("://")[2].partition("/")[0].partition(":")[0]
         return host.endswith((".amazonaws.com", ".amazonaws.com.cn"))
 
@@ -91,7 +91,7 @@ class S3Backend:
             entries.append(
                 Entry(found["Key"][len(prefix) :], False, found["Size"], _milliseconds(found["LastModified"]))
             )
-        # An empty name is the marker object of the folder itself.
+        # An empty name is the marker object that some tools create for the folder itself.
         return Page([entry for entry in entries if entry.name], answer.get("NextContinuationToken"))
 
     def get_whole(self, path: str, check: CheckSize) -> bytes:
@@ -113,7 +113,7 @@ class S3Backend:
         self._call("put_object", Key=self._key(path), Body=data, IfNoneMatch="*", Metadata={_CREATOR: creator})
 
     def get_version(self, path: str, check: CheckSize) -> Versioned:
-        """Content and ETag from one answer, whose head tells the size before the content is taken."""
+        """Return content and ETag from one response; its header gives the size to check before the body is read."""
 
         async def get() -> Versioned:
             answer = await self._fs._call_s3("get_object", Bucket=self._bucket, Key=self._key(path))
@@ -128,12 +128,12 @@ class S3Backend:
         return found
 
     def put_if(self, path: str, data: bytes, version: str | None) -> str:
-        """The new ETag; another version is answered with 412, its absence with 404."""
+        """Return the new ETag. The server answers 412 if the object has another version, 404 if it is absent."""
         condition = {"IfNoneMatch": "*"} if version is None else {"IfMatch": version}
         return str(self._call("put_object", Key=self._key(path), Body=data, **condition)["ETag"])
 
     def creator(self, path: str) -> str | None:
-        """Who created the object: None when it is absent, empty text when it does not say."""
+        """Return the id of the call that created the object; None if it is absent, ``""`` if it has no such mark."""
         found = self._head(path)
         return None if found is None else str(found.get("Metadata", {}).get(_CREATOR, ""))
 
@@ -154,7 +154,7 @@ class S3Backend:
         return outcome
 
     def delete_folder_page(self, folder: str) -> bool:
-        # Always the first page: what was listed before is gone.
+        # Always list the first page: the objects of the previous one are deleted.
         answer = self._call("list_objects_v2", Prefix=f"{self._key(folder)}/", MaxKeys=KEYS_PER_DELETE)
         keys = [found["Key"] for found in answer.get("Contents", [])]
         for failure in self._delete_keys(keys).values() if keys else ():
@@ -162,7 +162,7 @@ class S3Backend:
         return bool(answer.get("IsTruncated"))
 
     def _delete_keys(self, keys: Sequence[str]) -> dict[str, StorageFailure]:
-        """Delete and return what failed; s3fs's own bulk deletion drops that part of the answer."""
+        """Delete keys and return the failures by key; s3fs's own bulk deletion ignores that part of the response."""
         request = {"Objects": [{"Key": key} for key in keys], "Quiet": True}
         failures = {}
         for found in self._call("delete_objects", Delete=request).get("Errors", []):
@@ -186,17 +186,17 @@ class S3Backend:
 
 class FsspecBackend:
     """
-    Any other file system of fsspec. Whether its create and replace are atomic was not proven, so they count as not.
+    Any other file system of fsspec. Its create and replace were not shown to be atomic, so they count as not atomic.
 
     Args:
         fs: An ``fsspec.AbstractFileSystem``.
-        base: Path of the root, as *fs* writes it.
-        name: Its protocol, for messages.
+        base: Path of the root, in the notation of *fs*.
+        name: Protocol of *fs*, for messages.
     """
 
     capabilities = Capabilities(atomic_create=False, atomic_replace=False, has_folders=True)
 
-    is_create_documented = True  # it is refused, no trial needed
+    is_create_documented = True  # `put_new` always raises, so there is nothing to try out
 
     def __init__(self, fs: Any, base: str, name: str) -> None:
         self._fs, self._base, self._name = fs, base.rstrip("/"), name
@@ -243,7 +243,7 @@ class FsspecBackend:
         return Versioned(content, hashlib.sha256(content).hexdigest())
 
     def put_if(self, path: str, data: bytes, version: str | None) -> str:
-        raise ConfigError(f"{path}: {self._name} storage is not known to replace conditionally; nothing was changed")
+        raise ConfigError(f"{path}: conditional replace is not proven for {self._name} storage; nothing was changed")
 
     def open_write(self, path: str) -> Any:
         return self._fs.open(self._in_folder(path), "wb")
@@ -281,7 +281,7 @@ class FsspecBackend:
         return False
 
     def _delete_tree(self, full: str) -> None:
-        # Not `rm(recursive=True)`: it expands patterns, and a partition may be called `a*`.
+        # Not `rm(recursive=True)`: that expands patterns, and a partition may be called `a*`.
         for found in self._children(full):
             if found["type"] == "directory":
                 self._delete_tree(found["name"])
@@ -295,7 +295,7 @@ class FsspecBackend:
         return f"{self._base}/{path}" if path else self._base
 
     def _in_folder(self, path: str) -> str:
-        """The full path, with the folders above it created where the file system has folders."""
+        """Return the full path after creating its folder, where the file system has folders."""
         full = self._full(path)
         self._fs.makedirs(posixpath.dirname(full), exist_ok=True)
         return full
@@ -306,8 +306,8 @@ class FsspecBackend:
             found = self._fs.ls(full, detail=True)
         except (FileNotFoundError, NotADirectoryError):
             return []
-        itself = full.strip("/")  # some answer for a file with the file itself
-        return [one for one in found if one["name"].strip("/") != itself]
+        itself = full.strip("/")  # asked to list a file, some file systems return the file itself
+        return [child for child in found if child["name"].strip("/") != itself]
 
 
 def _entry(found: dict[str, Any]) -> Entry:

@@ -1,9 +1,9 @@
 """
-Deleting many objects: pages spread over folders, several requests at once, as fast as the store bears.
+Deletes many objects: several requests at once, each for a page of keys, as fast as the store allows.
 
-Stores count requests by prefix, so that a page takes keys of many folders in turn. It begins with one request at a
-time; each round without trouble allows one more and longer pages, trouble halves both, and what was throttled is tried
-again after a pause, behind everything else.
+Stores limit the rate of requests by prefix, so each page takes keys of many folders in turn. Deletion starts with one
+request at a time. A round without trouble adds one request and makes pages larger; throttling halves both, and the
+throttled keys are tried again after a pause, after all others.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ Outcomes = Mapping[str, bool | StorageFailure]
 @attrs.define
 class Pace:
     """
-    How much is asked of the store at once; remembered from one deletion to the next.
+    How much to ask of the store at once; kept from one deletion to the next.
 
     Args:
-        requests_max: Requests at once, at most.
-        keys: Of one page.
-        requests: At once, now.
+        requests_max: Upper bound of *requests*.
+        keys: Number of keys in a page.
+        requests: Number of requests sent at the same time.
     """
 
     requests_max: int = REQUESTS_MAX
@@ -42,12 +42,12 @@ class Pace:
     requests: int = 1
 
     def went_well(self) -> None:
-        """A round without trouble."""
+        """Speed up after a round without trouble."""
         self.requests = min(self.requests_max, self.requests + 1)
         self.keys = min(KEYS_PER_DELETE, 2 * self.keys)
 
     def was_throttled(self) -> None:
-        """The store wants less."""
+        """Slow down after the store refused requests temporarily."""
         self.requests = max(1, self.requests // 2)
         self.keys = max(KEYS_MIN, self.keys // 2)
 
@@ -59,14 +59,17 @@ def delete_in_pages(
     begin: Callable[[], Attempts],
 ) -> dict[str, bool | StorageFailure]:
     """
+    Delete *paths*, page by page.
+
     Args:
-        paths: Without repetitions.
-        send: Deletes one page, by one request; raises `StorageError` when the page fails as a whole.
-        begin: Before the first round, and after each one that deleted something: how long to insist from there on.
+        paths: Paths without duplicates.
+        send: Deletes one page with one request; raises `StorageError` when the page fails as a whole.
+        pace: Size of pages and number of requests; adapted to how the store responds.
+        begin: Starts the budget for retries; called first and after every round that deleted something.
 
     Returns:
-        What became of each path, in the order of *paths*. Where the store refuses a page as a whole, the rest is not
-        tried: it would only take the same time again.
+        The result for each path, in the order of *paths*. When the store refuses a whole page for good, the remaining
+        paths are not tried and get the same failure, because they would fail in the same way.
     """
     pending, found, attempts = deque(spread(paths)), dict[str, bool | StorageFailure](), begin()
     while pending:
@@ -94,7 +97,7 @@ def delete_in_pages(
 
 
 def spread(paths: Iterable[str]) -> list[str]:
-    """The same paths, those of different folders in turn."""
+    """Return the same paths, reordered so that folders take turns."""
     by_folder: dict[str, list[str]] = {}
     for path in paths:
         by_folder.setdefault(path.rpartition("/")[0], []).append(path)

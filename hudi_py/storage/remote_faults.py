@@ -1,4 +1,4 @@
-"""What an exception of a storage library means: gone, taken, refused, or worth another try."""
+"""Classifies exceptions of storage libraries: object missing, name taken, refused, or worth another attempt."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from hudi_py.storage.base import StorageFailure
 
 
 class Meaning(enum.Enum):
-    """What the caller has to do about a fault; the order of the members carries nothing."""
+    """What a fault means for the caller. The order of the members has no meaning."""
 
     MISSING = "there is no such object"
-    TAKEN = "the condition of a conditional create did not hold"
-    REFUSED = "will be refused again"
-    NOT_DONE = "surely not executed, may work later"
+    TAKEN = "the condition of a conditional create or replace was not met"
+    REFUSED = "repeating the call will fail again"
+    NOT_DONE = "was certainly not executed, may work later"
     UNKNOWN = "may or may not have been executed, may work later"
 
 
 class Fault(NamedTuple):
-    """A classified exception; *text* is for people and holds no advice yet."""
+    """A classified exception; *text* says what happened, *advice* what to do about it."""
 
     meaning: Meaning
     text: str
@@ -33,7 +33,7 @@ class Fault(NamedTuple):
 
     @property
     def message(self) -> str:
-        """Text and advice in one line."""
+        """Text and advice on one line."""
         return f"{self.text}; {self.advice}" if self.advice else self.text
 
 
@@ -44,7 +44,7 @@ _CODES = {
     "NotFound": Meaning.MISSING,
     "PreconditionFailed": Meaning.TAKEN,
     "412": Meaning.TAKEN,
-    # Another conditional request for the same key is under way; S3 says that this one was not executed.
+    # Another conditional request for the same key is in progress; S3 documents that this one was not executed.
     "ConditionalRequestConflict": Meaning.NOT_DONE,
     "OperationAborted": Meaning.NOT_DONE,
     "SlowDown": Meaning.NOT_DONE,
@@ -72,7 +72,8 @@ _ADVICE = {
     "RequestTimeTooSkewed": "the clock of this machine is wrong",
     "NotImplemented": "this server does not support the request",
 }
-# By name, because the libraries that define them are optional. These fail before anything is sent.
+# Exceptions are matched by name, because the libraries that define them are optional.
+# These are raised before anything was sent:
 _NEVER_SENT = frozenset(
     {"EndpointConnectionError", "ConnectTimeoutError", "ProxyConnectionError", "ClientConnectorError"}
 )
@@ -83,10 +84,10 @@ _LOST = frozenset({"HTTPClientError", "ResponseStreamingError", "ResponseParserE
 
 def classify(error: Exception) -> Fault | None:
     """
-    Say what *error*, raised by fsspec or a library below it, means.
+    Classify *error*, an exception of fsspec or of a library that it uses.
 
     Returns:
-        The fault, or None when the exception is no fault of the outside world but a programming error.
+        The fault, or None if the exception looks like a programming error and must not be treated as a fault.
     """
     code, text = _service_answer(error)
     if code is not None:
@@ -112,17 +113,17 @@ def classify(error: Exception) -> Fault | None:
 
 
 def classify_code(code: str, text: str) -> Fault:
-    """Say what an error code of the S3 protocol means."""
+    """Classify an error code of the S3 protocol."""
     return Fault(_CODES.get(code, Meaning.REFUSED), f"{code}: {text}" if text else code, _ADVICE.get(code, ""))
 
 
 def as_failure(fault: Fault, where: str) -> StorageFailure:
-    """The fault of one path in a bulk call."""
+    """Return the fault as the result for one path of a bulk call."""
     return StorageFailure(f"{where}: {fault.message}", fault.is_retryable)
 
 
 def _service_answer(error: BaseException) -> tuple[str | None, str]:
-    """Code and text of the service's answer, which s3fs keeps as the cause of the OSError that it raises."""
+    """Return code and text of the service's response, which s3fs keeps as the cause of the OSError that it raises."""
     seen: BaseException | None = error
     for _ in range(5):
         if seen is None:

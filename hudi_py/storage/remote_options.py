@@ -1,4 +1,4 @@
-"""Storage options as users give them (text) into what fsspec takes, and their secrets out of every message."""
+"""Translates storage options from users' text to what fsspec expects, and removes their secrets from messages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from hudi_py.errors import ConfigError
 
-# Spellings that users bring along from Hadoop (Hudi's own), and from delta-rs, hudi-rs and obstore.
+# Names that users know from Hadoop (and so from Hudi), and from delta-rs, hudi-rs and obstore.
 _S3_ALIASES = {
     "fs.s3a.access.key": "key",
     "fs.s3a.secret.key": "secret",
@@ -37,11 +37,11 @@ def s3_options(options: Mapping[str, str]) -> dict[str, Any]:
     """
     Translate *options* for s3fs: aliases, dotted names for nested settings, ``true``/``false``.
 
-    Listings are never cached, and each request is sent by the layers below once, and given up when no byte comes for
-    long: the one loop that repeats is `Retry`, which bounds the time of all attempts and tells of each.
+    Listings are never cached. The libraries below send each request once and time out when no data arrives; only
+    `Retry` repeats, because it limits the total time and logs every repetition.
 
     Raises:
-        ConfigError: A Hadoop option that has no counterpart here, or names that contradict each other.
+        ConfigError: A Hadoop option has no equivalent here, or a name is both a value and a group of options.
     """
     translated = {}
     for name, value in options.items():
@@ -49,7 +49,7 @@ def s3_options(options: Mapping[str, str]) -> dict[str, Any]:
             name, value = "config_kwargs.s3.addressing_style", "path" if value.lower() == "true" else "auto"
         elif name.startswith("fs.") and name not in _S3_ALIASES:
             known = ", ".join(sorted([_PATH_STYLE, *(alias for alias in _S3_ALIASES if alias.startswith("fs."))]))
-            raise ConfigError(f"storage option {name} is Hadoop's and has no counterpart here; known: {known}")
+            raise ConfigError(f"storage option {name} is Hadoop's and has no equivalent here; known: {known}")
         translated[_S3_ALIASES.get(name, _S3_ALIASES.get(name.lower(), name))] = value
     endpoint = translated.get("endpoint_url")
     if endpoint and "://" not in endpoint:
@@ -64,7 +64,7 @@ def s3_options(options: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _with_numbers(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Timeouts and limits of botocore as numbers, which it does not make of text itself."""
+    """Convert texts to numbers where they look like numbers: botocore does not accept timeouts and limits as text."""
     found: dict[str, Any] = {}
     for name, value in settings.items():
         if isinstance(value, dict):
@@ -81,7 +81,7 @@ def nested_options(options: Mapping[str, str]) -> dict[str, Any]:
     Turn ``{"a.b": "true"}`` into ``{"a": {"b": True}}``.
 
     Raises:
-        ConfigError: A name is both a value and the beginning of another name.
+        ConfigError: A name is both a value and the first part of another name.
     """
     result: dict[str, Any] = {}
     for name, value in options.items():
@@ -90,13 +90,13 @@ def nested_options(options: Mapping[str, str]) -> dict[str, Any]:
         for parent in parents:
             target = target.setdefault(parent, {})
             if not isinstance(target, dict):
-                raise ConfigError(f"storage option {name}: {parent} is given as a value too")
+                raise ConfigError(f"storage option {name}: {parent} is also given as a value; remove one of the two")
         target[last] = _BOOLEANS.get(value.lower(), value)
     return result
 
 
 def redact(text: str, options: Mapping[str, str]) -> str:
-    """Return *text* without any value of an option whose name sounds like a secret."""
+    """Return *text* with the values of secret options replaced by asterisks; option names tell which are secret."""
     for name, value in options.items():
         if value and _SECRET_NAME.search(name):
             text = text.replace(str(value), _HIDDEN)

@@ -1,4 +1,4 @@
-"""Streams over a remote object: reading by ranges, and an upload that an exception does not publish."""
+"""Streams over a remote object: reading by ranges, and an upload that is discarded after an exception."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ FailureOf = Callable[[Exception], Exception]
 
 class RangeReader(io.RawIOBase):
     """
-    A seekable stream that asks for exactly the bytes it needs; wrap it into a buffer.
+    A seekable stream that requests exactly the bytes asked for; wrap it in a buffer.
 
     Args:
-        fetch: Takes start and end, returns the bytes between.
-        size_bytes: Of the object.
-        where: For messages.
+        fetch: Takes start and end offset, returns the bytes between them.
+        size_bytes: Size of the object.
+        where: URL of the object, for messages.
     """
 
     def __init__(self, fetch: Callable[[int, int], bytes], size_bytes: int, where: str) -> None:
@@ -52,7 +52,7 @@ class RangeReader(io.RawIOBase):
         data = self._fetch(self._position, end)
         if len(data) != wanted:
             raise StorageError(
-                f"read {self._where}: {len(data)} bytes instead of {wanted}; it was replaced meanwhile", True
+                f"read {self._where}: {len(data)} bytes instead of {wanted}; the object was replaced meanwhile", True
             )
         view[:wanted] = data
         self._position = end
@@ -63,12 +63,12 @@ class Upload(io.RawIOBase):
     """
     A data file being uploaded: visible and durable once closed.
 
-    Leaving by an exception, or dropping the stream, throws the upload away. fsspec's own files would publish a torn
-    object then.
+    After an exception, or if the stream is never closed, the upload is discarded. fsspec's own files would publish an
+    incomplete object in both cases.
 
     Args:
         target: fsspec's file, open for writing.
-        failure_of: Turns an exception of the library into ours.
+        failure_of: Converts an exception of the library to one of ours.
     """
 
     def __init__(self, target: Any, failure_of: FailureOf) -> None:
@@ -97,10 +97,11 @@ class Upload(io.RawIOBase):
         super().close()
 
     def abort(self) -> None:
-        """Close without publishing."""
+        """Close and discard the upload."""
         if self.closed:
             return
-        # A failure to clean up must not hide why; parts left over are invisible and a life-cycle rule removes them.
+        # A failure to clean up must not hide the first error. Parts left over are invisible; a life-cycle rule of the
+        # bucket can delete them.
         with contextlib.suppress(Exception):
             self._target.discard()
         try:

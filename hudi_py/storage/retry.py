@@ -1,8 +1,8 @@
 """
-How long calls to a store are repeated: one rule for all verbs, bounded in number and in time.
+How often and how long failed calls to a store are repeated: one rule for all verbs.
 
-A call that fails for a moment is worth another try; a store that never answers is not. So the number of attempts and
-the time for all of them together are bounded, and each repetition is logged: nobody waits in silence.
+A call that fails temporarily is worth another attempt; a store that never answers is not. So the number of attempts
+and their total time are limited, and every repetition is logged, so that users see why they are waiting.
 """
 
 from __future__ import annotations
@@ -19,16 +19,18 @@ from hudi_py.runtime.randomness import fraction
 
 class Retry(NamedTuple):
     """
-    Capped exponential delays, each randomly shortened by up to half.
+    Exponential backoff with an upper limit, each delay randomly shortened by up to half.
+
+    The random part keeps many clients that failed together from coming back together.
 
     Args:
-        attempts_max: Of one call, the first one included.
-        delay_s_first: Before the second attempt.
-        delay_s_max: Before any.
-        total_s: No attempt begins later than this after the first one began.
-        sleep: Takes seconds.
-        clock: Gives seconds that only grow.
-        chance: Gives random numbers from 0 to 1.
+        attempts_max: Attempts of one call, including the first one.
+        delay_s_first: Delay before the second attempt, in seconds; doubles with every attempt.
+        delay_s_max: Largest delay before any attempt, in seconds.
+        total_s: No attempt begins later than this many seconds after the first one.
+        sleep: Waits for a number of seconds.
+        clock: Returns seconds of a monotonic clock.
+        chance: Returns random numbers from 0 to 1.
     """
 
     attempts_max: int = 6
@@ -40,7 +42,7 @@ class Retry(NamedTuple):
     chance: Callable[[], float] = fraction
 
     def begin(self, call: str) -> Attempts:
-        """Before the first attempt; *call* is named in the log."""
+        """Start counting attempts and time of a call; *call* names it in the log."""
         return Attempts(self, call, self.clock())
 
 
@@ -54,7 +56,7 @@ class Attempts:
     _failed: int = 0
 
     def again(self, reason: str) -> bool:
-        """After an attempt that failed: wait and return True when another one is due, else False at once."""
+        """After a failed attempt: wait and return True if there shall be another one, else return False at once."""
         retry, number = self._retry, self._failed
         self._failed += 1
         delay_s = (0.5 + retry.chance() / 2) * min(retry.delay_s_first * 2**number, retry.delay_s_max)

@@ -1,6 +1,6 @@
 """
-Storages around a storage. All verbs of a wrapper pass one method, `DelegatingStorage._around`, so a subclass says in
-one place what happens before, after or instead of a call. The test doubles in `hudi_py.testing` are built the same way.
+Wrappers of a storage. All verbs of a wrapper pass through one method, `DelegatingStorage._around`, so a subclass states
+in one place what happens before, after or instead of a call. The test doubles in `hudi_py.testing` work the same way.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Calls = list[tuple[str, str]]
 
 class DelegatingStorage:
     """
-    Does what *inner* does. Picklable where *inner* is; a copy counts and records on its own.
+    Passes all calls on to *inner*. Picklable if *inner* is; an unpickled copy counts and records on its own.
 
     Args:
         inner: The storage that does the work.
@@ -31,7 +31,7 @@ class DelegatingStorage:
         self._lock = threading.Lock()
 
     def _around(self, verb: str, paths: Paths, call: Callable[[], T]) -> T:
-        """Every verb comes through here: its name, the paths it names, and the call that does it."""
+        """Run *call*. Every verb passes through here with its name and its paths; subclasses override this."""
         return call()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -101,10 +101,10 @@ class DelegatingStorage:
 
 class ReadOnlyStorage(DelegatingStorage):
     """
-    Refuses every verb that changes something, before any effect: what a dry run gets.
+    Refuses all verbs that change something, before they do anything; used for dry runs.
 
     Raises:
-        RefusedError: On each such verb.
+        RefusedError: By every such verb.
     """
 
     def _around(self, verb: str, paths: Paths, call: Callable[[], T]) -> T:
@@ -116,11 +116,11 @@ class ReadOnlyStorage(DelegatingStorage):
 
 class RecordingStorage(DelegatingStorage):
     """
-    Remembers what was asked, so that a test can say what an operation costs.
+    Records all calls, so that a test can assert what an operation costs.
 
     Attributes:
-        calls: ``(verb, path)`` in order; a bulk deletion gives one for each path.
-        counts: Calls by verb; a bulk deletion is one.
+        calls: ``(verb, path)`` in order of the calls; a bulk deletion adds one entry per path.
+        counts: Number of calls by verb; a bulk deletion counts as one.
     """
 
     def __init__(self, inner: Storage) -> None:

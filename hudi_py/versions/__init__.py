@@ -1,6 +1,6 @@
 """
-What a table version changes, as values: one module for each version, `served` for all of them.
+The differences between table versions, as values: one module per version; `served` lists them all.
 
-Nothing else asks which version a table has: code asks the `TableFormat` for what it needs to know. Pure; imports values
-of `hudi_py.model` only. Adding a version: docs/guide/table-version.md.
+No other code checks the version of a table: it reads the property it needs from the `TableFormat`. Pure; imports only
+values of `hudi_py.model`. How to add a version: docs/guide/table-version.md.
 """

@@ -1,7 +1,7 @@
 """
-The form of a table's metadata, as far as table versions differ in it. Pure.
+What differs between table versions in a table's metadata. Pure.
 
-Source: rules/timeline 1.2, 2.1 and 9; docs/rules for what each field stands for.
+Source: rules/timeline 1.2, 2.1 and 9; docs/rules explain the meaning of each field.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from hudi_py.versions.layout import Layout
 
 
 class LogNaming(enum.Enum):
-    """Which time a log file bears in its name."""
+    """Which instant time a log file has in its name."""
 
     BY_SLICE = "that of the base file it follows; several writes append to it, a rollback adds a block"
-    BY_WRITE = "that of the write that made it; it is deleted with that write"
+    BY_WRITE = "that of the write that created it; a rollback of that write deletes it"
 
     @property
     def tells_slice(self) -> bool:
-        """Whether the name tells to which slice the file belongs; otherwise it tells which write made it."""
+        """Whether the name says to which slice the file belongs; otherwise it says which write created it."""
         return self is LogNaming.BY_SLICE
 
 
@@ -37,15 +37,15 @@ class ArchiveForm(enum.Enum):
 @attrs.frozen(kw_only=True)
 class MetadataTableFormat:
     """
-    A metadata table, which has the version of its table.
+    What differs between versions of the metadata table, which always has the same version as its table.
 
     Args:
-        properties: Of a new one, besides those that all versions have and those of its table.
-        init_suffix: What the time of its first instant adds to that of the last completed one of the table; None where
-            it begins at the zero of time.
-        compaction_suffix: What the time of a compaction adds to that of the last delta commit; None for a new time.
+        properties: Properties of a new metadata table, in addition to those of all versions and those from its table.
+        init_suffix: Its first instant gets the time of the table's last completed instant plus this suffix; None if it
+            gets the fixed earliest time.
+        compaction_suffix: A compaction gets the time of the last delta commit plus this suffix; None for a new time.
         clean_suffix: The same for a clean.
-        plan_extras: Whether compaction plans hold the maps that came later, though empty.
+        plan_extras: Whether compaction plans contain the maps that Hudi added later, even when these are empty.
     """
 
     properties: Mapping[str, str]
@@ -58,24 +58,27 @@ class MetadataTableFormat:
 @attrs.frozen(kw_only=True)
 class TableFormat:
     """
-    What hudi_py reads and writes otherwise in one table version than in another.
+    Everything that hudi_py reads or writes differently in different table versions.
 
     Args:
-        version: ``hoodie.table.version``.
+        version: Value of ``hoodie.table.version``.
         layout: Names of instant files.
-        properties: Of a new table, besides those that all versions have.
-        timeline_folder: Of the active timeline; ``{timeline}`` stands for the table's own property.
-        history_folder: Of the archived timeline; ``{timeline}``, ``{history}`` and ``{archive}`` likewise.
+        properties: Properties of a new table, in addition to those of all versions.
+        timeline_folder: Folder of the active timeline; ``{timeline}`` is replaced by the table's property.
+        history_folder: Folder of the archived timeline; ``{timeline}``, ``{history}`` and ``{archive}`` are replaced
+            in the same way.
         archive: How the archived timeline is stored.
-        commits_are_json: Whether commits are JSON; Avro otherwise.
-        inflight_commit: What the inflight file of a new write holds; None for nothing.
-        log_naming: See there.
-        has_merge_mode: Whether properties say how rows are merged; the payload class does, otherwise.
-        names_payload: Whether the payload class is named beside that, and ordering fields as they were before it.
-        prefixes_single_key: Whether the key of a single column bears its name, where nothing else tells.
-        restores_by_completion: Whether a restore undoes what completed after the savepoint; what was requested after
-            it, otherwise.
-        metadata_table: Of its metadata table.
+        commits_are_json: Whether commit metadata is JSON; otherwise it is Avro.
+        inflight_commit: Content of the inflight file of a new write; None for an empty file.
+        log_naming: Which instant time log files have in their names.
+        has_merge_mode: Whether a property says how rows are merged; otherwise the payload class decides.
+        names_payload: Whether the payload class, and ordering fields under their old name, are written in addition to
+            the merge mode.
+        prefixes_single_key: Whether record keys of one column are written as ``column:value`` when no other setting
+            decides it.
+        restores_by_completion: Whether a restore undoes what was completed after the savepoint; otherwise it undoes
+            what was requested after it.
+        metadata_table: The same for the metadata table.
     """
 
     version: int

@@ -49,24 +49,25 @@ def _extensions(*, clustering: bool) -> dict[str, tuple[Action, State]]:
 
 @attrs.frozen
 class Layout:
-    """One timeline layout: which file names mean what."""
+    """A timeline layout: which instant a file name stands for, and the other way round."""
 
     version: int
     extensions: Mapping[str, tuple[Action, State]] = attrs.field(repr=False)
     sort_kinds: Mapping[str, tuple[State, str, Action]] = attrs.field(repr=False)
-    """Per extension: state, ``.`` + comparable action (what instants of one time sort by), action."""
+    """By extension: state, ``.`` + comparable action (the sort key of instants with equal times), action."""
     _words: Mapping[tuple[Action, State], str] = attrs.field(repr=False)
 
     @property
     def has_completion_times(self) -> bool:
-        """Whether completed file names carry the completion time."""
+        """Whether names of completed instant files contain the completion time."""
         return self.version == 2
 
     def parse(self, name: str) -> Instant | None:
         """
-        The instant a file name stands for, or None when it stands for none.
+        Return the instant that a file name stands for, or None if the file is not an instant.
 
-        Properties, temporary files, ``.crc`` side files and folders are none (whitelist of extensions, as in Hudi).
+        Only known extensions are accepted, as in Hudi: properties, temporary files, ``.crc`` files and folders are
+        not instants.
         """
         head, _, extension = name.partition(".")
         kind = self.extensions.get(extension)
@@ -84,7 +85,7 @@ class Layout:
 
     def file_name(self, instant: Instant) -> str:
         """
-        File name of *instant*.
+        Return the file name of *instant*.
 
         Raises:
             TimelineStateError: The layout has no such file (a requested savepoint, a completed compaction, ...).

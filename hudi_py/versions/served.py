@@ -11,10 +11,10 @@ from hudi_py.versions.v6 import V6
 from hudi_py.versions.v8 import V8
 from hudi_py.versions.v9 import V9
 
-FORMATS: Final[Mapping[int, TableFormat]] = MappingProxyType({each.version: each for each in (V6, V8, V9)})
+FORMATS: Final[Mapping[int, TableFormat]] = MappingProxyType({known.version: known for known in (V6, V8, V9)})
 NEWEST: Final = max(FORMATS)
 
 
 def format_of(properties: Mapping[str, str]) -> TableFormat:
-    """Of the table with these properties; the oldest where they name no version."""
+    """Return the format of the table with these properties; the oldest format if they name no known version."""
     return FORMATS.get(int(properties.get("hoodie.table.version", "0")), V6)

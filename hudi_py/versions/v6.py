@@ -1,4 +1,4 @@
-"""Table version 6, of Hudi 0.14 and 0.15."""
+"""Table version 6, written by Hudi 0.14 and 0.15."""
 
 from __future__ import annotations
 

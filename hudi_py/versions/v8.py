@@ -1,4 +1,4 @@
-"""Table version 8, of Hudi 1.0."""
+"""Table version 8, written by Hudi 1.0."""
 
 from __future__ import annotations
 

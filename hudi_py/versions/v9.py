@@ -1,4 +1,4 @@
-"""Table version 9, of Hudi 1.1 and 1.2."""
+"""Table version 9, written by Hudi 1.1 and 1.2."""
 
 from __future__ import annotations
 

@@ -49,9 +49,9 @@ def test_file_urls_are_taken_quoted_and_plain(tmp_path, name):
         ("s3:/bucket/t", "did you mean s3://"),
         ("s3:///", "not a URL of a folder"),
         ("s3:///no-bucket", "not a URL of a folder"),
-        ("nonsense://x/y", "no storage that fsspec knows"),
+        ("nonsense://x/y", "not supported by fsspec"),
         ("simplecache::s3://b/t", "chained"),
-        ("file://host/share", "no absolute local path"),
+        ("file://host/share", "not name an absolute local path"),
         ("sftp://me:hunter22@host/t", "holds a password"),
         ("", "is empty"),
         (" ", "is empty"),
@@ -110,9 +110,9 @@ def test_s3_options_are_translated():
 
 def test_contradicting_and_unknown_options_are_refused():
     """A typo must not be dropped silently."""
-    with pytest.raises(ConfigError, match="given as a value too"):
+    with pytest.raises(ConfigError, match="also given as a value"):
         nested_options({"a": "1", "a.b": "2"})
-    with pytest.raises(ConfigError, match="no counterpart here"):
+    with pytest.raises(ConfigError, match="no equivalent here"):
         s3_options({"fs.s3a.acess.key": "typo"})
 
 
