@@ -20,7 +20,7 @@ import attrs
 from hudi_py.config.clean import CleanConfig, CleanPolicy
 from hudi_py.fsview.build import ViewContext
 from hudi_py.fsview.fate import Protection
-from hudi_py.model.files import PARTITION_METAFILES, parse_base_file
+from hudi_py.model.files import PARTITION_METAFILE, PARTITION_METAFILES, parse_base_file
 from hudi_py.services.clean.retention.policy import Condemned, Keeps, PartitionJudgement, Reason
 
 _UNDERSCORES: Final = 2  # in the name of a base file: behind the file id, and before the end
@@ -120,8 +120,7 @@ class QuickJudge:
         million names are taken apart here, so nothing is done to one after the other that can be done to all of a
         partition, or once for what they have in common.
         """
-        metafiles = PARTITION_METAFILES.intersection(names)
-        names = [name for name in names if name not in metafiles] if metafiles else names
+        names = _without_metafile(names)
         if {*map(str.count, names, repeat("_"))} != {_UNDERSCORES}:
             return None
         parts = "_".join(names).split("_")
@@ -186,6 +185,15 @@ class QuickJudge:
             last = end
         versions = len(slices) - len(newest) - len(condemned)
         return {Reason.LATEST: len(newest), Reason.VERSIONS: versions}, condemned, newest
+
+
+def _without_metafile(names: Sequence[str]) -> Sequence[str]:
+    """Most partitions have one, of the plain name."""
+    if PARTITION_METAFILE in names:
+        at = names.index(PARTITION_METAFILE)
+        names = [*names[:at], *names[at + 1 :]]
+    metafiles = [each for each in PARTITION_METAFILES if each in names]
+    return [name for name in names if name not in metafiles] if metafiles else names
 
 
 def _starts_with_dot(slices: list[_Slice]) -> bool:
