@@ -329,6 +329,8 @@ SINGLE_PASS_BYTES: Final = Key("hoodie_py.write.single.pass.max.bytes", _whole(0
 """Our own: rows of more than this, by Spark's estimate, are written in two passes; 0 for all."""
 READ_BYTES_MAX: Final = Key("hoodie_py.read.max.bytes", _whole(1), 1 << 30)
 """Our own: a larger file of metadata on local disk is not read."""
+READ_ARCHIVE_BYTES_MAX: Final[Key[int | None]] = Key("hoodie_py.read.archive.max.bytes", _whole(0), None)
+"""Our own: a larger archive is not asked for files that are missing; by default 512 for each data file."""
 
 ALL_KEYS: Final[tuple[Key[Any], ...]] = tuple(value for value in list(globals().values()) if isinstance(value, Key))
 

@@ -26,6 +26,7 @@ from hudi_py.mdt.statistics import COLUMN_STATS
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.model.shown import Shown
+from hudi_py.snapshot.archived import refuse_what_is_missing
 from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took
 from hudi_py.snapshot.schema import committed_schema_text, moved_columns, schema_text_of_files
 from hudi_py.snapshot.select import (
@@ -177,6 +178,14 @@ class LatestSnapshot(Snapshot):
         for path, entries in self._listing().walk():
             partition = build_partition(context, path, ((e.name, e.size_bytes) for e in entries))
             yield from base_files(latest_slices(context, partition), self.storage.root)
+
+    def sized_files(self) -> tuple[tuple[str, BaseFile], ...]:
+        """As in `Snapshot`; where the folders were listed, the archive is asked for what is missing of its commits."""
+        files = super().sized_files()
+        if self._listing().is_fresh:
+            bytes_max = self._settings[keys.READ_ARCHIVE_BYTES_MAX]
+            refuse_what_is_missing(self._contents, self.timeline, files, bytes_max)
+        return files
 
 
 def _itself(listing: Listing) -> Listing:

@@ -7,6 +7,7 @@ Source: rules/timeline 5.2 and 5.3; Hudi ``ArchivedTimelineV1``, ``ArchivedTimel
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import attrs
@@ -168,6 +169,64 @@ def load_archived_replaced(storage: Storage, config: TableConfig) -> dict[tuple[
 def _replaced(commit: _Fields) -> list[tuple[str, str]]:
     partitions = commit.get("partitionToReplaceFileIds") or {}
     return [(partition, file_id) for partition, file_ids in partitions.items() for file_id in file_ids]
+
+
+class ArchivedCommit(NamedTuple):
+    """
+    An archived completed commit, deltacommit or replacecommit, not decoded yet.
+
+    Args:
+        time: Requested time.
+        data: What its completed file held; empty where the archive keeps it in another form (layout 1).
+        is_replacing: Whether it may have replaced file groups.
+        fields: Decodes it: fields under their names on disk.
+    """
+
+    time: str
+    data: bytes
+    is_replacing: bool
+    fields: Callable[[], _Fields]
+
+    def written(self) -> list[str]:
+        """Paths of its data files, relative to the table."""
+        return [path for _, path, _ in _written(self.fields())]
+
+    def replaced(self) -> list[tuple[str, str]]:
+        """(Partition path, file id) of the groups that it replaced."""
+        return _replaced(self.fields())
+
+
+def archived_commits(storage: Storage, config: TableConfig) -> Iterator[ArchivedCommit]:
+    """
+    All of them, in no order.
+
+    Raises:
+        CorruptMetadata: A file of the archive is damaged.
+    """
+    for each in _entries(storage, config, with_contents=True, actions=_COMMITS):
+        if each.instant.is_completed:
+            data = each.content if isinstance(each.content, bytes) else b""
+            is_replacing = each.instant.action is Action.REPLACE_COMMIT
+            yield ArchivedCommit(each.instant.requested_time, data, is_replacing, partial(_fields, each))
+
+
+def _fields(entry: _Entry) -> _Fields:
+    return entry.value() or {}
+
+
+def archive_bytes(storage: Storage, config: TableConfig) -> int:
+    """
+    Size of the archive in bytes.
+
+    Raises:
+        CorruptMetadata: Its manifest is damaged (layout 2).
+    """
+    folder = config.history_folder
+    if config.format.archive is ArchiveForm.LOGS:
+        entries = storage.list(folder, details=True)
+        return sum(each.size_bytes or 0 for each in entries if archive_file_number(each.name) is not None)
+    names = [entry.name for entry in storage.list(folder) if not entry.is_folder]
+    return sum(file.size_bytes for file in newest_snapshot(storage, folder, names).files)
 
 
 class ArchivedFile(NamedTuple):

@@ -1,0 +1,109 @@
+"""
+Whether the rows that archived commits wrote last are all there.
+
+The folders are held against the active commits (`hudi_py.fsview.checked`). What nobody wrote since it was archived is
+named by the archive alone, and a reader would show an older version of it, or nothing. A read of rows asks the archive
+where that costs little beside opening the data files, see docs/decisions/lost-files.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
+from hudi_py.fsview.expected import WAY_OUT, replaced_groups
+from hudi_py.fsview.named import base_paths, group_of
+from hudi_py.model.files import BaseFile, join_path, parse_base_file
+from hudi_py.model.instant import Action
+from hudi_py.runtime.log import log
+from hudi_py.timeline.archive import ArchivedCommit, archive_bytes, archived_commits
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
+
+_BYTES_PER_FILE: Final = 512  # 50 to 100 microseconds; to open a data file and read its rows takes a millisecond
+_BYTES_ALWAYS: Final = 128 * 1024  # some ten milliseconds
+
+Newest = dict[bytes, str]
+"""Path of a file group (partition path and file id) to the time of its newest base file."""
+
+
+def refuse_what_is_missing(
+    contents: Contents, timeline: Timeline, files: Sequence[tuple[str, BaseFile]], bytes_max: int | None
+) -> None:
+    """
+    Refuse a latest snapshot that lacks what an archived commit wrote last.
+
+    Args:
+        contents: Of the table.
+        timeline: The active timeline, as loaded before *files* were listed.
+        files: Partition path and base file of the snapshot.
+        bytes_max: A larger archive is not asked; None: 512 for each file, at least 128 KiB.
+
+    Raises:
+        CorruptMetadata: A file is missing.
+        ConflictError: The table changed meanwhile.
+    """
+    if bytes_max is None:
+        bytes_max = max(_BYTES_ALWAYS, len(files) * _BYTES_PER_FILE)
+    store = contents.store
+    if not bytes_max:
+        return
+    try:
+        size = archive_bytes(store.storage, store.config)
+        if size > bytes_max:
+            log.info("read.archive.passed", table=store.storage.root, bytes=size, bytes_max=bytes_max)
+            return
+        newest, replaced = newest_written(archived_commits(store.storage, store.config))
+    except (CorruptMetadata, NotFound) as error:  # as before: the check reports it, and writers are stopped by it
+        log.warning("read.archive.unreadable", table=store.storage.root, error=str(error))
+        return
+    there = {join_path(path, base.file_id).encode(): base.instant_time for path, base in files}
+    missing = {group: time for group, time in newest.items() if there.get(group, "") < time}
+    if missing:
+        for instant in timeline.completed(Action.REPLACE_COMMIT):
+            for key in replaced_groups(contents.commit(instant)):
+                replaced[join_path(*key).encode()] = instant.requested_time
+    missing = {group: time for group, time in missing.items() if replaced.get(group, "") < time}
+    if not missing:
+        return
+    if store.load().instants != timeline.instants:
+        raise ConflictError(f"{store.storage.root} was changed by another process while it was listed; try again")
+    group = min(missing)
+    more = f" (and files of {len(missing) - 1} more file groups)" if len(missing) > 1 else ""
+    raise CorruptMetadata(
+        f"{store.storage.root}/{group.decode()}*_{missing[group]}.*{more} is missing, which the archived commit "
+        f"{missing[group]} wrote last: older rows, or none, would be shown as the latest. {WAY_OUT}"
+    )
+
+
+def newest_written(commits: Iterable[ArchivedCommit]) -> tuple[Newest, Newest]:
+    """Times of the newest base files that the commits wrote, and when groups were replaced last."""
+    newest: Newest = {}
+    replaced: Newest = {}
+    for each in commits:
+        if each.is_replacing:
+            _keep_newest(replaced, {join_path(*key).encode(): each.time for key in each.replaced()})
+        paths = base_paths(each.data, each.time) if each.data else None
+        if paths is None:
+            _keep_newest(newest, _decoded(each))
+        else:
+            _keep_newest(newest, dict.fromkeys(map(group_of, paths), each.time))
+    return newest, replaced
+
+
+def _decoded(commit: ArchivedCommit) -> Newest:
+    """Of one whose files do not show in its bytes: log files, other formats, layout 1."""
+    found: Newest = {}
+    for path in commit.written():
+        folder, _, name = path.rpartition("/")
+        base = parse_base_file(name)
+        if base is not None:
+            found[join_path(folder, base.file_id).encode()] = base.instant_time
+    return found
+
+
+def _keep_newest(known: Newest, found: Mapping[bytes, str]) -> None:
+    for group, time in found.items():
+        if known.get(group, "") < time:
+            known[group] = time
