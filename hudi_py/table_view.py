@@ -42,8 +42,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from hudi_py.rows.condition import Where
+    from hudi_py.snapshot.change_log import ChangeLog
     from hudi_py.snapshot.changes import Changes
     from hudi_py.snapshot.rows import Rows
+    from hudi_py.snapshot.window import Window
 
 __all__ = ["TableView"]
 
@@ -296,18 +298,48 @@ class TableView(Shown):
         self.require(Use.READ)
         return self.range(start, end).rows(where=where, columns=columns, with_meta=with_meta)
 
+    def change_log(
+        self,
+        start: str | datetime | None = None,
+        end: str | datetime | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+    ) -> ChangeLog:
+        """
+        Each single change of a range of time, of a table with change data capture: operation, row before, row after.
+
+        Args:
+            start, end: As for `changes`.
+            columns: Names of those wanted of each row; None for all.
+
+        Raises:
+            ConfigError: The range ends before it begins, or there is no such column.
+            RefusedError: A clean deleted what tells the changes, or their commits are archived; the message names the
+                earliest begin that is possible.
+            UnsupportedTable: The table has no change data capture, or its changes lie in log files.
+            CorruptMetadata: A change log is damaged.
+        """
+        from hudi_py.snapshot.change_log import open_change_log
+
+        self.require(Use.READ)
+        timeline, listing = self._opened
+        return open_change_log(self._contents, timeline, listing, self._window(start, end), self.schema, columns)
+
     def range(self, start: str | datetime | None = None, end: str | datetime | None = None) -> Changes:
         """
         What changed in a range of time, as a value that stays what it is now; arguments and errors as `changes`.
         """
         from hudi_py.snapshot.changes import open_changes
+
+        timeline, listing = self._opened
+        return open_changes(self._contents, timeline, listing, self.settings, self._window(start, end))
+
+    def _window(self, start: str | datetime | None, end: str | datetime | None) -> Window:
         from hudi_py.snapshot.window import Window
 
-        begins = start is None or (isinstance(start, str) and not start.strip("0 "))
-        after = "" if start is None or begins else self.resolve_time(start)
-        window = Window(after, None if end is None else self.resolve_time(end))
-        timeline, listing = self._opened
-        return open_changes(self._contents, timeline, listing, self.settings, window)
+        is_beginning = start is None or (isinstance(start, str) and not start.strip("0 "))
+        after = "" if start is None or is_beginning else self.resolve_time(start)
+        return Window(after, None if end is None else self.resolve_time(end))
 
     @property
     def schema(self) -> pa.Schema:

@@ -18,7 +18,7 @@ from hudi_py.inspection.say import say
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hudi_py.snapshot.rows import Rows
+    from hudi_py.snapshot.batches import Batches
 
 _WHERE: Final = """Only rows that meet it: COLUMN OP VALUE with = != < <= > >=, or COLUMN is null, COLUMN is not null.
     Given more than once, all have to be met. Files that cannot hold such a row are not opened."""
@@ -30,6 +30,7 @@ _WHERE: Final = """Only rows that meet it: COLUMN OP VALUE with = != < <= > >=, 
 @click.option("--savepoint", help="What that savepoint holds, given by instant or name; no clean takes it.")
 @click.option("--from", "start", help="Only rows that commits after that time changed; 0 is the beginning.")
 @click.option("--to", "end", help="Rows as they were after the commits of that time and before.")
+@click.option("--cdc", is_flag=True, help="Each change of --from to --to: operation, row before, row after.")
 @click.option("--columns", help="Only these, comma separated.")
 @click.option("--where", multiple=True, metavar="CONDITION", help=_WHERE)
 @click.option("--limit", type=click.IntRange(min=0), help="At most N rows.")
@@ -43,21 +44,27 @@ def read(
     savepoint: str | None,
     start: str | None,
     end: str | None,
+    cdc: bool,
     columns: str | None,
     where: tuple[str, ...],
     limit: int | None,
     meta: bool,
     output: str | None,
 ) -> None:
-    """Rows of a copy-on-write table, without Spark."""
+    """Rows of a copy-on-write table, or what changed in it (--from, --to), without Spark."""
     from hudi_py.rows.read import plain_rows
 
-    _check_one_question(as_of=as_of, savepoint=savepoint, start=start, end=end)
+    _check_one_question({"--as-of": as_of, "--savepoint": savepoint, "--from or --to": start or end})
+    for other, value in {"--as-of": as_of, "--savepoint": savepoint, "--where": where, "--meta": meta}.items():
+        _check_one_question({"--cdc": cdc, other: value})
     opened = common.open(table)
     if output is not None:
         _check_outside(output, opened.storage.root)
     wanted = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
-    if start is None and end is None:
+    rows_read: Batches
+    if cdc:
+        rows_read = opened.change_log(start, end, columns=wanted)
+    elif start is None and end is None:
         given = as_of if savepoint is None else savepoint
         time = None if given is None else opened.resolve_time(given)
         at = {"as_of": time} if savepoint is None else {"savepoint": time}
@@ -82,20 +89,25 @@ def read(
     say(f"{len(rows)} rows{_of_files(rows_read, where)}")
 
 
-def _check_one_question(*, as_of: str | None, savepoint: str | None, start: str | None, end: str | None) -> None:
-    given = {"--as-of": as_of, "--savepoint": savepoint, "--from or --to": end if start is None else start}
-    names = [name for name, value in given.items() if value is not None]
+def _check_one_question(given: Mapping[str, object]) -> None:
+    names = [name for name, value in given.items() if value]
     if len(names) > 1:
         raise ConfigError(f"{' and '.join(names)} exclude each other")
 
 
-def _counts(rows: Rows, where: tuple[str, ...]) -> dict[str, int]:
+def _counts(rows: Batches, where: tuple[str, ...]) -> dict[str, int]:
     """Files opened for rows, and those that statistics ruled out; with conditions only."""
-    return {"files_read": rows.count.read, "files_skipped": rows.count.skipped} if where else {}
+    from hudi_py.snapshot.rows import Rows
+
+    if not where or not isinstance(rows, Rows):
+        return {}
+    return {"files_read": rows.count.read, "files_skipped": rows.count.skipped}
 
 
-def _of_files(rows: Rows, where: tuple[str, ...]) -> str:
-    return f", from {rows.count.read} of {rows.file_count} files" if where else ""
+def _of_files(rows: Batches, where: tuple[str, ...]) -> str:
+    from hudi_py.snapshot.rows import Rows
+
+    return f", from {rows.count.read} of {rows.file_count} files" if where and isinstance(rows, Rows) else ""
 
 
 def _text(value: Any) -> str:

@@ -131,6 +131,33 @@ class Filter:
         return bool(verdicts[operator])
 
 
+@attrs.frozen
+class OneOf:
+    """
+    Rows with one of some texts in a column; see `RowFilter`.
+
+    Args:
+        column: Name of the column.
+        values: The texts.
+    """
+
+    column: str
+    values: frozenset[str]
+
+    arrow = pa.string()
+
+    def mask(self, column: Array) -> Array:
+        """Which rows have one of them."""
+        found: Array = compute.is_in(column, value_set=pa.array(sorted(self.values), pa.string()))
+        return found
+
+    def may_match(self, bounds: Bounds) -> bool:
+        """Whether a row within *bounds* may have one."""
+        if bounds.has_only_nulls or bounds.minimum is None or bounds.maximum is None:
+            return not bounds.has_only_nulls
+        return any(bounds.minimum <= value <= bounds.maximum for value in self.values)
+
+
 def filters_of(conditions: Sequence[Condition], schema: pa.Schema) -> tuple[Filter, ...]:
     """
     Conditions bound to the columns of *schema*.

@@ -21,7 +21,7 @@ from hudi_py.fsview.gone import first_gone
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
 from hudi_py.model.files import BaseFile, FileSlice
-from hudi_py.model.instant import Action
+from hudi_py.model.instant import Action, Instant
 from hudi_py.rows.committed import Commits
 from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took
 from hudi_py.snapshot.retained import earliest_retained
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from hudi_py.rows.condition import Where
     from hudi_py.snapshot.rows import Rows
 
-_WRITES: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
+WRITES: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
 
 
 @attrs.frozen(kw_only=True, eq=False, slots=False, repr=False)
@@ -107,12 +107,7 @@ def open_changes(
         CorruptMetadata: A file that a commit wrote is missing, or the archive is damaged.
     """
     config = contents.store.config
-    if not config.populate_meta_fields:
-        raise UnsupportedTable(
-            f"{contents.store.storage.root}: its rows do not tell which commit changed them "
-            "(hoodie.populate.meta.fields=false); read snapshots instead"
-        )
-    look = _Look(contents, timeline, window)
+    look = Look(contents, timeline, window)
     slices = []
     for path, entries in look.partitions(listing):
         for each in slices_as_of(build_partition(look.context, path, visible_files(look.context, entries))):
@@ -126,31 +121,52 @@ def open_changes(
     return found
 
 
-class _Look:
-    """One look at a table for what changed in a range."""
+class Look:
+    """
+    One look at a table for what changed in a range.
+
+    Args:
+        contents: Of the timeline.
+        timeline: The active one.
+        window: The range.
+
+    Attributes:
+        context: The view as the table was at the end of the range.
+        commits: Those of the range.
+        times: Requested times of completed writes to the times that are compared.
+
+    Raises:
+        RefusedError: A write within the range may still complete (layout 1).
+        UnsupportedTable: The rows do not tell which commit changed them.
+    """
 
     def __init__(self, contents: Contents, timeline: Timeline, window: Window) -> None:
         self._contents = contents
         self._timeline = timeline
         self._window = window
         store = contents.store
+        if not store.config.populate_meta_fields:
+            raise UnsupportedTable(
+                f"{store.storage.root}: its rows do not tell which commit changed them "
+                "(hoodie.populate.meta.fields=false); read snapshots instead"
+            )
         context = load_context(timeline, contents, with_clustering=not store.layout.has_completion_times)
         if not store.layout.has_completion_times:
             check_nothing_is_hollow(timeline, window, frozenset(context.pending_clustering.values()))
-            self._times = order_times(timeline, by_completion=False)
+            self.times = order_times(timeline, by_completion=False)
             self._knows_archive = False
             self.context = context if window.until is None else context_as_of(context, window.until)
         else:
-            self._times, self._knows_archive = _completions(contents, timeline, window)
-            self.context = context_at_end(context, window, self._times, knows_archive=self._knows_archive)
-        self.commits = commits_of(window, self._times, by_completion=store.layout.has_completion_times)
+            self.times, self._knows_archive = _completions(contents, timeline, window)
+            self.context = context_at_end(context, window, self.times, knows_archive=self._knows_archive)
+        self.commits = commits_of(window, self.times, by_completion=store.layout.has_completion_times)
 
     def partitions(self, listing: Listing) -> Iterator[tuple[str, list[Entry]]]:
         """Path and files of the partitions that commits of the range wrote to; more where nothing tells."""
         until = self._window.until
         if until is not None and isinstance(listing, CheckedListing):
             listing = listing.until(until)
-        instants = [each for each in self._timeline.writes.completed() if each.requested_time in self.commits]
+        instants = self.instants()
         if self._may_be_archived(len(instants)):
             yield from listing.walk(details=until is not None)
             return
@@ -158,11 +174,21 @@ class _Look:
         for path in sorted(touched):
             yield path, listing.partition(path, details=until is not None)
 
+    def instants(self) -> list[Instant]:
+        """The commits of the range that are on the active timeline, in the order in which ranges take them."""
+        found = [each for each in self._timeline.writes.completed() if each.requested_time in self.commits]
+        return sorted(found, key=lambda each: self.times[each.requested_time])
+
+    @property
+    def reaches_back(self) -> bool:
+        """Whether commits of the range may be archived."""
+        return not self._window.after or needs_archive(self._window, self._timeline, self.times)
+
     def _may_be_archived(self, active: int) -> bool:
         """Whether a commit of the range is not on the active timeline."""
         if self.commits.times is not None:
             return len(self.commits.times) > active
-        return needs_archive(self._window, self._timeline, self._times) or not self._window.after
+        return self.reaches_back
 
     def is_written_in_range(self, file_slice: FileSlice) -> bool:
         """Whether a commit of the range wrote a file of it."""
@@ -193,7 +219,7 @@ class _Look:
 
     def _way_out(self) -> str:
         earliest = earliest_retained(self._contents, self._timeline)
-        earliest = self._times.get(earliest, earliest)
+        earliest = self.times.get(earliest, earliest)
         if self._window.until is not None and earliest > self._window.until:
             return f"end it at {earliest} or later, or leave its end open"
         return "end it later, or leave its end open"
@@ -205,5 +231,5 @@ def _completions(contents: Contents, timeline: Timeline, window: Window) -> tupl
     if not needs_archive(window, timeline, active):
         return active, False
     store = contents.store
-    archived = load_archived(store.storage, store.config).of(_WRITES)
+    archived = load_archived(store.storage, store.config).of(WRITES)
     return {**order_times(archived, by_completion=True), **active}, True

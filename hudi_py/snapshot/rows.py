@@ -8,20 +8,18 @@ about the result: a metadata table that cannot be read is told in the log, and e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from hudi_py.errors import ConfigError, HudiError
 from hudi_py.mdt.statistics import COLUMN_STATS, column_prefix, key_suffix
-from hudi_py.model.shown import Shown
 from hudi_py.rows.condition import Condition, Where, conditions_of
 from hudi_py.rows.read import FileCount, chosen_columns, read_batches
 from hudi_py.runtime.log import log
+from hudi_py.snapshot.batches import Batches
 from hudi_py.snapshot.select import check_default_partition
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
     from hudi_py.mdt.read_statistics import StatisticsReader
@@ -34,11 +32,9 @@ OpenStatistics = Callable[[], "StatisticsReader | None"]
 """Opens `column_stats`; None where the table has none."""
 
 
-class Rows(Shown):
+class Rows(Batches):
     """
-    Rows as Arrow batches; iterating reads them, each time again.
-
-    pyarrow, polars and DuckDB take it as it is (it has the Arrow C stream interface), in bounded memory.
+    Rows as Arrow batches, see `Batches`.
 
     Args:
         storage: Of the table.
@@ -107,49 +103,10 @@ class Rows(Shown):
         where = [f"{each.column} {each.condition.operator} {each.condition.text}".strip() for each in self._filters]
         return {"table": self._storage.root, "files": self.file_count, "columns": len(self.schema), "where": where}
 
-    def _listed(self) -> Iterable[tuple[str, str]]:
-        return ((field.name, str(field.type)) for field in self.schema)
-
     @property
     def file_count(self) -> int:
         """Files of the snapshot."""
         return len(self._files)
-
-    def to_arrow(self) -> pa.Table:
-        """All rows in memory, as a `pyarrow.Table`. Raises as iterating does (`CorruptMetadata`, `StorageError`)."""
-        import pyarrow as pa
-
-        return pa.Table.from_batches(self, self.schema)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """
-        All rows in memory, as a `pandas.DataFrame`.
-
-        Raises:
-            ConfigError: pandas is not installed.
-            As `to_arrow`.
-        """
-        _require("pandas")
-        return self.to_arrow().to_pandas()
-
-    def to_polars(self) -> Any:
-        """
-        All rows in memory, as a `polars.DataFrame`.
-
-        Raises:
-            ConfigError: polars is not installed.
-            As `to_arrow`.
-        """
-        return _require("polars").DataFrame(self.to_arrow())
-
-    def __arrow_c_schema__(self) -> object:
-        return self.schema.__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        import pyarrow as pa
-
-        stream: Any = pa.RecordBatchReader.from_batches(self.schema, self)
-        return stream.__arrow_c_stream__(requested_schema)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         self.count = FileCount()
@@ -162,13 +119,6 @@ class Rows(Shown):
             filters.insert(0, self._commits)
         for batch in read_batches(self._storage, files, self._read_schema, filters, self.count):
             yield batch if len(self._read_schema) == len(self.schema) else batch.select(self.schema.names)
-
-
-def _require(package: str) -> Any:
-    try:
-        return import_module(package)
-    except ImportError as error:
-        raise ConfigError(f"rows as {package} need a package that is missing: pip install {package}") from error
 
 
 def _not_ruled_out(

@@ -1,5 +1,7 @@
 """`hudi-py read --from --to`."""
 
+import json
+
 import pytest
 
 import fixtures
@@ -23,3 +25,34 @@ def test_read_gives_the_rows_that_changed_in_a_range(run, tmp_path, name):
         refused = run("read", path, *wrong)
         assert (refused.code, refused.out) == (2, "")
         assert told in refused.err
+
+
+def test_read_gives_each_change_of_a_range(run, tmp_path):
+    """Operation, time, row before and row after, as JSON; what has no meaning beside it is refused."""
+    path = fixtures.unpack_rows("cow_cdc-1.1.1", tmp_path)
+    for each in fixtures.expected_rows("cow_cdc-1.1.1")["cdc"]:
+        options = ("--to", each["end"]) if each["end"] else ()
+        result = run("read", path, "--cdc", "--from", each["begin"], *options, "--json").json
+        theirs = [{**change, "ts": change["ts_ms"]} for change in each["data"]]
+        assert result["rows"] == each["rows"]
+        assert sorted(map(in_text, result["data"])) == sorted(map(in_text, theirs))
+    assert run("read", path, "--cdc", "--columns", "id", "--limit", 1, "--json").json["data"][0]["after"].keys() == {
+        "id"
+    }
+    assert run("read", path, "--cdc", "-o", tmp_path / "changes.parquet").code == 0
+    for wrong in (("--where", "qty > 1"), ("--meta",), ("--as-of", "1d")):
+        refused = run("read", path, "--cdc", *wrong)
+        assert (refused.code, refused.out) == (2, "")
+        assert "--cdc" in refused.err
+
+
+def in_text(change):
+    return json.dumps([change[name] for name in ("op", "ts", "before", "after")], sort_keys=True)
+
+
+def test_a_table_without_change_logs_tells_no_single_changes(run, tmp_path):
+    """With the way out."""
+    path = fixtures.unpack_rows("cow_small_files-1.1.1", tmp_path)
+    refused = run("read", path, "--cdc")
+    assert refused.code == 5
+    assert "without the change log" in refused.err

@@ -1,0 +1,76 @@
+"""Arrow batches that are read when they are asked for, in the shapes that others take them in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from hudi_py.errors import ConfigError
+from hudi_py.model.shown import Shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+
+class Batches(Shown):
+    """
+    Arrow batches; iterating reads them, each time again.
+
+    pyarrow, polars and DuckDB take it as it is (it has the Arrow C stream interface), in bounded memory.
+
+    Attributes:
+        schema: Of the batches, a `pyarrow.Schema`.
+    """
+
+    schema: pa.Schema
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        raise NotImplementedError
+
+    def _listed(self) -> Iterable[tuple[str, str]]:
+        return ((field.name, str(field.type)) for field in self.schema)
+
+    def to_arrow(self) -> pa.Table:
+        """All rows in memory, as a `pyarrow.Table`. Raises as iterating does (`CorruptMetadata`, `StorageError`)."""
+        import pyarrow as pa
+
+        return pa.Table.from_batches(self, self.schema)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """
+        All rows in memory, as a `pandas.DataFrame`.
+
+        Raises:
+            ConfigError: pandas is not installed.
+            As `to_arrow`.
+        """
+        _require("pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """
+        All rows in memory, as a `polars.DataFrame`.
+
+        Raises:
+            ConfigError: polars is not installed.
+            As `to_arrow`.
+        """
+        return _require("polars").DataFrame(self.to_arrow())
+
+    def __arrow_c_schema__(self) -> object:
+        return self.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        import pyarrow as pa
+
+        stream: Any = pa.RecordBatchReader.from_batches(self.schema, self)
+        return stream.__arrow_c_stream__(requested_schema)
+
+
+def _require(package: str) -> Any:
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise ConfigError(f"rows as {package} need a package that is missing: pip install {package}") from error

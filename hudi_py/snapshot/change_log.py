@@ -1,0 +1,265 @@
+"""
+Each single change of a range, from the change logs of a table with change data capture.
+
+Commit by commit in the order in which they completed (layout 1: were requested), and within one file group by file
+group: operation, time of the commit, the row before and the row after. Two changes of one row are two changes here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError, WriteError
+from hudi_py.formats.arrow_types import Array
+from hudi_py.formats.change_block import Change, ChangeBlock, decode_change_log
+from hudi_py.formats.conform import conform_batch
+from hudi_py.formats.meta_columns import META_COLUMNS
+from hudi_py.formats.record_schema import parse_record_schema
+from hudi_py.fsview.build import GroupKey
+from hudi_py.fsview.listing import Listing
+from hudi_py.model.files import BaseFile, join_path, parse_base_file
+from hudi_py.rows.predicate import OneOf
+from hudi_py.rows.read import chosen_columns, read_batches
+from hudi_py.snapshot.batches import Batches
+from hudi_py.snapshot.change_plan import Mode, Source, Step, is_change, logging_mode, plan_commit
+from hudi_py.snapshot.changes import WRITES, Look
+from hudi_py.snapshot.window import Window
+from hudi_py.storage.base import Storage
+from hudi_py.timeline.archive import load_archived
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
+
+if TYPE_CHECKING:
+    from hudi_py.model.instant import Instant
+
+_RECORD_KEY: Final = META_COLUMNS[2]
+
+
+class ChangeLog(Batches):
+    """
+    Changes as Arrow batches, see `Batches`.
+
+    Args:
+        storage: Of the table.
+        window: The range.
+        steps: Where the changes stand, in order; all of their files were there.
+        row: Columns of the rows before and after.
+
+    Attributes:
+        schema: ``op`` (``i``, ``u``, ``d``), ``ts`` (requested time of the commit), ``before`` and ``after``
+            (structs of the columns asked for, null where there was no such row).
+    """
+
+    def __init__(self, storage: Storage, window: Window, steps: Sequence[Step], row: pa.Schema) -> None:
+        self._storage = storage
+        self._window = window
+        self._steps = steps
+        self._row = row
+        self.schema = pa.schema(
+            [
+                ("op", pa.string()),
+                ("ts", pa.string()),
+                ("before", pa.struct(list(row))),
+                ("after", pa.struct(list(row))),
+            ]
+        )
+
+    def _facts(self) -> Mapping[str, object]:
+        return {"table": self._storage.root, "range": str(self._window), "steps": len(self._steps)}
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for step in self._steps:
+            try:
+                yield from self._changes(step)
+            except NotFound as error:
+                raise RefusedError(
+                    f"what changed {self._window} cannot be told any more: {error}, which a clean deleted meanwhile, "
+                    "perhaps; read again from a later begin"
+                ) from error
+
+    def _changes(self, step: Step) -> Iterator[pa.RecordBatch]:
+        if step.source is Source.LOGS:
+            for name in step.logs:
+                path = join_path(step.partition_path, name)
+                for block in decode_change_log(self._storage.read(path), f"{self._storage.root}/{path}"):
+                    yield self._logged(step, block, path)
+            return
+        is_insert = step.source is Source.INSERTED
+        file = step.after if is_insert else step.before
+        assert file is not None, step
+        for batch in read_batches(self._storage, [(step.partition_path, file)], self._row):
+            rows, none = pa.StructArray.from_arrays(batch.columns, fields=list(self._row)), self._no_rows(len(batch))
+            operations: Array = pa.array(["i" if is_insert else "d"] * len(batch), pa.string())
+            yield self._batch(step, operations, none if is_insert else rows, rows if is_insert else none)
+
+    def _logged(self, step: Step, block: ChangeBlock, path: str) -> pa.RecordBatch:
+        operations: Array = pa.array([each.operation for each in block.changes], pa.string())
+        before = self._before(step, block, path)
+        if block.has_after:
+            return self._batch(
+                step, operations, before, self._rows([each.after for each in block.changes], block, path)
+            )
+        keys = [self._key(each, path) if each.operation != "d" else None for each in block.changes]
+        return self._batch(step, operations, before, self._looked_up(step, step.after, keys, path))
+
+    def _before(self, step: Step, block: ChangeBlock, path: str) -> Array:
+        if block.has_before:
+            return self._rows([each.before for each in block.changes], block, path)
+        keys = [self._key(each, path) if each.operation != "i" else None for each in block.changes]
+        return self._looked_up(step, step.before, keys, path)
+
+    def _key(self, change: Change, path: str) -> str:
+        if change.key is None:
+            raise CorruptMetadata(f"{self._storage.root}/{path}: a change without a row has no key either")
+        return change.key
+
+    def _rows(self, rows: Sequence[Mapping[str, Any] | None], block: ChangeBlock, path: str) -> Array:
+        """Rows as the log holds them, in the types of the table today."""
+        assert block.row_schema is not None
+        written = pa.schema(field.with_nullable(nullable=True) for field in parse_record_schema(block.row_schema))
+        plain = [{f.name: _arrow_value((row or {}).get(f.name), f.type) for f in written} for row in rows]
+        try:
+            batch = conform_batch(pa.RecordBatch.from_pylist(plain, schema=written), self._row)
+        except (WriteError, pa.ArrowException, OverflowError) as error:
+            raise CorruptMetadata(f"{self._storage.root}/{path} does not fit the table's columns: {error}") from error
+        is_none = pa.array([row is None for row in rows], pa.bool_())
+        return pa.StructArray.from_arrays(batch.columns, fields=list(self._row), mask=is_none)
+
+    def _looked_up(self, step: Step, file: BaseFile | None, keys: Sequence[str | None], path: str) -> Array:
+        """Rows of a base file by their keys, null for none; a key that is missing there is an error."""
+        wanted = frozenset(key for key in keys if key is not None)
+        if not wanted:
+            return self._no_rows(len(keys))
+        assert file is not None, step
+        schema = self._row
+        if _RECORD_KEY not in schema.names:
+            schema = pa.schema([*schema, pa.field(_RECORD_KEY, pa.string())])
+        found = pa.Table.from_batches(
+            read_batches(self._storage, [(step.partition_path, file)], schema, [OneOf(_RECORD_KEY, wanted)]), schema
+        ).combine_chunks()
+        place = {key: number for number, key in enumerate(found[_RECORD_KEY].to_pylist())}
+        missing = wanted.difference(place)
+        if missing:
+            raise CorruptMetadata(
+                f"{self._storage.root}/{path} names the key {min(missing)!r}, which {file.name} does not hold"
+            )
+        columns: list[Array] = [found[name].combine_chunks() for name in self._row.names]
+        places = pa.array([None if key is None else place[key] for key in keys], pa.int64())
+        rows: Any = pa.StructArray.from_arrays(columns, fields=list(self._row))
+        taken: Array = rows.take(places)
+        return taken
+
+    def _no_rows(self, count: int) -> Array:
+        none: Array = pa.nulls(count, self.schema.field("before").type)
+        return none
+
+    def _batch(self, step: Step, operations: Array, before: Array, after: Array) -> pa.RecordBatch:
+        times: Array = pa.array([step.time] * len(operations), pa.string())
+        return pa.RecordBatch.from_arrays([operations, times, before, after], schema=self.schema)
+
+
+def _arrow_value(value: Any, arrow: Any) -> Any:
+    """A value as Avro gives it, as pyarrow takes it: maps are lists of pairs there."""
+    if value is None:
+        return None
+    if isinstance(arrow, pa.MapType):
+        return [(key, _arrow_value(each, arrow.item_type)) for key, each in value.items()]
+    if isinstance(arrow, pa.StructType):
+        return {field.name: _arrow_value(value.get(field.name), field.type) for field in arrow}
+    if pa.types.is_list(arrow):
+        return [_arrow_value(each, arrow.value_type) for each in value]
+    return value
+
+
+def open_change_log(
+    contents: Contents,
+    timeline: Timeline,
+    listing: Listing,
+    window: Window,
+    schema: pa.Schema,
+    columns: Sequence[str] | None = None,
+) -> ChangeLog:
+    """
+    Find what tells the single changes of a range.
+
+    Args:
+        contents: Of the timeline.
+        timeline: The active one, as loaded before *listing*.
+        listing: Where partitions and files are looked up.
+        window: The range.
+        schema: Columns of the table, without the ``_hoodie_*`` ones.
+        columns: Names of those wanted; None for all.
+
+    Raises:
+        ConfigError: There is no such column.
+        RefusedError: Archival passed commits of the range, or a clean deleted what tells their changes; the message
+            names the earliest begin that is possible.
+        UnsupportedTable: The table has no change data capture, or rows in log files.
+        CorruptMetadata: A commit tells its changes by nothing.
+    """
+    store = contents.store
+    mode = logging_mode(store.config.properties, store.storage.root)
+    look = Look(contents, timeline, window)
+    _refuse_archived(contents, window, look)
+    row = chosen_columns(schema, columns)
+    meta = [name for name in row.names if name in META_COLUMNS]
+    if meta:
+        raise ConfigError(f"change logs hold no {', '.join(meta)}; choose columns of the table")
+    steps = _plan(contents, listing, window, look, mode)
+    return ChangeLog(store.storage, window, steps, row)
+
+
+def _plan(contents: Contents, listing: Listing, window: Window, look: Look, mode: Mode) -> tuple[Step, ...]:
+    names: dict[str, frozenset[str]] = {}
+    groups: dict[GroupKey, list[BaseFile]] = {}
+    steps: list[Step] = []
+    last_damaged: tuple[Instant, Step] | None = None
+    for instant in look.instants():
+        metadata = contents.commit(instant)
+        if not is_change(metadata):
+            continue
+        for path in {
+            *metadata.partition_to_write_stats,
+            *(metadata.partition_to_replace_file_ids or ()),
+        } - names.keys():
+            names[path] = frozenset(entry.name for entry in listing.partition(path))
+            _add_groups(groups, path, names[path], look)
+        source = f"{contents.store.storage.root}/{contents.store.path(instant)}"
+        here = list(plan_commit(instant.requested_time, metadata, groups, names, mode, source))
+        last_damaged = next(((instant, each) for each in here if each.missing), last_damaged)
+        steps += here
+    if last_damaged is not None:
+        instant, step = last_damaged
+        raise RefusedError(
+            f"what changed {window} cannot be told: a clean deleted {join_path(step.partition_path, step.missing[0])}, "
+            f"which {instant} needs; the earliest begin that is possible is {look.times[instant.requested_time]}"
+        )
+    return tuple(steps)
+
+
+def _add_groups(groups: dict[GroupKey, list[BaseFile]], path: str, names: Iterable[str], look: Look) -> None:
+    bases = [base for base in map(parse_base_file, names) if base is not None]
+    for base in sorted(bases, key=lambda each: (each.instant_time, each.name)):
+        if look.context.is_committed(base.instant_time):
+            groups.setdefault((path, base.file_id), []).append(base)
+
+
+def _refuse_archived(contents: Contents, window: Window, look: Look) -> None:
+    """
+    Raises:
+        RefusedError: Commits of the range are archived, and what told their changes is cleaned or about to be.
+    """
+    if not look.reaches_back:
+        return
+    store = contents.store
+    archived = load_archived(store.storage, store.config).of(WRITES).completed()
+    times = [each.completion_time or each.requested_time for each in archived]
+    last = max((time for time in times if time in window), default=None)
+    if last is not None:
+        raise RefusedError(
+            f"what changed {window} cannot be told one by one: commits of that range are archived; the earliest begin "
+            f"that is possible is {last}"
+        )

@@ -1,0 +1,173 @@
+"""
+From the commits of a range to the files that tell each single change. Pure.
+
+A table with change data capture has change logs beside the base files that updates and deletes wrote. Where a commit
+wrote none, its files tell: a new base file is inserts, a replaced or emptied file group is deletes.
+
+Source: Hudi ``HoodieCDCExtractor``, ``HoodieCDCInferenceCase``.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping, Sequence
+
+import attrs
+
+from hudi_py.errors import CorruptMetadata, UnsupportedTable
+from hudi_py.fsview.build import GroupKey
+from hudi_py.model.files import BaseFile, parse_base_file
+from hudi_py.model.records import CommitMetadata, WriteStat
+
+_NOT_CHANGES = frozenset({"CLUSTER", "COMPACT", "LOG_COMPACT", "INDEX"})
+
+
+class Source(enum.Enum):
+    """How the changes of one file group in one commit are told."""
+
+    LOGS = "its change logs"
+    INSERTED = "all rows of the base file are new"
+    DELETED = "all rows of the base file before are deleted"
+
+
+@attrs.frozen(kw_only=True)
+class Step:
+    """
+    The changes of one file group in one commit.
+
+    Args:
+        time: Requested time of the commit.
+        source: What tells them.
+        partition_path: Of the group.
+        logs: Names of change logs.
+        before: Base file before the commit; None where there was none, or it is deleted.
+        after: Base file that the commit wrote; likewise.
+        missing: Names of files that are needed in any case and are not there.
+    """
+
+    time: str
+    source: Source
+    partition_path: str
+    logs: tuple[str, ...] = ()
+    before: BaseFile | None = None
+    after: BaseFile | None = None
+    missing: tuple[str, ...] = ()
+
+
+class Mode(enum.Enum):
+    """What the change logs of a table hold; words as in ``hoodie.table.cdc.supplemental.logging.mode``."""
+
+    KEYS = "op_key_only"
+    BEFORE = "data_before"
+    BOTH = "data_before_after"
+
+
+def logging_mode(properties: Mapping[str, str], source: str) -> Mode:
+    """
+    The mode of a table.
+
+    Raises:
+        UnsupportedTable: It has no change data capture, or one that is not known.
+    """
+    if properties.get("hoodie.table.cdc.enabled", "false").strip().lower() != "true":
+        raise UnsupportedTable(
+            f"{source} has no change data capture (hoodie.table.cdc.enabled), so single changes are not recorded; read "
+            "what changed without the change log"
+        )
+    word = properties.get("hoodie.table.cdc.supplemental.logging.mode", Mode.BOTH.value).strip().lower()
+    found = next((each for each in Mode if word.removeprefix("cdc_") == each.value), None)
+    if found is None:
+        raise UnsupportedTable(
+            f"{source}: hoodie.table.cdc.supplemental.logging.mode={word} is not known; read it with Apache Hudi"
+        )
+    return found
+
+
+def is_change(metadata: CommitMetadata) -> bool:
+    """Whether a commit changed rows; a clustering and a compaction only move them."""
+    return metadata.operation_type not in _NOT_CHANGES
+
+
+def plan_commit(
+    time: str,
+    metadata: CommitMetadata,
+    groups: Mapping[GroupKey, Sequence[BaseFile]],
+    names: Mapping[str, frozenset[str]],
+    mode: Mode,
+    source: str,
+) -> Iterator[Step]:
+    """
+    The steps of one commit; what it replaced comes first, for it may write the same keys again.
+
+    Args:
+        time: Its requested time.
+        metadata: What it wrote.
+        groups: Base files that are there, by group, oldest first; all completed.
+        names: Partition path to names of the files that are there.
+        mode: What the change logs hold.
+        source: The commit, for messages.
+
+    Raises:
+        UnsupportedTable: Rows went to log files.
+        CorruptMetadata: A commit that updated rows names no change log.
+    """
+    for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
+        for file_id in file_ids:
+            before = _newest_before(groups, (partition, file_id), time)
+            missing = () if before is not None else (f"{file_id} before {time}",)
+            yield Step(time=time, source=Source.DELETED, partition_path=partition, before=before, missing=missing)
+    for partition, stats in metadata.partition_to_write_stats.items():
+        for stat in stats:
+            if stat.path:
+                yield _planned(time, partition, stat, groups, names, mode, source)
+
+
+def _planned(
+    time: str,
+    partition: str,
+    stat: WriteStat,
+    groups: Mapping[GroupKey, Sequence[BaseFile]],
+    names: Mapping[str, frozenset[str]],
+    mode: Mode,
+    source: str,
+) -> Step:
+    there = names.get(partition, frozenset())
+    name = (stat.path or "").rpartition("/")[2]
+    written = parse_base_file(name, stat.file_size_in_bytes or None)
+    file_id = stat.file_id or ("" if written is None else written.file_id)
+    before = _of_time(groups, (partition, file_id), stat.prev_commit)
+    after = written if name in there else None
+    if stat.cdc_stats:
+        logs = tuple(sorted(path.rpartition("/")[2] for path in stat.cdc_stats))
+        missing = tuple(log for log in logs if log not in there)
+        if mode is Mode.KEYS and before is None and stat.num_update_writes + stat.num_deletes:
+            missing += (f"{file_id} of {stat.prev_commit}",)
+        if mode is not Mode.BOTH and after is None and stat.num_update_writes + stat.num_inserts:
+            missing += (name,)
+        return Step(
+            time=time, source=Source.LOGS, partition_path=partition, logs=logs, before=before, after=after,
+            missing=missing,
+        )  # fmt: skip
+    if written is None:
+        raise UnsupportedTable(
+            f"{source}: {stat.path} holds changes in a log file, which hudi_py does not tell one by one; read what "
+            "changed without the change log, or read it with Apache Hudi"
+        )
+    if stat.num_writes == 0 and stat.num_deletes:
+        missing = () if before is not None else (f"{file_id} of {stat.prev_commit}",)
+        return Step(time=time, source=Source.DELETED, partition_path=partition, before=before, missing=missing)
+    if stat.num_update_writes == 0 and stat.num_deletes == 0 and stat.num_writes == stat.num_inserts:
+        missing = () if after is not None else (name,)
+        return Step(time=time, source=Source.INSERTED, partition_path=partition, after=after, missing=missing)
+    raise CorruptMetadata(
+        f"{source}: {stat.path} was written with updates or deletes and names no change log, so its changes cannot be "
+        "told; change data capture was switched on later, perhaps: begin the range behind this commit"
+    )
+
+
+def _of_time(groups: Mapping[GroupKey, Sequence[BaseFile]], key: GroupKey, time: str | None) -> BaseFile | None:
+    return next((each for each in groups.get(key, ()) if each.instant_time == time), None)
+
+
+def _newest_before(groups: Mapping[GroupKey, Sequence[BaseFile]], key: GroupKey, time: str) -> BaseFile | None:
+    return next((each for each in reversed(groups.get(key, ())) if each.instant_time < time), None)

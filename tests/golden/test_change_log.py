@@ -1,0 +1,97 @@
+"""Single changes on tables of three releases of Apache Hudi, in the three logging modes: what each of them reads."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from fixtures import expected_rows, row_fixture_names, unpack_rows
+from hudi_py.errors import RefusedError
+from hudi_py.model.instant import Action
+from hudi_py.rows.read import plain_rows
+from hudi_py.table import open_table
+
+NAMES = row_fixture_names("cow_cdc")
+
+
+def changes_of(table, begin, end, columns=None):
+    return [row for batch in table.change_log(begin, end, columns=columns) for row in plain_rows(batch)]
+
+
+def in_text(change, *, rows=True):
+    time = change["ts_ms"] if "ts_ms" in change else change["ts"]
+    return json.dumps([change["op"], time, *((change["before"], change["after"]) if rows else ())], sort_keys=True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_change_is_told_that_hudi_reads(name, tmp_path):
+    """
+    Inserts, updates, deletes, overwritten and dropped partitions, in every range.
+
+    Of a replaced file group 0.15.0 and 1.0.2 read its last row as often as it has rows; the number is right.
+    """
+    table = open_table(unpack_rows(name, tmp_path))
+    replacing = {each.requested_time for each in table.timeline.completed(Action.REPLACE_COMMIT)}
+    for each in expected_rows(name)["cdc"]:
+        columns = list(next(row for change in each["data"] for row in (change["before"], change["after"]) if row))
+        ours = changes_of(table, each["begin"], each["end"], columns)
+        is_right = name.endswith("-1.1.1")
+        assert Counter(
+            in_text(c, rows=is_right or c["op"] != "d" or c["ts"] not in replacing) for c in ours
+        ) == Counter(in_text(c, rows=is_right or c["op"] != "d" or c["ts_ms"] not in replacing) for c in each["data"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_changes_one_after_the_other_make_the_snapshot(name, tmp_path):
+    """All columns and types; every row before is the row that the changes so far had made."""
+    table = open_table(unpack_rows(name, tmp_path))
+    state: dict[str, object] = {}
+    for change in changes_of(table, "0", None):
+        before, after = change["before"], change["after"]
+        key = (before or after)["id"]
+        assert state.pop(key, None) == before, change
+        assert change["op"] == {(False, True): "i", (True, True): "u", (True, False): "d"}[bool(before), bool(after)]
+        if after:
+            state[key] = after
+    assert sorted(state.values(), key=lambda row: row["id"]) == sorted(
+        (row for batch in table.rows() for row in plain_rows(batch)), key=lambda row: row["id"]
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_clean_leaves_the_earliest_begin_that_is_possible(name, tmp_path):
+    """It is named, and it is the earliest: from there on all changes are told, and before it none."""
+    path = unpack_rows(name, tmp_path)
+    whole = open_table(path)
+    ends = sorted(each.completion_time or each.requested_time for each in whole.timeline.commits.completed())
+    later = {begin: changes_of(whole, begin, None) for begin in ends}
+    assert whole.clean(commits_retained=2)
+    cleaned = open_table(path)
+    with pytest.raises(RefusedError, match="the earliest begin that is possible is") as refused:
+        cleaned.change_log("0")
+    earliest = str(refused.value).rpartition(" ")[2]
+    assert ends[0] <= earliest < ends[-1]
+    for begin in ends:
+        if begin < earliest:
+            with pytest.raises(RefusedError, match=earliest):
+                cleaned.change_log(begin)
+        else:
+            assert changes_of(cleaned, begin, None) == later[begin]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_archived_changes_are_refused_with_the_begin_that_is_possible(name, tmp_path):
+    """Rather than telling the later ones as if they were all."""
+    path = unpack_rows(name, tmp_path)
+    whole = open_table(path)
+    ends = sorted(each.completion_time or each.requested_time for each in whole.timeline.commits.completed())
+    last = changes_of(whole, ends[-2], None)
+    whole.clean(commits_retained=1)
+    open_table(path).archive(keep_min_commits=2, keep_max_commits=3)
+    archived = open_table(path)
+    assert len(archived.timeline.commits.completed()) < len(ends)
+    with pytest.raises(RefusedError, match=r"earliest begin that\s+is possible is"):
+        archived.change_log("0")
+    assert changes_of(archived, ends[-2], None) == last
