@@ -63,6 +63,8 @@ if TYPE_CHECKING:
     from hudi_py.services.explain.files import Explanation, FileExplanation
     from hudi_py.services.recovery.finding import Problem, RecoveryFinding, RecoveryOutcome, Step
     from hudi_py.services.savepoint.service import SavepointWords
+    from hudi_py.snapshot.change_log import ChangeLog
+    from hudi_py.snapshot.changes import Changes
     from hudi_py.snapshot.overview import Amount, ColumnRange, FileTotals, Overview
     from hudi_py.snapshot.rows import Rows
     from hudi_py.snapshot.snapshot import EarlierSnapshot, Snapshot
@@ -98,6 +100,8 @@ _NAMES = {
     "services.explain.files": "Explanation FileExplanation",
     "services.recovery.finding": "Problem RecoveryFinding RecoveryOutcome Step",
     "services.savepoint.service": "SavepointWords",
+    "snapshot.change_log": "ChangeLog",
+    "snapshot.changes": "Changes",
     "snapshot.overview": "Amount ColumnRange FileTotals Overview",
     "snapshot.rows": "Rows",
     "snapshot.snapshot": "EarlierSnapshot Snapshot",
@@ -117,6 +121,8 @@ __all__ = [
     "Awaited",
     "BaseFile",
     "Bound",
+    "ChangeLog",
+    "Changes",
     "CleanMetadata",
     "CleanOptions",
     "CleanPartitionMetadata",

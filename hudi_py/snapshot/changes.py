@@ -55,16 +55,16 @@ class Changes(Snapshot):
 
     Args:
         window: The range.
-        commits: The commits in it.
+        commits: The commits in it; None for all rows of the slices.
         slices: Newest slices at the end of the range that one of its commits wrote.
     """
 
-    window: Window
-    commits: Commits
+    _window: Window
+    _commits: Commits | None
     slices: tuple[FileSlice, ...]
 
     def _facts(self) -> Mapping[str, object]:
-        return {"table": self.storage.root, "range": str(self.window), "slices": len(self.slices)}
+        return {"table": self.storage.root, "range": str(self._window), "slices": len(self.slices)}
 
     def _files(self) -> Iterable[tuple[str, BaseFile]]:
         return base_files(self.slices, self.storage.root)
@@ -83,7 +83,7 @@ class Changes(Snapshot):
             self.storage, files, self._row_schema(files),
             columns=columns, where=where, with_meta=with_meta, statistics=self.column_statistics,
             partition_fields=self.config.partition_fields,
-            commits=None if self.window.is_everything else self.commits,
+            commits=self._commits,
         )  # fmt: skip
 
 
@@ -115,7 +115,7 @@ def open_changes(
                 slices.append(each)
     found = Changes(
         contents=contents, timeline=timeline, config=config, settings=settings,
-        window=window, commits=look.commits, slices=tuple(slices),
+        window=window, commits=None if window.is_everything else look.commits, slices=tuple(slices),
     )  # fmt: skip
     look.refuse_what_is_gone(found)
     return found
@@ -176,7 +176,8 @@ class Look:
 
     def instants(self) -> list[Instant]:
         """The commits of the range that are on the active timeline, in the order in which ranges take them."""
-        found = [each for each in self._timeline.writes.completed() if each.requested_time in self.commits]
+        completed = self._timeline.writes.completed()
+        found = [each for each in completed if self.times[each.requested_time] in self._window]
         return sorted(found, key=lambda each: self.times[each.requested_time])
 
     @property

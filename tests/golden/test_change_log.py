@@ -61,6 +61,16 @@ def test_changes_one_after_the_other_make_the_snapshot(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_ranges_one_after_the_other_tell_each_change_once(name, tmp_path):
+    """In the same order as one range over all of them, wherever it is cut."""
+    table = open_table(unpack_rows(name, tmp_path))
+    ends = sorted(each.completion_time or each.requested_time for each in table.timeline.commits.completed())
+    whole = changes_of(table, "0", None)
+    for end in ends:
+        assert changes_of(table, "0", end) + changes_of(table, end, None) == whole
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_clean_leaves_the_earliest_begin_that_is_possible(name, tmp_path):
     """It is named, and it is the earliest: from there on all changes are told, and before it none."""
     path = unpack_rows(name, tmp_path)
