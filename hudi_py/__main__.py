@@ -3,7 +3,9 @@
 import sys
 from pathlib import Path
 
-if not __package__:  # as a script, which is what spark-submit takes: our modules must not shadow others of their names
+if not __package__:
+    # Run as a script, as spark-submit does. Python then puts our folder on the path, where our modules would shadow
+    # others of the same name; put the folder above it in its place.
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from hudi_py.inspection.cli import main

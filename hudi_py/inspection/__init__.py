@@ -1,1 +1,1 @@
-"""The command line: `report` (pure) makes the JSON shapes, `render` the text, `cli` the commands."""
+"""The command line: `cli` and the `*_command` modules define commands, `report` builds JSON, `render` prints tables."""

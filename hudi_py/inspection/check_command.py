@@ -1,4 +1,4 @@
-"""``hudi-py check``."""
+"""The command ``hudi-py check``."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ _PROBLEMS_FOUND = 3
 
 @click.command()
 @click.argument("table", required=False)
-@click.option("--codes", is_flag=True, help="List what can be found, how bad it is and what to do about it; no TABLE.")
+@click.option("--codes", is_flag=True, help="List all codes with severity, meaning and fix (without TABLE).")
 @command
 def check(common: Common, table: str | None, codes: bool) -> None:
     """
-    Hold timeline, files and metadata table against each other; nothing is changed.
+    Check a table for damage. Compares timeline, files and metadata table; changes nothing.
 
-    Exit code 3: problems. Each finding has a stable code and says what to do; --codes lists them all.
+    Exits with code 3 if there are problems. Each finding has a stable code and says what to do; --codes lists all.
     """
     from hudi_py.services.check.findings import Severity
 
     if codes:
         if table is not None:
-            raise ConfigError("--codes lists what can be found in any table; leave TABLE out")
+            raise ConfigError("--codes lists the codes for any table; leave TABLE out")
         _print_codes(common)
         return
     if table is None:
-        raise ConfigError("TABLE is missing; --codes alone needs none")
+        raise ConfigError("TABLE is missing; only --codes works without it")
     found = _findings(common, table)
     if common.as_json:
-        print_json([finding_entry(each) for each in found])
+        print_json([finding_entry(finding) for finding in found])
     else:
         _print(table, found)
-    if any(each.severity is not Severity.INFO for each in found):
+    if any(finding.severity is not Severity.INFO for finding in found):
         raise SystemExit(_PROBLEMS_FOUND)
 
 
@@ -61,14 +61,14 @@ def _print_codes(common: Common) -> None:
         say(f"    {rule.fix}")
 
 
-def finding_entry(each: Finding) -> dict[str, Any]:
-    """One finding as the contract has it."""
+def finding_entry(finding: Finding) -> dict[str, Any]:
+    """Return a finding as ``hudi-py check --json`` prints it."""
     return {
-        "severity": each.severity.value,
-        "code": each.code,
-        "where": each.where,
-        "message": each.message,
-        "fix": each.fix,
+        "severity": finding.severity.value,
+        "code": finding.code,
+        "where": finding.where,
+        "message": finding.message,
+        "fix": finding.fix,
     }
 
 
@@ -77,7 +77,7 @@ def _findings(common: Common, table: str) -> tuple[Finding, ...]:
 
     try:
         opened = common.open(table).read_only()
-    except CorruptMetadata as error:  # neither hoodie.properties nor its backup: nothing else can be told
+    except CorruptMetadata as error:  # without hoodie.properties or its backup nothing else can be checked
         return (finding("properties-damaged", ".hoodie/hoodie.properties", str(error)),)
     return opened.check()
 
@@ -86,9 +86,9 @@ def _print(table: str, found: tuple[Finding, ...]) -> None:
     if not found:
         say(f"{table}: timeline, files and metadata table agree")
         return
-    rows = [(each.severity.value, each.code, each.where, each.message) for each in found]
+    rows = [(finding.severity.value, finding.code, finding.where, finding.message) for finding in found]
     render.table(f"{table}: {len(rows)} findings", ("severity", "code", "where", "what"), rows)
-    fixes = {each.code: each.fix for each in found}
+    fixes = {finding.code: finding.fix for finding in found}
     say()
     for code, fix in fixes.items():
         say(f"{code}: {fix}")

@@ -39,18 +39,18 @@ _SWITCHED_OFF = f"{keys.TABLE_SERVICES_ENABLED.name}=false switches cleaning off
 @click.argument("table")
 @clean_options
 @full_option
-@click.option("--verify", is_flag=True, help="Hold the plan against a second planner; if they differ, delete nothing.")
-@click.option("--no-breakers", is_flag=True, help="Clean although a circuit breaker says that the plan looks wrong.")
-@click.option("--dry-run", is_flag=True, help="Show the plan; nothing is written.")
+@click.option("--verify", is_flag=True, help="Compare the plan with that of a second planner; if different, stop.")
+@click.option("--no-breakers", is_flag=True, help="Clean even if a circuit breaker reports a suspicious plan.")
+@click.option("--dry-run", is_flag=True, help="Show the plan; write and delete nothing.")
 @click.option("--schedule-only", is_flag=True, help="Store the plan; delete nothing yet.")
 @click.option(
     "--engine",
     type=click.Choice(["auto", "local", "spark"]),
     default="auto",
     show_default=True,
-    help="What deletes: threads, Spark executors, or by number of files where there is Spark.",
+    help="Delete on threads (local), on Spark executors, or on Spark only if there are many files (auto).",
 )
-@click.option("--master", metavar="URL", help="Where Spark runs; default: as spark-submit was told, else local[*].")
+@click.option("--master", metavar="URL", help="Master of Spark. Default: that of spark-submit, else local[*].")
 @command
 def clean(
     common: Common,
@@ -64,7 +64,7 @@ def clean(
     engine: str,
     master: str | None,
 ) -> None:
-    """Remove file slices that no query may still need; pending cleans are finished first."""
+    """Delete old files. Removes file slices that the retention does not keep; finishes pending cleans first."""
     if dry_run and schedule_only:
         raise ConfigError("--dry-run and --schedule-only exclude each other")
     opened = common.open(table)
@@ -80,7 +80,10 @@ def clean(
         opened = opened.rehearsal()
     now = common.planning_time(opened)
     if now is not None and not dry_run:
-        say(f"warning: planned as if it were {common.now}, not by the clock; what goes is gone", file=sys.stderr)
+        say(
+            f"warning: planning as if it were {common.now} (--now); deleted files cannot be brought back",
+            file=sys.stderr,
+        )
     config = opened.services.clean_config(now=now, **options)
     deleter = None if dry_run or schedule_only else _engine(engine, master)
     with clean_bar() as on_progress:
@@ -98,9 +101,13 @@ def clean(
 
 
 def _engine(name: str, master: str | None) -> Engine | None:
-    """Spark starts where it is asked for, by name or by a master; ``auto`` takes it where spark-submit started it."""
+    """
+    Return the engine that deletes; None for threads.
+
+    Spark is started only if it was asked for by name or with a master; ``auto`` uses the Spark of spark-submit.
+    """
     if name == "local" and master is not None:
-        raise ConfigError("--master says where Spark runs, and --engine local runs without it; leave one of them out")
+        raise ConfigError("--master is for Spark, but --engine local does not use Spark; leave one of them out")
     if name == "local" or (name == "auto" and master is None and "PYSPARK_GATEWAY_PORT" not in os.environ):
         return None
 
@@ -122,7 +129,7 @@ def _dry_run(common: Common, opened: Table, service: CleanService, plan: CleanPl
     at = opened.contents, opened.timeline
     try:
         readable = readable_after(plan, earliest_retained(*at), holes_left(*at))
-    except CorruptMetadata:  # a damaged clean does not keep a full plan from being made
+    except CorruptMetadata:  # a damaged clean must not prevent the dry run; a full plan does not need it
         readable = readable_after(plan, "")
     if common.as_json:
         print_json(plan_stream(plan, pending, readable, is_switched_off=not service.config.services_enabled))
@@ -134,8 +141,8 @@ def _print_plan(plan: CleanPlan, service: CleanService, pending: list[PendingOut
     idle = _idle(plan, service.config)
     if service.config.services_enabled:
         _print_pending(pending)
-    if service.config.services_enabled and any(not each.is_withdrawn for each in pending):
-        say("what follows is left for the clean after that, which plans it if it is still so")
+    if service.config.services_enabled and any(not clean.is_withdrawn for clean in pending):
+        say("the plan below is for the clean after that, which plans again")
     rows: list[tuple[str, str, str]] = []
     for partition in sorted(plan.files):
         shown = plan.files[partition][: min(_PARTITION_FILES_SHOWN_MAX, _FILES_SHOWN_MAX - len(rows))]
@@ -145,9 +152,9 @@ def _print_plan(plan: CleanPlan, service: CleanService, pending: list[PendingOut
     title = "would be deleted" if idle is None or not rows else "would be deleted if a clean were due"
     render.table(f"{title} (nothing was written)", ("file", "size", "why"), rows, right=(1,))
     if len(rows) < plan.file_count:
-        say(f"and {plan.file_count - len(rows)} files more in {len(plan.files)} partitions; --json names all")
+        say(f"and {plan.file_count - len(rows)} more files in {len(plan.files)} partitions; --json lists all")
     say()
-    kept = [(reason.value, str(count)) for reason, count in sorted(plan.kept.items(), key=lambda each: -each[1])]
+    kept = [(reason.value, str(count)) for reason, count in sorted(plan.kept.items(), key=lambda item: -item[1])]
     render.table("slices kept", ("why", "slices"), kept, right=(1,))
     say()
     say(f"policy     {service.config.retention}")
@@ -157,9 +164,9 @@ def _print_plan(plan: CleanPlan, service: CleanService, pending: list[PendingOut
         since = f"from {readable.window} on" if readable.window else "the newest snapshot"
         say(f"readable   {since}{at and f', before that {at}'}, afterwards")
     elif plan.file_count:
-        say("readable   the newest snapshot and the savepoints, afterwards; earlier times may lack files")
+        say("readable   the newest snapshot and the savepoints, afterwards; older snapshots may lack files")
     else:
-        say("readable   what was before")
+        say("readable   the same snapshots as before")
     say(f"total      {plan.file_count} files, {render.human_bytes(plan.size_bytes)}")
     for warning in plan.warnings:
         say(f"warning    {warning}")
@@ -168,43 +175,43 @@ def _print_plan(plan: CleanPlan, service: CleanService, pending: list[PendingOut
     for reason in plan.breakers:
         say(f"refused    {reason}")
     if plan.is_partial:
-        say("partial    the budget leaves files for the next clean")
+        say("partial    the limits of this run leave files for the next clean")
     for partition in plan.partitions_to_delete:
-        say(f"partition  {partition} would go as a whole")
+        say(f"partition  {partition} would be deleted as a whole")
     if idle is not None:
         say(f"nothing    {idle}")
 
 
 def _print_pending(pending: list[PendingOutlook]) -> None:
-    """What the run would delete for the cleans that are planned already."""
-    for each in pending:
-        head = f"clean {each.instant.requested_time} is pending"
-        if each.is_withdrawn:
-            say(f"{head}: its plan would be withdrawn, nothing was deleted by it: {each.why_spared}")
+    """Print what the run would delete first: the files of cleans that were planned before."""
+    for clean in pending:
+        head = f"clean {clean.instant.requested_time} is pending"
+        if clean.is_withdrawn:
+            say(f"{head}: its plan would be withdrawn, it has deleted nothing: {clean.why_spared}")
             continue
         say(f"{head}: a clean finishes it first and plans nothing new")
-        files = list(each.files.items())
+        files = list(clean.files.items())
         rows = [(path, render.human_bytes(size), "planned") for path, size in files[:_FILES_SHOWN_MAX]]
         render.table("would be deleted by it (nothing was written)", ("file", "size", "why"), rows, right=(1,))
         if len(files) > len(rows):
-            say(f"and {len(files) - len(rows)} files more; --json names all")
-        say(f"pending    {len(files)} files, {render.human_bytes(each.size_bytes)}")
-        for partition, why in each.refused.items():
-            say(f"refused    its files in {partition or 'the table'} would stay: {why}")
-        if each.spared_files:
-            say(f"spared     {len(each.spared_files)} planned files would stay; the first: {each.why_spared}")
+            say(f"and {len(files) - len(rows)} more files; --json lists all")
+        say(f"pending    {len(files)} files, {render.human_bytes(clean.size_bytes)}")
+        for partition, why in clean.refused.items():
+            say(f"refused    its files in {partition or 'the table'} would be kept: {why}")
+        if clean.spared_files:
+            say(f"spared     {len(clean.spared_files)} planned files would be kept; the first: {clean.why_spared}")
         say()
 
 
 def _idle(plan: CleanPlan, config: CleanConfig) -> str | None:
-    """Why a clean would do nothing; None where it would do something."""
+    """Return why a clean would do nothing; None if it would do something."""
     if config.services_enabled and plan.would_schedule:
         return None
     return _why_idle(config, is_due=plan.needs_cleaning)
 
 
 def _why_idle(config: CleanConfig, *, is_due: bool) -> str:
-    """Behind "nothing": a clean that is due found no file, or none is due."""
+    """Return the end of the sentence "nothing ...": a due clean found no files to delete, or no clean is due."""
     if not config.services_enabled:
         return f"to do: {_SWITCHED_OFF}"
     if is_due:
@@ -221,9 +228,9 @@ def _scheduled(common: Common, opened: Table, instant: Instant | None) -> None:
     if common.as_json:
         print_json({"scheduled": None if instant is None else instant_entry(instant)})
     elif instant is None:
-        say("nothing was scheduled: nothing to delete, or a clean is pending already")
+        say("nothing was scheduled: there is nothing to delete, or a clean is already pending")
     else:
-        say(f"scheduled clean {instant.requested_time}; hudi-py clean {opened.storage.root} carries it out")
+        say(f"scheduled clean {instant.requested_time}; run it with: hudi-py clean {opened.storage.root}")
 
 
 def _done(
@@ -239,28 +246,28 @@ def _done(
         print_json(clean_report(results, contents, expired))
         return
     for instant in expired:
-        say(f"savepoint {instant.requested_time} is gone: its time to live is over")
+        say(f"savepoint {instant.requested_time} has expired and was deleted")
     for result in results:
         if result.withdrawn:
-            say(f"clean {result.instant} was withdrawn, nothing was deleted by it: {result.why_spared}")
+            say(f"clean {result.instant} was withdrawn, it has deleted nothing: {result.why_spared}")
             continue
         word = "was completed by another cleaner" if result.superseded else "completed"
         if result.is_partial:
-            word = "completed what a limit let it plan, and the next clean plans the rest"
+            word = "completed; a limit of this run left files for the next clean"
         if not result.is_finished:
-            word = "is not finished, the time is up and the next clean goes on"
-        gone = f", {len(result.missing_files)} were gone already" if result.missing_files else ""
-        say(f"clean {result.instant} {word}: {result.deleted_count} files deleted{gone}")
+            word = "is not finished: the time limit was reached, the next clean continues it"
+        missing = f", {len(result.missing_files)} had been deleted before" if result.missing_files else ""
+        say(f"clean {result.instant} {word}: {result.deleted_count} files deleted{missing}")
         if result.spared_files:
-            say(f"spared     {len(result.spared_files)} planned files stay; the first: {result.why_spared}")
+            say(f"spared     {len(result.spared_files)} planned files were kept; the first: {result.why_spared}")
         for path in result.failed_files[:_FAILED_SHOWN_MAX]:
             say(f"refused    {path}")
         if result.failed_files:
             say(f"           {len(result.failed_files)} files could not be deleted; the next clean tries them again")
         if result.side_files_left:
             say(
-                f"refused    {len(result.side_files_left)} checksum files of deleted files stay, as "
-                f"{result.side_files_left[0]}; the next clean tries them again"
+                f"refused    {len(result.side_files_left)} checksum files of deleted files could not be deleted, such "
+                f"as {result.side_files_left[0]}; the next clean tries them again"
             )
     if not results:
         is_due = service.config.services_enabled and service.situation().trigger.is_due

@@ -1,4 +1,4 @@
-"""The options of a clean that ``hudi-py clean`` and ``hudi-py explain`` share."""
+"""Options for cleaning that ``hudi-py clean`` and ``hudi-py explain`` share."""
 
 from __future__ import annotations
 
@@ -15,40 +15,46 @@ _POLICIES: Final = "KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS or KEEP_LATES
 _AT_LEAST_ONE: Final = click.IntRange(min=1)
 _AT_LEAST_ZERO: Final = click.IntRange(min=0)
 _RETENTION: Final[Mapping[str, Mapping[str, Any]]] = {
-    "policy": {"help": f"{_POLICIES}; follows from the retention given."},
-    "commits_retained": {"type": _AT_LEAST_ONE, "help": "Keep what so many commits need."},
-    "file_versions_retained": {"type": _AT_LEAST_ONE, "help": "Keep so many slices of each file group."},
-    "hours_retained": {"type": _AT_LEAST_ONE, "help": "Keep what the commits of so many hours need."},
-    "age_retained": {"metavar": "SPAN", "help": "Keep what this span needs: 90m, 36h, 7d."},
-    "min_commits": {"type": _AT_LEAST_ONE, "help": "Floor: keep what so many commits need anyway."},
-    "max_commits": {"type": _AT_LEAST_ONE, "help": "Ceiling, in commits, of what is kept by time."},
-    "min_file_versions": {"type": _AT_LEAST_ONE, "help": "Floor: slices to keep of each file group."},
-    "keep_daily": {"type": _AT_LEAST_ZERO, "help": "Keep the newest snapshot of so many days."},
-    "keep_weekly": {"type": _AT_LEAST_ZERO, "help": "The same of so many weeks."},
-    "keep_monthly": {"type": _AT_LEAST_ZERO, "help": "The same of so many months."},
+    "policy": {"help": f"{_POLICIES}. Default: the policy of the --*-retained option given."},
+    "commits_retained": {"type": _AT_LEAST_ONE, "help": "Keep the files that the last N commits need."},
+    "file_versions_retained": {"type": _AT_LEAST_ONE, "help": "Keep the last N slices of each file group."},
+    "hours_retained": {"type": _AT_LEAST_ONE, "help": "Keep the files that commits of the last N hours need."},
+    "age_retained": {"metavar": "SPAN", "help": "Keep the files that commits of this SPAN need: 90m, 36h, 7d."},
+    "min_commits": {"type": _AT_LEAST_ONE, "help": "Keep at least the files that the last N commits need."},
+    "max_commits": {"type": _AT_LEAST_ONE, "help": "Retention by time keeps the files of at most N commits."},
+    "min_file_versions": {"type": _AT_LEAST_ONE, "help": "Keep at least the last N slices of each file group."},
+    "keep_daily": {"type": _AT_LEAST_ZERO, "help": "Also keep the newest snapshot of each of the last N days."},
+    "keep_weekly": {"type": _AT_LEAST_ZERO, "help": "Also keep the newest snapshot of each of the last N weeks."},
+    "keep_monthly": {"type": _AT_LEAST_ZERO, "help": "Also keep the newest snapshot of each of the last N months."},
     "instants": {
         "flag": "--instant",
         "multiple": True,
         "metavar": "INSTANT",
-        "help": "For this run: forget this snapshot.",
+        "help": "In this run, do not keep the snapshot of this instant. Repeatable.",
     },
-    "older_than": {"metavar": "TIME", "help": "For this run: let go of what was superseded before TIME."},
+    "older_than": {
+        "metavar": "TIME",
+        "help": "In this run, keep what is needed from TIME on, instead of the policy's retention.",
+    },
 }
 _LIMITS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "max_files": {"type": _AT_LEAST_ONE, "help": "Delete no more files in this run; the next goes on."},
-    "max_partitions": {"type": _AT_LEAST_ONE, "help": "Delete in no more partitions in this run."},
-    "max_bytes": {"type": _AT_LEAST_ONE, "help": "Delete no more bytes in this run."},
-    "max_duration": {"help": "Take nothing more on after so long (90s, 15m, 2h); the next clean goes on."},
+    "max_files": {"type": _AT_LEAST_ONE, "help": "Delete at most N files in this run; the next run continues."},
+    "max_partitions": {"type": _AT_LEAST_ONE, "help": "Delete files of at most N partitions in this run."},
+    "max_bytes": {"type": _AT_LEAST_ONE, "help": "Delete at most N bytes in this run."},
+    "max_duration": {
+        "metavar": "SPAN",
+        "help": "Start no further deletions after SPAN (90s, 15m, 2h); the next clean continues.",
+    },
 }
 
 
 def retention_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add policy and keeps to a command, which gets them as one argument, ``options``, a `CleanOptions`."""
+    """Add the retention options to a command, which gets them as one argument, ``options``, a `CleanOptions`."""
     return _gathered(function, _RETENTION)
 
 
 def clean_options(function: Callable[..., None]) -> Callable[..., None]:
-    """`retention_options`, and the limits of one run."""
+    """Add the options of `retention_options` and the limits of a run."""
     return _gathered(function, {**_RETENTION, **_LIMITS})
 
 
@@ -67,10 +73,10 @@ def _gathered(function: Callable[..., None], table: Mapping[str, Mapping[str, An
 
 
 def full_option(function: Callable[..., None]) -> Callable[..., None]:
-    """Add ``--full`` to a command."""
-    return click.option("--full", is_flag=True, help="Look at every partition, not only at what has changed.")(function)
+    """Add the option ``--full`` to a command."""
+    return click.option("--full", is_flag=True, help="Examine all partitions, not only changed ones.")(function)
 
 
 def look_everywhere(opened: Table) -> None:
-    """What ``--full`` means."""
+    """Have cleans examine all partitions, as ``--full`` asks for."""
     opened.settings = opened.settings.merged({"hoodie.clean.incremental.enabled": False})

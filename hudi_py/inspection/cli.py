@@ -29,24 +29,26 @@ def _print_version(context: click.Context, _parameter: click.Parameter, is_asked
 
 
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show it.")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show the version."
+)
 def main() -> None:
     """
-    Look at Apache Hudi tables and look after them. TABLE is a local path or a URL (s3://...).
+    Inspect, clean, repair and restore Apache Hudi tables. TABLE is a local path or a URL (s3://...).
 
-    Settings (--conf, --conf-file) are Apache Hudi's: those that are served, harmless or refused, and why, are listed in
-    docs/settings.md. One that nothing knows is an error, unless --allow-unknown-conf is given.
+    --conf and --conf-file take settings of Apache Hudi. docs/settings.md lists which are supported, ignored or refused,
+    and why. An unknown setting is an error, unless --allow-unknown-conf is given.
     """
 
 
 @main.command()
 @click.argument("table")
-@click.option("--action", help="Only this action (commit, clean, ...).")
-@click.option("--state", help="Only this state (requested, inflight, completed).")
-@click.option("--limit", type=click.IntRange(min=0), help="Only the last N instants.")
-@click.option("--archived", is_flag=True, help="The archived timeline too.")
-@click.option("--contents", is_flag=True, help="Decode what each instant holds.")
-@click.option("--all-states", is_flag=True, help="One entry per file instead of the highest state of each instant.")
+@click.option("--action", help="Show only instants of this action (commit, clean, ...).")
+@click.option("--state", help="Show only instants in this state (requested, inflight, completed).")
+@click.option("--limit", type=click.IntRange(min=0), help="Show only the newest N instants.")
+@click.option("--archived", is_flag=True, help="Show archived instants too.")
+@click.option("--contents", is_flag=True, help="Include the decoded content of each instant (with --json).")
+@click.option("--all-states", is_flag=True, help="Show every state of an instant, not only the latest.")
 @command
 def timeline(
     common: Common,
@@ -58,7 +60,7 @@ def timeline(
     contents: bool,
     all_states: bool,
 ) -> None:
-    """What happened to a table, oldest first."""
+    """List the instants of a table, oldest first."""
     from hudi_py.inspection.report import instant_entry
 
     opened = common.open(table)
@@ -67,17 +69,17 @@ def timeline(
         instants = instants[len(instants) - min(limit, len(instants)) :]
     old = _selected(opened.archived_timeline().instants, action, state) if archived else ()
     if common.as_json:
-        entries = [instant_entry(each) for each in instants]
+        entries = [instant_entry(shown) for shown in instants]
         if contents:
             for entry, instant in zip(entries, instants, strict=True):
                 entry["content"] = _content(opened, instant)
-        archived_entries = [instant_entry(each) for each in old]
+        archived_entries = [instant_entry(shown) for shown in old]
         if contents and old:
             from hudi_py.timeline.archive import load_archived_contents
 
-            held = load_archived_contents(opened.storage, opened.config)
+            content_of = load_archived_contents(opened.storage, opened.config)
             for entry, instant in zip(archived_entries, old, strict=True):
-                entry["content"] = held.get(instant)
+                entry["content"] = content_of.get(instant)
         print_json(
             {
                 "layout_version": opened.config.layout_version,
@@ -96,12 +98,12 @@ def _selected(instants: tuple[Instant, ...], action: str | None, state: str | No
         try:
             wanted = Action(action.lower())
         except ValueError as error:
-            names = ", ".join(each.value for each in Action)
-            raise ConfigError(f"--action {action}: there is no such action; one of {names}") from error
+            names = ", ".join(known.value for known in Action)
+            raise ConfigError(f"--action {action}: unknown action; use one of {names}") from error
         instants = tuple(i for i in instants if i.action is wanted)
     if state is not None:
         if state.upper() not in State.__members__:
-            raise ConfigError(f"--state {state}: one of requested, inflight, completed")
+            raise ConfigError(f"--state {state}: unknown state; use one of requested, inflight, completed")
         instants = tuple(i for i in instants if i.state is State[state.upper()])
     return instants
 
@@ -119,17 +121,17 @@ def _content(opened: Table, instant: Instant) -> Any:
 
     try:
         return opened.contents.plain(instant)
-    except (CorruptMetadata, NotFound) as error:  # one damaged or vanished instant must not hide the others
+    except (CorruptMetadata, NotFound) as error:  # one damaged or deleted instant must not hide the others
         return {"error": str(error)}
 
 
 @main.command()
 @click.argument("table")
 @click.argument("instant")
-@click.option("--state", help="Requested, inflight or completed; default: the highest there is.")
+@click.option("--state", help="State to show: requested, inflight or completed. Default: the latest.")
 @command
 def instant(common: Common, table: str, instant: str, state: str | None) -> None:
-    """What one instant holds, decoded."""
+    """Show the decoded content of an instant."""
     from hudi_py.inspection.report import instant_entry
 
     opened = common.open(table)
@@ -139,8 +141,8 @@ def instant(common: Common, table: str, instant: str, state: str | None) -> None
     if is_archived:
         from hudi_py.timeline.archive import load_archived_contents
 
-        held = load_archived_contents(opened.storage, opened.config, time)
-        found = {i: held[i] for i in _selected(tuple(held), None, state)}
+        content_of = load_archived_contents(opened.storage, opened.config, time)
+        found = {i: content_of[i] for i in _selected(tuple(content_of), None, state)}
     if not found:
         raise ConfigError(
             f"{table} has no instant {time}" + (f" in state {state}" if state else "") + "; see hudi-py timeline"
@@ -156,11 +158,11 @@ def instant(common: Common, table: str, instant: str, state: str | None) -> None
 
 @main.command()
 @click.argument("table")
-@click.option("--partition", help="Only this partition.")
-@click.option("--as-of", help="As the table was at that time.")
+@click.option("--partition", help="Show only this partition.")
+@click.option("--as-of", metavar="TIME", help="Show the files of the table as of this time.")
 @command
 def files(common: Common, table: str, partition: str | None, as_of: str | None) -> None:
-    """File groups and slices."""
+    """List file groups and their file slices."""
     from hudi_py.inspection.report import files_report
 
     present = common.open(table)
@@ -175,15 +177,15 @@ def files(common: Common, table: str, partition: str | None, as_of: str | None) 
     rows = []
     for view in views:
         for group in view.groups:
-            for position, each in enumerate(group.slices):
-                size = (each.base_file.size_bytes if each.base_file else 0) or 0
-                size += sum(log.size_bytes or 0 for log in each.log_files)
+            for position, file_slice in enumerate(group.slices):
+                size = (file_slice.base_file.size_bytes if file_slice.base_file else 0) or 0
+                size += sum(log.size_bytes or 0 for log in file_slice.log_files)
                 rows.append(
                     (
                         view.partition_path or "(none)",
                         group.file_id,
-                        each.base_instant_time,
-                        str(len(each.log_files)),
+                        file_slice.base_instant_time,
+                        str(len(file_slice.log_files)),
                         render.human_bytes(size),
                         "latest" if position == 0 else "",
                     )

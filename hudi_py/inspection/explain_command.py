@@ -1,4 +1,4 @@
-"""``hudi-py explain``."""
+"""The command ``hudi-py explain``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def explain(
     options: CleanOptions,
     full: bool,
 ) -> None:
-    """Why a file is still there: the rule that decides, what else holds it, and when a clean may remove it."""
+    """Explain why a file is kept. Shows the rules that keep it, and when a clean may delete it."""
     opened = common.open(table).read_only()
     if full:
         look_everywhere(opened)
@@ -42,13 +42,13 @@ def explain(
 
 
 def explanation_report(explanation: Explanation) -> dict[str, Any]:
-    """``hudi-py explain --json``."""
+    """Return the document that ``hudi-py explain --json`` prints."""
     return {
         "target": explanation.target,
         "retention": explanation.retention,
         "earliest_instant_to_retain": explanation.earliest,
         "scope": explanation.scope,
-        "files": [_entry(each) for each in explanation.files],
+        "files": [_entry(file) for file in explanation.files],
     }
 
 
@@ -73,7 +73,8 @@ def _entry(file: FileExplanation) -> dict[str, Any]:
         "origin": file.origin,
         "replaced_by": file.replaced_by,
         "removable_when": [
-            {"need": each.need.name.lower(), "value": each.value, "text": str(each)} for each in file.conditions
+            {"need": awaited.need.name.lower(), "value": awaited.value, "text": str(awaited)}
+            for awaited in file.conditions
         ],
     }
 
@@ -89,7 +90,7 @@ def _print(explanation: Explanation) -> None:
         say(f"  {'removable' if file.removable else 'kept'}".ljust(14) + file.rule)
         for fact in file.also:
             say(f"  also        {fact}")
-        say(f"  goes        {_when(file.conditions)}")
+        say(f"  deleted     {_when(file.conditions)}")
     total = sum(file.size_bytes or 0 for file in explanation.files)
     removable = [file for file in explanation.files if file.removable]
     size = sum(file.size_bytes or 0 for file in removable)
@@ -101,4 +102,4 @@ def _print(explanation: Explanation) -> None:
 
 
 def _when(conditions: tuple[Awaited, ...]) -> str:
-    return " and ".join(map(str, conditions)) or "with the next clean"
+    return " and ".join(map(str, conditions)) or "by the next clean"

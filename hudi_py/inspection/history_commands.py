@@ -1,4 +1,4 @@
-"""Commands that change a table's history: ``hudi-py rollback``, ``savepoint``, ``restore``, ``archive``."""
+"""The commands that change a table's history: ``hudi-py rollback``, ``savepoint``, ``restore``, ``archive``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Show what would be deleted; nothing is written.")
 @command
 def rollback(common: Common, table: str, instant: str, dry_run: bool) -> None:
-    """Undo one write, failed or completed: its rows and files go."""
+    """Undo a write, failed or completed. Deletes its rows and files."""
     opened = common.open(table)
     time = opened.resolve_time(instant)
     if dry_run:
@@ -31,8 +31,8 @@ def rollback(common: Common, table: str, instant: str, dry_run: bool) -> None:
         root = opened.storage.root + "/"
         files = [path.removeprefix(root) for request in plan.rollback_requests for path in request.files_to_be_deleted]
         if common.as_json:
-            told = {"instant_to_rollback": time, "files_to_delete": sorted(files)}
-            print_json({**told, "plans_to_withdraw": _entries(withdrawn)})
+            preview = {"instant_to_rollback": time, "files_to_delete": sorted(files)}
+            print_json({**preview, "plans_to_withdraw": _entries(withdrawn)})
             return
         render.table("would be deleted (nothing was written)", ("file",), [(path,) for path in sorted(files)])
         _show_withdrawn(withdrawn)
@@ -42,31 +42,36 @@ def rollback(common: Common, table: str, instant: str, dry_run: bool) -> None:
     if common.as_json:
         print_json(_content(opened, done))
         return
-    say(f"rollback {metadata.start_rollback_time} completed: {time} undone, {metadata.total_files_deleted} files gone")
+    say(
+        f"rollback {metadata.start_rollback_time} completed: {time} undone, "
+        f"{metadata.total_files_deleted} files deleted"
+    )
 
 
 def _entries(withdrawn: tuple[Instant, ...]) -> list[dict[str, str]]:
-    return [{"requested_time": each.requested_time, "action": each.action.value} for each in withdrawn]
+    return [{"requested_time": instant.requested_time, "action": instant.action.value} for instant in withdrawn]
 
 
 def _show_withdrawn(withdrawn: tuple[Instant, ...]) -> None:
-    for each in withdrawn:
-        say(f"the plan of {each} would be removed first, for it is wrong afterwards")
+    for instant in withdrawn:
+        say(f"the plan of {instant} would be deleted first, because it will not be valid any more")
 
 
 @click.group()
 def savepoint() -> None:
-    """Pin the files of a commit, so that no clean takes them and a restore can go back to it."""
+    """Keep the files of a commit. Cleans do not delete them, and a restore can go back to the commit."""
 
 
 @savepoint.command()
 @click.argument("table")
 @click.argument("instant", required=False)
-@click.option("--user", default="", help="Who wants it; kept with the savepoint.")
-@click.option("--comment", default="", help="What for; kept with the savepoint.")
-@click.option("--name", help="What delete and restore may call it by; unique in the table.")
-@click.option("--ttl", metavar="SPAN", help="Time to live (36h, 30d): then the next clean lets go of it.")
-@click.option("--dry-run", is_flag=True, help="Show what would be held; nothing is written.")
+@click.option("--user", default="", help="Who creates it; stored in the savepoint.")
+@click.option("--comment", default="", help="What it is for; stored in the savepoint.")
+@click.option("--name", help="Name to use in delete, restore and read; unique in the table.")
+@click.option(
+    "--ttl", metavar="SPAN", help="Time to live (36h, 30d); the first clean after that deletes the savepoint."
+)
+@click.option("--dry-run", is_flag=True, help="Show what would be kept; write nothing.")
 @command
 def create(
     common: Common,
@@ -78,7 +83,7 @@ def create(
     ttl: str | None,
     dry_run: bool,
 ) -> None:
-    """Savepoint a completed commit, the last one by default."""
+    """Create a savepoint of a completed commit. Default: the last one."""
     from hudi_py.inspection.report import savepoint_entry
 
     if name is not None and not name.strip():
@@ -92,7 +97,7 @@ def create(
             files = {path: list(names) for path, names in metadata.files.items()}
             print_json({"instant": time, "files": files, **savepoint_entry(metadata)})
             return
-        say(f"would hold {sum(map(len, metadata.files.values()))} files of {time} (nothing was written)")
+        say(f"would keep {sum(map(len, metadata.files.values()))} files of {time} (nothing was written)")
         return
     done = opened.create_savepoint(time, user=user, comment=comment, name=name or "", ttl=ttl)
     metadata = opened.contents.savepoint(done)
@@ -101,17 +106,21 @@ def create(
         print_json({**content, **savepoint_entry(metadata)})
         return
     until = "" if metadata.expires_at_ms is None else f", until {savepoint_entry(metadata)['expires_at']}"
-    say(f"savepoint {done.requested_time} holds {sum(map(len, metadata.files.values()))} files{until}")
+    say(f"savepoint {done.requested_time} keeps {sum(map(len, metadata.files.values()))} files{until}")
 
 
 @savepoint.command()
 @click.argument("table")
 @click.argument("savepoint")
-@click.option("--archive-commit", is_flag=True, help="Archive its commit first, where archival has gone beyond it.")
-@click.option("--dry-run", is_flag=True, help="Tell whether there is one; nothing is written.")
+@click.option("--archive-commit", is_flag=True, help="Archive its commit first if later commits are archived already.")
+@click.option("--dry-run", is_flag=True, help="Only show whether the savepoint exists.")
 @command
 def delete(common: Common, table: str, savepoint: str, archive_commit: bool, dry_run: bool) -> None:
-    """Let go of a savepoint, by instant or name; its files go with the next clean that nothing else keeps them from."""
+    """
+    Delete a savepoint, given by instant or name.
+
+    Its files stay until the next clean, which deletes those that nothing else keeps.
+    """
     opened = common.open(table)
     time = opened.resolve_time(savepoint)
     there = opened.timeline.find(time, _savepoint_action()) is not None
@@ -129,36 +138,37 @@ def delete(common: Common, table: str, savepoint: str, archive_commit: bool, dry
 @click.argument("table")
 @command
 def list_savepoints(common: Common, table: str) -> None:
-    """Savepoints, oldest first."""
+    """List savepoints, oldest first."""
     from hudi_py.inspection.report import instant_entry, savepoint_entry
 
     opened = common.open(table)
     service = opened.services.savepoint()
     found = service.savepoints()
-    expired = {each.instant.requested_time for each in service.expired(opened.timeline)}
+    expired = {savepoint.instant.requested_time for savepoint in service.expired(opened.timeline)}
     if common.as_json:
         print_json(
             [
                 {
-                    **instant_entry(each),
+                    **instant_entry(instant),
                     **savepoint_entry(content),
-                    "is_expired": each.requested_time in expired,
-                    "content": opened.contents.plain(each),
+                    "is_expired": instant.requested_time in expired,
+                    "content": opened.contents.plain(instant),
                 }
-                for each, content in found
+                for instant, content in found
             ]
         )
         return
     rows = [
         (
-            each.requested_time,
+            instant.requested_time,
             content.name,
             content.savepointed_by,
             content.comments,
             str(sum(map(len, content.files.values()))),
-            (savepoint_entry(content)["expires_at"] or "never") + (", over" if each.requested_time in expired else ""),
+            (savepoint_entry(content)["expires_at"] or "never")
+            + (", expired" if instant.requested_time in expired else ""),
         )
-        for each, content in found
+        for instant, content in found
     ]
     columns = ("instant", "name", "by", "comment", "files", "expires")
     render.table(f"savepoints of {opened.config.name}, {len(rows)}", columns, rows)
@@ -167,22 +177,22 @@ def list_savepoints(common: Common, table: str) -> None:
 @click.command()
 @click.argument("table")
 @click.argument("savepoint")
-@click.option("--dry-run", is_flag=True, help="Show what would be undone; nothing is written.")
+@click.option("--dry-run", is_flag=True, help="Show what would be undone; write nothing.")
 @command
 def restore(common: Common, table: str, savepoint: str, dry_run: bool) -> None:
     """
-    Go back to a savepoint, given by instant or name: every write after it is undone.
+    Go back to a savepoint, given by instant or name. Undoes all later writes.
 
-    A restore that was interrupted goes on.
+    Run it again to continue a restore that was interrupted.
     """
     opened = common.open(table)
     time = opened.resolve_time(savepoint)
     if dry_run:
         plan, withdrawn = opened.rehearsal().services.restore().preview(time)
-        rows = [(each.requested_time, each.action) for each in plan.instants_to_rollback]
+        rows = [(instant.requested_time, instant.action) for instant in plan.instants_to_rollback]
         if common.as_json:
-            told = {"savepoint": time, "instants_to_rollback": [each[0] for each in rows]}
-            print_json({**told, "plans_to_withdraw": _entries(withdrawn)})
+            preview = {"savepoint": time, "instants_to_rollback": [requested_time for requested_time, _ in rows]}
+            print_json({**preview, "plans_to_withdraw": _entries(withdrawn)})
             return
         render.table("would be undone (nothing was written)", ("requested time", "action"), rows)
         _show_withdrawn(withdrawn)
@@ -196,12 +206,12 @@ def restore(common: Common, table: str, savepoint: str, dry_run: bool) -> None:
 
 @click.command()
 @click.argument("table")
-@click.option("--keep-min", type=click.IntRange(min=1), help="Completed commits that stay; default: the settings.")
-@click.option("--keep-max", type=click.IntRange(min=2), help="Completed commits from which on archival begins.")
-@click.option("--dry-run", is_flag=True, help="Show what would go; nothing is written.")
+@click.option("--keep-min", type=click.IntRange(min=1), help="Completed commits to leave active. Default: the setting.")
+@click.option("--keep-max", type=click.IntRange(min=2), help="Archive only if more completed commits are active.")
+@click.option("--dry-run", is_flag=True, help="Show what would be archived; write nothing.")
 @command
 def archive(common: Common, table: str, keep_min: int | None, keep_max: int | None, dry_run: bool) -> None:
-    """Move old instants out of the active timeline, as far as nothing needs them."""
+    """Archive old instants. Moves those out of the active timeline that are not needed there."""
     from hudi_py.inspection.report import instant_entry
 
     opened = common.open(table)
@@ -215,13 +225,14 @@ def archive(common: Common, table: str, keep_min: int | None, keep_max: int | No
         instants, bound, merges = done.instants, done.bound, done.merges
     if common.as_json:
         reason = None if bound is None else bound.value
-        print_json({"archived": [instant_entry(each) for each in instants], "kept_because": reason, "merges": merges})
+        archived = [instant_entry(instant) for instant in instants]
+        print_json({"archived": archived, "kept_because": reason, "merges": merges})
         return
     word = "would be archived (nothing was written)" if dry_run else "archived"
-    rows = [(each.requested_time, each.action.value) for each in instants]
+    rows = [(instant.requested_time, instant.action.value) for instant in instants]
     render.table(f"{word}, {len(rows)} instants", ("requested time", "action"), rows)
     if bound is not None:
-        say(f"no more: {bound.value}")
+        say(f"not more, because: {bound.value}")
 
 
 def _savepoint_action() -> Any:
@@ -231,5 +242,5 @@ def _savepoint_action() -> Any:
 
 
 def _content(opened: Table, instant: Instant | None) -> Any:
-    """The completed instant as the contract gives it: its content."""
+    """Return the decoded content of a completed instant, as the commands print it with ``--json``."""
     return None if instant is None else opened.contents.plain(instant)

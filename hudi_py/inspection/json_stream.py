@@ -1,4 +1,4 @@
-"""JSON documents too large to be held: their long parts are made while they are written. Pure."""
+"""Writes JSON documents that do not fit into memory: their long parts are generated while writing. Pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 class Streamed(NamedTuple):
     """
-    A list or an object of a document that is made entry by entry.
+    A list or an object in a document whose entries are generated one by one.
 
     Args:
-        entries: Values, or pairs of key and value.
-        is_object: They are pairs.
+        entries: Values of the list, or pairs of key and value of the object.
+        is_object: Whether *entries* are pairs.
     """
 
     entries: Iterable[Any]
@@ -21,7 +21,7 @@ class Streamed(NamedTuple):
 
 
 def json_chunks(document: Any, level: int = 0) -> Iterator[str]:
-    """The text that ``json.dumps`` gives with an indent of 1, in pieces; `Streamed` parts lie below objects only."""
+    """Yield the text of ``json.dumps(document, indent=1)`` in pieces; only objects may contain `Streamed` parts."""
     below: Callable[[Any, int], Iterator[str]] = json_chunks
     if isinstance(document, Streamed):
         below = _whole

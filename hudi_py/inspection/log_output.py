@@ -1,4 +1,4 @@
-"""Where a command's events go: to standard error, as text or as one JSON object a line."""
+"""Prints the log events of a command to standard error, as text or as JSON lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 
 
 class _Json(logging.Formatter):
-    """``time`` (ISO 8601, UTC), ``level``, ``event``, and the fields of the event."""
+    """Formats a record as a JSON object: ``time`` (ISO 8601, UTC), ``level``, ``event``, and the event's fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         moment = datetime.fromtimestamp(record.created, timezone.utc).isoformat()
@@ -22,11 +22,11 @@ class _Json(logging.Formatter):
 @contextmanager
 def logging_to_stderr(level: str, *, as_json: bool) -> Iterator[None]:
     """
-    For the time of one command.
+    Print log events to standard error inside the context.
 
     Args:
-        level: ``debug``, ``info`` or ``warning``: what is less is not shown.
-        as_json: One JSON object a line in the place of text.
+        level: Lowest level to print: ``debug``, ``info`` or ``warning``.
+        as_json: Print one JSON object per line instead of text.
     """
     logger, handler = logging.getLogger("hudi_py"), logging.StreamHandler(sys.stderr)
     if as_json:

@@ -1,4 +1,4 @@
-"""Options that every command shares, and how errors become exit codes."""
+"""Options shared by all commands, and the exit codes of errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class Common:
-    """The shared options of one call."""
+    """The values of the shared options in this call."""
 
     as_json: bool
     storage_options: dict[str, str]
@@ -33,13 +33,13 @@ class Common:
     now: str | None
 
     def open(self, location: str) -> Table:
-        """Open the table of the call."""
+        """Open the table at *location* with the options of this call."""
         from hudi_py.table import open_table
 
         return open_table(location, storage_options=self.storage_options, settings=self.settings)
 
     def planning_time(self, opened: Table) -> datetime | None:
-        """The moment ``--now`` names, in the table's zone."""
+        """Return the time given with ``--now``, in the table's time zone; None if it was not given."""
         if self.now is None:
             return None
         from hudi_py.model.instant_time import parse_instant_time
@@ -48,11 +48,11 @@ class Common:
         try:
             return parse_instant_time(text, opened.zone)
         except ValueError as error:
-            raise ConfigError(f"--now {self.now} is no moment of the calendar; give a date in its place") from error
+            raise ConfigError(f"--now {self.now} is not a date; give a date and time") from error
 
 
 def pairs(option: str, values: tuple[str, ...]) -> dict[str, str]:
-    """``KEY=VALUE`` options as a mapping; what was typed is not repeated in messages, it may be a secret."""
+    """Parse ``KEY=VALUE`` options to a mapping. Error messages do not repeat values: they may be secrets."""
     result: dict[str, str] = {}
     for number, value in enumerate(values, 1):
         key, equals, text = value.partition("=")
@@ -66,33 +66,39 @@ def pairs(option: str, values: tuple[str, ...]) -> dict[str, str]:
 
 
 def print_json(document: Any) -> None:
-    """Exactly one JSON document on standard output."""
+    """Print a JSON document to standard output."""
     sys.stdout.writelines(map(visible_json, json_chunks(document)))
     sys.stdout.write("\n")
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the shared options to a command and turn errors into one or two lines and an exit code."""
+    """Add the shared options to a command, and report errors in one or two lines and an exit code."""
 
-    @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+    @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")
     @click.option(
-        "--storage-option", "storage_option", multiple=True, metavar="KEY=VALUE", help="For the storage library."
+        "--storage-option",
+        "storage_option",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Option of the storage library (credentials, endpoint, ...). Repeatable.",
     )
-    @click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A Hudi setting, old or new spelling.")
-    @click.option("--conf-file", type=click.Path(), help="Hudi settings, properties file.")
     @click.option(
-        "--allow-unknown-conf", is_flag=True, help="Let settings pass that nothing knows; see docs/settings.md."
+        "--conf", multiple=True, metavar="KEY=VALUE", help="Setting of Hudi, under its old or new name. Repeatable."
     )
-    @click.option("--now", metavar="TIME", help="Replaces the clock for planning.")
-    @click.option("--debug", is_flag=True, help="Show tracebacks.")
+    @click.option("--conf-file", type=click.Path(), help="Properties file with settings of Hudi.")
+    @click.option("--allow-unknown-conf", is_flag=True, help="Ignore unknown settings; see docs/settings.md.")
+    @click.option("--now", metavar="TIME", help="Plan as if it were this time.")
+    @click.option("--debug", is_flag=True, help="Show tracebacks of errors.")
     @click.option(
         "--log-level",
         type=click.Choice(("debug", "info", "warning")),
         default="warning",
         envvar="HUDI_PY_LOG_LEVEL",
-        help="Which events to show on stderr (HUDI_PY_LOG_LEVEL).",
+        help="Lowest level of log events shown on stderr (or HUDI_PY_LOG_LEVEL).",
     )
-    @click.option("--log-json", is_flag=True, envvar="HUDI_PY_LOG_JSON", help="As JSON lines (HUDI_PY_LOG_JSON=1).")
+    @click.option(
+        "--log-json", is_flag=True, envvar="HUDI_PY_LOG_JSON", help="Log as JSON lines (or HUDI_PY_LOG_JSON=1)."
+    )
     @functools.wraps(function)
     def wrapper(
         as_json: bool,
@@ -116,7 +122,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             with logging_to_stderr(log_level, as_json=log_json):
                 function(common, **arguments)
             _name_those_without_effect(pairs("--conf", conf))
-            sys.stdout.flush()  # here, where a reader that has gone can still be told from other failures
+            sys.stdout.flush()  # so that a closed pipe raises here, and not when the interpreter exits
         except BrokenPipeError:
             _forget_output()
         except (click.exceptions.ClickException, click.exceptions.Exit, click.exceptions.Abort):
@@ -137,11 +143,11 @@ _USES: Final = {
     "clean": "CLEAN", "explain": "CLEAN", "read": "READ", "savepoint": "SAVEPOINT", "rollback": "ROLLBACK",
     "restore": "ROLLBACK", "recover": "ROLLBACK CLEAN", "archive": "ARCHIVE",
 }  # fmt: skip
-"""Command to the names of its uses, besides looking at the table."""
+"""Command to the names of its `Use` members; every command also has ``LOOK``."""
 
 
 def _name_those_without_effect(given: Iterable[str]) -> None:
-    """On stderr, where a setting given for this command alone does nothing in it."""
+    """Warn on stderr about settings given with ``--conf`` that have no effect on this command."""
     if not given:
         return
     from hudi_py.config.effects import without_effect
@@ -156,14 +162,18 @@ def _name_those_without_effect(given: Iterable[str]) -> None:
 
 
 def _replace_closed_streams() -> None:
-    """Python has None for a stream that was closed before it started (``>&-``); what is printed there is lost."""
+    """Replace streams that were closed before the start (``>&-``), for which Python has None, by the null device."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - for as long as the process lives
 
 
 def _escape_what_the_output_cannot_show() -> None:
-    """Partition values may hold anything, and not every terminal is UTF-8: JSON's escapes keep a document one."""
+    """
+    Print characters that the output's encoding does not have as JSON escapes.
+
+    Partition values may contain any character, and not every terminal uses UTF-8. JSON documents stay valid this way.
+    """
     codecs.register_error("hudi_py.escapes", _escaped)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="hudi_py.escapes")
@@ -176,10 +186,10 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 
 
 class Program(click.Group):
-    """A group of commands that tells wrong usage in one line, as it does other errors."""
+    """A group of commands that reports wrong usage in one line, like other errors."""
 
     def main(self, *arguments: Any, standalone_mode: bool = True, **extra: Any) -> Any:
-        """Run the command that the arguments name; leaves with its exit code unless told not to."""
+        """Run the command named in the arguments and exit with its exit code (in standalone mode)."""
         run: Callable[..., Any] = super().main
         _replace_closed_streams()
         _escape_what_the_output_cannot_show()
@@ -190,7 +200,7 @@ class Program(click.Group):
             code = run(*arguments, standalone_mode=False, **extra)
         except click.UsageError as error:
             text = error.format_message()
-            if "\n" in text:  # no command was named: the text is the help
+            if "\n" in text:  # no command was given: the text is the help
                 error.show()
             else:
                 names = error.ctx.command_path.removeprefix(error.ctx.find_root().command_path) if error.ctx else ""
@@ -203,25 +213,25 @@ class Program(click.Group):
 
 
 def fail(error: HudiError) -> NoReturn:
-    """Print the error in one or two lines and leave with its exit code."""
+    """Print the error and exit with its exit code."""
     say(f"hudi-py: {type(error).__name__}: {error}", file=sys.stderr)
     raise SystemExit(error.exit_code)
 
 
 def fail_unexpectedly(error: Exception) -> NoReturn:
-    """Report what should not have happened, in one line too."""
+    """Print an unexpected error in one line and exit with code 1."""
     text = " ".join(str(error).split())
     say(f"hudi-py: unexpected {type(error).__name__}: {text}; --debug shows where", file=sys.stderr)
     raise SystemExit(1)
 
 
 def _forget_output() -> None:
-    """Whoever read our output has gone, as ``head`` does: that is no error, and nothing more can be told."""
+    """Discard further output after the reader closed the pipe, as ``head`` does. This is not an error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _settings(path: str | None, given: dict[str, str]) -> dict[str, str]:
-    """Settings of the command line over those of the file, in whichever spelling either names them."""
+    """Merge settings of the file and the command line, which wins even if the file uses another name of the setting."""
     if path is None:
         return given
     from hudi_py.config.keys import ALL_KEYS, Settings

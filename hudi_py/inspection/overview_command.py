@@ -1,4 +1,4 @@
-"""``hudi-py overview``."""
+"""The command ``hudi-py overview``."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"))
 
 @click.command()
 @click.argument("table")
-@click.option("--columns/--no-columns", default=None, help="The range of each column, whatever the number of files.")
+@click.option("--columns/--no-columns", default=None, help="Always or never show the value range of each column.")
 @command
 def overview(common: Common, table: str, columns: bool | None) -> None:
     """
-    One page about a table: what it is, its files, its instants, its metadata table.
+    Show a summary of a table. Lists its type, files, instants and metadata table.
 
-    The ranges of columns come from the metadata table's column statistics; by default where the snapshot has no more
-    than 1000 files, and where every one of them has statistics.
+    The value ranges of columns come from the column statistics in the metadata table. By default they are shown if the
+    latest snapshot has at most 1000 files, and all of these have statistics.
     """
     import sys
 
@@ -42,7 +42,7 @@ def overview(common: Common, table: str, columns: bool | None) -> None:
 
 
 def overview_entry(opened: Table, found: Overview) -> dict[str, Any]:
-    """The page as JSON has it; bytes in Base64, ages in seconds."""
+    """Return the document that ``hudi-py overview --json`` prints; bytes in Base64, ages in seconds."""
     from hudi_py.inspection.report import instant_entry
 
     config = opened.config
@@ -63,10 +63,10 @@ def overview_entry(opened: Table, found: Overview) -> dict[str, Any]:
         },
         "instants": found.instants,
         "last": {name: {**instant_entry(instant), "age_seconds": age} for name, (instant, age) in found.last.items()},
-        "pending": [instant_entry(each) for each in found.pending],
+        "pending": [instant_entry(instant) for instant in found.pending],
         "savepoints": list(found.savepoints),
-        "metadata_table": {name: _amount(each) for name, each in found.metadata_partitions.items()},
-        "columns": None if found.columns is None else {each.column: _range(each) for each in found.columns},
+        "metadata_table": {name: _amount(amount) for name, amount in found.metadata_partitions.items()},
+        "columns": None if found.columns is None else {column.column: _range(column) for column in found.columns},
     }
 
 
@@ -74,12 +74,12 @@ def _amount(amount: Amount) -> dict[str, int]:
     return {"files": amount.files, "bytes": amount.bytes}
 
 
-def _range(each: ColumnRange) -> dict[str, Any]:
+def _range(column: ColumnRange) -> dict[str, Any]:
     return {
-        "kind": each.kind,
-        "min": _plain(each.minimum, each.kind),
-        "max": _plain(each.maximum, each.kind),
-        "nulls": each.null_count,
+        "kind": column.kind,
+        "min": _plain(column.minimum, column.kind),
+        "max": _plain(column.maximum, column.kind),
+        "nulls": column.null_count,
     }
 
 
@@ -113,17 +113,17 @@ def _print(opened: Table, found: Overview) -> None:
         lines.append((f"{action} instants", counts))
     for name, (instant, age) in found.last.items():
         lines.append((f"last {name}", f"{instant.requested_time} ({instant.action.value}), {_age(age)} ago"))
-    lines += [("pending", str(each)) for each in found.pending]
-    lines += [("savepoint", each) for each in found.savepoints]
-    lines += [(f"metadata: {name}", _size(each)) for name, each in found.metadata_partitions.items()]
+    lines += [("pending", str(instant)) for instant in found.pending]
+    lines += [("savepoint", savepoint) for savepoint in found.savepoints]
+    lines += [(f"metadata: {name}", _size(amount)) for name, amount in found.metadata_partitions.items()]
     if not found.metadata_partitions:
         lines.append(("metadata table", "none"))
     render.table(f"{config.name} at {opened.storage.root}", ("", ""), lines)
     if found.columns is not None:
         rows = [
-            (each.column, each.kind or "-", _text(each.minimum, each.kind), _text(each.maximum, each.kind),
-             "?" if each.null_count is None else str(each.null_count))
-            for each in found.columns
+            (column.column, column.kind or "-", _text(column.minimum, column.kind), _text(column.maximum, column.kind),
+             "?" if column.null_count is None else str(column.null_count))
+            for column in found.columns
         ]  # fmt: skip
         say()
         render.table("columns of the latest snapshot", ("column", "kind", "min", "max", "nulls"), rows, right=(4,))

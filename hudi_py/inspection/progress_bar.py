@@ -1,4 +1,4 @@
-"""A bar on the terminal for long work, on standard error; elsewhere the structured events have to do."""
+"""A progress bar on standard error, if that is a terminal. Elsewhere log events report progress."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _NAMES = {"plan": "planning", "delete": "deleting"}
 
 
 def wants_bar() -> bool:
-    """Whether standard error is a terminal that can redraw a line."""
+    """Return whether standard error is a terminal that can redraw a line."""
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
 @contextmanager
 def clean_bar() -> Iterator[OnProgress | None]:
-    """What to call with a clean's progress while the bar stands; None without a terminal."""
+    """Show a progress bar and yield the function to call with a clean's progress; yield None without a terminal."""
     if not wants_bar():
         yield None
         return
@@ -47,7 +47,7 @@ def clean_bar() -> Iterator[OnProgress | None]:
 
 
 def figures(progress: CleanProgress) -> str:
-    """Counts, bytes, rate and time left, as far as they are known."""
+    """Return counts, bytes, rate and time left as text, as far as they are known."""
     is_plan = progress.phase == "plan"
     unit = "partitions" if is_plan else "files"
     parts = [f"{progress.done:,} {unit}" if progress.total is None else f"{progress.done:,}/{progress.total:,} {unit}"]

@@ -1,4 +1,4 @@
-"""Text for people: rich tables on a terminal, aligned columns elsewhere."""
+"""Prints tables for people: with rich on a terminal, as plain aligned columns elsewhere."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hudi_py.inspection.say import say, visible
 
 
 def human_bytes(count: int | None) -> str:
-    """``1.4 MB``; decimal units."""
+    """Return a size like ``1.4 MB``, in decimal units; ``?`` for None."""
     if count is None:
         return "?"
     size = float(count)
@@ -22,7 +22,7 @@ def human_bytes(count: int | None) -> str:
 
 
 def is_terminal() -> bool:
-    """Whether standard output is a terminal that wants more than plain text."""
+    """Return whether standard output is a terminal that can show more than plain text."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
@@ -31,7 +31,10 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, 
     Print a table.
 
     Args:
-        right: Positions of columns to align right.
+        title: Line above the table.
+        columns: Headings.
+        rows: Cells of each row.
+        right: Indexes of the columns to align right.
     """
     rows = [[visible(cell) for cell in row] for row in rows]
     if is_terminal():

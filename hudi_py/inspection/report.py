@@ -1,6 +1,4 @@
-"""
-The JSON shapes of the public contract, from values. Pure.
-"""
+"""Builds the JSON documents that the commands print with ``--json``. Their shape is public. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ Json = dict[str, Any]
 
 
 def instant_entry(instant: Instant) -> Json:
-    """One line of the timeline."""
+    """Return an instant, as in ``hudi-py timeline``."""
     return {
         "requested_time": instant.requested_time,
         "action": instant.action.value,
@@ -35,13 +33,13 @@ def instant_entry(instant: Instant) -> Json:
 
 
 def savepoint_entry(savepoint: SavepointMetadata) -> Json:
-    """What a savepoint has besides Hudi's record; the end of its life in UTC."""
+    """Return what a savepoint has in addition to Hudi's record: its name and its expiry in UTC."""
     expires = None if savepoint.expires_at_ms is None else iso_utc(savepoint.expires_at_ms)
     return {"name": savepoint.name or None, "expires_at": expires}
 
 
 def recovery_entry(outcome: RecoveryOutcome) -> Json:
-    """One line of ``hudi-py recover``."""
+    """Return a finding of ``hudi-py recover`` and what was done about it."""
     finding = outcome.finding
     instant = finding.instant
     return {
@@ -58,7 +56,7 @@ def recovery_entry(outcome: RecoveryOutcome) -> Json:
 
 
 def slice_entry(file_slice: FileSlice) -> Json:
-    """One slice."""
+    """Return a file slice, as in ``hudi-py files``."""
     return {
         "base_instant": file_slice.base_instant_time,
         "base_file": None if file_slice.base_file is None else file_slice.base_file.name,
@@ -67,12 +65,12 @@ def slice_entry(file_slice: FileSlice) -> Json:
 
 
 def group_entry(group: FileGroup) -> Json:
-    """One file group, slices newest first."""
-    return {"file_id": group.file_id, "slices": [slice_entry(each) for each in group.slices]}
+    """Return a file group with its slices, newest first."""
+    return {"file_id": group.file_id, "slices": [slice_entry(file_slice) for file_slice in group.slices]}
 
 
 def partition_entry(context: ViewContext, partition: PartitionView) -> Json:
-    """One partition of ``hudi-py files``."""
+    """Return a partition of ``hudi-py files``."""
     return {
         "file_groups": [group_entry(group) for group in partition.groups],
         "latest_slices": [{"file_id": s.file_id, **slice_entry(s)} for s in latest_slices(context, partition)],
@@ -82,7 +80,7 @@ def partition_entry(context: ViewContext, partition: PartitionView) -> Json:
 
 
 def files_report(context: ViewContext, partitions: Iterable[PartitionView]) -> Json:
-    """``hudi-py files --json``."""
+    """Return the document that ``hudi-py files --json`` prints."""
     compaction = [
         {"instant": operation.instant_time, "partition": partition, "file_id": file_id}
         for (partition, file_id), operation in context.pending_compactions.items()
@@ -104,7 +102,7 @@ def _pending_order(entry: Mapping[str, str]) -> tuple[str, str, str]:
 
 
 def plan_report(plan: CleanPlan, pending: Sequence[PendingOutlook]) -> Json:
-    """``hudi-py clean --dry-run --json``."""
+    """Return the document that ``hudi-py clean --dry-run --json`` prints."""
     report = plan_stream(plan, pending, readable_after(plan, ""))
     report["plan"]["files_to_delete"] = dict(report["plan"]["files_to_delete"].entries)
     report["files"] = list(report["files"].entries)
@@ -113,12 +111,15 @@ def plan_report(plan: CleanPlan, pending: Sequence[PendingOutlook]) -> Json:
 
 def readable_after(plan: CleanPlan, retained: str, before: Holes = NO_HOLES) -> Holes:
     """
-    Which snapshots are there after the plan: all from its window on, single ones before; none where nothing tells.
+    Return which snapshots can be read after the plan: all from its window on, and single ones before the window.
 
     Args:
-        plan: What would be carried out.
-        retained: From where on the cleans before kept everything but their holes, ``""`` when unknown.
-        before: The holes that they left.
+        plan: Plan of the clean.
+        retained: Time since which earlier cleans kept all snapshots except *before*; ``""`` if unknown.
+        before: Holes that earlier cleans left.
+
+    Returns:
+        Window and snapshots; `NO_HOLES` if the plan does not say from when on it keeps everything.
     """
     earliest = plan.earliest_to_retain
     if earliest is None and plan.file_count:
@@ -135,7 +136,11 @@ def readable_after(plan: CleanPlan, retained: str, before: Holes = NO_HOLES) -> 
 def plan_stream(
     plan: CleanPlan, pending: Sequence[PendingOutlook], readable: Holes, *, is_switched_off: bool = False
 ) -> Json:
-    """The same, its two lists of all files made while they are written: there may be a million."""
+    """
+    Return the same as `plan_report`, with the two lists of files as `Streamed`.
+
+    There may be a million files; generating their entries while writing keeps them out of memory.
+    """
     earliest = plan.earliest_to_retain
     bootstrap = sorted(f.path for files in plan.files.values() for f in files if f.is_bootstrap_base_file)
     return {
@@ -176,18 +181,18 @@ def plan_stream(
         "is_partial": plan.is_partial,
         "readable_from": readable.window or None,
         **({"readable_snapshots": list(readable.snapshots)} if readable.snapshots else {}),
-        "pending_cleans": [each.instant.requested_time for each in pending],
+        "pending_cleans": [clean.instant.requested_time for clean in pending],
         "pending": [
             {
-                "instant": each.instant.requested_time,
-                "withdrawn": each.is_withdrawn,
-                "files_to_delete": list(each.files),
-                "bytes": each.size_bytes,
-                "spared_files": list(each.spared_files),
-                "why_spared": each.why_spared,
-                **({"refused": dict(each.refused)} if each.refused else {}),
+                "instant": clean.instant.requested_time,
+                "withdrawn": clean.is_withdrawn,
+                "files_to_delete": list(clean.files),
+                "bytes": clean.size_bytes,
+                "spared_files": list(clean.spared_files),
+                "why_spared": clean.why_spared,
+                **({"refused": dict(clean.refused)} if clean.refused else {}),
             }
-            for each in pending
+            for clean in pending
         ],
     }
 
@@ -195,10 +200,17 @@ def plan_stream(
 def clean_report(
     results: Iterable[CleanResult], metadata: Iterable[Json | None], expired: Iterable[Instant] = ()
 ) -> Json:
-    """``hudi-py clean --json``; *expired* are savepoints that were let go of, which are named only if there are any."""
-    gone = [instant.requested_time for instant in expired]
+    """
+    Return the document that ``hudi-py clean --json`` prints.
+
+    Args:
+        results: What each clean of this run did.
+        metadata: Decoded clean metadata for each of *results*; None for a clean that is not finished.
+        expired: Savepoints that the run deleted; the document has the key only if there are any.
+    """
+    deleted = [instant.requested_time for instant in expired]
     return {
-        **({"expired_savepoints": gone} if gone else {}),
+        **({"expired_savepoints": deleted} if deleted else {}),
         "cleans": [
             {
                 "instant": result.instant,

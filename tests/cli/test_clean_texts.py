@@ -48,7 +48,7 @@ def test_what_is_readable_afterwards(run, table):
     versions = run("clean", path, "--file-versions-retained", 1, "--dry-run")
     assert "newest snapshot" in lines(versions)["readable"]
     empty = run("clean", table("cow_empty-1.1.1"), "--dry-run")
-    assert lines(empty)["readable"] == "what was before"
+    assert lines(empty)["readable"] == "the same snapshots as before"
     assert "nothing is listed" in lines(empty)["examined"]
 
 
