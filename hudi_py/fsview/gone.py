@@ -17,14 +17,14 @@ import attrs
 
 from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
 from hudi_py.formats.properties import parse_properties
-from hudi_py.fsview.build import ViewContext
+from hudi_py.fsview.build import GroupKey, ViewContext
 from hudi_py.fsview.listing import walk_partitions
 from hudi_py.model.files import PARTITION_METAFILE, BaseFile, join_path, parse_base_file
 from hudi_py.model.instant import Action
 from hudi_py.storage.base import Storage
-from hudi_py.timeline.archive import has_archive, load_archived_bases, load_archived_replaced
+from hudi_py.timeline.archive import has_archive, load_archived_files, load_archived_replaced
 from hudi_py.timeline.before_start import Before
-from hudi_py.timeline.cleaned import deleted_since
+from hudi_py.timeline.cleaned import deleted_since, reaches_back
 from hudi_py.timeline.completions import contents_of
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
@@ -62,19 +62,27 @@ def first_gone(
     if timeline.is_before_start(time):
         refuse_without_archive(contents, timeline, time, found)
     deleted = deleted_since(contents, timeline, time, with_pending=with_pending)
-    if timeline.is_before_start(time):  # the record of a clean may be lost; the commits name what they wrote, too
+    is_before = timeline.is_before_start(time)
+    replaced: Mapping[GroupKey, str] | None = None
+    if is_before or not reaches_back(timeline, time):  # all that may be asked of the archive, in one pass
+        archived = load_archived_files(
+            store.storage, store.config, cleaned_since=time, replaced=True, bases=is_before, bases_until=time
+        )
+        replaced = archived.replaced
+        for partition, names in archived.cleaned.items():
+            deleted.setdefault(partition, []).extend(names)
         there = {(partition, base.file_id): base.instant_time for partition, base in found}
-        for key, file in load_archived_bases(store.storage, store.config, time).items():
+        for key, file in archived.bases.items():  # the record of a clean may be lost; the commits name what they wrote
             if there.get(key, "") < file.time:
                 deleted.setdefault(key[0], []).append(file.name)
     deleted = {partition: [name for name in names if _is_of(name, of)] for partition, names in deleted.items()}
     gone = gone_at(context, time, found, deleted)
     if gone is None:
         return None
-    archived = load_archived_replaced(store.storage, store.config)
-    if not archived:
+    replaced = load_archived_replaced(store.storage, store.config) if replaced is None else replaced
+    if not replaced:
         return gone
-    return gone_at(attrs.evolve(context, replaced={**archived, **context.replaced}), time, found, deleted)
+    return gone_at(attrs.evolve(context, replaced={**replaced, **context.replaced}), time, found, deleted)
 
 
 def _is_of(name: str, of: Callable[[str], bool]) -> bool:

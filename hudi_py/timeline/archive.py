@@ -115,18 +115,9 @@ def load_archived_written(storage: Storage, config: TableConfig, after: str, bef
     return {partition: frozenset(names) for partition, names in found.items()}
 
 
-def load_archived_cleans(storage: Storage, config: TableConfig, since: str) -> dict[str, frozenset[str]]:
-    """
-    Partition path to the names of the files that archived cleans requested after *since* tried to remove.
-
-    Raises:
-        CorruptMetadata: A file of the archive is damaged.
-    """
-    found: dict[str, set[str]] = {}
-    for time, deleted in _completed(storage, config, _CLEANS, _deleted, since):
-        for partition, names in (deleted or {}).items() if time > since else ():
-            found.setdefault(partition, set()).update(names)
-    return {partition: frozenset(names) for partition, names in found.items()}
+def load_archived_cleans(storage: Storage, config: TableConfig, since: str) -> Mapping[str, frozenset[str]]:
+    """`ArchivedFiles.cleaned`, by cleans requested after *since*; raises as `load_archived_files`."""
+    return load_archived_files(storage, config, cleaned_since=since).cleaned
 
 
 def _deleted(clean: _Fields) -> dict[str, list[str]]:
@@ -152,18 +143,9 @@ def _taken_back(rollback: _Fields) -> dict[str, str]:
     return {time: actions.get(time, "") for time in rollback.get("commitsRollback") or ()}
 
 
-def load_archived_replaced(storage: Storage, config: TableConfig) -> dict[tuple[str, str], str]:
-    """
-    (Partition path, file id) of every group that an archived replacecommit replaced, to the newest of their times.
-
-    Raises:
-        CorruptMetadata: A file of the archive is damaged.
-    """
-    found: dict[tuple[str, str], str] = {}
-    for time, groups in _completed(storage, config, _REPLACING, _replaced):
-        for group in groups or ():
-            found[group] = max(time, found.get(group, ""))
-    return found
+def load_archived_replaced(storage: Storage, config: TableConfig) -> Mapping[tuple[str, str], str]:
+    """`ArchivedFiles.replaced`; raises as `load_archived_files`."""
+    return load_archived_files(storage, config, replaced=True).replaced
 
 
 def _replaced(commit: _Fields) -> list[tuple[str, str]]:
@@ -244,28 +226,68 @@ class ArchivedFile(NamedTuple):
     size_bytes: int
 
 
-def load_archived_bases(
-    storage: Storage, config: TableConfig, until: str | None = None
-) -> dict[tuple[str, str], ArchivedFile]:
+@attrs.frozen
+class ArchivedFiles:
     """
-    (Partition path, file id) of every group that archived commits wrote to, to the newest of its base files there.
+    What the archive tells of files and their groups; a group is named by its partition path and file id.
 
     Args:
-        until: Only commits up to this requested time; default: all.
+        cleaned: Partition path to the names of the files that cleans tried to remove.
+        replaced: Each group that a replacecommit replaced, to the newest of their times.
+        bases: Each group that commits wrote to, to the newest of its base files there.
+    """
+
+    cleaned: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
+    replaced: Mapping[tuple[str, str], str] = attrs.field(factory=dict)
+    bases: Mapping[tuple[str, str], ArchivedFile] = attrs.field(factory=dict)
+
+
+def load_archived_files(
+    storage: Storage,
+    config: TableConfig,
+    *,
+    cleaned_since: str | None = None,
+    replaced: bool = False,
+    bases: bool = False,
+    bases_until: str | None = None,
+) -> ArchivedFiles:
+    """
+    What is asked for, in one pass over the archive.
+
+    Args:
+        cleaned_since: Only cleans requested after that time tell what was cleaned; None: it is not asked for.
+        replaced, bases: Whether that is asked for.
+        bases_until: Only commits up to this requested time tell of base files; default: all.
 
     Raises:
         CorruptMetadata: A file of the archive is damaged.
     """
+    actions = (_COMMITS if bases else _REPLACING if replaced else frozenset()) | (
+        frozenset() if cleaned_since is None else _CLEANS
+    )
+
+    def read(fields: _Fields) -> tuple[dict[str, list[str]], list[tuple[str, str]], list[tuple[str, str, int]]]:
+        """Of a clean only the first, of a commit the others; no name on disk belongs to both."""
+        return _deleted(fields), _replaced(fields) if replaced else [], _written(fields) if bases else []
+
+    since = cleaned_since if actions == _CLEANS and cleaned_since is not None else ""
+    cleaned: dict[str, set[str]] = {}
+    groups: dict[tuple[str, str], str] = {}
     newest: dict[tuple[str, str], ArchivedFile] = {}
-    for time, written in _completed(storage, config, _COMMITS, _written):
-        for partition, path, size in (written or ()) if until is None or time <= until else ():
+    for time, told in _completed(storage, config, actions, read, since):
+        removed, superseded, written = told or ({}, [], [])
+        for partition, names in removed.items() if cleaned_since is not None and time > cleaned_since else ():
+            cleaned.setdefault(partition, set()).update(names)
+        for group in superseded:
+            groups[group] = max(time, groups.get(group, ""))
+        for partition, path, size in written if bases_until is None or time <= bases_until else ():
             base = parse_base_file(path.rpartition("/")[2])
             if base is None:
                 continue
             known = newest.get((partition, base.file_id))
             if known is None or known.time < base.instant_time:
                 newest[partition, base.file_id] = ArchivedFile(base.name, base.instant_time, size)
-    return newest
+    return ArchivedFiles({partition: frozenset(names) for partition, names in cleaned.items()}, groups, newest)
 
 
 def _written(commit: _Fields) -> list[tuple[str, str, int]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from hudi_py.model.holes import holes_of
 from hudi_py.model.instant import Action, State
 from hudi_py.model.records import CleanMetadata
-from hudi_py.timeline.archive import load_archived_cleans
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -25,11 +24,11 @@ def deleted_since(
     contents: Contents, timeline: Timeline, time: str, *, with_pending: bool = True
 ) -> dict[str, list[str]]:
     """
-    Partition path to names of files that cleans deleted, or began to, and that a reader at *time* may need.
+    Partition path to names of files that active cleans deleted, or began to, and that a reader at *time* may need.
 
     Cleans that came before *time* count where they were planned beside a commit that is rolled back by now, or that may
     be because the active timeline no longer reaches back to it: what superseded the files is younger then than the plan
-    says. Where the active cleans do not reach back to *time*, archived ones that came later count too.
+    says. Where `reaches_back` is not true of them, archived ones that came later count too.
 
     Args:
         contents: Of the timeline.
@@ -38,7 +37,7 @@ def deleted_since(
         with_pending: What cleans that have begun may delete counts, whether it is there or not.
 
     Raises:
-        CorruptMetadata: A clean since then is damaged, or the archive.
+        CorruptMetadata: A clean since then is damaged.
     """
     deleted: dict[str, list[str]] = {}
     for instant in timeline.of([Action.CLEAN]):
@@ -53,11 +52,13 @@ def deleted_since(
         if is_since or not _stands(timeline, _basis(metadata)):
             for path, result in metadata.partitions.items():
                 deleted.setdefault(path, []).extend(result.delete_path_patterns)
-    cleans = timeline.completed(Action.CLEAN)
-    if not cleans or cleans[0].requested_time > time:  # the oldest are archived first
-        for path, names in load_archived_cleans(contents.store.storage, contents.store.config, time).items():
-            deleted.setdefault(path, []).extend(names)
     return deleted
+
+
+def reaches_back(timeline: Timeline, time: str) -> bool:
+    """Whether no archived clean came after *time*: the oldest are archived first."""
+    cleans = timeline.completed(Action.CLEAN)
+    return bool(cleans) and cleans[0].requested_time <= time
 
 
 def _basis(metadata: CleanMetadata) -> str:

@@ -163,7 +163,7 @@ def begin_write(
         refuse_lost_writes(timeline, contents, table)  # first: what follows may drop the witness
         metadata_table.prepare(writes_data=True)
     failed = FailedWrites(contents=contents, table=table, settings=settings, metadata_table=metadata_table)
-    rolled_back = failed.before_write()
+    rolled_back = failed.before_write(timeline)
     with store.lock.held("write"):
         if rolled_back:
             metadata_table.prepare(writes_data=True)  # what a pending write stood in the way of

@@ -221,7 +221,7 @@ def begin(table: Table, action: Action, request: bytes, announce: Announce, *, i
         if store.load().pending(Action.RESTORE):
             raise RefusedError("a restore is pending")
         table.services.metadata_table.prepare(writes_data=True)
-    table.services.failed_writes().before_write()
+    table.services.failed_writes().before_write(store.load())
     with store.lock.held("write"):
         table.services.metadata_table.prepare(writes_data=True)
         time = store.new_time(after=table.services.metadata_table.compact(store.load()))

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, HudiError, NotFound, UnsupportedTable
 from hudi_py.formats import records_codec as codec
 from hudi_py.formats.instant_content import decode_content
-from hudi_py.fsview.build import GroupKey
 from hudi_py.fsview.listing import listing_threads
 from hudi_py.mdt.lost_writes import proofs, unmarked_writes
 from hudi_py.mdt.table import FILES_PARTITION, METADATA_TABLE_FOLDER, MetadataTable
@@ -23,13 +23,7 @@ from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import time_before
 from hudi_py.services.check.facts import FileKey, Health, InstantFacts, MetadataFacts, TableFacts
 from hudi_py.storage.base import Storage
-from hudi_py.timeline.archive import (
-    ArchivedFile,
-    load_archived,
-    load_archived_bases,
-    load_archived_cleans,
-    load_archived_replaced,
-)
+from hudi_py.timeline.archive import ArchivedFiles, load_archived, load_archived_files
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import instants_with_markers
 from hudi_py.timeline.properties_file import BACKUP_FILE, properties_problem
@@ -83,9 +77,7 @@ def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> 
         if each.problem is not None and health.get(key) is Health.GOOD:
             health[key], damage[key] = Health.DAMAGED, each.problem
     archived, problem = _archived(store.storage, table)
-    cleans, cleans_problem = _archived_cleans(store.storage, table, timeline, archived)
-    replaced, replaced_problem = _archived_replaced(store.storage, table, archived)
-    bases, bases_problem = _archived_bases(store.storage, table, archived)
+    archived_files, files_problem = _archived_files(store.storage, table, timeline, archived)
     marker_times = instants_with_markers(store.storage)
     completed_once = proofs(timeline, contents, table)
     return TableFacts(
@@ -96,10 +88,10 @@ def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> 
         health=health,
         damage=damage,
         archived=archived,
-        archive_problem=problem or cleans_problem or replaced_problem or bases_problem,
-        archived_cleans=cleans,
-        archived_replaced=replaced,
-        archived_bases=bases,
+        archive_problem=problem or files_problem,
+        archived_cleans=archived_files.cleaned,
+        archived_replaced=archived_files.replaced,
+        archived_bases=archived_files.bases,
         marker_times=marker_times,
         completed_once=completed_once,
         unmarked_times=unmarked_writes(timeline, contents, table),
@@ -237,32 +229,29 @@ def _archived(storage: Storage, table: TableConfig) -> tuple[Timeline | None, st
     return _unless_damaged(lambda: load_archived(storage, table), None)
 
 
-def _archived_cleans(
+def _archived_files(
     storage: Storage, table: TableConfig, timeline: Timeline, archived: Timeline | None
-) -> tuple[Mapping[str, frozenset[str]], str | None]:
-    """Only cleans that ran since the oldest active commit can have removed a file that an active commit names."""
+) -> tuple[ArchivedFiles, str | None]:
+    """
+    What the archive tells of files; where it is damaged, each kind that can be told without the others.
+
+    Only cleans that ran since the oldest active commit can have removed a file that an active commit names.
+    """
+    if archived is None or not archived.instants:
+        return ArchivedFiles(), None
     commits = timeline.commits.completed()
     first = commits[0].requested_time if commits else None
-    cleans = () if archived is None else archived.completed(Action.CLEAN)
-    if first is None or not any(clean.requested_time > first for clean in cleans):
-        return {}, None
-    return _unless_damaged(lambda: load_archived_cleans(storage, table, first), {})
-
-
-def _archived_replaced(
-    storage: Storage, table: TableConfig, archived: Timeline | None
-) -> tuple[Mapping[GroupKey, str], str | None]:
-    if archived is None or not archived.completed(Action.REPLACE_COMMIT):
-        return {}, None
-    return _unless_damaged(lambda: load_archived_replaced(storage, table), {})
-
-
-def _archived_bases(
-    storage: Storage, table: TableConfig, archived: Timeline | None
-) -> tuple[Mapping[GroupKey, ArchivedFile], str | None]:
-    if archived is None or not archived.instants:
-        return {}, None
-    return _unless_damaged(lambda: load_archived_bases(storage, table), {})
+    has_cleans = first is not None and any(c.requested_time > first for c in archived.completed(Action.CLEAN))
+    since = first if has_cleans else None
+    load = partial(load_archived_files, storage, table)
+    files, problem = _unless_damaged(lambda: load(cleaned_since=since, replaced=True, bases=True), ArchivedFiles())
+    if problem is None:
+        return files, None
+    cleaned, replaced, bases = (
+        _unless_damaged(partial(load, **{kind: asked}), ArchivedFiles())[0]
+        for kind, asked in (("cleaned_since", since), ("replaced", True), ("bases", True))
+    )
+    return ArchivedFiles(cleaned.cleaned, replaced.replaced, bases.bases), problem
 
 
 def _unknown_names(store: TimelineStore) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from hudi_py.services.rollback.plan import RUN_AGAIN
 from hudi_py.services.rollback.service import RollbackService
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.heartbeat import Rhythm, delete_heartbeat, heartbeat_ages
+from hudi_py.timeline.timeline import Timeline
 
 
 @attrs.frozen(kw_only=True)
@@ -39,18 +40,20 @@ class FailedWrites:
     settings: Settings
     metadata_table: MetadataTableKeeper
 
-    def before_write(self) -> list[RollbackMetadata]:
+    def before_write(self, timeline: Timeline) -> list[RollbackMetadata]:
         """
         Policy EAGER: roll back every pending write.
 
         Any other one: only finish what takes back a completed commit, for nothing may be written on top of its rows.
+
+        Args:
+            timeline: As it was when the write began.
 
         Raises:
             ConflictError: One of them has a heartbeat: another writer is at work.
             As `RollbackService.run`.
         """
         if failed_writes_policy(self.settings) != "EAGER":
-            timeline = self.contents.store.load()
             return self._roll_back(frozenset()) if load_undoing(timeline, self.contents) else []
         alive, pending = self._alive_and_pending()
         if alive:

@@ -1,10 +1,13 @@
 """Times before the active timeline: answered while the archive tells that nothing is missing."""
 
+from collections import Counter
+
 import pytest
 
 import writes
 from hudi_py.errors import RefusedError
 from hudi_py.storage.memory import MemoryStorage
+from hudi_py.storage.wrappers import RecordingStorage
 
 
 def archived_table(version):
@@ -81,3 +84,29 @@ def test_an_archived_time_whose_files_went_unrecorded_is_refused(version):
     with pytest.raises(RefusedError, match=times[-1]):
         writes.open_table(storage).as_of(times[-1]).base_files()
     assert writes.open_table(storage).as_of(times[-2]).rows().to_arrow()["ts"].to_pylist() == [len(times) - 2]
+
+
+def reads_of_archive(storage, folder):
+    """How often each of its files was read that holds instants."""
+    names = [path.rpartition("/")[2] for verb, path in storage.calls if verb.endswith("read") and folder in path]
+    return Counter(name for name in names if "manifest" not in name and "version" not in name)
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_the_archive_is_read_once_for_an_earlier_time(version):
+    """Cleans, base files and replaced groups in one pass, also where a file is missing; a check reads it twice."""
+    inner, times = archived_table(version)
+    storage = RecordingStorage(inner)
+    folder = writes.open_table(inner).config.history_folder
+    earlier = writes.open_table(storage).as_of(times[-1])
+    storage.clear()
+    earlier.base_files()
+    assert set(reads_of_archive(storage, folder).values()) == {1}
+    inner.delete(next(path for path in inner.files() if path.endswith(f"_{times[-1]}.parquet")))
+    storage.clear()
+    with pytest.raises(RefusedError):
+        earlier.base_files()
+    assert set(reads_of_archive(storage, folder).values()) == {1}
+    storage.clear()
+    writes.open_table(storage).check()
+    assert set(reads_of_archive(storage, folder).values()) == {2}
