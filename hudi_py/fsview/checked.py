@@ -186,7 +186,9 @@ class CheckedListing:
         more = f" (and {len(found) - 1} more in this partition)" if len(found) > 1 else ""
         by = removed.get((first.file.partition_path, first.file.name))
         story = f"; {by[-1]} removed it, and what made that right was undone since" if by else ""
-        return mismatch_told(self._root, first, more=more, story=story)
+        message = mismatch_told(self._root, first, more=more, story=story)
+        restores = self._timeline.pending(Action.RESTORE)
+        return f"{message}. {restores[0]} is under way: finish it first, with hudi-py recover" if restores else message
 
     def _removals(self) -> Removals:
         contents: list[tuple[Instant, object]] = []

@@ -218,6 +218,29 @@ CORPUS: Final[dict[str, tuple[tuple[Kind, tuple[Step, ...]], ...]]] = {
             (("archive", {"keep": 2, "beyond": False}), ("rollback", {"back": 0}), ("rollback", {"back": 0})),
         ),
     ),
+    "restore stopped where a clean took what is the latest halfway, table of Hudi": (
+        (
+            Kind(version=8, fixture="cow_savepoints-1.2.0", metadata=False),
+            (
+                ("clean", {"options": {"hours_retained": 1, "keep_weekly": 2, "keep_daily": 2}, "settings": {}}),
+                ("rollback", {"back": 0}),
+                _crash(10, _RESTORE, "tear"),
+            ),
+        ),
+    ),
+    "restore of which only a rollback was finished, then recovery stopped, merge-on-read": (
+        (
+            Kind(version=6, metadata=True, deltas=True),
+            (
+                _write(142, small_files=True),
+                _savepoint(),
+                _write(897, small_files=True),
+                _crash(17, _RESTORE, "succeed but report failure"),
+                ("rollback_failed", {}),
+                _crash(1, _RECOVER),
+            ),
+        ),
+    ),
     "restore to a savepoint whose commit is undone, merge-on-read": (
         (
             Kind(fixture="mor_logs-0.15.0"),

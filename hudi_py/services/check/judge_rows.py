@@ -15,7 +15,7 @@ from hudi_py.fsview.build import GroupKey
 from hudi_py.fsview.expected import Written, expected_slices, is_size_right, removals, replaced_groups
 from hudi_py.model.files import BaseFile, join_path, parse_base_file
 from hudi_py.model.instant import Action
-from hudi_py.model.records import CommitMetadata
+from hudi_py.model.records import CommitMetadata, RestorePlan
 from hudi_py.services.check.facts import TableFacts
 from hudi_py.services.check.findings import Finding, finding
 from hudi_py.timeline.archive import ArchivedFile
@@ -23,6 +23,14 @@ from hudi_py.timeline.timeline import COMMITS, WRITES
 
 _CODE: Final = "file-needed-again"
 _UNDOES: Final = frozenset({Action.ROLLBACK, Action.RESTORE})
+
+
+def _being_restored_away(facts: TableFacts) -> frozenset[str]:
+    """Requested times of what a pending restore undoes: halfway, cleans have deleted what it passes over."""
+    plans = (each.content for each in facts.instants if each.instant.is_pending)
+    return frozenset(
+        target.requested_time for plan in plans if isinstance(plan, RestorePlan) for target in plan.instants_to_rollback
+    )
 
 
 class Needs:
@@ -47,6 +55,8 @@ class Needs:
         commits = [(each.instant, each.content) for each in completed if isinstance(each.content, CommitMetadata)]
         if len(commits) < len(completed):
             return
+        undone = _being_restored_away(facts)
+        commits = [(instant, content) for instant, content in commits if instant.requested_time not in undone]
         for key, each in expected_slices(commits, facts.log_naming).items():
             for file in each.files:
                 self._latest.setdefault(file.partition_path, {})[file.name] = file
