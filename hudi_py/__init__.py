@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from hudi_py.services.explain.files import Explanation, FileExplanation
     from hudi_py.services.recovery.finding import Problem, RecoveryFinding, RecoveryOutcome, Step
     from hudi_py.services.savepoint.service import SavepointWords
+    from hudi_py.snapshot.batches import Batches
     from hudi_py.snapshot.change_log import ChangeLog
     from hudi_py.snapshot.changes import Changes
     from hudi_py.snapshot.overview import Amount, ColumnRange, FileTotals, Overview
@@ -100,6 +101,7 @@ _NAMES = {
     "services.explain.files": "Explanation FileExplanation",
     "services.recovery.finding": "Problem RecoveryFinding RecoveryOutcome Step",
     "services.savepoint.service": "SavepointWords",
+    "snapshot.batches": "Batches",
     "snapshot.change_log": "ChangeLog",
     "snapshot.changes": "Changes",
     "snapshot.overview": "Amount ColumnRange FileTotals Overview",
@@ -120,6 +122,7 @@ __all__ = [
     "ArchiveResult",
     "Awaited",
     "BaseFile",
+    "Batches",
     "Bound",
     "ChangeLog",
     "Changes",

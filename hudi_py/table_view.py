@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from hudi_py.rows.condition import Where
+    from hudi_py.snapshot.batches import Batches
     from hudi_py.snapshot.change_log import ChangeLog
     from hudi_py.snapshot.changes import Changes
     from hudi_py.snapshot.rows import Rows
@@ -273,10 +274,11 @@ class TableView(Shown):
         start: str | datetime | None = None,
         end: str | datetime | None = None,
         *,
+        with_deletes: bool = False,
         where: Where = (),
         columns: Sequence[str] | None = None,
         with_meta: bool = False,
-    ) -> Rows:
+    ) -> Batches:
         """
         The rows that changed in a range of time as Arrow batches, without Spark: each once, in its state at the end.
 
@@ -287,6 +289,8 @@ class TableView(Shown):
                 `resolve_time`, which is compared with completion times, in layout 1 (table version 6) with requested
                 times.
             end: Commits of this time are the last ones; None for everything to this day.
+            with_deletes: Begin with the rows that were there before the range and are deleted at its end, as they were
+                before; in the last column, ``_hoodie_is_deleted``, they have true, all others false.
             where, columns, with_meta: As for `rows`.
 
         Raises:
@@ -296,7 +300,15 @@ class TableView(Shown):
             UnsupportedTable, CorruptMetadata: As `rows`.
         """
         self.require(Use.READ)
-        return self.range(start, end).rows(where=where, columns=columns, with_meta=with_meta)
+        if not with_deletes:
+            return self.range(start, end).rows(where=where, columns=columns, with_meta=with_meta)
+        from hudi_py.snapshot.deleted import open_changed_rows
+
+        timeline, listing = self._opened
+        return open_changed_rows(
+            self._contents, timeline, listing, self.settings, self._window(start, end),
+            where=where, columns=columns, with_meta=with_meta,
+        )  # fmt: skip
 
     def change_log(
         self,

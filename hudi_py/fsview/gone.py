@@ -40,7 +40,7 @@ def first_gone(
     found: Sequence[tuple[str, BaseFile]],
     *,
     with_pending: bool,
-    of: Callable[[str], bool] = lambda _: True,
+    of: Callable[[str, BaseFile], bool] = lambda _path, _base: True,
 ) -> str | None:
     """
     As `gone_at`, with what the active and the archived cleans tell.
@@ -52,7 +52,7 @@ def first_gone(
         time: Instant time.
         found: As `gone_at`.
         with_pending: As `deleted_since`.
-        of: Only the files of such writes count, by their requested times; *found* need not hold others then.
+        of: Only such files count, by partition path and file; *found* need not hold others then.
 
     Raises:
         RefusedError: The archive that would tell is missing.
@@ -75,7 +75,9 @@ def first_gone(
         for key, file in archived.bases.items():  # the record of a clean may be lost; the commits name what they wrote
             if there.get(key, "") < file.time:
                 deleted.setdefault(key[0], []).append(file.name)
-    deleted = {partition: [name for name in names if _is_of(name, of)] for partition, names in deleted.items()}
+    deleted = {
+        partition: [name for name in names if _is_of(partition, name, of)] for partition, names in deleted.items()
+    }
     gone = gone_at(context, time, found, deleted)
     if gone is None:
         return None
@@ -85,9 +87,9 @@ def first_gone(
     return gone_at(attrs.evolve(context, replaced={**replaced, **context.replaced}), time, found, deleted)
 
 
-def _is_of(name: str, of: Callable[[str], bool]) -> bool:
+def _is_of(partition: str, name: str, of: Callable[[str, BaseFile], bool]) -> bool:
     base = parse_base_file(name)
-    return base is not None and of(base.instant_time)
+    return base is not None and of(partition, base)
 
 
 def refuse_without_archive(

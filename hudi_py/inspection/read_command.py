@@ -30,6 +30,7 @@ _WHERE: Final = """Only rows that meet it: COLUMN OP VALUE with = != < <= > >=, 
 @click.option("--savepoint", help="What that savepoint holds, given by instant or name; no clean takes it.")
 @click.option("--from", "start", help="Only rows that commits after that time changed; 0 is the beginning.")
 @click.option("--to", "end", help="Rows as they were after the commits of that time and before.")
+@click.option("--with-deletes", is_flag=True, help="With --from: what was deleted since, too, as it was before.")
 @click.option("--cdc", is_flag=True, help="Each change of --from to --to: operation, row before, row after.")
 @click.option("--columns", help="Only these, comma separated.")
 @click.option("--where", multiple=True, metavar="CONDITION", help=_WHERE)
@@ -44,6 +45,7 @@ def read(
     savepoint: str | None,
     start: str | None,
     end: str | None,
+    with_deletes: bool,
     cdc: bool,
     columns: str | None,
     where: tuple[str, ...],
@@ -55,12 +57,15 @@ def read(
     from hudi_py.rows.read import plain_rows
 
     _check_one_question({"--as-of": as_of, "--savepoint": savepoint, "--from or --to": start or end})
-    for other, value in {"--as-of": as_of, "--savepoint": savepoint, "--where": where, "--meta": meta}.items():
+    for other, value in {"--as-of": as_of, "--savepoint": savepoint, "--where": where, "--meta": meta,
+                         "--with-deletes": with_deletes}.items():  # fmt: skip
         _check_one_question({"--cdc": cdc, other: value})
     opened = common.open(table)
     if output is not None:
         _check_outside(output, opened.storage.root)
     wanted = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
+    if with_deletes and start is None:
+        raise ConfigError("--with-deletes tells what was deleted after a time; give it with --from")
     rows_read: Batches
     if cdc:
         rows_read = opened.change_log(start, end, columns=wanted)
@@ -70,7 +75,7 @@ def read(
         at = {"as_of": time} if savepoint is None else {"savepoint": time}
         rows_read = opened.rows(where=where, columns=wanted, with_meta=meta, **at)
     else:
-        rows_read = opened.changes(start, end, where=where, columns=wanted, with_meta=meta)
+        rows_read = opened.changes(start, end, with_deletes=with_deletes, where=where, columns=wanted, with_meta=meta)
     batches = _limited(iter(rows_read), limit)
     if output is not None:
         count = _write(output, batches, rows_read.schema)

@@ -203,6 +203,7 @@ def open_change_log(
     store = contents.store
     mode = logging_mode(store.config.properties, store.storage.root)
     look = Look(contents, timeline, window)
+    look.refuse_what_is_hollow()
     _refuse_archived(contents, window, look)
     row = chosen_columns(schema, columns)
     meta = [name for name in row.names if name in META_COLUMNS]

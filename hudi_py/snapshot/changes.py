@@ -22,7 +22,6 @@ from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
 from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.model.instant import Action, Instant
-from hudi_py.rows.committed import Commits
 from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took
 from hudi_py.snapshot.retained import earliest_retained
 from hudi_py.snapshot.select import base_files, context_as_of, slices_as_of
@@ -43,6 +42,7 @@ from hudi_py.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
     from hudi_py.rows.condition import Where
+    from hudi_py.rows.predicate import RowFilter
     from hudi_py.snapshot.rows import Rows
 
 WRITES: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
@@ -55,12 +55,12 @@ class Changes(Snapshot):
 
     Args:
         window: The range.
-        commits: The commits in it; None for all rows of the slices.
+        commits: Which of the rows: those that a commit of the range changed last; None for all.
         slices: Newest slices at the end of the range that one of its commits wrote.
     """
 
     _window: Window
-    _commits: Commits | None
+    _commits: RowFilter | None
     slices: tuple[FileSlice, ...]
 
     def _facts(self) -> Mapping[str, object]:
@@ -88,7 +88,13 @@ class Changes(Snapshot):
 
 
 def open_changes(
-    contents: Contents, timeline: Timeline, listing: Listing, settings: Settings, window: Window
+    contents: Contents,
+    timeline: Timeline,
+    listing: Listing,
+    settings: Settings,
+    window: Window,
+    *,
+    whole: bool = False,
 ) -> Changes:
     """
     Find what holds the rows that changed in a range.
@@ -99,6 +105,7 @@ def open_changes(
         listing: Where partitions and files are looked up.
         settings: Of the table.
         window: The range.
+        whole: Take all rows of the slices that it wrote to, whenever they were changed last.
 
     Raises:
         RefusedError: A clean deleted files that held the rows at the end of the range, or a write within it may still
@@ -108,14 +115,13 @@ def open_changes(
     """
     config = contents.store.config
     look = Look(contents, timeline, window)
-    slices = []
-    for path, entries in look.partitions(listing):
-        for each in slices_as_of(build_partition(look.context, path, visible_files(look.context, entries))):
-            if look.is_written_in_range(each):
-                slices.append(each)
+    look.refuse_what_is_hollow()
+    found_slices = (each for path, entries in look.partitions(listing) for each in look.slices(path, entries))
+    slices = [each for each in found_slices if look.is_written_in_range(each)]
+    is_all = whole or window.is_everything
     found = Changes(
         contents=contents, timeline=timeline, config=config, settings=settings,
-        window=window, commits=None if window.is_everything else look.commits, slices=tuple(slices),
+        window=window, commits=None if is_all else look.commits, slices=tuple(slices),
     )  # fmt: skip
     look.refuse_what_is_gone(found)
     return found
@@ -136,7 +142,6 @@ class Look:
         times: Requested times of completed writes to the times that are compared.
 
     Raises:
-        RefusedError: A write within the range may still complete (layout 1).
         UnsupportedTable: The rows do not tell which commit changed them.
     """
 
@@ -152,20 +157,38 @@ class Look:
             )
         context = load_context(timeline, contents, with_clustering=not store.layout.has_completion_times)
         if not store.layout.has_completion_times:
-            check_nothing_is_hollow(timeline, window, frozenset(context.pending_clustering.values()))
             self.times = order_times(timeline, by_completion=False)
             self._knows_archive = False
             self.context = context if window.until is None else context_as_of(context, window.until)
         else:
             self.times, self._knows_archive = _completions(contents, timeline, window)
             self.context = context_at_end(context, window, self.times, knows_archive=self._knows_archive)
+        self._clusterings = frozenset(context.pending_clustering.values())
         self.commits = commits_of(window, self.times, by_completion=store.layout.has_completion_times)
+
+    def refuse_what_is_hollow(self) -> None:
+        """
+        Raises:
+            RefusedError: A write within the range may still complete (layout 1).
+        """
+        if not self._contents.store.layout.has_completion_times:
+            check_nothing_is_hollow(self._timeline, self._window, self._clusterings)
+
+    def slices(self, path: str, entries: Iterable[Entry]) -> tuple[FileSlice, ...]:
+        """The newest slices of a partition at the end of the range."""
+        return slices_as_of(build_partition(self.context, path, visible_files(self.context, entries)))
+
+    def slices_of(self, path: str, listing: Listing) -> tuple[FileSlice, ...]:
+        """As `slices`, of what is listed."""
+        return self.slices(path, self._at_end(listing).partition(path, details=self._window.until is not None))
+
+    def _at_end(self, listing: Listing) -> Listing:
+        until = self._window.until
+        return listing.until(until) if until is not None and isinstance(listing, CheckedListing) else listing
 
     def partitions(self, listing: Listing) -> Iterator[tuple[str, list[Entry]]]:
         """Path and files of the partitions that commits of the range wrote to; more where nothing tells."""
-        until = self._window.until
-        if until is not None and isinstance(listing, CheckedListing):
-            listing = listing.until(until)
+        until, listing = self._window.until, self._at_end(listing)
         instants = self.instants()
         if self._may_be_archived(len(instants)):
             yield from listing.walk(details=until is not None)
@@ -210,7 +233,13 @@ class Look:
         bases = [(each.partition_path, each.base_file) for each in found.slices if each.base_file is not None]
         refuse_what_a_clean_took(self._contents, self._timeline, self.context, until)
         gone = first_gone(
-            self._contents, self._timeline, self.context, until, bases, with_pending=False, of=self.commits.__contains__
+            self._contents,
+            self._timeline,
+            self.context,
+            until,
+            bases,
+            with_pending=False,
+            of=lambda _, base: base.instant_time in self.commits,
         )
         if gone is not None:
             raise RefusedError(
@@ -218,9 +247,17 @@ class Look:
                 f"that range; {self._way_out()}"
             )
 
-    def _way_out(self) -> str:
+    def earliest_begin(self) -> str:
+        """For a message: from when on a range that begins at the end of this one can be read."""
+        earliest = self._earliest()
+        return f"begin it at {earliest}" if earliest > (self._window.until or "") else "begin it later"
+
+    def _earliest(self) -> str:
         earliest = earliest_retained(self._contents, self._timeline)
-        earliest = self.times.get(earliest, earliest)
+        return self.times.get(earliest, earliest)
+
+    def _way_out(self) -> str:
+        earliest = self._earliest()
         if self._window.until is not None and earliest > self._window.until:
             return f"end it at {earliest} or later, or leave its end open"
         return "end it later, or leave its end open"

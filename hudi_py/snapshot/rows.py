@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from hudi_py.mdt.read_statistics import StatisticsReader
     from hudi_py.model.files import BaseFile
-    from hudi_py.rows.committed import Commits
     from hudi_py.rows.predicate import Filter, RowFilter
     from hudi_py.storage.base import Storage
 
@@ -45,7 +44,7 @@ class Rows(Batches):
         with_meta: The ``_hoodie_*`` columns too.
         statistics: Opens what the metadata table knows.
         partition_fields: The table's partition columns.
-        commits: Only rows that one of these changed last; None for all.
+        commits: Only rows that meet this, as that a commit of a range changed them last; None for all.
 
     Attributes:
         schema: Of the batches, a `pyarrow.Schema`.
@@ -67,7 +66,7 @@ class Rows(Batches):
         with_meta: bool = False,
         statistics: OpenStatistics | None = None,
         partition_fields: Sequence[str] = (),
-        commits: Commits | None = None,
+        commits: RowFilter | None = None,
     ) -> None:
         self._storage = storage
         self._files = files

@@ -50,6 +50,20 @@ def in_text(change):
     return json.dumps([change[name] for name in ("op", "ts", "before", "after")], sort_keys=True)
 
 
+def test_read_gives_deleted_rows_on_request(run, tmp_path):
+    """Marked, before those that changed; what it has no meaning beside is refused."""
+    path = fixtures.unpack_rows("cow_cdc-1.1.1", tmp_path)
+    each = fixtures.expected_rows("cow_cdc-1.1.1")["cdc"][1]
+    deleted = [change["before"] for change in each["data"] if change["op"] == "d"]
+    result = run("read", path, "--from", each["begin"], "--to", each["end"], "--with-deletes", "--json").json["data"]
+    assert [row["_hoodie_is_deleted"] for row in result] == [number < len(deleted) for number in range(len(result))]
+    assert {row["id"] for row in result[: len(deleted)]} == {row["id"] for row in deleted}
+    for wrong in ((), ("--from", "0", "--cdc"), ("--as-of", "1d")):
+        refused = run("read", path, "--with-deletes", *wrong)
+        assert (refused.code, refused.out) == (2, "")
+        assert "--with-deletes" in refused.err
+
+
 def test_a_table_without_change_logs_tells_no_single_changes(run, tmp_path):
     """With the way out."""
     path = fixtures.unpack_rows("cow_small_files-1.1.1", tmp_path)

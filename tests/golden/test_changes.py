@@ -6,6 +6,7 @@ import pytest
 
 from fixtures import expected_rows, row_fixture_names, row_hash, unpack_rows
 from hudi_py.rows.read import plain_rows
+from hudi_py.snapshot.deleted import DELETED
 from hudi_py.table import open_table
 
 
@@ -37,6 +38,27 @@ def test_ranges_of_one_commit_add_up_to_the_snapshot(name, tmp_path):
         state |= by_key(table.changes(begin, end, with_meta=True))
     latest = by_key(table.rows(with_meta=True))
     assert {key: state.get(key) for key in latest} == latest
+
+
+@pytest.mark.parametrize("name", row_fixture_names("cow_"))
+def test_ranges_with_deletes_make_the_snapshot(name, tmp_path):
+    """Whoever takes out what is marked and puts in the rest has the snapshot; overwritten rows are deletes, too."""
+    table = open_table(unpack_rows(name, tmp_path))
+    ends = sorted(each.completion_time or each.requested_time for each in table.timeline.commits.completed())
+    for cuts in (ends, ends[::2], ends[:1]):
+        state: dict[tuple[object, ...], object] = {}
+        for begin, end in zip(["0", *cuts], [*cuts, None], strict=True):
+            before, is_done = dict(state), False
+            for change in rows_of(table.changes(begin, end, with_deletes=True, with_meta=True)):
+                key = (change["_hoodie_partition_path"], change["_hoodie_record_key"])
+                row = {name: value for name, value in change.items() if name not in ("_hoodie_file_name", DELETED)}
+                assert not (change[DELETED] and is_done), "deletes come first"
+                if change[DELETED]:
+                    assert state.pop(key) == before[key] == row
+                else:
+                    state[key], is_done = row, True
+        latest = by_key(table.rows(with_meta=True))
+        assert {key: {**row, "_hoodie_file_name": None} for key, row in state.items()} == latest
 
 
 def by_key(batches) -> dict[tuple[object, ...], object]:

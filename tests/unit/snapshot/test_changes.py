@@ -8,6 +8,7 @@ import pytest
 import writes
 from hudi_py.errors import ConfigError, RefusedError
 from hudi_py.model.instant import Action, State
+from hudi_py.snapshot.deleted import DELETED
 
 VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
 
@@ -171,3 +172,48 @@ def test_consecutive_ranges_add_up_to_the_snapshot(version, seed):
         state |= {each["id"]: each for each in rows(table.changes(read_until, last))}
         read_until = last
         assert sorted(state.values(), key=lambda each: each["id"]) == rows(table.rows()), (seed, step, what)
+
+
+@ALL
+def test_deleted_rows_come_first_and_marked(table):
+    """As they were before the range, with the columns and the conditions asked for; what changed is not marked."""
+    before = ends(table)[-1]
+    writes.upsert(table.storage, [row("c", 2), row("d", 3, "us")], operation="DELETE")
+    writes.upsert(table.storage, [row("a", 5), row("e", 5)])
+    opened = writes.open_table(table.storage)
+    deleted = [{**each, DELETED: True} for each in (row("c", 2), row("d", 3, "us"))]
+    changed = [{**each, DELETED: False} for each in (row("a", 5), row("e", 5))]
+    found = [each for batch in opened.changes(before, with_deletes=True) for each in batch.to_pylist()]
+    assert [each[DELETED] for each in found] == [True, True, False, False]
+    assert sorted(found, key=lambda each: each["id"]) == sorted(deleted + changed, key=lambda each: each["id"])
+    chosen = opened.changes(before, with_deletes=True, where="ts > 2", columns=["id"])
+    assert chosen.schema.names == ["id", DELETED]
+    assert rows(chosen) == [{"id": key, DELETED: key == "d"} for key in "ade"]
+    assert all(not each[DELETED] for each in rows(opened.changes(None, with_deletes=True)))
+    last = ends(opened)[-1]
+    assert rows(opened.changes(last, with_deletes=True)) == []
+
+
+@ALL
+def test_what_came_and_went_within_the_range_was_never_there(table):
+    """Nobody who read before and reads after the range has seen it."""
+    before = ends(table)[-1]
+    writes.upsert(table.storage, [row("z", 5)])
+    writes.upsert(table.storage, [row("z", 5)], operation="DELETE")
+    assert rows(writes.open_table(table.storage).changes(before, with_deletes=True)) == []
+
+
+@ALL
+def test_deletes_need_the_files_from_before_the_range(table):
+    """Where a clean took them, the earliest begin is named; what changed is told without them."""
+    first, second, _ = ends(table)
+    writes.upsert(table.storage, [row("c", 2)], operation="DELETE")
+    last = ends(writes.open_table(table.storage))[-1]
+    writes.open_table(table.storage).clean(commits_retained=1)
+    cleaned = writes.open_table(table.storage)
+    assert rows(cleaned.changes(first)) == [row("a", 2), row("d", 3, "us")]
+    with pytest.raises(RefusedError, match=r"what was deleted after .* a clean deleted eu/.*; begin it at") as refused:
+        cleaned.changes(first, with_deletes=True)
+    earliest = str(refused.value).rpartition(" ")[2]
+    assert rows(cleaned.changes(earliest, last, with_deletes=True)) is not None
+    assert rows(cleaned.changes(second, with_deletes=True))[-1] == {**row("d", 3, "us"), DELETED: False}

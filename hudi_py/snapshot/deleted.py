@@ -1,0 +1,194 @@
+"""
+What changed in a range of time together with what was deleted in it.
+
+A row counts as deleted where its file group held its key before the range, and at the end nothing in its partition
+holds it. It is shown as it was before the range, with `DELETED` set. A row that came and went within the range was
+never there for anybody who read before and reads after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+import attrs
+import pyarrow as pa
+
+from hudi_py.config.keys import Settings
+from hudi_py.errors import RefusedError
+from hudi_py.formats.arrow_types import Array, compute
+from hudi_py.formats.meta_columns import META_COLUMNS
+from hudi_py.fsview.build import GroupKey
+from hudi_py.fsview.gone import first_gone
+from hudi_py.fsview.listing import Listing
+from hudi_py.model.files import FileSlice, join_path, parse_log_file
+from hudi_py.rows.predicate import OneOf
+from hudi_py.snapshot.batches import Batches
+from hudi_py.snapshot.changes import Changes, Look, open_changes
+from hudi_py.snapshot.window import Window
+from hudi_py.timeline.archive import load_archived_replaced
+from hudi_py.timeline.cleaned import deleted_since
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
+
+if TYPE_CHECKING:
+    from hudi_py.rows.condition import Where
+    from hudi_py.snapshot.rows import Rows
+
+DELETED: Final = "_hoodie_is_deleted"
+"""The column that Apache Hudi takes for a mark of deletion when such rows are written to a table."""
+_RECORD_KEY: Final = META_COLUMNS[2]
+
+
+class ChangedRows(Batches):
+    """
+    Deleted rows, then changed ones, as Arrow batches, see `Batches`.
+
+    Args:
+        changed: What changed.
+        before: The slices before the range of the file groups that it touched; all of their rows.
+        after: The slices of those groups at its end; all of their rows.
+        where, columns, with_meta: As for `Changes.rows`.
+
+    Attributes:
+        schema: That of the changed rows and `DELETED`, a boolean.
+    """
+
+    def __init__(
+        self,
+        changed: Changes,
+        before: Changes,
+        after: Changes,
+        *,
+        where: Where = (),
+        columns: Sequence[str] | None = None,
+        with_meta: bool = False,
+    ) -> None:
+        self._before = before
+        self._after = after
+        self._rows: Callable[[Changes], Rows] = lambda of: of.rows(where=where, columns=columns, with_meta=with_meta)
+        self._changed = self._rows(changed)
+        fields = [field for field in self._changed.schema if field.name != DELETED]
+        self.schema = pa.schema([*fields, pa.field(DELETED, pa.bool_())])
+
+    def _facts(self) -> Mapping[str, object]:
+        return self._changed._facts()  # noqa: SLF001  # the same, and what was deleted
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for partition, slices in groupby(self._before.slices, lambda each: each.partition_path):
+            yield from self._deleted(partition, list(slices))
+        yield from self._marked(self._changed, is_deleted=False)
+
+    def _deleted(self, partition: str, slices: Sequence[FileSlice]) -> Iterator[pa.RecordBatch]:
+        left = _keys(_some(self._after, [each for each in self._after.slices if each.partition_path == partition]))
+        for each in slices:
+            keys = _keys(_some(self._before, [each]))
+            gone = keys.filter(compute.invert(compute.is_in(keys, value_set=left)))
+            if len(gone):
+                only = OneOf(_RECORD_KEY, frozenset(filter(None, gone.to_pylist())))
+                found = attrs.evolve(_some(self._before, [each]), commits=only)
+                yield from self._marked(self._rows(found), is_deleted=True)
+
+    def _marked(self, rows: Rows, *, is_deleted: bool) -> Iterator[pa.RecordBatch]:
+        for batch in rows:
+            marks: Array = pa.array([is_deleted] * len(batch), pa.bool_())
+            columns = [batch.column(name) for name in self.schema.names[:-1]]
+            yield pa.RecordBatch.from_arrays([*columns, marks], schema=self.schema)
+
+
+def _some(changes: Changes, slices: Sequence[FileSlice]) -> Changes:
+    return attrs.evolve(changes, slices=tuple(slices))
+
+
+def _keys(changes: Changes) -> Array:
+    if not changes.slices:
+        none: Array = pa.array([], pa.string())
+        return none
+    found: Array = changes.rows(columns=[_RECORD_KEY]).to_arrow()[_RECORD_KEY].combine_chunks()
+    return found
+
+
+def open_changed_rows(
+    contents: Contents,
+    timeline: Timeline,
+    listing: Listing,
+    settings: Settings,
+    window: Window,
+    *,
+    where: Where = (),
+    columns: Sequence[str] | None = None,
+    with_meta: bool = False,
+) -> ChangedRows:
+    """
+    Find what holds the rows that changed in a range and those that were deleted in it.
+
+    Args:
+        contents, timeline, listing, settings, window: As for `open_changes`.
+        where, columns, with_meta: As for `Changes.rows`.
+
+    Raises:
+        RefusedError: As `open_changes`, or a clean deleted files that held rows before the range.
+        ConfigError, UnsupportedTable, CorruptMetadata: As `open_changes`.
+    """
+    changed = open_changes(contents, timeline, listing, settings, window)
+    after = open_changes(contents, timeline, listing, settings, window, whole=True)
+    before = attrs.evolve(after, slices=_slices_before(contents, timeline, listing, window, after))
+    return ChangedRows(changed, before, after, where=where, columns=columns, with_meta=with_meta)
+
+
+def _slices_before(
+    contents: Contents, timeline: Timeline, listing: Listing, window: Window, after: Changes
+) -> tuple[FileSlice, ...]:
+    """The newest slices before the range of the file groups that it wrote to or replaced."""
+    if not window.after:
+        return ()
+    touched = {(each.partition_path, each.file_id) for each in after.slices}
+    touched |= _replaced(contents, timeline, window)
+    look = Look(contents, timeline, Window("", window.after))
+    found = [
+        each
+        for path in sorted({path for path, _ in touched})
+        for each in look.slices_of(path, listing)
+        if (path, each.file_id) in touched
+    ]
+    gone = _first_gone(contents, timeline, look, window.after, found, touched)
+    if gone is not None:
+        raise RefusedError(
+            f"what was deleted {window} cannot be told: a clean deleted {gone}, which held rows before that range; "
+            f"{look.earliest_begin()}"
+        )
+    return tuple(found)
+
+
+def _replaced(contents: Contents, timeline: Timeline, window: Window) -> set[GroupKey]:
+    look = Look(contents, timeline, window)
+    replaced = dict(look.context.replaced)
+    if look.reaches_back:
+        store = contents.store
+        replaced = {**load_archived_replaced(store.storage, store.config), **replaced}
+    return {key for key, time in replaced.items() if look.times.get(time, time) in window}
+
+
+def _first_gone(
+    contents: Contents,
+    timeline: Timeline,
+    look: Look,
+    time: str,
+    found: Sequence[FileSlice],
+    touched: set[GroupKey],
+) -> str | None:
+    bases = [(each.partition_path, each.base_file) for each in found if each.base_file is not None]
+    gone = first_gone(
+        contents, timeline, look.context, time, bases, with_pending=False,
+        of=lambda path, base: (path, base.file_id) in touched,
+    )  # fmt: skip
+    if gone is not None:
+        return gone
+    there = {(each.partition_path, each.file_id) for each in found}
+    for path, names in deleted_since(contents, timeline, time, with_pending=False).items():
+        for log in filter(None, map(parse_log_file, names)):
+            key = (path, log.file_id)
+            if key in touched and key not in there and log.instant_time <= time and not log.is_cdc:
+                return join_path(path, log.name)
+    return None
