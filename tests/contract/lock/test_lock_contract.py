@@ -10,7 +10,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from hudi_py.config.keys import Settings
-from hudi_py.errors import ConfigError, ConflictError, CorruptMetadata
+from hudi_py.errors import ConfigError, ConflictError, CorruptMetadata, StorageError
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.wrappers import DelegatingStorage, RecordingStorage
 from hudi_py.txn.table_lock import TableLock, table_lock
@@ -91,6 +91,24 @@ def test_an_error_inside_gives_it_back(make_lock, provider, backend):
         raise ZeroDivisionError
     with make_lock(provider, backend).held("other"):
         pass
+
+
+class Undeletable(DelegatingStorage):
+    """Everything but deletion."""
+
+    def delete(self, path):
+        raise StorageError(f"{path} cannot be deleted")
+
+
+def test_who_cannot_give_it_back_is_told_unless_the_work_failed(make_lock):
+    """A failure of the work is what counts; with none, that the lock still looks held."""
+    for error, told in ((ZeroDivisionError, ZeroDivisionError), (None, StorageError)):
+        lock = make_lock(FILE, "memory", wrap=Undeletable)
+        with pytest.raises(told), lock.held("work"):
+            if error is not None:
+                raise error
+        assert lock_files(lock.storage)
+        lock.storage.delete(LOCK)
 
 
 @pytest.mark.parametrize(("provider", "backend"), PROVIDERS)
