@@ -28,7 +28,7 @@ from typing import Final, NamedTuple, TypeAlias
 import attrs
 
 from hudi_py.fsview.build import GroupKey, PartitionView, PendingOperation, ViewContext, build_partition
-from hudi_py.model.files import FileGroup, FileSlice, parse_base_file, parse_log_file
+from hudi_py.model.files import FileGroup, FileSlice, parse_base_file
 from hudi_py.model.instant import Action
 
 FileKey: TypeAlias = tuple[str, str]
@@ -148,13 +148,14 @@ class Protection:
     Args:
         savepointed_files: Partition path to names of files held by savepoints (rule A-39).
         pending: Pending compactions by file group (rule A-40).
-        pending_files: Relative paths that a pending compaction plan reads (K-15: never planned, even on a mismatch).
+        pending_files: Files that a pending compaction plan reads (K-15: never planned, even on a mismatch of slices or
+            groups), to it.
         clustered_files: Files that a pending clustering reads, to its requested time.
     """
 
     savepointed_files: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     pending: Mapping[GroupKey, PendingOperation] = attrs.field(factory=dict)
-    pending_files: frozenset[FileKey] = frozenset()
+    pending_files: Mapping[FileKey, PendingOperation] = attrs.field(factory=dict)
     clustered_files: Mapping[FileKey, str] = attrs.field(factory=dict)
 
     def concerns(self, partition_path: str) -> bool:
@@ -167,13 +168,18 @@ class Protection:
         return names is not None and not names.isdisjoint(file_slice.file_names)
 
     def is_pending(self, file_slice: FileSlice) -> bool:
-        """Rule A-40, and K-15."""
+        """Whether a pending compaction reads it, or what lies on it."""
+        return self.compaction(file_slice) is not None
+
+    def compaction(self, file_slice: FileSlice) -> PendingOperation | None:
+        """The pending compaction that holds the slice: by its time (rule A-40), or by the name of a file (K-15)."""
         operation = self.pending.get((file_slice.partition_path, file_slice.file_id))
         if operation is not None and file_slice.base_instant_time >= operation.base_instant_time:
-            return True
-        return bool(self.pending_files) and any(
-            (file_slice.partition_path, name) in self.pending_files for name in file_slice.file_names
-        )
+            return operation
+        if not self.pending_files:
+            return None
+        named = (self.pending_files.get((file_slice.partition_path, name)) for name in file_slice.file_names)
+        return next(filter(None, named), None)
 
     def clusterings(self, file_slice: FileSlice) -> tuple[str, ...]:
         """Requested times of the pending clusterings that read a file of the slice, ascending."""
@@ -360,12 +366,9 @@ def _holders(facts: TableFacts, file_slice: FileSlice, *, is_replaced: bool) -> 
         for time, held in facts.savepoints.items():
             if not held.get(file_slice.partition_path, frozenset()).isdisjoint(names):
                 yield Savepoint(time)
-    key = (file_slice.partition_path, file_slice.file_id)
-    if not is_replaced and facts.protection.is_pending(file_slice):
-        operation = facts.protection.pending.get(key)
-        if operation is not None:
-            action = Action.LOG_COMPACTION if operation.is_log_compaction else Action.COMPACTION
-            yield Pending(action, operation.instant_time)
+    operation = None if is_replaced else facts.protection.compaction(file_slice)
+    if operation is not None:
+        yield _compacts(operation)
     yield from (Pending(Action.CLUSTERING, time) for time in facts.protection.clusterings(file_slice))
 
 
@@ -374,15 +377,17 @@ def _named(facts: TableFacts, partition_path: str, name: str, *, is_replaced: bo
     for time, held in facts.savepoints.items():
         if name in held.get(partition_path, ()):
             yield Savepoint(time)
-    if not is_replaced and (partition_path, name) in facts.protection.pending_files:
-        parsed = parse_base_file(name) or parse_log_file(name)
-        operation = None if parsed is None else facts.protection.pending.get((partition_path, parsed.file_id))
-        if operation is not None:
-            action = Action.LOG_COMPACTION if operation.is_log_compaction else Action.COMPACTION
-            yield Pending(action, operation.instant_time)
+    operation = None if is_replaced else facts.protection.pending_files.get((partition_path, name))
+    if operation is not None:
+        yield _compacts(operation)
     clustering = facts.protection.clustered_files.get((partition_path, name))
     if clustering is not None:
         yield Pending(Action.CLUSTERING, clustering)
+
+
+def _compacts(operation: PendingOperation) -> Pending:
+    action = Action.LOG_COMPACTION if operation.is_log_compaction else Action.COMPACTION
+    return Pending(action, operation.instant_time)
 
 
 def _shown_without(

@@ -147,7 +147,9 @@ def protection_of(
     return Protection(
         savepointed_files=files,
         pending=pending,
-        pending_files=frozenset((key[0], name) for key, operation in pending.items() for name in operation.file_names),
+        pending_files={
+            (key[0], name): operation for key, operation in pending.items() for name in operation.file_names
+        },
         clustered_files=clustered_files,
     )
 

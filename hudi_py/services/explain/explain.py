@@ -210,10 +210,9 @@ def _held(file_slice: FileSlice, is_replaced: bool, protection: Protection, arou
     held = []
     if protection.is_savepointed(file_slice):
         held = [Awaited(Need.SAVEPOINT, time) for time in holders(file_slice, around.savepoints)]
-    if not is_replaced and protection.is_pending(file_slice):
-        operation = protection.pending.get((file_slice.partition_path, file_slice.file_id))
-        of = "of another file group" if operation is None else operation.instant_time
-        held.append(Awaited(Need.COMPACTION, of))
+    operation = None if is_replaced else protection.compaction(file_slice)
+    if operation is not None:
+        held.append(Awaited(Need.COMPACTION, operation.instant_time))
     held += [Awaited(Need.CLUSTERING, time) for time in protection.clusterings(file_slice)]
     return held
 

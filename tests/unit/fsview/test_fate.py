@@ -8,12 +8,14 @@ from hypothesis import strategies as st
 import fixtures
 from crash.states import open_real, real_table
 from hudi_py.formats import records_codec as codec
+from hudi_py.fsview.build import PendingOperation
 from hudi_py.fsview.fate import (
     Failed,
     Latest,
     Needed,
     Pending,
     Promise,
+    Protection,
     Removable,
     Rule,
     Savepoint,
@@ -22,6 +24,7 @@ from hudi_py.fsview.fate import (
     judge_partition_files,
 )
 from hudi_py.fsview.loader import load_facts
+from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.model.instant import Action, State
 from hudi_py.model.records import (
     ClusteringGroup,
@@ -63,6 +66,110 @@ def undo(builder, number):
     for path in builder.storage.files():
         if at(number) in path:
             builder.storage.delete(path)
+
+
+def cluster(builder, time, name, partition="r0"):
+    """A requested clustering that reads one file."""
+    file_slice = ClusteringSlice(
+        file_id="a", partition_path=partition, data_file_path=f"file:///lake/trips/{partition}/{name}"
+    )
+    requested = RequestedReplaceMetadata(
+        operation_type="CLUSTER",
+        clustering_plan=ClusteringPlan(input_groups=(ClusteringGroup(slices=(file_slice,)),)),
+    )
+    word = "replacecommit" if builder.layout.version == 1 else "clustering"
+    builder.instant(time, word, State.REQUESTED, codec.encode_requested_replace(requested, sync=SYNC))
+
+
+def compacted():
+    """A slice of a base and a log file below one that a compaction made, and the names of the three files."""
+    builder = TableBuilder(table_type="MERGE_ON_READ")
+    builder.commit(at(1), {"r0": ["a"]}, action="deltacommit")
+    builder.log_files(at(2), [("r0", "a", at(1))])
+    builder.commit(at(3), {"r0": ["a"]})
+    return builder, NAME("a", at(1)), f".a_{at(2)}.log.1_0-1-0", NAME("a", at(3))
+
+
+HOLDERS = {
+    "savepoint": (lambda builder, name: builder.savepoint(at(1), {"r0": [name]}), Savepoint(at(1))),
+    "clustering": (lambda builder, name: cluster(builder, at(4), name), Pending(Action.CLUSTERING, at(4))),
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+@pytest.mark.parametrize("named", [0, 1])
+def test_who_names_one_file_of_a_slice_holds_all_of_it(holder, named):
+    """Without the base or without the logs a slice has other rows (A-39)."""
+    builder, *names, newest = compacted()
+    hold, need = HOLDERS[holder]
+    hold(builder, names[named])
+    found = fates(builder)
+    assert [found[name] for name in names] == [Needed((need,))] * 2
+    assert found[newest] == Needed((Latest(),))
+
+
+def test_a_pending_compaction_needs_nothing_below_the_slice_that_it_reads():
+    """Older slices of its group are garbage as before, and so are other groups."""
+    builder, base, log, newest = compacted()
+    builder.compaction(at(5), [("r0", "a", at(3), [])])
+    found = fates(builder)
+    assert found[base] == found[log] == Removable(Rule.SUPERSEDED)
+    assert found[newest] == Needed((Latest(), Pending(Action.COMPACTION, at(5))))
+
+
+def test_a_pending_compaction_holds_what_it_names_of_another_group():
+    """K-15: its plan contradicts the table, so nothing that it names goes."""
+    builder = TableBuilder(table_type="MERGE_ON_READ")
+    for number in (1, 2):
+        builder.commit(at(number), {"r0": ["a", "b"]}, action="deltacommit")
+    builder.compaction(at(3), [("r0", "b", at(2), [NAME("a", at(1))])])
+    found = fates(builder)
+    assert found[NAME("a", at(1))] == Needed((Pending(Action.COMPACTION, at(3)),))
+    assert found[NAME("b", at(1))] == Removable(Rule.SUPERSEDED)
+
+
+def test_a_pending_compaction_does_not_hold_a_replaced_group():
+    """A-47: nothing of it is read any more."""
+    builder = TableBuilder(table_type="MERGE_ON_READ")
+    builder.commit(at(1), {"r0": ["a"]}, action="deltacommit")
+    builder.compaction(at(2), [("r0", "a", at(1), [])])
+    builder.commit(at(3), {"r0": ["b"]}, replaced={"r0": ["a"]})
+    assert fates(builder)[NAME("a", at(1))] == Removable(Rule.REPLACED)
+
+
+def slice_of(file_id, time, partition="r0"):
+    return FileSlice(partition, file_id, time, BaseFile(NAME(file_id, time), file_id, "0-1-0", time))
+
+
+def test_a_pending_compaction_holds_its_slice_by_time_and_by_name():
+    """A-40: from the base that it reads on; K-15: whatever it names, should its base be another one."""
+    operation = PendingOperation(at(5), at(2), False, ())
+    protection = Protection(pending={("r0", "a"): operation})
+    assert [protection.is_pending(slice_of("a", at(number))) for number in (1, 2, 3)] == [False, True, True]
+    assert not protection.is_pending(slice_of("b", at(2)))
+    assert not protection.is_pending(slice_of("a", at(2), "r1"))
+    named = attrs.evolve(protection, pending_files={("r0", NAME("a", at(1))): operation})
+    assert [named.is_pending(slice_of("a", at(1), partition)) for partition in ("r0", "r1")] == [True, False]
+    assert not named.is_pending(slice_of("b", at(1)))
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("holder", ["savepoint", "clustering", "compaction"])
+def test_a_file_that_somebody_names_stays_even_if_it_counts_as_failed(layout, holder):
+    """Two records contradict each other, and on doubt nothing goes; the other files of the write stay failed ones."""
+    builder = TableBuilder(layout, table_type="MERGE_ON_READ")
+    builder.commit(at(1), {"r0": ["a"]}, action="deltacommit")
+    builder.commit(at(2), {"r0": ["a", "b"]}, action="deltacommit", state=State.INFLIGHT)
+    name = NAME("a", at(2))
+    if holder == "savepoint":
+        builder.savepoint(at(1), {"r0": [name]})
+    elif holder == "clustering":
+        cluster(builder, at(4), name)
+    else:
+        builder.compaction(at(4), [("r0", "a", at(2), [])])
+    found = fates(builder)
+    assert isinstance(found[name], Needed)
+    assert found[NAME("b", at(2))] == Failed(at(2))
 
 
 @pytest.mark.parametrize("layout", [1, 2])
@@ -126,15 +233,7 @@ def test_pending_compactions_need_the_slices_they_read():
 def test_pending_clusterings_need_the_files_they_read(layout):
     """Hudi's cleaner does not ask for them, and the clustering fails without them."""
     builder = three_versions(layout)
-    file_slice = ClusteringSlice(
-        file_id="a", partition_path="r0", data_file_path=f"file:///lake/trips/r0/{NAME('a', at(2))}"
-    )
-    requested = RequestedReplaceMetadata(
-        operation_type="CLUSTER",
-        clustering_plan=ClusteringPlan(input_groups=(ClusteringGroup(slices=(file_slice,)),)),
-    )
-    word = "replacecommit" if layout == 1 else "clustering"
-    builder.instant(at(4), word, State.REQUESTED, codec.encode_requested_replace(requested, sync=SYNC))
+    cluster(builder, at(4), NAME("a", at(2)))
     assert fates(builder)[NAME("a", at(2))] == Needed((Pending(Action.CLUSTERING, at(4)),))
 
 
@@ -179,6 +278,15 @@ def test_files_of_writes_that_are_not_completed_are_nobody_elses_business():
     assert found[NAME("a", at(4))] == found[NAME("b", at(4))] == Failed(at(4))
     assert found[NAME("a", at(3))] == Needed((Latest(),))
     assert found["notes.txt"] == Unknown()
+
+
+def test_log_files_of_a_failed_write_in_a_slice_of_their_own_are_failed_too():
+    """They are known, to a rollback and to no clean."""
+    builder = TableBuilder(table_type="MERGE_ON_READ")
+    builder.commit(at(1), {"r0": ["a"]}, action="deltacommit")
+    builder.log_files(at(2), [("r0", "b", at(2))], state=State.INFLIGHT)
+    (log,) = (name for name in fates(builder) if ".log." in name)
+    assert fates(builder)[log] == Failed(at(2))
 
 
 def test_base_files_of_retried_tasks_share_the_fate_of_their_slice():

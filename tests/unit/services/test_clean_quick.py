@@ -42,7 +42,7 @@ PROTECTIONS = (
     *[Protection()] * 4,
     Protection(savepointed_files={"p": frozenset({format_base_file("a-0", "0-1-2", TIMES[2])})}),
     Protection(pending=PENDING),
-    Protection(pending_files=frozenset({("p", format_base_file("b-0", "0-1-2", TIMES[2]))})),
+    Protection(pending_files={("p", format_base_file("b-0", "0-1-2", TIMES[2])): PENDING["p", "a-0"]}),
 )
 
 
