@@ -276,8 +276,7 @@ class PartitionFates:
         fate = _UNKNOWN if key is None else self.slices.get(key, _UNKNOWN)
         if isinstance(fate, Needed):
             return fate
-        is_replaced = isinstance(fate, Removable) and fate.rule is Rule.REPLACED
-        by = tuple(_named(self.facts, self.partition_path, name, is_replaced=is_replaced))
+        by = tuple(_named(self.facts, self.partition_path, name, is_removable=isinstance(fate, Removable)))
         return Needed(by) if by else fate
 
 
@@ -372,12 +371,12 @@ def _holders(facts: TableFacts, file_slice: FileSlice, *, is_replaced: bool) -> 
     yield from (Pending(Action.CLUSTERING, time) for time in facts.protection.clusterings(file_slice))
 
 
-def _named(facts: TableFacts, partition_path: str, name: str, *, is_replaced: bool) -> Iterable[Need]:
-    """Who names the file itself, whatever slice it is in."""
+def _named(facts: TableFacts, partition_path: str, name: str, *, is_removable: bool) -> Iterable[Need]:
+    """Who names the file itself, whatever slice it is in; of what is removable no compaction does (`_holders`)."""
     for time, held in facts.savepoints.items():
         if name in held.get(partition_path, ()):
             yield Savepoint(time)
-    operation = None if is_replaced else facts.protection.pending_files.get((partition_path, name))
+    operation = None if is_removable else facts.protection.pending_files.get((partition_path, name))
     if operation is not None:
         yield _compacts(operation)
     clustering = facts.protection.clustered_files.get((partition_path, name))

@@ -22,6 +22,7 @@ from hudi_py.fsview.fate import (
     Snapshot,
     Unknown,
     judge_partition_files,
+    without_writes,
 )
 from hudi_py.fsview.loader import load_facts
 from hudi_py.model.files import BaseFile, FileSlice
@@ -141,6 +142,25 @@ def slice_of(file_id, time, partition="r0"):
     return FileSlice(partition, file_id, time, BaseFile(NAME(file_id, time), file_id, "0-1-0", time))
 
 
+def test_a_savepoint_holds_slices_of_its_files_and_no_others():
+    """A-39, partition by partition."""
+    protection = Protection(savepointed_files={"r0": frozenset({NAME("a", at(1))})})
+    held = [slice_of("a", at(1)), slice_of("a", at(2)), slice_of("b", at(1)), slice_of("a", at(1), "r1")]
+    assert [protection.is_savepointed(each) for each in held] == [True, False, False, False]
+
+
+@pytest.mark.parametrize("is_log_compaction", [False, True])
+def test_a_pending_compaction_is_called_what_it_is(is_log_compaction):
+    """Its way out depends on it."""
+    builder = three_versions()
+    facts = facts_of(builder)
+    operation = PendingOperation(at(4), at(3), is_log_compaction, ())
+    facts = attrs.evolve(facts, protection=Protection(pending={("r0", "a"): operation}))
+    name = NAME("a", at(3))
+    action = Action.LOG_COMPACTION if is_log_compaction else Action.COMPACTION
+    assert judge_partition_files(facts, "r0", [name]).of(name) == Needed((Latest(), Pending(action, at(4))))
+
+
 def test_a_pending_compaction_holds_its_slice_by_time_and_by_name():
     """A-40: from the base that it reads on; K-15: whatever it names, should its base be another one."""
     operation = PendingOperation(at(5), at(2), False, ())
@@ -193,6 +213,44 @@ def test_promised_times_need_what_they_show():
     assert fates(builder, Promise(earliest=at(2)))[NAME("a", at(1))] == Removable(Rule.SUPERSEDED)
     assert fates(builder, Promise(earliest=at(3), times=(at(1),)))[NAME("a", at(1))] == Needed((Snapshot(at(1)),))
     assert fates(builder, Promise(earliest=at(3)))[NAME("a", at(2))] == Removable(Rule.SUPERSEDED)
+    assert fates(builder, Promise(earliest=at(1)))[NAME("a", at(3))] == Needed((Latest(),))
+
+
+@examples(200)
+@given(
+    st.one_of(st.none(), st.integers(0, 6)), st.sets(st.integers(0, 6)), st.integers(0, 6),
+    st.one_of(st.none(), st.integers(1, 4)),
+)  # fmt: skip
+def test_a_promise_covers_what_one_of_its_times_shows(earliest, times, begins, lasts):
+    """From when something begins until right before it is superseded; the time told is one of them."""
+    ends = None if lasts is None else begins + lasts
+    promised = times | (set() if earliest is None else set(range(earliest, 20)))
+    shown = {time for time in promised if begins <= time and (ends is None or time < ends)}
+    promise = Promise(earliest=None if earliest is None else at(earliest), times=tuple(map(at, sorted(times))))
+    found = promise.within(at(begins), None if ends is None else at(ends))
+    assert found in set(map(at, shown)) if shown else found is None
+
+
+def test_a_view_without_some_writes_is_that_of_before_them():
+    """They are pending again, what they replaced lives, and plans of theirs hold nothing."""
+    builder = TableBuilder()
+    for number in (1, 2):
+        builder.commit(at(number), {"r0": ["a"]})
+    builder.commit(at(3), {"r0": ["b"]}, replaced={"r0": ["a"]})
+    table = builder.table()
+    context = attrs.evolve(
+        load_facts(table.timeline, table.contents).context,
+        pending_times=frozenset({at(9)}),
+        pending_compactions={("r0", x): PendingOperation(at(n), at(1), False, ()) for x, n in (("a", 3), ("b", 5))},
+        pending_clustering={("r0", "a"): at(3), ("r0", "b"): at(5)},
+    )
+    before = without_writes(context, [at(3)])
+    assert before.visible_times == before.completed_times == {at(1), at(2)}
+    assert before.last_time == at(2)
+    assert before.pending_times == {at(3), at(9)}
+    assert context.replaced == {("r0", "a"): at(3)}
+    assert before.replaced == {}
+    assert before.pending_compactions.keys() == before.pending_clustering.keys() == {("r0", "b")}
 
 
 def test_replaced_groups_are_needed_by_snapshots_before_their_replacement():
@@ -240,13 +298,16 @@ def test_pending_clusterings_need_the_files_they_read(layout):
 @pytest.mark.parametrize("state", [State.REQUESTED, State.INFLIGHT])
 def test_pending_rollbacks_need_what_lies_below(state):
     """Until it is done both are needed: what is the newest now, and what will be."""
-    builder = three_versions()
+    builder = TableBuilder()
+    for number in (1, 2, 3):
+        builder.commit(at(number), {"r0": ["a"] if number > 1 else ["a", "untouched"]})
     plan = RollbackPlan(instant_to_rollback=InstantInfo(at(3), "commit"))
     for each in State:
         if each <= state:
             builder.instant(at(4), "rollback", each, codec.encode_rollback_plan(plan, SYNC))
     found = fates(builder)
     assert found[NAME("a", at(3))] == Needed((Latest(),))
+    assert found[NAME("untouched", at(1))] == Needed((Latest(),))
     assert found[NAME("a", at(2))] == Needed((Pending(Action.ROLLBACK, at(4)),))
     assert found[NAME("a", at(1))] == Removable(Rule.SUPERSEDED)
 

@@ -7,7 +7,7 @@ import pytest
 from hudi_py.fsview.expected import ExpectedSlice, Written
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata, WriteStat
-from hudi_py.services.rollback.before import Touch, judge_before, touched_groups
+from hudi_py.services.rollback.before import Touch, judge_before, together, touched_groups
 from hudi_py.versions.format import LogNaming
 from tables import TableBuilder, at
 
@@ -56,7 +56,13 @@ def test_the_oldest_write_tells_how_a_group_was_found():
 
 def test_what_is_no_data_file_is_no_touch():
     """Whatever a commit names besides."""
-    assert touched_groups([commit(at(2), ("notes.txt", at(1)))], is_merge_on_read=False) == {}
+    nameless = WriteStat(file_id="a", path=None, partition_path="eu", prev_commit=at(1))
+    without_group = WriteStat(file_id=None, path=f"eu/{BASE('a', at(2))}", partition_path="eu", prev_commit=at(1))
+    instant, metadata = commit(at(2), ("notes.txt", at(1)))
+    stats = (*metadata.partition_to_write_stats["eu"], nameless, without_group)
+    metadata = CommitMetadata(partition_to_write_stats={"eu": stats})
+    assert touched_groups([(instant, metadata)], is_merge_on_read=False) == {}
+    assert touched_groups([commit(at(2), (log(at(2)), at(1)))], is_merge_on_read=True).keys() == {A}
 
 
 def judged(touch, there=(), *, expected=None, cleaned=(), naming=LogNaming.BY_SLICE, archived=()):
@@ -84,7 +90,7 @@ ONE, TWO, THREE = (BASE("a", at(number)) for number in (1, 2, 3))
 
 def test_a_new_group_was_nothing_before():
     """Nothing is needed and nothing can be lost; files of the writes themselves do not count."""
-    before = judged(Touch(), [THREE])
+    before = judged(Touch(), [THREE, ".hoodie_partition_metadata"])
     assert (before.needed, before.lost, before.hidden) == ({}, (), ())
     assert before.groups == {A}
 
@@ -93,6 +99,20 @@ def test_a_new_group_was_nothing_before():
 def test_a_group_that_was_there_and_left_nothing_is_lost(touch):
     """With only files of the writes to undo, and those of other groups."""
     assert judged(touch, [THREE, BASE("b", at(1))]).lost == ("eu/a",)
+
+
+def test_a_group_of_log_files_alone_was_there():
+    """Merge on read: rows may have no base file yet."""
+    assert judged(APPENDED, [log(at(1))]).lost == ()
+
+
+def test_what_two_need_is_needed():
+    """Partition by partition, of either alone too."""
+    assert together({"eu": ["a"], "us": ["b"]}, {"eu": ["c"], "de": ["d"]}) == {
+        "eu": {"a", "c"},
+        "us": {"b"},
+        "de": {"d"},
+    }
 
 
 def test_a_merge_needs_the_very_base_that_it_read():
@@ -111,6 +131,9 @@ def test_what_commits_tell_counts_before_what_the_write_says():
         there = {ONE, TWO, log(at(2))} - {missing}
         assert judged(APPENDED, there, expected=told).lost == (f"eu/{missing}",)
     assert judged(APPENDED, [TWO, log(at(2))], expected=told, cleaned=[BASE("a", at(4))]).lost == ()
+    newer = BASE("a", at(4))
+    assert judged(APPENDED, [ONE, TWO, log(at(2)), newer], expected=told).needed == {"eu": {TWO, log(at(2)), newer}}
+    assert judged(MERGED, [log(at(2))], expected=told).lost == (f"eu/{TWO}",)
 
 
 def test_without_commits_cleans_tell_whether_the_newest_slice_is_there():
