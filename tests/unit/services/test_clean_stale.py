@@ -488,3 +488,20 @@ def test_a_restore_after_the_plan_has_the_files_asked():
     builder.instant(at(2000), "restore", State.REQUESTED, b"")
     table = builder.table()
     assert stands_as_planned(table.timeline, table.contents, table.contents.clean_plan(instant)) is None
+
+
+@LAYOUTS
+@RETENTIONS
+def test_the_last_commit_that_counts_is_that_of_the_plan(layout, retention):
+    """One that came later was not looked at; one that was taken back is no bound of a clean by versions any more."""
+    for undone, last in (((), at(5)), ((5, 4, 3), at(2) if retention is ONE_VERSION else at(5))):
+        builder = five_versions(layout)
+        instant = schedule(builder, retention, inflight=True)
+        if undone:
+            forget(builder, *undone)
+        else:
+            builder.commit(at(6), {"r0": ["a"]})
+        builder.table().clean(**retention)
+        table = builder.table()
+        done = table.contents.clean(table.timeline.find(instant.requested_time, Action.CLEAN))
+        assert done.last_completed_commit_timestamp == last
