@@ -158,7 +158,7 @@ class WriteService:
         rows = rows.shaped(text, self._needed(operation, generator, rules), keys_only=operation == "DELETE")
         schema = _resolved(table, rows.schema, operation, text)
         with begin_write(table.contents, table.config, self._settings, table.services.metadata_table) as transaction:
-            table.refresh()
+            transaction.refuse_undoing(table.refresh().timeline)
             results = rows.write(self._job(table, transaction, operation, schema, generator, rules))
             if not results and not self._settings[keys.ALLOW_EMPTY_COMMIT]:
                 transaction.abandon()

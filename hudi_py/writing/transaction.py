@@ -18,6 +18,7 @@ from hudi_py.config.concurrency import failed_writes_policy, require_single_writ
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConflictError, RefusedError, StorageError
+from hudi_py.fsview.loader import load_undoing
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.lost_writes import refuse_lost_writes
 from hudi_py.model.instant import Action
@@ -29,6 +30,7 @@ from hudi_py.timeline.fence import put_up_fence
 from hudi_py.timeline.heartbeat import Heart, Rhythm, delete_heartbeat
 from hudi_py.timeline.markers import delete_markers, read_markers
 from hudi_py.timeline.properties_file import recover_properties
+from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import Begun, Prepared
 
 if TYPE_CHECKING:
@@ -106,6 +108,28 @@ class WriteTransaction:
             self._end_heart()
         log.info("commit.completed", instant=self.instant_time, files_written=sum(map(len, by_partition.values())))
         return metadata
+
+    def refuse_undoing(self, timeline: Timeline) -> None:
+        """
+        Give the write up where another process is undoing what it would build on.
+
+        A rollback or restore looks for pending writes after its own first file, and this looks for those after the
+        write's, so without a lock at least one of them sees the other.
+
+        Args:
+            timeline: Loaded after the write began; what the write builds on is taken from it.
+
+        Raises:
+            ConflictError: A completed commit is being undone; the write is abandoned.
+        """
+        undoing = load_undoing(timeline, self.contents)
+        if undoing:
+            self.abandon()
+            time, by = next(iter(undoing.items()))
+            raise ConflictError(
+                f"{by.action.value} {by.time} of another process is undoing the commit {time}; nothing was written; "
+                "try again when it is done, or finish it with hudi-py recover if nobody does"
+            )
 
     def abandon(self) -> None:
         """Take back a write that has written nothing: neither of its instants stays."""

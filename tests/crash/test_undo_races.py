@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import writes
 from crash.history_tables import open_in
 from crash.turns import interleavings
 from hudi_py.errors import ConfigError, ConflictError, RefusedError
@@ -65,4 +66,36 @@ def test_commit_is_pinned_or_undone_never_both(layout, undoing, starts, record_p
             )
         seen.add((is_pinned, is_undone))
     assert {(True, False), (False, True)} <= seen
+    record_property("interleavings", runs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("starts", ["write", "rollback"])
+@pytest.mark.parametrize(("version", "policy"), [(6, "LAZY"), (9, "EAGER"), (9, "LAZY")])
+def test_write_builds_on_a_commit_or_that_is_undone_never_both(version, policy, starts, record_property):
+    """A write merges into the newest file while another process rolls its commit back: no undone row comes back."""
+    settings = {"hoodie.clean.failed.writes.policy": policy}
+    table = writes.create_table(version)
+    writes.upsert(table, writes.OLD)
+    writes.upsert(table, [{"id": "a", "region": "eu", "ts": 2}])
+    last = writes.open_table(table).timeline.commits.completed()[-1].requested_time
+
+    def write(storage):
+        writes.upsert(storage, [{"id": "d", "region": "eu", "ts": 5}], **settings)
+
+    def roll_back(storage):
+        writes.open_table(storage, **settings).rollback(last)
+
+    order = (write, roll_back) if starts == "write" else (roll_back, write)
+    seen, runs = set(), 0
+    for what, storage, one, other in interleavings(table.copy, *order, on_timeline):
+        runs += 1
+        writing, undoing = (one, other) if starts == "write" else (other, one)
+        is_written = writing.error is None
+        is_there = any(i.requested_time == last for i in writes.open_table(storage).timeline.commits.completed())
+        assert is_there == (undoing.error is not None), (what, repr(undoing.error))
+        expected = {"a": 2 if is_there else 1, "b": 1} | ({"d": 5} if is_written else {})
+        assert {row["id"]: row["ts"] for row in writes.rows_of(storage)} == expected, what
+        seen.add((is_written, is_there))
+    assert {(True, True), (True, False), (False, False)} <= seen
     record_property("interleavings", runs)

@@ -21,7 +21,7 @@ from functools import partial
 
 import attrs
 
-from hudi_py.errors import ConflictError, RefusedError, StorageError
+from hudi_py.errors import ConflictError, RefusedError, StorageError, TimelineStateError
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.files import join_path, parse_log_file
 from hudi_py.model.instant import Action, Instant, State
@@ -75,7 +75,7 @@ class RollbackExecutor:
         on_top = Action(target.action) is not Action.COMPACTION or not publish
         paths = _paths_by_partition(plan, target, logs=on_top)
         blocks = blocks_to_undo(plan, target.requested_time, store.config.format.log_naming)
-        begun = Requested(store, instant).begin()
+        begun = _begun(Requested(store, instant))
         found = store.load().find(target.requested_time, Action(target.action))
         keeps_plan = self._keeps_plan(found, target, publish=publish)
         if not keeps_plan:  # what is run again takes files under the same time
@@ -198,6 +198,26 @@ class RollbackExecutor:
             )
             for partition in (deleted | appended)
         }
+
+
+def _begun(requested: Requested) -> Begun:
+    """
+    Inflight, unless another process has withdrawn the plan at this moment.
+
+    A write that finds the plan and the completed target takes it for given up. Each of the two looks for the other's
+    file after its own, so at least one of them sees the other (`RollbackService.run`).
+
+    Raises:
+        TimelineStateError: The plan was withdrawn; nothing was undone.
+    """
+    begun = requested.begin()
+    plan = Instant(begun.instant.requested_time, begun.instant.action, State.REQUESTED)
+    if requested.instant.state is State.REQUESTED and begun.store.storage.size(begun.store.path(plan)) is None:
+        begun.store.remove(begun.instant)
+        raise TimelineStateError(
+            f"{begun.store.path(plan)} was withdrawn by a write at this moment; nothing was undone; reload and try again"
+        )
+    return begun
 
 
 def _paths_by_partition(plan: RollbackPlan, target: InstantInfo, *, logs: bool) -> dict[str, list[str]]:

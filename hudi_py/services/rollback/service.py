@@ -16,7 +16,7 @@ from typing import NamedTuple
 import attrs
 
 from hudi_py.config.table import TableConfig, TableType
-from hudi_py.errors import CorruptMetadata, RefusedError
+from hudi_py.errors import ConflictError, CorruptMetadata, RefusedError
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.lost_writes import refuse_lost_writes
@@ -292,7 +292,12 @@ class RollbackService:
         if instant.state is not State.REQUESTED or found is None or not found.is_completed:
             return False
         log.warning("rollback.withdrawn", instant=instant.requested_time, completed=target.requested_time)
-        self.contents.store.remove(instant)
+        store = self.contents.store
+        plan = store.read_plan(instant)
+        store.remove(instant)
+        if any(each.state > instant.state for each in store.files_of(instant)):  # it has begun at this moment
+            store.storage.create_new(store.path(instant), plan)
+            raise ConflictError(f"{instant} is being carried out by another process; try again when it is done")
         return True
 
     def _stored(self, timeline: Timeline, instant: Instant) -> _Begun | None:
