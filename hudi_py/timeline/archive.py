@@ -101,6 +101,11 @@ def load_archived_commits(storage: Storage, config: TableConfig, after: str, bef
     return frozenset(time for time in found if after < time < before)
 
 
+def is_archived(storage: Storage, config: TableConfig, time: str) -> bool:
+    """Whether the archive holds the completed commit of that requested time; raises as `load_archived_commits`."""
+    return time in load_archived_commits(storage, config, str(int(time) - 1).zfill(len(time)), f"{time}0")
+
+
 def load_archived_written(storage: Storage, config: TableConfig, after: str, before: str) -> dict[str, frozenset[str]]:
     """
     Partition path to the names of the data files that archived commits between two times wrote, both times excluded.

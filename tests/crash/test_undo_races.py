@@ -99,3 +99,37 @@ def test_write_builds_on_a_commit_or_that_is_undone_never_both(version, policy, 
         seen.add((is_written, is_there))
     assert {(True, True), (True, False), (False, False)} <= seen
     record_property("interleavings", runs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("starts", ["archival", "savepoint"])
+@pytest.mark.parametrize("layout", [1, 2])
+def test_a_savepointed_commit_stays_active_beside_archival(layout, starts, record_property):
+    """Or the savepoint is refused: nobody could restore to it."""
+    builder = TableBuilder(layout)
+    for number in range(1, 6):
+        builder.commit(at(number), {"eu": ["a"]})
+
+    def archive(storage):
+        open_in(storage).archive(keep_min_commits=1, keep_max_commits=2)
+
+    def pin(storage):
+        open_in(storage).create_savepoint(at(3))
+
+    def counts(verb: str, path: str) -> bool:
+        return on_timeline(verb, path) or "/archived" in path or "/history" in path
+
+    order = (archive, pin) if starts == "archival" else (pin, archive)
+    seen, runs = set(), 0
+    for what, storage, one, other in interleavings(builder.storage.copy, *order, counts):
+        runs += 1
+        archiving, pinning = (one, other) if starts == "archival" else (other, one)
+        timeline = open_in(storage).timeline
+        is_pinned = pinning.error is None
+        assert pinning.error is None or isinstance(pinning.error, LATE), (what, repr(pinning.error))
+        assert archiving.error is None or isinstance(archiving.error, LATE), (what, repr(archiving.error))
+        assert is_pinned == (timeline.find(at(3), Action.SAVEPOINT) is not None), what
+        assert not is_pinned or timeline.find(at(3), Action.COMMIT) is not None, what
+        seen.add(is_pinned)
+    assert seen == {True, False}
+    record_property("interleavings", runs)

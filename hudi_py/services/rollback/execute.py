@@ -215,7 +215,7 @@ def _begun(requested: Requested) -> Begun:
     if requested.instant.state is State.REQUESTED and begun.store.storage.size(begun.store.path(plan)) is None:
         begun.store.remove(begun.instant)
         raise TimelineStateError(
-            f"{begun.store.path(plan)} was withdrawn by a write at this moment; nothing was undone; reload and try again"
+            f"{begun.store.path(plan)} was withdrawn by a write at this moment; nothing was undone; reload, start again"
         )
     return begun
 

@@ -47,7 +47,7 @@ from hudi_py.services.savepoint.plan import (
     savepoint_target,
     time_of_name,
 )
-from hudi_py.timeline.archive import load_archived
+from hudi_py.timeline.archive import is_archived, load_archived
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import Begun, Prepared, not_recorded
@@ -180,7 +180,10 @@ class SavepointService:
 
     def _look_again(self, begun: Begun, metadata: SavepointMetadata) -> None:
         """
-        Give the savepoint up where its commit is being undone, or a clean was planned that takes its files.
+        Give the savepoint up where its commit is being undone or archived, or a clean was planned that takes its files.
+
+        Archival looks for savepoints after it has written its archive, and this looks into the archive after the
+        savepoint's own first file: without a lock at least one of them sees the other.
 
         Raises:
             ConflictError: Nothing is pinned, the savepoint is withdrawn.
@@ -189,6 +192,12 @@ class SavepointService:
             target = savepoint_target(timeline, self.table.table_type, begun.instant.requested_time)
             check_not_undone(timeline, target, load_undoing(timeline, self.contents))
             check_pending_cleans(metadata.files, self._pending_cleans(timeline))
+            store = self.contents.store
+            if not store.lock.is_used and is_archived(store.storage, self.table, target.requested_time):
+                raise RefusedError(
+                    f"{target} is archived and about to leave the active timeline, so nobody could restore to it; "
+                    "create a savepoint of a later commit"
+                )
 
     def delete(self, requested_time: str) -> bool:
         """

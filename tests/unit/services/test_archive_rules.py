@@ -7,7 +7,7 @@ import pytest
 from hudi_py.config.archive import ArchiveConfig, archive_config
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableType
-from hudi_py.errors import ConfigError
+from hudi_py.errors import ConfigError, ConflictError
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata, WriteStat
 from hudi_py.services.archive.plan import (
@@ -476,18 +476,21 @@ def test_a_savepoint_created_while_the_archive_is_written_keeps_its_commit_activ
     builder = TableBuilder(layout)
     for number in range(1, 9):
         builder.commit(at(number), {"eu": ["a"]})
-    plain, created = getattr(builder.storage, verb), []
+    plain, created, refused = getattr(builder.storage, verb), [], []
 
     def first_a_savepoint(path, *rest):
         if not created and ("archived/" in path or "history/" in path):
             created.append(path)
-            builder.table().create_savepoint(at(4))
+            try:
+                builder.table().create_savepoint(at(4))
+            except ConflictError:  # the commit stands in the archive already
+                refused.append(path)
         return plain(path, *rest)
 
     setattr(builder.storage, verb, first_a_savepoint)
     done = builder.table().archive(keep_min_commits=2, keep_max_commits=3)
     times = [each.requested_time for each in builder.table().timeline.commits.completed()]
-    if created:
+    if created and not refused:
         assert times == [at(number) for number in range(4, 9)]
         assert done.bound is Bound.SAVEPOINT
         assert [each.requested_time for each in done.instants if each.action is Action.COMMIT] == [at(1), at(2), at(3)]
