@@ -19,7 +19,7 @@ from hudi_py.mdt.listing import open_snapshot
 from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.model.holes import holes_of
 from hudi_py.model.instant import Action
-from hudi_py.model.instant_time import resolve_time
+from hudi_py.model.instant_time import is_time, resolve_time
 from hudi_py.model.shown import Shown
 from hudi_py.runtime.clock import Clock, SystemClock
 from hudi_py.runtime.log import log
@@ -410,11 +410,22 @@ class TableView(Shown):
         except ConfigError as error:
             if not isinstance(time, str):
                 raise
+            if is_time(time.strip()) and self._knows(time.strip()):
+                return time.strip()  # no date, and an instant of the table all the same
             savepoints = self.timeline.completed(Action.SAVEPOINT)
             found = time_of_name(time, ((each, self._contents.savepoint(each)) for each in savepoints))
             if found is None:
                 raise ConfigError(f"{error}; and there is no savepoint {time!r}") from error
             return found
+
+    def _knows(self, requested_time: str) -> bool:
+        """Whether an instant of the timeline, active or archived, has that time."""
+        if self.timeline.find(requested_time) is not None:
+            return True
+        try:
+            return self.archived_timeline().find(requested_time) is not None
+        except (CorruptMetadata, NotFound):
+            return False
 
     def read_only(self) -> Self:
         """The same table through a storage that refuses every write."""

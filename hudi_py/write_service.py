@@ -30,6 +30,7 @@ from hudi_py.errors import (
     ServiceFailed,
     TableNotFound,
     UnsupportedTable,
+    WriteError,
 )
 from hudi_py.formats.record_schema import parse_record_schema
 from hudi_py.formats.schema_evolution import ResolvedSchema, resolve_schema
@@ -159,7 +160,12 @@ class WriteService:
         schema = _resolved(table, rows.schema, operation, text)
         with begin_write(table.contents, table.config, self._settings, table.services.metadata_table) as transaction:
             transaction.refuse_undoing(table.refresh().timeline)
-            results = rows.write(self._job(table, transaction, operation, schema, generator, rules))
+            job = self._job(table, transaction, operation, schema, generator, rules)
+            try:
+                results = rows.write(job)
+            except (ConfigError, UnsupportedTable, WriteError):  # of the rows
+                transaction.abandon_untouched()
+                raise
             if not results and not self._settings[keys.ALLOW_EMPTY_COMMIT]:
                 transaction.abandon()
                 return WriteResult(instant=None, metadata=CommitMetadata())

@@ -12,7 +12,7 @@ from hudi_py.config import keys
 from hudi_py.config.clean import CleanConfig, CleanPolicy, clean_config
 from hudi_py.config.keys import Key, Settings
 from hudi_py.errors import ConfigError
-from hudi_py.model.instant_time import format_instant_time, parse_instant_time, resolve_time
+from hudi_py.model.instant_time import format_instant_time, resolve_time
 
 
 class CleanOptions(TypedDict, total=False):
@@ -154,11 +154,7 @@ def _cut_off_time(moment: str | datetime | timedelta, now: datetime, zone: tzinf
     if isinstance(moment, datetime):
         aware = moment if moment.tzinfo else moment.replace(tzinfo=zone)
         return format_instant_time(aware.astimezone(zone))
-    text = _text(moment)
     try:
-        time = resolve_time(text, now=now, zone=zone)
-        if time.startswith(text.strip()):  # digits are taken as they are, also where they are no date
-            parse_instant_time(time, zone)
-    except (ConfigError, ValueError) as error:
+        return resolve_time(_text(moment), now=now, zone=zone)
+    except ConfigError as error:
         raise ConfigError(f"older_than: {error}") from error
-    return time

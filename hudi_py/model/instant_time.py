@@ -17,6 +17,8 @@ _FORMAT: Final = "%Y%m%d%H%M%S"
 _NO_LIMIT: Final = "00000000000000000"
 _HOUR: Final = timedelta(hours=1)
 _DURATION: Final = re.compile(r"([0-9]+)\s*(ms|s|m|h|d|w)")
+_DAY_DIGITS: Final = 8
+_LENGTHS: Final = (14, 17)
 _UNITS: Final = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -123,17 +125,15 @@ def resolve_time(time: str | datetime, *, now: datetime, zone: tzinfo) -> str:
         zone: Time zone of the table.
 
     Raises:
-        ConfigError: *time* has none of these forms.
+        ConfigError: *time* has none of these forms, or is digits that are no date (30 February).
     """
     if isinstance(time, datetime):
         return resolve_time(time.isoformat(), now=now, zone=zone)
     if not isinstance(time, str):
         raise ConfigError(f"{time!r} is not a time; give a text or a datetime")
     text = time.strip()
-    if text.isdigit() and text.isascii() and len(text) >= 14:
-        return text
-    if text.isdigit() and text.isascii() and len(text) == 8:
-        return text + "000000000"
+    if text.isdigit() and text.isascii() and len(text) >= _DAY_DIGITS:
+        return _checked(text + "000000000" if len(text) == _DAY_DIGITS else text)
     span = parse_duration(text)
     if span is not None:
         return time_before(now, span, zone)
@@ -146,3 +146,15 @@ def resolve_time(time: str | datetime, *, now: datetime, zone: tzinfo) -> str:
             "(36h)"
         ) from error
     return format_instant_time(local)
+
+
+def _checked(digits: str) -> str:
+    try:
+        if len(digits) in _LENGTHS:
+            parse_instant_time(digits, timezone.utc)
+            return digits
+    except ValueError:
+        pass
+    raise ConfigError(
+        f"{digits!r} is no date; an instant is yyyyMMddHHmmss, with or without milliseconds (20261121063000000)"
+    )

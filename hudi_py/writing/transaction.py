@@ -137,6 +137,17 @@ class WriteTransaction:
         delete_markers(self.contents.store.storage, self.instant_time)
         self._end_heart()
 
+    def abandon_untouched(self) -> None:
+        """
+        As `abandon`, after rows were refused, where no task has announced a file; else others roll the write back.
+
+        A task that nobody waits for any more finds the fence, and takes back what it writes.
+        """
+        storage = self.contents.store.storage
+        put_up_fence(storage, self.instant_time)
+        if read_markers(storage, self.instant_time) is None:
+            self.abandon()
+
     def _check_heart(self) -> None:
         if self.heart is not None:
             self.heart.check()

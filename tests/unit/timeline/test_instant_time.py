@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from hudi_py.errors import ConfigError
 from hudi_py.model.instant_time import parse_instant_time, resolve_time
+from tests.tables import TableBuilder, at
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=timezone.utc)
 ZONES = [timezone.utc, timezone(timedelta(hours=13)), timezone(timedelta(hours=-11))]
@@ -60,3 +61,28 @@ def test_a_moment_means_what_its_text_means(zone):
         assert resolve_time(moment.isoformat(), now=NOW, zone=zone) == resolve_time(moment, now=NOW, zone=zone)
     with pytest.raises(ConfigError, match="is not a time"):
         resolve_time(20261121, now=NOW, zone=zone)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["20260230120000000", "20260230120000", "20260230", "20261301000000", "202601010000000000", "00000000000002"],
+)
+def test_digits_that_are_no_date_are_refused(text):
+    """Who asks for 30 February means another day; 18 digits are a slip of the finger."""
+    with pytest.raises(ConfigError, match=f"'{text}.*is no date"):
+        resolve_time(text, now=NOW, zone=timezone.utc)
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_an_instant_that_is_no_date_is_found_by_its_time(layout):
+    """Tables of Apache Hudi may hold such, active and archived."""
+    builder = TableBuilder(layout)
+    odd = ("00000000000000101", "20250230000000000")
+    for time in (*odd, at(1), at(2), at(3)):
+        builder.commit(time, {"eu": ["a"]})
+    assert [builder.table().resolve_time(each) for each in odd] == list(odd)
+    with pytest.raises(ConfigError, match="is no date"):
+        builder.table().resolve_time("20260231000000000")
+    builder.table().archive(keep_min_commits=1, keep_max_commits=2)
+    assert builder.table().timeline.find(odd[0]) is None
+    assert [builder.table().resolve_time(each) for each in odd] == list(odd)

@@ -1,0 +1,42 @@
+"""Rows that are refused after the write began leave nothing pending behind, as long as no file was announced."""
+
+import pytest
+
+import writes
+from hudi_py.errors import WriteError
+from hudi_py.timeline.markers import Marker, MarkerType, create_marker
+
+BAD = {"partition": {"id": "c", "region": "..", "ts": 3}, "key": {"id": None, "region": "eu", "ts": 3}}
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("policy", ["EAGER", "LAZY"])
+@pytest.mark.parametrize("operation", ["UPSERT", "INSERT", "BULK_INSERT"])
+def test_a_refused_write_is_abandoned_at_once(version, bad, policy, operation):
+    """No instant, no heartbeat, no marker: the next look at the table finds nothing to recover."""
+    storage = writes.create_table(version)
+    writes.upsert(storage, writes.OLD)
+    settings = {"hoodie.clean.failed.writes.policy": policy}
+    with pytest.raises(WriteError):
+        writes.upsert(storage, [*writes.CHANGES, BAD[bad]], operation=operation, **settings)
+    writes.assert_tidy(storage, bad)
+    assert not [path for path in storage.files() if ".heartbeat/" in path]
+    assert writes.rows_of(storage) == writes.OLD
+    writes.upsert(storage, writes.CHANGES, **settings)
+    assert writes.rows_of(storage) == writes.NEW
+
+
+def test_a_write_that_has_announced_files_is_left_to_a_rollback(monkeypatch):
+    """Somebody may be writing them."""
+    storage = writes.create_table(9)
+
+    def announce(rows, job):
+        create_marker(storage, job.instant_time, Marker("eu", "x.parquet", MarkerType.CREATE))
+        raise WriteError("a later batch is refused")
+
+    monkeypatch.setattr("hudi_py.local.rows.ArrowRows.write", announce)
+    with pytest.raises(WriteError):
+        writes.upsert(storage, writes.OLD)
+    (pending,) = writes.open_table(storage).timeline.pending()
+    assert storage.list(f".hoodie/.temp/{pending.requested_time}")
