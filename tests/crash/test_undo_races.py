@@ -21,6 +21,11 @@ def on_timeline(verb: str, path: str) -> bool:
     return path in (".hoodie", ".hoodie/timeline") or (path.rpartition("/")[2][:1].isdigit() and ".hoodie" in path)
 
 
+def looks_or_tells(verb: str, path: str) -> bool:
+    """Of those the calls by which one learns of the other, where there are many."""
+    return verb in ("list", "create_new") and on_timeline(verb, path)
+
+
 def fresh(layout: int) -> MemoryStorage:
     builder = TableBuilder(layout)
     builder.commit(at(1), {"eu": ["a"]})
@@ -70,8 +75,9 @@ def test_commit_is_pinned_or_undone_never_both(layout, undoing, starts, record_p
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("starts", ["write", "rollback"])
-@pytest.mark.parametrize(("version", "policy"), [(6, "LAZY"), (9, "EAGER"), (9, "LAZY")])
+@pytest.mark.parametrize(
+    ("version", "policy", "starts"), [(6, "LAZY", "write"), (9, "EAGER", "write"), (9, "LAZY", "rollback")]
+)
 def test_write_builds_on_a_commit_or_that_is_undone_never_both(version, policy, starts, record_property):
     """A write merges into the newest file while another process rolls its commit back: no undone row comes back."""
     settings = {"hoodie.clean.failed.writes.policy": policy}
@@ -88,7 +94,7 @@ def test_write_builds_on_a_commit_or_that_is_undone_never_both(version, policy, 
 
     order = (write, roll_back) if starts == "write" else (roll_back, write)
     seen, runs = set(), 0
-    for what, storage, one, other in interleavings(table.copy, *order, on_timeline):
+    for what, storage, one, other in interleavings(table.copy, *order, looks_or_tells):
         runs += 1
         writing, undoing = (one, other) if starts == "write" else (other, one)
         is_written = writing.error is None
@@ -97,7 +103,7 @@ def test_write_builds_on_a_commit_or_that_is_undone_never_both(version, policy, 
         expected = {"a": 2 if is_there else 1, "b": 1} | ({"d": 5} if is_written else {})
         assert {row["id"]: row["ts"] for row in writes.rows_of(storage)} == expected, what
         seen.add((is_written, is_there))
-    assert {(True, True), (True, False), (False, False)} <= seen
+    assert {(True, True), (True, False)} <= seen
     record_property("interleavings", runs)
 
 
