@@ -9,26 +9,51 @@ from __future__ import annotations
 import functools
 import io
 import struct
+from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 import fastavro
 
-from hudi_py.errors import CorruptMetadata
+from hudi_py.errors import CorruptMetadata, UnsupportedTable
 
 _VERSION: Final = 3
+_SERIALIZED_BY_JAVA: Final = (1, 2)
 _HEAD: Final = struct.Struct(">ii")
 _WRAPPED: Final = (
-    *("boolean", "int", "long", "float", "double", "bytes", "string"),
-    *("int", "bytes", "long", "long"),  # date, decimal, time, timestamp
+    *(("boolean", "boolean"), ("int", "int"), ("long", "long"), ("float", "float"), ("double", "double")),
+    *(("bytes", "bytes"), ("string", "string"), ("date", "int"), ("decimal", "bytes"), ("time", "long")),
+    *(("timestamp", "long"), ("local_date", "int")),
 )
-"""What the wrappers of an ordering value hold, in the order of their union, behind null."""
+"""Kinds of ordering values and what their wrappers hold, in the order of the union, behind null."""
+_LISTED_ONLY: Final = "local_date"  # a wrapper that stands in lists only
+_DECIMAL_SCALE: Final = 15
+
+
+class OrderingValue(NamedTuple):
+    """
+    One ordering value: its kind, see `_WRAPPED`, and as a number, text or bytes.
+
+    Days and microseconds since 1970; a decimal is one of Python's.
+    """
+
+    kind: str
+    value: Any
 
 
 class DeletedKey(NamedTuple):
-    """One record that goes."""
+    """
+    One record that goes.
+
+    Args:
+        record_key: Of the record.
+        partition_path: Where it is said to lie.
+        ordering: One value for each ordering field; none where the delete counts whatever the record's values are:
+            Hudi writes null, or the int 0.
+    """
 
     record_key: str
     partition_path: str | None
+    ordering: tuple[OrderingValue, ...] = ()
 
 
 def decode_delete_block(content: bytes, source: str) -> tuple[DeletedKey, ...]:
@@ -37,30 +62,73 @@ def decode_delete_block(content: bytes, source: str) -> tuple[DeletedKey, ...]:
 
     Raises:
         CorruptMetadata: It does not decode, or one of them has no key.
+        UnsupportedTable: It was written before Hudi 0.13, in Java's own form.
     """
     try:
         version, length = _HEAD.unpack_from(content)
+        if version in _SERIALIZED_BY_JAVA:
+            raise UnsupportedTable(
+                f"{source}: a delete block of version {version}, as Apache Hudi before 0.13 wrote it; compact the "
+                "table with Apache Hudi"
+            )
         if version != _VERSION or length != len(content) - _HEAD.size:
             raise ValueError(f"version {version}, {length} of {len(content) - _HEAD.size} bytes")
-        record: Any = fastavro.schemaless_reader(io.BytesIO(content[_HEAD.size :]), _schema(), None)
-        found = tuple(DeletedKey(each["recordKey"], each["partitionPath"]) for each in record["deleteRecordList"])
+        record: Any = fastavro.schemaless_reader(
+            io.BytesIO(content[_HEAD.size :]), _schema(), None, return_record_name=True
+        )
+        found = tuple(
+            DeletedKey(each["recordKey"], each["partitionPath"], _ordering(each["orderingVal"]))
+            for each in record["deleteRecordList"]
+        )
         if any(each.record_key is None for each in found):
             raise ValueError("a record has no key")
+    except UnsupportedTable:
+        raise
     except Exception as error:  # fastavro fails in many ways on bytes that are no record
         raise CorruptMetadata(f"{source}: a delete block does not decode: {error!r}") from error
     return found
 
 
+def _ordering(wrapped: Any) -> tuple[OrderingValue, ...]:
+    if wrapped is None:
+        return ()
+    kind, record = wrapped
+    if kind != "list":
+        found = (_value(kind, record),)
+        return () if found == (OrderingValue("int", 0),) else found
+    return tuple(OrderingValue("int", 0) if each is None else _value(*each) for each in record["wrappedValues"] or ())
+
+
+def _value(kind: str, record: Any) -> OrderingValue:
+    value = record["value"]
+    if kind == "decimal":
+        value = Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-_DECIMAL_SCALE)
+    return OrderingValue(kind, value)
+
+
 @functools.cache
 def _schema() -> Any:
-    wrappers = [
-        {"type": "record", "name": f"Wrapper{number}", "fields": [{"name": "value", "type": kind}]}
-        for number, kind in enumerate(_WRAPPED)
+    wrappers: list[Any] = [
+        {"type": "record", "name": kind, "fields": [{"name": "value", "type": held}]}
+        for kind, held in _WRAPPED
+        if kind != _LISTED_ONLY
     ]
+    names = [each["name"] for each in wrappers]
+    alone = {
+        "type": "record",
+        "name": _LISTED_ONLY,
+        "fields": [{"name": "value", "type": dict(_WRAPPED)[_LISTED_ONLY]}],
+    }
+    listed_values = {"type": "array", "items": ["null", *names, alone]}
+    of_several = {
+        "type": "record",
+        "name": "list",
+        "fields": [{"name": "wrappedValues", "type": ["null", listed_values]}],
+    }
     fields = [
         {"name": "recordKey", "type": ["null", "string"]},
         {"name": "partitionPath", "type": ["null", "string"]},
-        {"name": "orderingVal", "type": ["null", *wrappers]},
+        {"name": "orderingVal", "type": ["null", *wrappers, of_several]},
     ]
     record = {"type": "record", "name": "HoodieDeleteRecord", "fields": fields}
     listed = {"name": "deleteRecordList", "type": {"type": "array", "items": record}}

@@ -114,7 +114,7 @@ def deleted_keys(block: LogBlock, partition: str, source: str) -> Iterator[str]:
 
     Apache Hudi 1.1 deletes the record of a partition that a clean has removed as a whole.
     """
-    for key, named in decode_delete_block(block.content, source):
+    for key, named, _ in decode_delete_block(block.content, source):
         if named not in (None, partition):
             raise CorruptMetadata(f"{source}: deletes {key!r} of the partition {named!r}, which is another one")
         yield key
