@@ -248,9 +248,10 @@ class TableView(Shown):
         as_of: str | datetime | None = None,
         savepoint: str | None = None,
         with_meta: bool = False,
+        read_optimized: bool = False,
     ) -> Rows:
         """
-        The rows of a snapshot as Arrow batches, without Spark.
+        The rows of a snapshot as Arrow batches, without Spark; log files of merge-on-read tables are merged.
 
         Args:
             where: One condition, or several that all have to be met: text (``COLUMN OP VALUE`` with one of ``= != < <=
@@ -260,14 +261,15 @@ class TableView(Shown):
             columns: Names of those wanted; None for all.
             as_of, savepoint: As for `snapshot`.
             with_meta: The ``_hoodie_*`` columns too.
+            read_optimized: Base files alone, as Apache Hudi's read-optimized queries: what log files hold is left out.
 
         Raises:
             ConfigError: There is no such column or savepoint, or a condition makes no sense.
-            RefusedError, UnsupportedTable, CorruptMetadata: As `base_files`.
+            RefusedError, UnsupportedTable, CorruptMetadata: As `Snapshot.rows`.
         """
         self.require(Use.READ)
         found = self.snapshot(as_of, savepoint=savepoint)
-        return found.rows(where=where, columns=columns, with_meta=with_meta)
+        return found.rows(where=where, columns=columns, with_meta=with_meta, read_optimized=read_optimized)
 
     def changes(
         self,

@@ -254,11 +254,11 @@ def latest_slices(context: ViewContext, partition: PartitionView) -> tuple[FileS
     In layout 1 a log file's name does not tell which delta commit wrote it, so all of them stay.
     """
     latest = (group.slices[0] for group in partition.groups if group.slices)
-    visible = (_without_pending_files(context, each) for each in latest)
-    return tuple(each for each in visible if each is not None)
+    return tuple(without_pending_files(context, each) for each in latest)
 
 
-def _without_pending_files(context: ViewContext, file_slice: FileSlice) -> FileSlice | None:
+def without_pending_files(context: ViewContext, file_slice: FileSlice) -> FileSlice:
+    """The slice without log files of writes that are not completed, as far as names tell."""
     if context.log_naming.tells_slice:
         return file_slice
     logs = tuple(log for log in file_slice.log_files if context.is_completed(log.instant_time))

@@ -32,6 +32,7 @@ _WHERE: Final = """Only rows that meet it: COLUMN OP VALUE with = != < <= > >=, 
 @click.option("--to", "end", help="Rows as they were after the commits of that time and before.")
 @click.option("--with-deletes", is_flag=True, help="With --from: what was deleted since, too, as it was before.")
 @click.option("--cdc", is_flag=True, help="Each change of --from to --to: operation, row before, row after.")
+@click.option("--read-optimized", is_flag=True, help="Base files alone: what log files hold is left out.")
 @click.option("--columns", help="Only these, comma separated.")
 @click.option("--where", multiple=True, metavar="CONDITION", help=_WHERE)
 @click.option("--limit", type=click.IntRange(min=0), help="At most N rows.")
@@ -47,13 +48,14 @@ def read(
     end: str | None,
     with_deletes: bool,
     cdc: bool,
+    read_optimized: bool,
     columns: str | None,
     where: tuple[str, ...],
     limit: int | None,
     meta: bool,
     output: str | None,
 ) -> None:
-    """Rows of a copy-on-write table, or what changed in it (--from, --to), without Spark."""
+    """Rows of a table, or what changed in it (--from, --to), without Spark; log files are merged."""
     from hudi_py.rows.read import plain_rows
 
     _check_one_question({"--as-of": as_of, "--savepoint": savepoint, "--from or --to": start or end})
@@ -73,8 +75,10 @@ def read(
         given = as_of if savepoint is None else savepoint
         time = None if given is None else opened.resolve_time(given)
         at = {"as_of": time} if savepoint is None else {"savepoint": time}
-        rows_read = opened.rows(where=where, columns=wanted, with_meta=meta, **at)
+        rows_read = opened.rows(where=where, columns=wanted, with_meta=meta, read_optimized=read_optimized, **at)
     else:
+        if read_optimized:
+            raise ConfigError("--read-optimized shows a snapshot; it does not go with --from or --to")
         rows_read = opened.changes(start, end, with_deletes=with_deletes, where=where, columns=wanted, with_meta=meta)
     batches = _limited(iter(rows_read), limit)
     if output is not None:

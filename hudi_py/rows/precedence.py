@@ -129,7 +129,7 @@ def combine_before_write(
     if len(np.unique(codes)) == len(codes):
         return None
     columns: dict[str, Any] = {"key": pa.array(codes)}
-    columns.update({f"o{index}": _comparable(rows.column(name)) for index, name in enumerate(ordering_fields)})
+    columns.update({f"o{index}": comparable(rows.column(name)) for index, name in enumerate(ordering_fields)})
     columns["row"] = pa.array(np.arange(len(codes)))
     order = pa.table(columns).sort_by([(name, "ascending") for name in columns]).column("row").to_numpy()
     is_last = np.append(codes[order[1:]] != codes[order[:-1]], True)
@@ -171,7 +171,7 @@ def incoming_wins(incoming: Sequence[Array], stored: Sequence[Array]) -> Mask:
     """
     wins = np.ones(len(incoming[0]), dtype=np.bool_)
     for new, old in zip(reversed(incoming), reversed(stored), strict=True):
-        left, right = _comparable(new), _comparable(old)
+        left, right = comparable(new), comparable(old)
         greater, equal = _mask(compute.greater(left, right)), _mask(compute.equal(left, right))
         if pa.types.is_floating(left.type):
             new_nan, old_nan = _mask(compute.is_nan(left)), _mask(compute.is_nan(right))
@@ -192,8 +192,13 @@ def _codes(column: Column) -> npt.NDArray[np.int64]:
     return codes
 
 
-def _comparable(column: Any) -> Any:
-    """Make a column compare in Java's order."""
+def comparable(column: Any) -> Any:
+    """
+    Make a column compare in Java's order.
+
+    Raises:
+        ConfigError: Its type has none.
+    """
     arrow = column.type
     if pa.types.is_string(arrow):
         if isinstance(column, pa.ChunkedArray):

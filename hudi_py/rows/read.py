@@ -67,7 +67,7 @@ def file_schema(storage: Storage, partition_path: str, file: BaseFile) -> pa.Sch
     Raises:
         CorruptMetadata: It is no Parquet file.
     """
-    with _parquet(storage, join_path(partition_path, file.name), file) as opened:
+    with open_parquet(storage, join_path(partition_path, file.name), file) as opened:
         return opened.schema_arrow.remove_metadata()
 
 
@@ -135,7 +135,7 @@ def read_batches(
     count = FileCount() if count is None else count
     for partition, base in files:
         path = join_path(partition, base.name)
-        with _parquet(storage, path, base) as file:
+        with open_parquet(storage, path, base) as file:
             groups = _candidates(file, filters)
             if not groups and filters:
                 count.skipped += 1
@@ -146,7 +146,7 @@ def read_batches(
                 for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=present, row_groups=groups):
                     yield filtered(conform_batch(batch, schema), filters)
             except (pa.ArrowException, OSError, WriteError) as error:
-                raise CorruptMetadata(f"{storage.root}/{path} cannot be read: {_one_line(error)}") from error
+                raise CorruptMetadata(f"{storage.root}/{path} cannot be read: {one_line(error)}") from error
 
 
 def _candidates(file: pq.ParquetFile, filters: Sequence[RowFilter]) -> list[int]:
@@ -176,7 +176,13 @@ def _bounds(file: pq.ParquetFile, group: int, place: int | None, condition: RowF
 
 
 @contextmanager
-def _parquet(storage: Storage, path: str, base: BaseFile) -> Iterator[pq.ParquetFile]:
+def open_parquet(storage: Storage, path: str, base: BaseFile) -> Iterator[pq.ParquetFile]:
+    """
+    Open a base file.
+
+    Raises:
+        CorruptMetadata: It has another size than is known of it, or is no Parquet file.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -190,14 +196,13 @@ def _parquet(storage: Storage, path: str, base: BaseFile) -> Iterator[pq.Parquet
         try:
             file = pq.ParquetFile(stream)
         except (pa.ArrowException, OSError) as error:  # damaged inside is an OSError to pyarrow
-            raise CorruptMetadata(
-                f"{storage.root}/{path} is not a readable Parquet file: {_one_line(error)}"
-            ) from error
+            raise CorruptMetadata(f"{storage.root}/{path} is not a readable Parquet file: {one_line(error)}") from error
         with file:
             yield file
 
 
-def _one_line(error: Exception) -> str:
+def one_line(error: Exception) -> str:
+    """What went wrong, for a message of one line."""
     return " ".join(str(error).split())
 
 

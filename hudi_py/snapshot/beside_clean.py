@@ -16,7 +16,7 @@ from hudi_py.model.files import join_path, parse_log_file
 from hudi_py.model.holes import holes_of
 from hudi_py.model.instant import Action
 from hudi_py.model.records import CleanerPlan
-from hudi_py.snapshot.select import slices_as_of
+from hudi_py.snapshot.select import bases_of, readable_slices
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -62,8 +62,9 @@ def _taken(contents: Contents, plan: CleanerPlan, context: ViewContext, time: st
         for log in filter(None, map(parse_log_file, missing)):
             if log.instant_time <= time:
                 yield join_path(partition, log.name)
-        slices = slices_as_of(build_partition(context, partition, ((name, None) for name in there)))
-        found = [(partition, each.base_file) for each in slices if each.base_file is not None]
+        found = bases_of(
+            readable_slices(context, build_partition(context, partition, ((name, None) for name in there)))
+        )
         gone = gone_at(context, time, found, {partition: missing})
         if gone is not None:
             yield gone

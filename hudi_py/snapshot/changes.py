@@ -8,23 +8,23 @@ that commits of the range wrote to are listed, and only files that they wrote ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 import attrs
 
 from hudi_py.config.keys import Settings
 from hudi_py.errors import RefusedError, UnsupportedTable
-from hudi_py.fsview.build import build_partition
+from hudi_py.fsview.build import ViewContext, build_partition
 from hudi_py.fsview.checked import CheckedListing
 from hudi_py.fsview.gone import first_gone
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
-from hudi_py.model.files import BaseFile, FileSlice
+from hudi_py.model.files import FileSlice
 from hudi_py.model.instant import Action, Instant
 from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took
 from hudi_py.snapshot.retained import earliest_retained
-from hudi_py.snapshot.select import base_files, context_as_of, slices_as_of
+from hudi_py.snapshot.select import bases_of, context_as_of, readable_slices
 from hudi_py.snapshot.snapshot import Snapshot
 from hudi_py.snapshot.window import (
     Window,
@@ -41,9 +41,7 @@ from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
-    from hudi_py.rows.condition import Where
     from hudi_py.rows.predicate import RowFilter
-    from hudi_py.snapshot.rows import Rows
 
 WRITES: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
 
@@ -57,34 +55,29 @@ class Changes(Snapshot):
         window: The range.
         commits: Which of the rows: those that a commit of the range changed last; None for all.
         slices: Newest slices at the end of the range that one of its commits wrote.
+        view_context: Of the table at the end of the range.
     """
 
     _window: Window
     _commits: RowFilter | None
     slices: tuple[FileSlice, ...]
+    view_context: ViewContext
 
     def _facts(self) -> Mapping[str, object]:
         return {"table": self.storage.root, "range": str(self._window), "slices": len(self.slices)}
 
-    def _files(self) -> Iterable[tuple[str, BaseFile]]:
-        return base_files(self.slices, self.storage.root)
+    def _slices(self) -> Iterable[FileSlice]:
+        return self.slices
 
-    def rows(self, *, where: Where = (), columns: Sequence[str] | None = None, with_meta: bool = False) -> Rows:
-        """
-        Those rows as Arrow batches, without Spark; arguments as `hudi_py.Table.rows`.
+    def _row_commits(self) -> RowFilter | None:
+        return self._commits
 
-        Raises:
-            ConfigError, RefusedError, UnsupportedTable, CorruptMetadata: As `Snapshot.rows`.
-        """
-        from hudi_py.snapshot.rows import Rows
+    @property
+    def _logs_until(self) -> str | None:
+        return None if self.config.format.layout.has_completion_times else self._window.until
 
-        files = self.sized_files()
-        return Rows(
-            self.storage, files, self._row_schema(files),
-            columns=columns, where=where, with_meta=with_meta, statistics=self.column_statistics,
-            partition_fields=self.config.partition_fields,
-            commits=self._commits,
-        )  # fmt: skip
+    def _log_context(self) -> ViewContext:
+        return self.view_context
 
 
 def open_changes(
@@ -122,6 +115,7 @@ def open_changes(
     found = Changes(
         contents=contents, timeline=timeline, config=config, settings=settings,
         window=window, commits=None if is_all else look.commits, slices=tuple(slices),
+        view_context=look.context,
     )  # fmt: skip
     look.refuse_what_is_gone(found)
     return found
@@ -176,7 +170,9 @@ class Look:
 
     def slices(self, path: str, entries: Iterable[Entry]) -> tuple[FileSlice, ...]:
         """The newest slices of a partition at the end of the range."""
-        return slices_as_of(build_partition(self.context, path, visible_files(self.context, entries)))
+        partition = build_partition(self.context, path, visible_files(self.context, entries))
+        pending = {each.requested_time for each in self._timeline.pending(Action.COMPACTION)}
+        return readable_slices(self.context, partition, pending)
 
     def slices_of(self, path: str, listing: Listing) -> tuple[FileSlice, ...]:
         """As `slices`, of what is listed."""
@@ -230,7 +226,7 @@ class Look:
         until = self._window.until
         if until is None:
             return
-        bases = [(each.partition_path, each.base_file) for each in found.slices if each.base_file is not None]
+        bases = bases_of(found.slices)
         refuse_what_a_clean_took(self._contents, self._timeline, self.context, until)
         gone = first_gone(
             self._contents,

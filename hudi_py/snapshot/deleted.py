@@ -133,19 +133,18 @@ def open_changed_rows(
     """
     changed = open_changes(contents, timeline, listing, settings, window)
     after = open_changes(contents, timeline, listing, settings, window, whole=True)
-    before = attrs.evolve(after, slices=_slices_before(contents, timeline, listing, window, after))
+    before = _before(contents, timeline, listing, window, after)
     return ChangedRows(changed, before, after, where=where, columns=columns, with_meta=with_meta)
 
 
-def _slices_before(
-    contents: Contents, timeline: Timeline, listing: Listing, window: Window, after: Changes
-) -> tuple[FileSlice, ...]:
-    """The newest slices before the range of the file groups that it wrote to or replaced."""
+def _before(contents: Contents, timeline: Timeline, listing: Listing, window: Window, after: Changes) -> Changes:
+    """The newest slices before the range of the file groups that it wrote to or replaced, and all of their rows."""
     if not window.after:
-        return ()
+        return attrs.evolve(after, slices=())
     touched = {(each.partition_path, each.file_id) for each in after.slices}
     touched |= _replaced(contents, timeline, window)
-    look = Look(contents, timeline, Window("", window.after))
+    until = Window("", window.after)
+    look = Look(contents, timeline, until)
     found = [
         each
         for path in sorted({path for path, _ in touched})
@@ -158,7 +157,7 @@ def _slices_before(
             f"what was deleted {window} cannot be told: a clean deleted {gone}, which held rows before that range; "
             f"{look.earliest_begin()}"
         )
-    return tuple(found)
+    return attrs.evolve(after, window=until, slices=tuple(found), view_context=look.context)
 
 
 def _replaced(contents: Contents, timeline: Timeline, window: Window) -> set[GroupKey]:

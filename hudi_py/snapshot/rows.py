@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from hudi_py.errors import ConfigError, HudiError
 from hudi_py.mdt.statistics import COLUMN_STATS, column_prefix, key_suffix
 from hudi_py.rows.condition import Condition, Where, conditions_of
-from hudi_py.rows.read import FileCount, chosen_columns, read_batches
+from hudi_py.rows.read import FileCount, chosen_columns
 from hudi_py.runtime.log import log
 from hudi_py.snapshot.batches import Batches
 from hudi_py.snapshot.select import check_default_partition
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hudi_py.mdt.read_statistics import StatisticsReader
-    from hudi_py.model.files import BaseFile
+    from hudi_py.model.files import FileSlice
     from hudi_py.rows.predicate import Filter, RowFilter
+    from hudi_py.rows.slice_reader import LogReading
     from hudi_py.storage.base import Storage
 
 OpenStatistics = Callable[[], "StatisticsReader | None"]
@@ -37,7 +38,7 @@ class Rows(Batches):
 
     Args:
         storage: Of the table.
-        files: Partition path and base file of the snapshot.
+        slices: File slices of the snapshot.
         schema: All columns of the table, without the ``_hoodie_*`` ones.
         columns: Names of those wanted; None for all.
         where: Conditions that all have to be met, see `Where`.
@@ -45,6 +46,7 @@ class Rows(Batches):
         statistics: Opens what the metadata table knows.
         partition_fields: The table's partition columns.
         commits: Only rows that meet this, as that a commit of a range changed them last; None for all.
+        logs: How log files are read; None where no slice has any.
 
     Attributes:
         schema: Of the batches, a `pyarrow.Schema`.
@@ -58,7 +60,7 @@ class Rows(Batches):
     def __init__(
         self,
         storage: Storage,
-        files: Sequence[tuple[str, BaseFile]],
+        slices: Sequence[FileSlice],
         schema: pa.Schema,
         *,
         columns: Sequence[str] | None = None,
@@ -67,9 +69,11 @@ class Rows(Batches):
         statistics: OpenStatistics | None = None,
         partition_fields: Sequence[str] = (),
         commits: RowFilter | None = None,
+        logs: LogReading | None = None,
     ) -> None:
         self._storage = storage
-        self._files = files
+        self._slices = slices
+        self._logs = logs
         self._statistics = statistics
         if isinstance(columns, str):  # a sequence of letters to everything below
             raise ConfigError(f"columns={columns!r} is one text; give a list, also of one: columns=[{columns!r}]")
@@ -79,7 +83,7 @@ class Rows(Batches):
         conditions = conditions_of(where)
         if conditions:
             self._bind(schema, conditions)
-            check_default_partition(files, self._filters, partition_fields)
+            check_default_partition({each.partition_path for each in slices}, self._filters, partition_fields)
         self._commits = commits
         if commits is not None:
             self._read_also(chosen_columns(schema, [commits.column]))
@@ -104,42 +108,51 @@ class Rows(Batches):
 
     @property
     def file_count(self) -> int:
-        """Files of the snapshot."""
-        return len(self._files)
+        """File slices of the snapshot: base files, with their log files."""
+        return len(self._slices)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
+        from hudi_py.rows.slice_reader import read_slices
+
         self.count = FileCount()
-        files = self._files
+        slices = self._slices
         if self._filters and self._statistics is not None:
-            files = _not_ruled_out(files, self._filters, self._statistics)
-            self.count.skipped = len(self._files) - len(files)
+            slices = _not_ruled_out(slices, self._filters, self._statistics)
+            self.count.skipped = len(self._slices) - len(slices)
         filters: list[RowFilter] = [*self._filters]
         if self._commits is not None:
             filters.insert(0, self._commits)
-        for batch in read_batches(self._storage, files, self._read_schema, filters, self.count):
+        for batch in read_slices(self._storage, slices, self._read_schema, self._logs, filters, self.count):
             yield batch if len(self._read_schema) == len(self.schema) else batch.select(self.schema.names)
 
 
 def _not_ruled_out(
-    files: Sequence[tuple[str, BaseFile]], filters: Sequence[Filter], statistics: OpenStatistics
-) -> Sequence[tuple[str, BaseFile]]:
-    """Without the files in which no row meets *filters*, by the metadata table."""
+    slices: Sequence[FileSlice], filters: Sequence[Filter], statistics: OpenStatistics
+) -> Sequence[FileSlice]:
+    """
+    Without the slices in which no row meets *filters*, by the metadata table.
+
+    A merged row takes each of its values from a file of its slice, so none meets a condition that is ruled out for all
+    of them.
+    """
     from hudi_py.rows.bounds import bounds_of_statistics
 
     try:
         reader = statistics()
         if reader is None:
-            return files
+            return slices
         with reader:
             of_columns = {column: reader.of_column(column) for column in {each.column for each in filters}}
     except HudiError as error:
         log.warning("read.statistics.unusable", partition=COLUMN_STATS, reason=str(error))
-        return files
+        return slices
 
     def may_match(each: Filter, partition: str, name: str) -> bool:
         found = of_columns[each.column].get(column_prefix(each.column) + key_suffix(partition, name))
         return found is None or each.may_match(bounds_of_statistics(found, each.arrow))
 
     return [
-        (partition, base) for partition, base in files if all(may_match(each, partition, base.name) for each in filters)
+        each
+        for each in slices
+        if all(any(may_match(one, each.partition_path, name) for name in each.file_names) for one in filters)
     ]

@@ -7,17 +7,18 @@ rules/timeline 7 (time travel).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import attrs
 
 from hudi_py.errors import RefusedError, UnsupportedTable
-from hudi_py.fsview.build import PartitionView, ViewContext
+from hudi_py.fsview.build import PartitionView, ViewContext, without_pending_files
 from hudi_py.model.files import (
     DEFAULT_PARTITION,
     BaseFile,
     FileSlice,
+    LogFile,
     in_default_partition,
     join_path,
     parse_base_file,
@@ -90,7 +91,7 @@ def check_as_of(
 
 
 def check_default_partition(
-    files: Iterable[tuple[str, BaseFile]], filters: Iterable[Filter], partition_fields: Sequence[str]
+    partitions: Iterable[str], filters: Iterable[Filter], partition_fields: Sequence[str]
 ) -> None:
     """
     Refuse conditions on a partition column that would be answered otherwise than by Apache Hudi.
@@ -107,7 +108,7 @@ def check_default_partition(
         if is_exact or each.column not in partition_fields:
             continue
         position, count = partition_fields.index(each.column), len(partition_fields)
-        for partition, _ in files:
+        for partition in partitions:
             if in_default_partition(partition, position, count):
                 raise RefusedError(
                     f"the condition on {each.column} ({each.condition.operator}) cannot be answered: partition "
@@ -158,69 +159,125 @@ def check_columns_keep_names(moved: Sequence[str], source: str) -> None:
         )
 
 
-def base_files(slices: tuple[FileSlice, ...], source: str) -> tuple[tuple[str, BaseFile], ...]:
+def check_base_files(slices: Iterable[FileSlice], source: str) -> None:
     """
-    Partition path and base file of each slice.
+    Refuse rows in files that are not read.
+
+    Raises:
+        UnsupportedTable: A base file is not Parquet.
+    """
+    for partition, base in bases_of(slices):
+        if base.extension != "parquet":
+            raise UnsupportedTable(
+                f"{source}: {join_path(partition, base.name)} is not a Parquet file, and hudi_py reads the rows of "
+                "Parquet only; read the table with Apache Hudi"
+            )
+
+
+def base_files(slices: Sequence[FileSlice], source: str) -> tuple[tuple[str, BaseFile], ...]:
+    """
+    Partition path and base file of each slice, for whoever takes those for the rows.
 
     Log files of change data capture hold what changed, besides the rows, so nothing of them has to be merged.
 
     Raises:
-        UnsupportedTable: A slice has log files: merging them is not served yet.
+        UnsupportedTable: A slice has log files, which hold rows too.
     """
-    found = []
     for each in slices:
-        if not all(log.is_cdc for log in each.log_files):
+        if has_logs([each]):
             raise UnsupportedTable(
-                f"{source}: file group {each.file_id} has log files, which hudi_py does not merge yet; read the table "
-                "with Apache Hudi, or compact it first"
+                f"{source}: file group {each.file_id} has log files, whose rows its base file lacks; read them with "
+                "Table.rows (hudi-py read), or compact the table with Apache Hudi first"
             )
-        if each.base_file is not None:
-            if each.base_file.extension != "parquet":
-                raise UnsupportedTable(
-                    f"{source}: {join_path(each.partition_path, each.base_file.name)} is not a Parquet file, and "
-                    "hudi_py reads the rows of Parquet only; read the table with Apache Hudi"
-                )
-            found.append((each.partition_path, each.base_file))
-    return tuple(found)
+    return bases_of(slices)
+
+
+def bases_of(slices: Iterable[FileSlice]) -> tuple[tuple[str, BaseFile], ...]:
+    """Partition path and base file of the slices that have one."""
+    return tuple((each.partition_path, each.base_file) for each in slices if each.base_file is not None)
+
+
+def has_logs(slices: Iterable[FileSlice]) -> bool:
+    """Whether there are log files to merge: those of change data capture are none."""
+    return any(not log.is_cdc for each in slices for log in each.log_files)
 
 
 def with_recorded_sizes(
-    files: Sequence[tuple[str, BaseFile]], recorded: Callable[[], Mapping[str, Mapping[str, int]]]
-) -> tuple[tuple[str, BaseFile], ...]:
+    slices: Sequence[FileSlice], recorded: Callable[[], Mapping[str, Mapping[str, int]]]
+) -> tuple[FileSlice, ...]:
     """
-    The same files, each with the size that its commit recorded where the listing told none: readers compare it.
+    The same slices, each base file with the size that its commit recorded where the listing told none: readers compare
+    it.
 
     Args:
-        files: Partition path and base file.
+        slices: Of a snapshot.
         recorded: Gives partition path to names and sizes in bytes; not asked where the listing told all sizes.
     """
-    if all(base.size_bytes is not None for _, base in files):
-        return tuple(files)
+    if all(base.size_bytes is not None for _, base in bases_of(slices)):
+        return tuple(slices)
     sizes = recorded()
-    return tuple(
-        (path, attrs.evolve(base, size_bytes=sizes.get(path, {}).get(base.name)) if base.size_bytes is None else base)
-        for path, base in files
-    )
+
+    def sized(each: FileSlice) -> FileSlice:
+        base = each.base_file
+        if base is None or base.size_bytes is not None:
+            return each
+        known = sizes.get(each.partition_path, {}).get(base.name)
+        return attrs.evolve(each, base_file=attrs.evolve(base, size_bytes=known))
+
+    return tuple(map(sized, slices))
 
 
-def slices_as_of(partition: PartitionView) -> tuple[FileSlice, ...]:
-    """The newest slice with files of each live group; *partition* was built with the context of the time asked."""
+def readable_slices(
+    context: ViewContext, partition: PartitionView, pending_compactions: Collection[str] = ()
+) -> tuple[FileSlice, ...]:
+    """
+    The newest slice with files of each live group, without log files of writes that are not completed.
+
+    A pending compaction opens a slice whose log files are read together with the slice before, whatever it has written
+    of its base file (``AbstractTableFileSystemView.fetchMergedFileSlice``).
+
+    Args:
+        context: Of the table at the time asked for; *partition* was built with it.
+        partition: Its file groups.
+        pending_compactions: Requested times.
+    """
+    opened: dict[str, list[LogFile]] = {}
+    for each in partition.uncommitted:
+        if each.base_instant_time in pending_compactions:
+            opened.setdefault(each.file_id, []).extend(each.log_files)
     found = []
     for group in partition.groups:
-        slice_ = next((each for each in group.slices if not each.is_empty), None)
-        if slice_ is not None:
-            found.append(slice_)
+        slices = [each for each in group.slices if not each.is_empty]
+        if not slices:
+            continue
+        newest = slices[0]
+        if newest.base_file is None and newest.base_instant_time in pending_compactions and len(slices) > 1:
+            newest = attrs.evolve(slices[1], log_files=(*slices[1].log_files, *newest.log_files))
+        if group.file_id in opened:
+            newest = attrs.evolve(newest, log_files=(*newest.log_files, *opened[group.file_id]))
+        visible = without_pending_files(context, newest)
+        if not visible.is_empty:
+            found.append(visible)
     return tuple(found)
 
 
 def slices_of_names(files: Mapping[str, Iterable[str]]) -> tuple[FileSlice, ...]:
-    """One slice for each base file and for each log file that is named; partition path to names."""
-    found = []
+    """The slice of each group of which files are named, all of one time; partition path to names."""
+    bases: dict[tuple[str, str], BaseFile] = {}
+    logs: dict[tuple[str, str], list[LogFile]] = {}
     for partition, names in files.items():
         for name in names:
             base, log = parse_base_file(name), parse_log_file(name)
             if base is not None:
-                found.append(FileSlice(partition, base.file_id, base.instant_time, base))
+                known = bases.setdefault((partition, base.file_id), base)
+                if known.instant_time < base.instant_time:
+                    bases[partition, base.file_id] = base
             elif log is not None:
-                found.append(FileSlice(partition, log.file_id, log.instant_time, None, (log,)))
+                logs.setdefault((partition, log.file_id), []).append(log)
+    found = []
+    for key in sorted(bases.keys() | logs.keys()):
+        held = sorted(logs.get(key, ()), key=lambda each: each.order)
+        newest = bases.get(key)
+        time = held[0].instant_time if newest is None else newest.instant_time
+        found.append(FileSlice(*key, time, newest, tuple(held)))
     return tuple(found)

@@ -25,15 +25,21 @@ from hudi_py.mdt.read_statistics import StatisticsReader
 from hudi_py.mdt.statistics import COLUMN_STATS
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.model.files import BaseFile, FileSlice
+from hudi_py.model.instant import Action
 from hudi_py.model.shown import Shown
+from hudi_py.rows.log_rules import log_rules_of
 from hudi_py.snapshot.archived import refuse_what_is_missing
 from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took
 from hudi_py.snapshot.schema import committed_schema_text, moved_columns, schema_text_of_files
 from hudi_py.snapshot.select import (
     base_files,
+    bases_of,
+    check_base_files,
     check_columns_keep_names,
     check_rows_are_whole,
-    slices_as_of,
+    context_as_of,
+    has_logs,
+    readable_slices,
     slices_of_names,
     with_recorded_sizes,
 )
@@ -45,6 +51,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hudi_py.rows.condition import Where
+    from hudi_py.rows.predicate import RowFilter
+    from hudi_py.rows.slice_reader import LogReading
     from hudi_py.snapshot.rows import Rows
 
 __all__ = ["Snapshot"]
@@ -88,32 +96,97 @@ class Snapshot(Shown):
             CorruptMetadata: A file that a completed commit wrote is missing, so that older rows would be shown as the
                 latest, or it has another size.
         """
+        return base_files(self.slices_with_rows(), self.storage.root)
+
+    def slices_with_rows(self) -> tuple[FileSlice, ...]:
+        """
+        The file slices that hold rows at that time, by partition path and file id.
+
+        Raises:
+            RefusedError, UnsupportedTable, CorruptMetadata: As `base_files`, but for log files.
+        """
         check_rows_are_whole(self.config.properties, self.storage.root)
         moved = moved_columns(self._contents, self.timeline, self.requested_time)
         check_columns_keep_names(moved, self.storage.root)
-        return tuple(sorted(self._files(), key=lambda each: (each[0], each[1].name)))
+        found = sorted(self._slices(), key=lambda each: (each.partition_path, each.file_id))
+        check_base_files(found, self.storage.root)
+        return tuple(found)
 
-    def sized_files(self) -> tuple[tuple[str, BaseFile], ...]:
-        """As `base_files`, with the sizes that commits recorded where the listing does not tell."""
+    def sized_slices(self, *, read_optimized: bool = False) -> tuple[FileSlice, ...]:
+        """
+        As `slices_with_rows`, with the sizes of base files that commits recorded where the listing does not tell.
+
+        Args:
+            read_optimized: Base files alone: rows that lie in log files are left out, older versions of them shown.
+        """
         needed = NeededFiles(self._contents, self.timeline, self.requested_time)
-        return with_recorded_sizes(self.base_files(), lambda: needed.sizes)
+        found = with_recorded_sizes(self.slices_with_rows(), lambda: needed.sizes)
+        if not read_optimized:
+            return found
+        return tuple(attrs.evolve(each, log_files=()) for each in found if each.base_file is not None)
 
-    def rows(self, *, where: Where = (), columns: Sequence[str] | None = None, with_meta: bool = False) -> Rows:
+    def rows(
+        self,
+        *,
+        where: Where = (),
+        columns: Sequence[str] | None = None,
+        with_meta: bool = False,
+        read_optimized: bool = False,
+    ) -> Rows:
         """
         The rows at that time as Arrow batches, without Spark; arguments as `hudi_py.Table.rows`.
 
         Raises:
             ConfigError: There is no such column, or a condition makes no sense.
-            RefusedError, UnsupportedTable, CorruptMetadata: As `base_files`.
+            RefusedError, UnsupportedTable, CorruptMetadata: As `slices_with_rows`.
+            UnsupportedTable: Log files are merged in a way that hudi_py does not know.
         """
         from hudi_py.snapshot.rows import Rows
 
-        files = self.sized_files()
+        slices = self.sized_slices(read_optimized=read_optimized)
+        schema = self._row_schema(slices)
         return Rows(
-            self.storage, files, self._row_schema(files),
+            self.storage, slices, schema,
             columns=columns, where=where, with_meta=with_meta, statistics=self.column_statistics,
-            partition_fields=self.config.partition_fields,
+            partition_fields=self.config.partition_fields, logs=self._log_reading(slices, schema),
+            commits=self._row_commits(),
         )  # fmt: skip
+
+    def _row_commits(self) -> RowFilter | None:
+        return None
+
+    def _log_reading(self, slices: Sequence[FileSlice], schema: pa.Schema) -> LogReading | None:
+        """
+        How the log files of slices are read; None where there are none.
+
+        Args:
+            slices: Of this snapshot.
+            schema: All columns of the table.
+
+        Raises:
+            UnsupportedTable: A Java class merges the rows, or ordering fields are of a kind that is not served.
+        """
+        if not has_logs(slices):
+            return None
+        from hudi_py.rows.slice_reader import log_reading
+
+        root = self.storage.root
+        rules = log_rules_of(self.config.properties, root)
+        return log_reading(rules, self._log_context().is_completed, self._logs_until, schema, root)
+
+    @property
+    def _logs_until(self) -> str | None:
+        """The first later instant ends what is read of log files."""
+        return self.requested_time
+
+    def _log_context(self) -> ViewContext:
+        """Of the table at that time: which instants are completed."""
+        context = load_context(self.timeline, self._contents, with_clustering=False)
+        return context if self.requested_time is None else context_as_of(context, self.requested_time)
+
+    @property
+    def _pending_compactions(self) -> frozenset[str]:
+        return frozenset(each.requested_time for each in self.timeline.pending(Action.COMPACTION))
 
     @property
     def schema(self) -> pa.Schema:
@@ -126,10 +199,13 @@ class Snapshot(Shown):
 
         return chosen_columns(self._row_schema(None), None)
 
-    def _row_schema(self, files: Sequence[tuple[str, BaseFile]] | None) -> pa.Schema:
+    def _row_schema(self, slices: Sequence[FileSlice] | None) -> pa.Schema:
         from hudi_py.rows.read import row_schema
 
-        return row_schema(self.storage, self.base_files if files is None else lambda: files, self._committed_schema())
+        def files() -> tuple[tuple[str, BaseFile], ...]:
+            return bases_of(self.slices_with_rows() if slices is None else slices)
+
+        return row_schema(self.storage, files, self._committed_schema())
 
     def schema_text(self) -> str | None:
         """
@@ -139,7 +215,7 @@ class Snapshot(Shown):
             None for a table without rows that was not created with a schema either.
         """
         told = self._committed_schema()
-        return told or schema_text_of_files(self.storage, self.base_files(), self.config.name)
+        return told or schema_text_of_files(self.storage, bases_of(self.slices_with_rows()), self.config.name)
 
     def _committed_schema(self) -> str | None:
         return committed_schema_text(self._contents, self.timeline, self.config.properties, self.requested_time)
@@ -155,7 +231,7 @@ class Snapshot(Shown):
             return None
         return StatisticsReader(MetadataTable(self.storage), self.timeline)
 
-    def _files(self) -> Iterable[tuple[str, BaseFile]]:
+    def _slices(self) -> Iterable[FileSlice]:
         raise NotImplementedError
 
 
@@ -173,19 +249,19 @@ class LatestSnapshot(Snapshot):
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_listing": partial(_itself, self._listing())}
 
-    def _files(self) -> Iterable[tuple[str, BaseFile]]:
+    def _slices(self) -> Iterable[FileSlice]:
         context = load_context(self.timeline, self._contents, with_clustering=False)
         for path, entries in self._listing().walk():
             partition = build_partition(context, path, ((e.name, e.size_bytes) for e in entries))
-            yield from base_files(latest_slices(context, partition), self.storage.root)
+            yield from readable_slices(context, partition, self._pending_compactions)
 
-    def sized_files(self) -> tuple[tuple[str, BaseFile], ...]:
+    def sized_slices(self, *, read_optimized: bool = False) -> tuple[FileSlice, ...]:
         """As in `Snapshot`; where the folders were listed, the archive is asked for what is missing of its commits."""
-        files = super().sized_files()
+        found = super().sized_slices(read_optimized=read_optimized)
         if self._listing().is_fresh:
             bytes_max = self._settings[keys.READ_ARCHIVE_BYTES_MAX]
-            refuse_what_is_missing(self._contents, self.timeline, files, bytes_max)
-        return files
+            refuse_what_is_missing(self._contents, self.timeline, bases_of(found), bytes_max)
+        return found
 
 
 def _itself(listing: Listing) -> Listing:
@@ -199,8 +275,8 @@ class SavepointSnapshot(Snapshot):
 
     _held: dict[str, tuple[str, ...]]
 
-    def _files(self) -> Iterable[tuple[str, BaseFile]]:
-        return base_files(slices_of_names(self._held), self.storage.root)
+    def _slices(self) -> Iterable[FileSlice]:
+        return slices_of_names(self._held)
 
 
 @attrs.frozen(kw_only=True, eq=False, slots=False, repr=False)
@@ -240,14 +316,17 @@ class EarlierSnapshot(Snapshot):
         """
         refuse_what_a_clean_took(self._contents, self.timeline, self.view_context, self.requested_time)
 
-    def _files(self) -> Iterable[tuple[str, BaseFile]]:
-        found: list[tuple[str, BaseFile]] = []
+    def _log_context(self) -> ViewContext:
+        return self.view_context
+
+    def _slices(self) -> Iterable[FileSlice]:
+        found: list[FileSlice] = []
         for path, entries in self._listing.walk():
             partition = build_partition(self.view_context, path, ((e.name, e.size_bytes) for e in entries))
-            found += base_files(slices_as_of(partition), self.storage.root)
+            found += readable_slices(self.view_context, partition, self._pending_compactions)
         self.refuse_what_a_clean_took()
         gone = first_gone(
-            self._contents, self.timeline, self.view_context, self.requested_time, found, with_pending=False
+            self._contents, self.timeline, self.view_context, self.requested_time, bases_of(found), with_pending=False
         )
         if gone is not None:
             raise RefusedError(

@@ -1,9 +1,9 @@
 """
-Reading a copy-on-write table as a DataFrame: the files of one snapshot.
+Reading a table as a DataFrame: the files of one snapshot.
 
-Spark's own Parquet reader reads them where Spark has a file system for the table's URL. Else, as with ``s3://`` and no
-jar of Hadoop's for it, they are read through our storage on the executors: every column of every file, for nothing of
-the query is known there.
+Spark's own Parquet reader reads base files without log files where Spark has a file system for the table's URL. Else,
+as with ``s3://`` and no jar of Hadoop's for it, they are read through our storage on the executors: every column of
+every file, for nothing of the query is known there. So are file slices with log files, which are merged there.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 from hudi_py.config.uses import Use
 from hudi_py.formats.arrow_types import Field
 from hudi_py.formats.record_schema import meta_fields, parse_record_schema
-from hudi_py.model.files import BaseFile, join_path, parse_base_file
+from hudi_py.model.files import BaseFile, FileSlice, join_path
 from hudi_py.rows.ages import by_stored_schema
-from hudi_py.rows.read import file_schema, read_batches
+from hudi_py.rows.read import file_schema
+from hudi_py.rows.slice_reader import LogReading, read_slices
+from hudi_py.snapshot.select import bases_of, has_logs, slices_of_names
 from hudi_py.storage.base import Storage
 from hudi_py.table import open_table
 
@@ -44,6 +46,7 @@ def read(
     *,
     as_of: str | None = None,
     savepoint: str | None = None,
+    read_optimized: bool = False,
     storage_options: Mapping[str, str] | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> DataFrame:
@@ -55,6 +58,7 @@ def read(
         location: Local path or URL.
         as_of: Instant time, ISO 8601 or duration back from now (``36h``); default: the latest snapshot.
         savepoint: Instant or name of a savepoint: what it holds, which no clean takes.
+        read_optimized: Base files alone: what the log files of merge-on-read tables hold is left out.
         storage_options: For looking at the table, and for reading its files where Spark has no file system for the
             URL; else that is Spark's, configured as Spark is.
         settings: As for `open_table`.
@@ -66,21 +70,28 @@ def read(
         TableNotFound: There is no table.
         ConfigError: There is no such savepoint, *as_of* is given too, or a setting is unknown or refused.
         RefusedError: The table cannot be read as of that time (any more).
-        UnsupportedTable: There are log files to merge.
+        UnsupportedTable: Log files are merged by a Java class, or hold what is not read.
     """
     table = open_table(location, storage_options=storage_options, settings=settings)
     table.require(Use.READ)
     found = table.snapshot(as_of, savepoint=None if savepoint is None else table.resolve_time(savepoint))
-    files, text = found.sized_files(), found.schema_text()
+    slices, text = found.sized_slices(read_optimized=read_optimized), found.schema_text()
     fields = meta_fields() + (list(parse_record_schema(text)) if text is not None else [])
     schema = _nullable(from_arrow_schema(pa.schema(fields)))
-    if not files:
+    if not slices:
         return spark.createDataFrame([], schema)
+    logs = found._log_reading(slices, pa.schema(fields))  # noqa: SLF001  # not for users
+    reader = _ReadSlices(table.storage, tuple(fields), logs)
     base = _url_for_spark(spark, table.storage.root)
     if base is None:
-        return _through_storage(spark, table.storage, files, tuple(fields), schema)
+        return _through_storage(spark, slices, reader, schema)
+    merged = [each for each in slices if has_logs([each])]
+    files = bases_of(each for each in slices if not has_logs([each]))
     groups = by_stored_schema(files, pa.schema(fields), lambda *file: file_schema(table.storage, *file))
-    return reduce(DataFrame.union, (_frame(spark, base, *each, schema) for each in groups))
+    frames = [_frame(spark, base, *each, schema) for each in groups]
+    if merged:
+        frames.append(_through_storage(spark, merged, reader, schema))
+    return reduce(DataFrame.union, frames)
 
 
 def _url_for_spark(spark: SparkSession, root: str) -> str | None:
@@ -132,29 +143,27 @@ def _frame(
 
 
 def _through_storage(
-    spark: SparkSession,
-    storage: Storage,
-    files: Sequence[tuple[str, BaseFile]],
-    fields: tuple[Field, ...],
-    schema: StructType,
+    spark: SparkSession, slices: Sequence[FileSlice], reader: _ReadSlices, schema: StructType
 ) -> DataFrame:
-    tasks = max(-(-len(files) // _FILES_PER_TASK_MAX), min(len(files), spark.sparkContext.defaultParallelism))
-    named = [(partition, file.name) for partition, file in files]
-    frame = spark.createDataFrame(spark.sparkContext.parallelize(named, tasks), "partition string, name string")
-    return frame.mapInArrow(_ReadFiles(storage, fields), schema)
+    count = len(slices)
+    tasks = max(-(-count // _FILES_PER_TASK_MAX), min(count, spark.sparkContext.defaultParallelism))
+    named = [(each.partition_path, list(each.file_names)) for each in slices]
+    frame = spark.createDataFrame(spark.sparkContext.parallelize(named, tasks), "partition string, names array<string>")
+    return frame.mapInArrow(reader, schema)
 
 
 @attrs.frozen
-class _ReadFiles:
-    """What Spark sends to the executors: names of files in, their rows out."""
+class _ReadSlices:
+    """What Spark sends to the executors: names of the files of slices in, their rows out."""
 
     storage: Storage
     fields: tuple[Field, ...]
+    logs: LogReading | None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         schema = pa.schema(field.with_nullable(nullable=True) for field in self.fields)
         for batch in batches:
             for row in batch.to_pylist():
-                file = parse_base_file(row["name"])
-                assert file is not None, row
-                yield from read_batches(self.storage, [(row["partition"], file)], schema)
+                yield from read_slices(
+                    self.storage, slices_of_names({row["partition"]: row["names"]}), schema, self.logs
+                )

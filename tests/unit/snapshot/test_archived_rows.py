@@ -4,6 +4,7 @@ import pytest
 
 import writes
 from hudi_py.errors import CorruptMetadata
+from hudi_py.snapshot.select import bases_of
 from hudi_py.storage.memory import MemoryStorage
 from tests.tables import TableBuilder, at
 
@@ -68,16 +69,16 @@ def test_what_was_replaced_is_not_missed(layout):
     builder.commit(at(5), {"us": ["c"]}, replaced={"us": ["b"]})
     builder.storage.delete(f"us/{builder.base_name('b', at(1))}")
     shown = [("eu", at(4)), ("us", at(5))]
-    assert [(path, base.instant_time) for path, base in builder.table().snapshot().sized_files()] == shown
+    assert [(path, base.instant_time) for path, base in bases_of(builder.table().snapshot().sized_slices())] == shown
     for number in (6, 7, 8):
         builder.commit(at(number), {"eu": ["a"]})
     builder.table().clean(file_versions_retained=1)
     builder.table().archive(keep_min_commits=1, keep_max_commits=2)
     assert builder.table().timeline.completed("replacecommit") == ()
-    assert [path for path, _ in builder.table().snapshot().sized_files()] == ["eu", "us"]
+    assert [each.partition_path for each in builder.table().snapshot().sized_slices()] == ["eu", "us"]
     builder.storage.delete(f"us/{builder.base_name('c', at(5))}")
     with pytest.raises(CorruptMetadata, match=rf"us/c\*_{at(5)}"):
-        builder.table().snapshot().sized_files()
+        builder.table().snapshot().sized_slices()
 
 
 @VERSIONS

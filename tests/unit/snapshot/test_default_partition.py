@@ -3,7 +3,7 @@
 import pytest
 
 from hudi_py.errors import RefusedError
-from hudi_py.model.files import BaseFile, in_default_partition, parse_base_file
+from hudi_py.model.files import in_default_partition
 from hudi_py.rows.condition import parse_condition
 from hudi_py.rows.predicate import filters_of
 from hudi_py.snapshot.select import check_default_partition
@@ -14,11 +14,7 @@ DEFAULT = "__HIVE_DEFAULT_PARTITION__"
 
 
 def check(partitions, *where, fields=("region", "day")):
-    base = parse_base_file("f_0-0-0_20240101000000000.parquet")
-    assert isinstance(base, BaseFile)
-    check_default_partition(
-        [(each, base) for each in partitions], filters_of(list(map(parse_condition, where)), SCHEMA), fields
-    )
+    check_default_partition(partitions, filters_of(list(map(parse_condition, where)), SCHEMA), fields)
 
 
 @pytest.mark.parametrize("path", [f"{DEFAULT}/1", f"region={DEFAULT}/day=1"])

@@ -11,11 +11,16 @@ import pytest
 import hudi_py
 from hudi_py.errors import ConfigError, CorruptMetadata
 from hudi_py.formats.meta_columns import META_COLUMNS
-from hudi_py.model.files import format_base_file, parse_base_file
+from hudi_py.model.files import FileSlice, format_base_file, parse_base_file
 from hudi_py.snapshot.rows import Rows
 from hudi_py.storage.memory import MemoryStorage
 
 SCHEMA = pa.schema([("id", pa.string()), ("n", pa.int64())])
+
+
+def slices(files):
+    """File slices of base files alone."""
+    return [FileSlice(path, base.file_id, base.instant_time, base) for path, base in files]
 
 
 @pytest.fixture
@@ -36,7 +41,7 @@ def put(storage, number, rows):
 @pytest.fixture(params=[0, 2], ids=["no files", "two files"])
 def rows(request, storage):
     files = [put(storage, at, [{"id": f"k{at}", "n": at}, {"id": f"l{at}", "n": None}]) for at in range(request.param)]
-    return Rows(storage, files, SCHEMA)
+    return Rows(storage, slices(files), SCHEMA)
 
 
 def listed(rows):
@@ -82,7 +87,7 @@ def test_a_damaged_file_ends_the_stream_with_an_error(storage):
     """Never with the rows before it alone."""
     files = [put(storage, at, [{"id": "a", "n": at}]) for at in range(2)]
     storage.replace(files[1][1].name, b"PAR1")
-    rows = Rows(storage, files, SCHEMA)
+    rows = Rows(storage, slices(files), SCHEMA)
     with pytest.raises(CorruptMetadata, match="not a readable Parquet file"):
         rows.to_arrow()
     with pytest.raises((pa.ArrowException, OSError, CorruptMetadata), match="not a readable Parquet file"):

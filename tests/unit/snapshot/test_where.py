@@ -18,7 +18,7 @@ from hudi_py.errors import ConfigError, CorruptMetadata
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.mdt.statistics import column_prefix, key_suffix
 from hudi_py.model.column_statistics import ColumnStatistics
-from hudi_py.model.files import format_base_file, parse_base_file
+from hudi_py.model.files import FileSlice, format_base_file, parse_base_file
 from hudi_py.rows.bounds import bounds_of_chunk, bounds_of_statistics
 from hudi_py.rows.condition import Column, Condition, conditions_of, parse_condition
 from hudi_py.rows.predicate import Bounds, filters_of
@@ -37,6 +37,11 @@ OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
 STRINGS = ["", "a", "ab", "b", "ü", "\uff00", "\U00010000", "o'k"]
 KINDS = {"s": "string", "i": "int", "l": "long", "f": "float", "d": "double", "b": "boolean", "day": "date",
          "t": "timestamp-micros", "local": "local-timestamp-micros", "dec": "decimal"}  # fmt: skip
+
+
+def slices(files):
+    """File slices of base files alone."""
+    return [FileSlice(path, base.file_id, base.instant_time, base) for path, base in files]
 
 
 def some_value(rng, column):
@@ -156,7 +161,7 @@ def test_statistics_change_no_row(seed):
         file, data = write(storage, rng, number, some_rows(rng, names))
         files.append(file)
         tables[file[1].name] = data
-    everything = [row for batch in Rows(storage, files, schema) for row in batch.to_pylist()]
+    everything = [row for batch in Rows(storage, slices(files), schema) for row in batch.to_pylist()]
     skipped = 0
     for _ in range(60):
         conditions, checks = [], []
@@ -171,7 +176,7 @@ def test_statistics_change_no_row(seed):
                 checks.append(lambda row, c=column, o=operator, v=value: meets(row[c], o, v))
         expected = [row for row in everything if all(check(row) for check in checks)]
         for statistics in (None, lambda: Told(tables), _broken):
-            rows = Rows(storage, files, schema, where=conditions, statistics=statistics)
+            rows = Rows(storage, slices(files), schema, where=conditions, statistics=statistics)
             found = [row for batch in rows for row in batch.to_pylist()]
             assert repr(expected) == repr(found), conditions
             assert rows.count.read + rows.count.skipped == len(files)
@@ -209,7 +214,7 @@ def test_files_that_the_metadata_table_rules_out_are_not_opened():
     files, tables = numbered(storage, 5)
     storage.delete(files[0][1].name)
     schema = pa.schema([("i", pa.int32())])
-    rows = Rows(storage, files, schema, where=["i >= 23", "i < 31"], statistics=lambda: Told(tables))
+    rows = Rows(storage, slices(files), schema, where=["i >= 23", "i < 31"], statistics=lambda: Told(tables))
     assert [row["i"] for batch in rows for row in batch.to_pylist()] == list(range(23, 31))
     assert (rows.count.read, rows.count.skipped, rows.file_count) == (2, 3, 5)
 
@@ -218,10 +223,10 @@ def test_columns_asked_for_and_columns_of_conditions_are_apart():
     """A condition may be on a column that is not shown, meta columns too."""
     storage = MemoryStorage("/lake/trips")
     file, data = write(storage, random.Random(1), 0, {"s": ["x", "y", "z"]})
-    rows = Rows(storage, [file], SCHEMA, columns=["s"], where=["_hoodie_record_key = 1"])
+    rows = Rows(storage, slices([file]), SCHEMA, columns=["s"], where=["_hoodie_record_key = 1"])
     assert [{"s": "y"}] == [row for batch in rows for row in batch.to_pylist()]
     assert data.num_rows == 3
-    rows = Rows(storage, [file], SCHEMA, columns=["s"], where=["s > x"], with_meta=True)
+    rows = Rows(storage, slices([file]), SCHEMA, columns=["s"], where=["s > x"], with_meta=True)
     assert [*META_COLUMNS, "s"] == rows.schema.names
 
 

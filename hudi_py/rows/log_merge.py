@@ -1,0 +1,227 @@
+"""
+The records of a slice's log files, merged among themselves: for each key what is left to meet the base file with.
+
+Source: see `hudi_py.rows.log_rules`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudi_py.formats.arrow_types import Array, compute
+from hudi_py.rows.log_records import Kind, LogRecords, RecordShape
+from hudi_py.rows.log_rules import LogRules
+from hudi_py.rows.precedence import comparable
+
+Numbers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+_NEVER: Final = -1
+
+
+@attrs.frozen(kw_only=True)
+class MergedLogs:
+    """
+    What log files say, n keys.
+
+    Args:
+        keys: Strings, all different.
+        kinds: `Kind` of what is left of each.
+        ordering: Its ordering values, one array for each field.
+        rows: n rows; null all through where a delete is left.
+        held: For updates of some columns: column to whether its value is one of the log files. None where every row
+            is whole.
+    """
+
+    keys: Array
+    kinds: npt.NDArray[np.uint8]
+    ordering: tuple[Array, ...]
+    rows: pa.Table
+    held: Mapping[str, Mask] | None = None
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+def merge_records(records: Sequence[LogRecords], shape: RecordShape, rules: LogRules) -> MergedLogs:
+    """
+    Merge what `hudi_py.rows.log_records.records_of` gives, in its order.
+
+    Args:
+        records: Of all blocks of a slice, oldest first.
+        shape: As they were read with.
+        rules: Of the table.
+    """
+    keys = _joined([each.keys for each in records], pa.string())
+    kinds = np.concatenate([each.kinds for each in records]) if records else np.zeros(0, np.uint8)
+    ordering = tuple(
+        _joined([each.ordering[at] for each in records], field.type) for at, field in enumerate(shape.ordering)
+    )
+    encoded: Any = keys.dictionary_encode()
+    code = encoded.indices.to_numpy().astype(np.int64)
+    count = len(encoded.dictionary)
+    rank = _ranks(ordering) if rules.orders_logs else np.zeros(len(code), np.int64)
+    row_of = _row_numbers(records)
+    rows = pa.Table.from_batches([each.rows for each in records if each.rows is not None], shape.schema)
+    if any(each.columns is not None for each in records):
+        order = _in_order(code, kinds, rank, rules)
+        winners, places = _column_winners(records, order, code, kinds, row_of, count, shape.schema.names)
+        taken = [
+            _taken(rows.column(name), places[name]) if name in places else _taken(rows.column(name), row_of[winners])
+            for name in rows.column_names
+        ]
+        merged = pa.table(taken, schema=shape.schema)
+        held: Mapping[str, Mask] | None = {name: place >= 0 for name, place in places.items()}
+    else:
+        winners = _winners(code, kinds, rank, count, rules)
+        merged = rows.take(_indices(row_of[winners]))
+        held = None
+    won = pa.array(winners)
+    return MergedLogs(
+        keys=encoded.dictionary,
+        kinds=kinds[winners],
+        ordering=tuple(each.take(won) for each in ordering),
+        rows=merged.combine_chunks(),
+        held=held,
+    )
+
+
+def _joined(arrays: Sequence[Array], arrow: pa.DataType) -> Any:
+    return pa.concat_arrays([each.cast(arrow) for each in arrays]) if arrays else pa.array([], arrow)
+
+
+def _indices(places: Numbers) -> Array:
+    return pa.array(places, mask=places < 0)
+
+
+def _taken(column: Any, places: Numbers) -> Any:
+    return column.take(_indices(places))
+
+
+def _row_numbers(records: Sequence[LogRecords]) -> Numbers:
+    """Of each record the number of its row among all rows, `_NEVER` for a delete."""
+    numbers, start = [np.zeros(0, np.int64)], 0
+    for each in records:
+        if each.rows is None:
+            numbers.append(np.full(len(each.keys), _NEVER, np.int64))
+        else:
+            numbers.append(np.arange(start, start + len(each.keys)))
+            start += len(each.keys)
+    return np.concatenate(numbers)
+
+
+def _ranks(ordering: Sequence[Array]) -> Numbers:
+    """Numbers that compare as the ordering values do; null before all others, NaN behind them."""
+    total: Numbers | None = None
+    for each in ordering:
+        values = comparable(each)
+        rank: Numbers = compute.rank(values, tiebreaker="dense").to_numpy(zero_copy_only=False).astype(np.int64)
+        rank[values.is_null().to_numpy(zero_copy_only=False)] = 0
+        if pa.types.is_floating(values.type):
+            is_nan = compute.is_nan(values).fill_null(False).to_numpy(zero_copy_only=False)
+            rank[is_nan] = rank.max(initial=0) + 1
+        total = rank if total is None else total * (int(rank.max(initial=0)) + 1) + rank
+    assert total is not None
+    return total
+
+
+def _winners(code: Numbers, kinds: npt.NDArray[np.uint8], rank: Numbers, count: int, rules: LogRules) -> Numbers:
+    """Of each key the number of the record that is left."""
+    winners = np.zeros(count, np.int64)
+    if rules.deletes_reset:
+        order = np.lexsort((rank, code))
+        winners[code[order]] = order
+        _fold_resets(winners, code, kinds, rank)
+        return winners
+    order = _in_order(code, kinds, rank, rules)
+    winners[code[order]] = order  # of one key the last assignment counts
+    return winners
+
+
+def _in_order(code: Numbers, kinds: npt.NDArray[np.uint8], rank: Numbers, rules: LogRules) -> Numbers:
+    """The records that count, by key and precedence: the last one of a key wins."""
+    number = np.arange(len(code))
+    resets = np.flatnonzero(kinds == Kind.ALWAYS)
+    counts = np.ones(len(code), np.bool_)
+    rank = rank.copy()
+    if len(resets) and rules.orders_logs:
+        # A delete without ordering values ends what came before it, and gives way to the first row behind it; deletes
+        # with ordering values in between change nothing.
+        size = int(code.max(initial=0)) + 1
+        last = np.full(size, _NEVER, np.int64)
+        last[code[resets]] = resets
+        is_behind = number > last[code]
+        is_row = is_behind & (kinds <= Kind.FLAGGED)
+        first = np.full(size, len(code), np.int64)
+        np.minimum.at(first, code[is_row], number[is_row])
+        is_reset = last[code] >= 0
+        counts = ~is_reset | (number == last[code]) | (is_behind & (number >= first[code]))
+        rank[resets] = rank.min(initial=0) - 1
+    chosen = np.flatnonzero(counts)
+    found: Numbers = chosen[np.lexsort((rank[chosen], code[chosen]))]
+    return found
+
+
+def _fold_resets(winners: Numbers, code: Numbers, kinds: npt.NDArray[np.uint8], rank: Numbers) -> None:
+    """The keys with deletes as Hudi 0.15 merges them: one record after the other."""
+    with_deletes = np.unique(code[kinds >= Kind.DELETE])
+    if not len(with_deletes):
+        return
+    is_meant = np.zeros(len(winners), np.bool_)
+    is_meant[with_deletes] = True
+    left: dict[int, int] = {}
+    for at in np.flatnonzero(is_meant[code]).tolist():
+        key = int(code[at])
+        known = left.get(key)
+        if known is not None:
+            if kinds[at] == Kind.ALWAYS:
+                is_later = True
+            elif kinds[at] == Kind.DELETE:
+                is_later = kinds[known] == Kind.ALWAYS or rank[known] <= rank[at]
+            else:
+                is_later = kinds[known] >= Kind.DELETE or rank[known] <= rank[at]
+            if not is_later:
+                continue
+        left[key] = at
+    for key, at in left.items():
+        winners[key] = at
+
+
+def _column_winners(
+    records: Sequence[LogRecords],
+    order: Numbers,
+    code: Numbers,
+    kinds: npt.NDArray[np.uint8],
+    row_of: Numbers,
+    count: int,
+    names: Sequence[str],
+) -> tuple[Numbers, dict[str, Numbers]]:
+    """
+    Merging of updates that hold some of the columns.
+
+    Returns:
+        Of each key the number of the record that wins, and for each column the number of the row that its value comes
+        from: of the record of highest precedence that holds it, back to the last delete; `_NEVER` for none.
+    """
+    winners = np.zeros(count, np.int64)
+    winners[code[order]] = order
+    place = np.arange(len(order))
+    is_delete = kinds[order] != Kind.ROW
+    last_delete = np.full(count, _NEVER, np.int64)
+    last_delete[code[order][is_delete]] = place[is_delete]
+    kept = order[place > last_delete[code[order]]]
+    block_of = np.repeat(np.arange(len(records)), [len(each.keys) for each in records])
+    places = {}
+    for name in names:
+        holds = np.array([each.columns is None or name in each.columns for each in records])
+        holding = kept[holds[block_of[kept]]]
+        found = np.full(count, _NEVER, np.int64)
+        found[code[holding]] = row_of[holding]
+        places[name] = found
+    return winners, places

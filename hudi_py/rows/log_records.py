@@ -1,0 +1,265 @@
+"""
+From the blocks of log files to records: rows as Arrow batches, and deletes.
+
+Source: rules/data-files 9.2; Hudi 0.15.0 to 1.1.1 ``HoodieAvroDataBlock``, ``HoodieParquetDataBlock``,
+``HoodieHFileDataBlock``, ``HoodieDeleteBlock``.
+"""
+
+from __future__ import annotations
+
+import enum
+import io
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudi_py.errors import CorruptMetadata, UnsupportedTable, WriteError
+from hudi_py.formats.arrow_types import Array, Field, compute
+from hudi_py.formats.avro_columns import decode_columns
+from hudi_py.formats.conform import conform_batch
+from hudi_py.formats.delete_block import DeletedKey, OrderingValue, decode_delete_block
+from hudi_py.formats.hfile import HFile
+from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock
+
+KEY_COLUMN: Final = "_hoodie_record_key"
+_FLAG_COLUMN: Final = "_hoodie_is_deleted"
+_OPERATION_COLUMN: Final = "_hoodie_operation"
+_DELETING_OPERATIONS: Final = ("D", "-U")
+_HEAD: Final = struct.Struct(">ii")
+_SIZE: Final = struct.Struct(">i")
+_AVRO_VERSIONS: Final = (1, 2, 3)
+_KINDS: Final = (
+    (pa.types.is_boolean, ("boolean",)),
+    (pa.types.is_integer, ("int", "long")),
+    (pa.types.is_floating, ("float", "double")),
+    (pa.types.is_string, ("string",)),
+    (pa.types.is_binary, ("bytes",)),
+    (pa.types.is_date, ("date", "local_date", "int")),
+    (pa.types.is_timestamp, ("timestamp", "long")),
+    (pa.types.is_decimal, ("decimal",)),
+)
+"""Of which kinds the ordering values of deletes may be, by the type of the ordering column."""
+
+
+class Kind(enum.IntEnum):
+    """What one record of a log file says of its key."""
+
+    ROW = 0
+    FLAGGED = 1  # a row that stands for a deletion
+    DELETE = 2  # with ordering values
+    ALWAYS = 3  # a delete without
+
+
+@attrs.frozen(kw_only=True)
+class LogRecords:
+    """
+    Records of one block, n of them in order of arrival.
+
+    Args:
+        keys: Strings, without nulls.
+        kinds: `Kind` of each.
+        ordering: One array for each ordering field; null where a record has none.
+        rows: n rows in the schema asked for, or None for deletes.
+        columns: Names of the columns that the rows hold; None for all: an update of some columns holds only those.
+    """
+
+    keys: Array
+    kinds: npt.NDArray[np.uint8]
+    ordering: tuple[Array, ...]
+    rows: pa.RecordBatch | None
+    columns: frozenset[str] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class RecordShape:
+    """
+    What is wanted of records.
+
+    Args:
+        schema: Columns of the rows, all nullable; the key and the ordering fields are among them.
+        ordering: The ordering fields, of the types they have in *schema*.
+        delete_marker: See `hudi_py.rows.log_rules.LogRules`.
+    """
+
+    schema: pa.Schema
+    ordering: tuple[Field, ...]
+    delete_marker: tuple[str, str] | None = None
+
+    @property
+    def stored(self) -> frozenset[str]:
+        """Names of the columns to read from blocks."""
+        marker = () if self.delete_marker is None else (self.delete_marker[0],)
+        return frozenset((*self.schema.names, KEY_COLUMN, _FLAG_COLUMN, _OPERATION_COLUMN, *marker))
+
+
+def records_of(blocks: Iterable[tuple[LogBlock, str]], shape: RecordShape) -> Iterator[LogRecords]:
+    """
+    The records of data and delete blocks, a value for each block that holds any.
+
+    Args:
+        blocks: With their contents, and where each stands, for messages.
+        shape: What is wanted.
+
+    Raises:
+        CorruptMetadata: A block does not decode, or a record has no key.
+        UnsupportedTable: A block is of a kind that is not read.
+    """
+    for block, source in blocks:
+        if block.block_type is BlockType.DELETE:
+            deleted = decode_delete_block(block.content, source)
+            if deleted:
+                yield _deletes(deleted, shape)
+            continue
+        batch = _batch_of(block, shape.stored, source)
+        if batch.num_rows:
+            yield _rows(batch, shape, source, is_partial=block.header.get(HeaderKey.IS_PARTIAL, "").lower() == "true")
+
+
+def _batch_of(block: LogBlock, columns: frozenset[str], source: str) -> pa.RecordBatch:
+    """The rows of a data block in the schema that they were written in."""
+    if block.block_type is BlockType.PARQUET_DATA:
+        return _parquet_rows(block.content, columns, source)
+    schema = block.header.get(HeaderKey.SCHEMA)
+    if schema is None:
+        raise CorruptMetadata(f"{source}: a data block without a schema")
+    if block.block_type is BlockType.AVRO_DATA:
+        starts, ends = _avro_places(block.content, source)
+        return decode_columns(block.content, starts, ends, schema, source, columns)
+    if block.block_type is BlockType.HFILE_DATA:
+        return _hfile_rows(block.content, schema, columns, source)
+    raise UnsupportedTable(f"{source}: a block {block.block_type.name} where rows are wanted")
+
+
+def _avro_places(content: bytes, source: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Where the records of an Avro data block begin and end."""
+    try:
+        version, count = _HEAD.unpack_from(content)
+        if version not in _AVRO_VERSIONS:
+            raise ValueError(f"version {version} is not known")
+        if not 0 <= count <= len(content) // _SIZE.size:
+            raise ValueError(f"{count} records do not fit")
+        ends = []
+        at, unpack, step = _HEAD.size, _SIZE.unpack_from, _SIZE.size
+        for _ in range(count):
+            (size,) = unpack(content, at)
+            if size < 0:
+                raise ValueError("a record of negative size")
+            at += step + size
+            ends.append(at)
+        if at != len(content):
+            raise ValueError("the records do not fill the block")
+    except (struct.error, ValueError) as error:
+        raise CorruptMetadata(f"{source}: a data block does not decode: {error}") from error
+    behind = np.array([_HEAD.size, *ends], np.int64)
+    return behind[:-1] + _SIZE.size, behind[1:]
+
+
+def _parquet_rows(content: bytes, columns: frozenset[str], source: str) -> pa.RecordBatch:
+    try:
+        file = pq.ParquetFile(io.BytesIO(content))
+        table = file.read(columns=[name for name in file.schema_arrow.names if name in columns])
+        batches = table.combine_chunks().to_batches()
+        return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptMetadata(f"{source}: a Parquet block does not decode: {error}") from error
+
+
+def _hfile_rows(content: bytes, schema: str, columns: frozenset[str], source: str) -> pa.RecordBatch:
+    """Rows of an HFile block, whose keys stand beside the records and not in them."""
+    found = list(HFile(io.BytesIO(content), len(content), source))
+    sizes = np.fromiter((len(value) for _, value in found), np.int64, len(found))
+    ends = np.cumsum(sizes)
+    batch = decode_columns(b"".join(value for _, value in found), ends - sizes, ends, schema, source, columns)
+    try:
+        keys = pa.array([key.decode() for key, _ in found], pa.string())
+    except UnicodeDecodeError as error:
+        raise CorruptMetadata(f"{source}: a record key is not UTF-8") from error
+    position = batch.schema.get_field_index(KEY_COLUMN)
+    return batch if position < 0 else batch.set_column(position, KEY_COLUMN, keys)
+
+
+def _rows(batch: pa.RecordBatch, shape: RecordShape, source: str, *, is_partial: bool) -> LogRecords:
+    if KEY_COLUMN not in batch.schema.names:
+        raise CorruptMetadata(f"{source}: the records have no column {KEY_COLUMN}")
+    keys: Any = batch.column(KEY_COLUMN)
+    if keys.null_count:
+        raise CorruptMetadata(f"{source}: {keys.null_count} records have no key")
+    try:
+        rows = conform_batch(batch, shape.schema)
+    except WriteError as error:
+        raise CorruptMetadata(f"{source}: the records do not fit the table: {error}") from error
+    flagged = _flagged(batch, shape.delete_marker)
+    kinds = np.where(flagged, Kind.FLAGGED, Kind.ROW).astype(np.uint8)
+    ordering = tuple(rows.column(field.name) for field in shape.ordering)
+    if ordering and ordering[0].type == pa.int32():  # to Hudi an int of 0 is no ordering value
+        kinds[flagged & (ordering[0].fill_null(0).to_numpy(zero_copy_only=False) == 0)] = Kind.ALWAYS
+    return LogRecords(
+        keys=keys.cast(pa.string()),
+        kinds=kinds,
+        ordering=ordering,
+        rows=rows,
+        columns=frozenset(batch.schema.names) if is_partial else None,
+    )
+
+
+def _flagged(batch: pa.RecordBatch, marker: tuple[str, str] | None) -> npt.NDArray[np.bool_]:
+    found = np.zeros(batch.num_rows, np.bool_)
+    names = batch.schema.names
+    if _FLAG_COLUMN in names and pa.types.is_boolean(batch.schema.field(_FLAG_COLUMN).type):
+        found |= _mask(batch.column(_FLAG_COLUMN))
+    if _OPERATION_COLUMN in names:
+        operations = pa.array(_DELETING_OPERATIONS, pa.string())
+        found |= _mask(compute.is_in(batch.column(_OPERATION_COLUMN).cast(pa.string()), value_set=operations))
+    if marker is not None and marker[0] in names:
+        column = batch.column(marker[0])
+        text = column.cast(pa.string()) if not pa.types.is_nested(column.type) else pa.nulls(len(column), pa.string())
+        found |= _mask(compute.equal(text, marker[1]))
+    return found
+
+
+def _mask(values: Any) -> npt.NDArray[np.bool_]:
+    mask: npt.NDArray[np.bool_] = values.fill_null(False).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _deletes(deleted: Sequence[DeletedKey], shape: RecordShape) -> LogRecords:
+    wanted = len(shape.ordering)
+    comparable = [
+        bool(wanted)
+        and len(each.ordering) == wanted
+        and all(_is_of(value, field.type) for value, field in zip(each.ordering, shape.ordering, strict=True))
+        for each in deleted
+    ]
+    ordering = tuple(
+        _ordering_column(
+            [each.ordering[at] if fits else None for each, fits in zip(deleted, comparable, strict=True)], field
+        )
+        for at, field in enumerate(shape.ordering)
+    )
+    return LogRecords(
+        keys=pa.array([each.record_key for each in deleted], pa.string()),
+        kinds=np.where(comparable, Kind.DELETE, Kind.ALWAYS).astype(np.uint8),
+        ordering=ordering,
+        rows=None,
+    )
+
+
+def _is_of(value: OrderingValue, arrow: pa.DataType) -> bool:
+    return any(is_kind(arrow) and value.kind in kinds for is_kind, kinds in _KINDS)
+
+
+def _ordering_column(values: Sequence[OrderingValue | None], field: Field) -> Any:
+    plain = [None if each is None else each.value for each in values]
+    if pa.types.is_date(field.type):
+        return pa.array(plain, pa.int32()).view(field.type)
+    if pa.types.is_timestamp(field.type):
+        return pa.array(plain, pa.int64()).view(field.type)
+    if pa.types.is_decimal(field.type):
+        return pa.array(plain, pa.decimal128(38, 15)).cast(field.type, safe=False)
+    return pa.array(plain, field.type)

@@ -1,0 +1,114 @@
+"""
+How the records of log files are merged, among themselves and with the base file, as a table's properties say. Pure.
+
+===========================  ===================  ===================
+table                        log against log      log against base
+===========================  ===================  ===================
+1.x, by event time           ordering values      ordering values
+1.x, by commit time          the later one        the log
+0.15, default payload        ordering values      ordering values
+0.15, latest-wins payload    ordering values      the log
+===========================  ===================  ===================
+
+A delete by key, in 1.x, counts like a row where it has ordering values; else it always wins, and is forgotten where a
+row comes after it. In 0.15 it always wins over the base file, and a row behind it in the logs always wins over it.
+
+Source: rules/data-files 9.3; Hudi 0.15.0 ``HoodieMergedLogRecordScanner``, ``OverwriteWithLatestAvroPayload``,
+``DefaultHoodieRecordPayload``; 1.1.1 ``BufferedRecordMergerFactory``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from hudi_py.errors import UnsupportedTable
+from hudi_py.versions.served import format_of
+
+_BY_HUDI: Final = "read the table with Apache Hudi, or its base files alone (read-optimized)"
+_PREFIX: Final = "hoodie.record.merge.property."
+_DELETE_FIELD: Final = "hoodie.payload.delete.field"
+_DELETE_MARKER: Final = "hoodie.payload.delete.marker"
+_KNOWN_MODES: Final = ("EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING")
+_LATEST_WINS: Final = ("", "OverwriteWithLatestAvroPayload")
+_DEFAULT_PAYLOAD: Final = "DefaultHoodieRecordPayload"
+
+
+@attrs.frozen(kw_only=True)
+class LogRules:
+    """
+    The rules of one table.
+
+    Args:
+        ordering_fields: Columns that order the records of one key, the first one decides first.
+        orders_logs: Whether they decide between two log records; else the later one wins.
+        orders_base: Whether they decide between a log record and the base file; else the log wins.
+        deletes_reset: Whether deletes by key are those of 0.15: see above.
+        delete_marker: Column, and the text of its value, of rows that stand for a deletion, besides the flag
+            ``_hoodie_is_deleted``.
+    """
+
+    ordering_fields: tuple[str, ...] = ()
+    orders_logs: bool = False
+    orders_base: bool = False
+    deletes_reset: bool = False
+    delete_marker: tuple[str, str] | None = None
+
+
+def log_rules_of(properties: Mapping[str, str], source: str) -> LogRules:
+    """
+    Read the rules from a table's properties.
+
+    Args:
+        properties: Of the table.
+        source: Where the table is, for messages.
+
+    Raises:
+        UnsupportedTable: A Java class merges the rows, or their columns one by one.
+    """
+    if properties.get("hoodie.populate.meta.fields", "true").strip().lower() == "false":
+        raise UnsupportedTable(
+            f"{source}: hoodie.populate.meta.fields=false: the rows hold no record keys to merge the log files by; "
+            f"{_BY_HUDI}"
+        )
+    partial = properties.get("hoodie.table.partial.update.mode", "").strip()
+    if partial:
+        raise UnsupportedTable(
+            f"{source}: hoodie.table.partial.update.mode={partial}: columns are merged one by one; {_BY_HUDI}"
+        )
+    fields = properties.get("hoodie.table.ordering.fields") or properties.get("hoodie.table.precombine.field") or ""
+    ordering = tuple(part.strip() for part in fields.split(",") if part.strip())
+    payload = properties.get("hoodie.compaction.payload.class", "")
+    marker = _delete_marker(properties)
+    if not format_of(properties).has_merge_mode:
+        return _of_payload(payload, ordering, marker, source)
+    mode = properties.get("hoodie.record.merge.mode") or ("EVENT_TIME_ORDERING" if ordering else "COMMIT_TIME_ORDERING")
+    if mode not in _KNOWN_MODES:
+        by = payload or properties.get("hoodie.record.merge.strategy.id", "")
+        raise UnsupportedTable(
+            f"{source}: hoodie.record.merge.mode={mode}: a Java class merges the rows ({by}); {_BY_HUDI}"
+        )
+    by_event = mode == "EVENT_TIME_ORDERING" and bool(ordering)
+    return LogRules(ordering_fields=ordering, orders_logs=by_event, orders_base=by_event, delete_marker=marker)
+
+
+def _of_payload(payload: str, ordering: tuple[str, ...], marker: tuple[str, str] | None, source: str) -> LogRules:
+    name = payload.rpartition(".")[2]
+    if name not in (*_LATEST_WINS, _DEFAULT_PAYLOAD):
+        raise UnsupportedTable(
+            f"{source}: hoodie.compaction.payload.class={payload}: a Java class merges the rows; {_BY_HUDI}"
+        )
+    return LogRules(
+        ordering_fields=ordering,
+        orders_logs=bool(ordering),
+        orders_base=bool(ordering) and name == _DEFAULT_PAYLOAD,
+        deletes_reset=True,
+        delete_marker=marker if name == _DEFAULT_PAYLOAD else None,
+    )
+
+
+def _delete_marker(properties: Mapping[str, str]) -> tuple[str, str] | None:
+    field, marker = (properties.get(_PREFIX + key, properties.get(key)) for key in (_DELETE_FIELD, _DELETE_MARKER))
+    return (field, marker) if field and marker is not None else None

@@ -1,0 +1,311 @@
+"""
+Rows of file slices: base files under their log files, streamed.
+
+The records of the log files are held in memory, merged by key; of the base file the keys of one row group, and
+then one batch of rows at a time. What meets no key of the logs passes through as it is. Rows that the logs have a newer
+version of are left out where they stand; the newer ones come at the end of the slice.
+
+Source: rules/data-files 9; Hudi 1.1.1 ``KeyBasedFileGroupRecordBuffer``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudi_py.errors import ConfigError, CorruptMetadata, UnsupportedTable, WriteError
+from hudi_py.formats.arrow_types import Field, compute
+from hudi_py.formats.conform import conform_batch
+from hudi_py.formats.log_block import LogBlock
+from hudi_py.model.files import BaseFile, FileSlice, LogFile, join_path
+from hudi_py.rows.log_merge import MergedLogs, merge_records
+from hudi_py.rows.log_records import KEY_COLUMN, Kind, RecordShape, records_of
+from hudi_py.rows.log_rules import LogRules
+from hudi_py.rows.log_scan import read_log_blocks, scan_blocks, with_content
+from hudi_py.rows.precedence import incoming_wins
+from hudi_py.rows.predicate import filtered
+from hudi_py.rows.read import FileCount, one_line, open_parquet, read_batches
+from hudi_py.runtime.log import log as events
+
+if TYPE_CHECKING:
+    from hudi_py.rows.predicate import RowFilter
+    from hudi_py.storage.base import Storage
+
+_BATCH_ROWS: Final = 32768
+_NEVER: Final = -1
+
+Mask = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.int64]
+
+
+@attrs.frozen(kw_only=True)
+class LogReading:
+    """
+    How the log files of a table are read at one time.
+
+    Args:
+        rules: How records are merged.
+        counts: Whether the blocks of an instant count.
+        until: Instant time of an earlier snapshot; None for the latest.
+        ordering: The table's columns that are ordering fields, in the order of *rules*.
+    """
+
+    rules: LogRules
+    counts: Callable[[str], bool]
+    until: str | None = None
+    ordering: tuple[Field, ...] = ()
+
+
+def log_reading(
+    rules: LogRules, counts: Callable[[str], bool], until: str | None, schema: pa.Schema, source: str
+) -> LogReading:
+    """
+    Args:
+        rules, counts, until: As for `LogReading`.
+        schema: All columns of the table. Ordering fields that it lacks order nothing: writers have such by default.
+        source: Where the table is, for messages.
+
+    Raises:
+        UnsupportedTable: An ordering field is nested, or of a type without order.
+    """
+    nested = [name for name in rules.ordering_fields if name not in schema.names and name.split(".")[0] in schema.names]
+    nested += [name for name in rules.ordering_fields if name in schema.names and _is_nested(schema.field(name))]
+    if nested:
+        raise UnsupportedTable(
+            f"{source}: rows are ordered by {nested[0]}, which is nested, and hudi_py merges log files by plain "
+            "columns only; read the table with Apache Hudi, or its base files alone (read-optimized)"
+        )
+    known = [schema.field(name).with_nullable(nullable=True) for name in rules.ordering_fields if name in schema.names]
+    if not known:
+        rules = attrs.evolve(rules, orders_logs=False, orders_base=False)
+    return LogReading(rules=rules, counts=counts, until=until, ordering=tuple(known))
+
+
+def _is_nested(field: Field) -> bool:
+    return pa.types.is_nested(field.type)
+
+
+def read_slices(
+    storage: Storage,
+    slices: Sequence[FileSlice],
+    schema: pa.Schema,
+    logs: LogReading | None,
+    filters: Sequence[RowFilter] = (),
+    count: FileCount | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """
+    Stream the rows of file slices.
+
+    Args:
+        storage: Of the table.
+        slices: Of a snapshot; change files among their logs are passed over.
+        schema: Columns to return, see `hudi_py.rows.read.chosen_columns`.
+        logs: How log files are read; None where no slice has any.
+        filters: Conditions on columns of *schema*.
+        count: Counts along.
+
+    Raises:
+        CorruptMetadata: A file is damaged, or its values do not fit the columns.
+        UnsupportedTable: A log file holds what is not read.
+    """
+    count = FileCount() if count is None else count
+    for each in slices:
+        if logs is not None and any(not log.is_cdc for log in each.log_files):
+            count.read += 1
+            try:
+                yield from _merged(storage, each, schema, logs, filters)
+            except ConfigError as error:  # an ordering field of a type without order
+                raise UnsupportedTable(f"{storage.root}: the log files cannot be merged: {error}") from error
+        elif each.base_file is not None:
+            yield from read_batches(storage, [(each.partition_path, each.base_file)], schema, filters, count)
+
+
+def load_logs(storage: Storage, file_slice: FileSlice, shape: RecordShape, logs: LogReading) -> MergedLogs:
+    """
+    What the log files of a slice say, merged among themselves.
+
+    Args:
+        storage: Of the table.
+        file_slice: With its log files, oldest first.
+        shape: What is wanted of the records.
+        logs: How they are read.
+
+    Raises:
+        CorruptMetadata, UnsupportedTable: As `read_slices`.
+    """
+    return merge_records(list(records_of(blocks_of(storage, file_slice, logs), shape)), shape, logs.rules)
+
+
+def blocks_of(storage: Storage, file_slice: FileSlice, logs: LogReading) -> Iterator[tuple[LogBlock, str]]:
+    """
+    The blocks of a slice that count, with their contents, and where they stand; oldest first.
+
+    What is no block is passed over as Apache Hudi does, with a warning: a writer that died leaves such.
+    """
+
+    def blocks() -> Iterator[tuple[LogFile, LogBlock, str]]:
+        for log in sorted(file_slice.log_files, key=lambda each: each.order):
+            if not log.is_cdc:
+                path = join_path(file_slice.partition_path, log.name)
+                for block in read_log_blocks(storage, path, f"{storage.root}/{path}"):
+                    yield log, block, f"{storage.root}/{path}"
+
+    found = scan_blocks(blocks(), logs.counts, logs.until)
+    for log, block in found.torn:
+        path = join_path(file_slice.partition_path, log.name)
+        events.warning("read.log.torn", file=f"{storage.root}/{path}", byte=block.offset, bytes=block.size_bytes)
+    for log, block in found.blocks:
+        path = join_path(file_slice.partition_path, log.name)
+        source = f"{storage.root}/{path}"
+        yield with_content(storage, path, block, source), f"{source} (block at byte {block.offset})"
+
+
+class _Group(NamedTuple):
+    """
+    What the logs make of the rows of one row group.
+
+    Args:
+        is_left: Which rows stay as they are.
+        updated: Numbers of the rows of which some columns are replaced.
+        by: Numbers of the keys that replace them.
+    """
+
+    is_left: Mask | None
+    updated: Numbers
+    by: Numbers
+
+
+class _Pending:
+    """Merged log records while the base file goes by: each meets the first row of its key."""
+
+    def __init__(self, logs: MergedLogs, reading: LogReading) -> None:
+        self.logs = logs
+        self._reading = reading
+        self._is_met = np.zeros(len(logs), np.bool_)
+        self.is_shown = logs.kinds == Kind.ROW
+
+    def meet(self, keys: Any, ordering: Callable[[Numbers], list[Any]]) -> _Group:
+        """
+        Args:
+            keys: Of the rows of one row group.
+            ordering: Gives the ordering values of rows by their numbers.
+        """
+        places = compute.index_in(keys, value_set=self.logs.keys).fill_null(_NEVER).to_numpy(zero_copy_only=False)
+        rows = np.flatnonzero(places != _NEVER)
+        met = places[rows].astype(np.int64)
+        is_first = np.zeros(len(rows), np.bool_)
+        is_first[np.unique(met, return_index=True)[1]] = True
+        is_first &= ~self._is_met[met]
+        rows, met = rows[is_first], met[is_first]
+        if not len(rows):
+            return _Group(None, rows, met)
+        self._is_met[met] = True
+        wins = self._wins(rows, met, ordering)
+        self.is_shown[met[~wins]] = False
+        rows, met = rows[wins], met[wins]
+        is_left = np.ones(len(places), np.bool_)
+        is_left[rows] = False
+        if self.logs.held is None:
+            return _Group(is_left, rows[:0], met[:0])
+        is_update = self.logs.kinds[met] == Kind.ROW
+        self.is_shown[met[is_update]] = False  # shown in the place of the row, of which it takes the other columns
+        return _Group(is_left, rows[is_update], met[is_update])
+
+    def _wins(self, rows: Numbers, met: Numbers, ordering: Callable[[Numbers], list[Any]]) -> Mask:
+        rules, kinds = self._reading.rules, self.logs.kinds[met]
+        if not rules.orders_base:
+            return np.ones(len(rows), np.bool_)
+        wins = incoming_wins([each.take(_numbers(met)) for each in self.logs.ordering], ordering(rows))
+        wins |= kinds == Kind.ALWAYS
+        if rules.deletes_reset:
+            wins |= kinds == Kind.DELETE
+        return wins
+
+    def updated(self, batch: pa.RecordBatch, by: Numbers) -> pa.RecordBatch:
+        """Rows of the base file with the columns that the logs replace."""
+        assert self.logs.held is not None
+        picked = _numbers(by)
+        columns = []
+        for field in batch.schema:
+            newer: Any = self.logs.rows.column(field.name).take(picked)
+            is_newer = self.logs.held[field.name][by]
+            both = pa.concat_arrays([batch.column(field.name), _whole(newer)])
+            number = np.arange(len(by))
+            columns.append(both.take(_numbers(np.where(is_newer, number + len(by), number))))
+        return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+    def rest(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """The rows of the logs that are newer than those of the base file, or that it does not have."""
+        numbers = np.flatnonzero(self.is_shown)
+        for start in range(0, len(numbers), _BATCH_ROWS):
+            taken = self.logs.rows.select(schema.names).take(_numbers(numbers[start : start + _BATCH_ROWS]))
+            yield from taken.combine_chunks().to_batches()
+
+
+def _numbers(places: Numbers) -> Any:
+    return pa.array(places)
+
+
+def _whole(column: Any) -> Any:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _merged(
+    storage: Storage, file_slice: FileSlice, schema: pa.Schema, reading: LogReading, filters: Sequence[RowFilter]
+) -> Iterator[pa.RecordBatch]:
+    more = [field for field in (pa.field(KEY_COLUMN, pa.string()), *reading.ordering) if field.name not in schema.names]
+    shape = RecordShape(
+        schema=pa.schema([*schema, *more]), ordering=reading.ordering, delete_marker=reading.rules.delete_marker
+    )
+    pending = _Pending(load_logs(storage, file_slice, shape, reading), reading)
+    if file_slice.base_file is not None:
+        for batch in _base_batches(storage, file_slice.partition_path, file_slice.base_file, schema, pending, reading):
+            yield filtered(batch, filters)
+    for batch in pending.rest(schema):
+        yield filtered(batch, filters)
+
+
+def _base_batches(
+    storage: Storage, partition: str, base: BaseFile, schema: pa.Schema, pending: _Pending, reading: LogReading
+) -> Iterator[pa.RecordBatch]:
+    path = join_path(partition, base.name)
+    with open_parquet(storage, path, base) as file:
+        stored = file.schema_arrow.names
+        if KEY_COLUMN not in stored:
+            raise CorruptMetadata(f"{storage.root}/{path} has no column {KEY_COLUMN} to merge the log files by")
+        present = [name for name in schema.names if name in stored]
+        try:
+            for number in range(file.metadata.num_row_groups):
+                keys = _whole(file.read_row_group(number, columns=[KEY_COLUMN]).column(0)).cast(pa.string())
+
+                def ordering(rows: Numbers, number: int = number) -> list[Any]:
+                    names = [field.name for field in reading.ordering if field.name in stored]
+                    found = file.read_row_group(number, columns=names).take(_numbers(rows))
+                    batch = found.combine_chunks().to_batches()[0]
+                    return conform_batch(batch, pa.schema(reading.ordering)).columns
+
+                group = pending.meet(keys, ordering)
+                start = 0
+                for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=present, row_groups=[number]):
+                    rows = conform_batch(batch, schema)
+                    yield from _kept(rows, start, group, pending)
+                    start += batch.num_rows
+        except (pa.ArrowException, OSError, WriteError) as error:
+            raise CorruptMetadata(f"{storage.root}/{path} cannot be read: {one_line(error)}") from error
+
+
+def _kept(batch: pa.RecordBatch, start: int, group: _Group, pending: _Pending) -> Iterator[pa.RecordBatch]:
+    end = start + batch.num_rows
+    if group.is_left is None:
+        yield batch
+        return
+    is_left = group.is_left[start:end]
+    yield batch if is_left.all() else batch.filter(pa.array(is_left))
+    here = np.flatnonzero((group.updated >= start) & (group.updated < end))
+    if len(here):
+        yield pending.updated(batch.take(_numbers(group.updated[here] - start)), group.by[here])

@@ -1,0 +1,289 @@
+"""Rows of a file slice: a base file under log files, whatever became of those."""
+
+import io
+import json
+import math
+
+import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hudi_py.errors import CorruptMetadata, UnsupportedTable
+from hudi_py.formats.hfile_writer import HFileWriter
+from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block, join_data_block
+from hudi_py.formats.record_schema import format_record_schema
+from hudi_py.model.files import FileSlice, parse_base_file, parse_log_file
+from hudi_py.rows.condition import parse_condition
+from hudi_py.rows.log_rules import LogRules, log_rules_of
+from hudi_py.rows.predicate import filters_of
+from hudi_py.rows.slice_reader import log_reading, read_slices
+from hudi_py.storage.memory import MemoryStorage
+from laws import examples
+
+BASE_TIME = "20260101000000000"
+SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("v", pa.string())])
+EVENT = LogRules(ordering_fields=("ts",), orders_logs=True, orders_base=True)
+COMMIT = LogRules()
+META = ("_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_record_key", "_hoodie_partition_path")
+
+
+def row(key, ts, value=None):
+    return {"id": key, "ts": ts, "v": value or f"{key}{ts}"}
+
+
+def base_file(storage, rows, schema=SCHEMA, row_group_size=3):
+    """Rows in row groups of three; returns the file."""
+    file = parse_base_file(f"g-0_0-0-0_{BASE_TIME}.parquet")
+    data = pa.Table.from_pylist([{"_hoodie_record_key": each["id"], **each} for each in rows],
+                                schema=pa.schema([("_hoodie_record_key", pa.string()), *schema]))  # fmt: skip
+    out = io.BytesIO()
+    pq.write_table(data, out, row_group_size=row_group_size)
+    storage.replace(f"p/{file.name}", out.getvalue())
+    return file
+
+
+def avro_bodies(rows, text):
+    parsed = fastavro.parse_schema(json.loads(text))
+    bodies = []
+    for each in rows:
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, parsed, {**dict.fromkeys(META), "_hoodie_record_key": each["id"], **each})
+        bodies.append(out.getvalue())
+    return bodies
+
+
+def data_block(rows, schema=SCHEMA, kind=BlockType.AVRO_DATA, **header):
+    """Rows as one block of each kind that Hudi writes."""
+    record = json.loads(format_record_schema(schema, "t"))
+    meta = [{"name": name, "type": ["null", "string"]} for name in META]
+    text = json.dumps({**record, "fields": [*meta, *record["fields"]]})
+    keys = {int(HeaderKey.INSTANT_TIME): "1", int(HeaderKey.SCHEMA): text}
+    keys |= {int(HeaderKey[name]): value for name, value in header.items()}
+    if kind is BlockType.PARQUET_DATA:
+        out = io.BytesIO()
+        table = pa.Table.from_pylist([{"_hoodie_record_key": each["id"], **each} for each in rows])
+        pq.write_table(table, out)
+        content = out.getvalue()
+    elif kind is BlockType.HFILE_DATA:
+        out = io.BytesIO()
+        writer = HFileWriter(out)
+        ordered = sorted(rows, key=lambda each: each["id"].encode())
+        for each, body in zip(ordered, avro_bodies(ordered, text), strict=True):
+            writer.append(each["id"].encode(), body)
+        writer.close(info={})
+        content = out.getvalue()
+    else:
+        content = join_data_block(avro_bodies(rows, text))
+    return encode_log_block(LogBlock(kind, keys, content))
+
+
+def log_file(storage, number, data):
+    file = parse_log_file(f".g-0_{BASE_TIME}.log.{number}_0-0-0")
+    storage.replace(f"p/{file.name}", data)
+    return file
+
+
+def read(storage, base, logs, rules=EVENT, schema=SCHEMA, where=(), table=None):
+    """Rows by key, as text of all columns."""
+    file_slice = FileSlice("p", "g-0", BASE_TIME, base, tuple(logs))
+    reading = log_reading(rules, lambda _: True, None, table or schema, "t")
+    filters = filters_of([parse_condition(each) for each in where], schema)
+    batches = list(read_slices(storage, [file_slice], schema, reading, filters))
+    assert all(each.schema == schema for each in batches)
+    return sorted((each for batch in batches for each in batch.to_pylist()), key=lambda each: (each["id"], each["ts"]))
+
+
+def merged(base, blocks, rules):
+    """The model: each key's rows in order of arrival, the base file's first."""
+    found = {each["id"]: each for each in base}
+    for rows in blocks:
+        for each in rows:
+            known = found.get(each["id"])
+            if known is None or not rules.orders_logs or each["ts"] >= known["ts"]:
+                found[each["id"]] = each
+    return sorted(found.values(), key=lambda each: each["id"])
+
+
+KEYS = st.sampled_from("abcdefgh")
+ROWS = st.lists(st.builds(row, KEYS, st.integers(0, 4), st.text("xyz", max_size=2)), max_size=6)
+BASES = st.dictionaries(KEYS, st.integers(0, 4), max_size=8).map(lambda each: [row(*item) for item in each.items()])
+KINDS = st.sampled_from([BlockType.AVRO_DATA, BlockType.PARQUET_DATA])
+BLOCKS = st.lists(st.tuples(ROWS.filter(bool), KINDS), max_size=4)
+
+
+@pytest.mark.parametrize("rules", [EVENT, COMMIT], ids=["event", "commit"])
+@examples(15)
+@given(BASES, BLOCKS, st.integers(0, 4))
+def test_rows_are_those_of_the_model(rules, base, blocks, bound):
+    """Base file or none, any blocks in any files; conditions choose among merged rows, whatever statistics say."""
+    storage = MemoryStorage("/t")
+    file = base_file(storage, base) if base else None
+    logs = [log_file(storage, at + 1, data_block(rows, kind=kind)) for at, (rows, kind) in enumerate(blocks)]
+    expected = merged(base, [rows for rows, _ in blocks], rules)
+    assert read(storage, file, logs, rules) == expected
+    chosen = [each for each in expected if each["ts"] > bound and each["v"] != "x"]
+    assert read(storage, file, logs, rules, where=[f"ts > {bound}", "v != x"]) == chosen
+
+
+def test_a_block_cut_anywhere_counts_for_nothing():
+    """What a writer that died left behind: the blocks before it and those of later files count."""
+    storage = MemoryStorage("/t")
+    base = base_file(storage, [row("a", 1), row("b", 1)])
+    whole, cut, later = data_block([row("a", 2)]), data_block([row("b", 3)]), data_block([row("c", 4)])
+    last = log_file(storage, 2, later)
+    for size in {*range(0, len(cut), 31), 1, 5, 6, 7, 13, 14, 15, len(cut) - 1}:
+        logs = [log_file(storage, 1, whole + cut[:size]), last]
+        assert read(storage, base, logs) == [row("a", 2), row("b", 1), row("c", 4)]
+
+
+def test_a_damaged_block_between_good_ones_is_passed_over():
+    """Wherever its frame is broken; the next block is found by its magic."""
+    storage = MemoryStorage("/t")
+    base = base_file(storage, [row("a", 1), row("b", 1)])
+    good, bad, next_one = data_block([row("a", 2)]), data_block([row("b", 3)]), data_block([row("c", 4)])
+    for at in [*range(6, 14), *range(len(bad) - 8, len(bad))]:
+        broken = bad[:at] + bytes([bad[at] ^ 0x55]) + bad[at + 1 :]
+        logs = [log_file(storage, 1, good + broken + next_one)]
+        assert read(storage, base, logs) == [row("a", 2), row("b", 1), row("c", 4)]
+
+
+def test_a_block_damaged_inside_a_whole_frame_is_an_error():
+    """Apache Hudi fails there too; rows that are lost are never passed over in silence."""
+    storage = MemoryStorage("/t")
+    block = data_block([row("b", 3)])
+    at = block.index(b"b3")
+    logs = [log_file(storage, 1, block[: at - 1] + b"\x7f" + block[at:])]
+    with pytest.raises(CorruptMetadata, match=r"log\.1.*byte 0"):
+        read(storage, None, logs)
+
+
+def test_hfile_blocks_hold_rows_too():
+    """Their keys stand beside the records."""
+    storage = MemoryStorage("/t")
+    base = base_file(storage, [row("a", 1), row("b", 5)])
+    logs = [log_file(storage, 1, data_block([row("a", 2), row("b", 2), row("c", 1)], kind=BlockType.HFILE_DATA))]
+    assert read(storage, base, logs) == [row("a", 2), row("b", 5), row("c", 1)]
+
+
+def test_a_key_that_the_base_file_holds_twice_is_merged_once():
+    """As in Apache Hudi: the first row of it meets the log record, the second one stays."""
+    storage = MemoryStorage("/t")
+    for group in (1, 2, 5):
+        base = base_file(storage, [row("a", 1, "first"), row("b", 1), row("a", 1, "second")], row_group_size=group)
+        logs = [log_file(storage, 1, data_block([row("a", 2)]))]
+        assert read(storage, base, logs) == [row("a", 1, "second"), row("a", 2), row("b", 1)]
+
+
+def test_updates_of_some_columns_keep_the_others():
+    """Of the base row where it is older, and of whole rows in the logs; a later base row keeps all of its own."""
+    storage = MemoryStorage("/t")
+    base = base_file(storage, [row("a", 1, "x"), row("b", 9, "y"), row("c", 1, "z")])
+    some = pa.schema([("id", pa.string()), ("ts", pa.int64())])
+    updates = [{"id": "a", "ts": 2}, {"id": "b", "ts": 2}, {"id": "n", "ts": 2}]
+    logs = [
+        log_file(storage, 1, data_block([row("n", 1, "new")])),
+        log_file(storage, 2, data_block(updates, some, IS_PARTIAL="true")),
+    ]
+    assert read(storage, base, logs) == [row("a", 2, "x"), row("b", 9, "y"), row("c", 1, "z"), row("n", 2, "new")]
+
+
+def test_files_of_other_ages_are_read_in_the_types_of_today():
+    """Columns that came later, and those that were widened, in the base file as in the logs."""
+    storage = MemoryStorage("/t")
+    old = pa.schema([("id", pa.string()), ("ts", pa.int32())])
+    new = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("x", pa.float64())])
+    base = base_file(storage, [{"id": "a", "ts": 1}, {"id": "b", "ts": 7}], old)
+    logs = [
+        log_file(storage, 1, data_block([{"id": "a", "ts": 2}, {"id": "b", "ts": 3}], old)),
+        log_file(storage, 2, data_block([{"id": "c", "ts": 2**40, "x": math.pi}], new)),
+    ]
+    assert read(storage, base, logs, schema=new) == [
+        {"id": "a", "ts": 2, "x": None}, {"id": "b", "ts": 7, "x": None}, {"id": "c", "ts": 2**40, "x": math.pi},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("extra", "kind", "marker"),
+    [
+        ({"_hoodie_is_deleted": True}, pa.bool_(), None),
+        ({"_hoodie_operation": "D"}, pa.string(), None),
+        ({"state": "gone"}, pa.string(), ("state", "gone")),
+    ],
+)
+def test_rows_that_stand_for_deletions_are_not_shown(extra, kind, marker):
+    """By Hudi's own flag, by Flink's operation, by a column of the user's; older ones than the row change nothing."""
+    storage = MemoryStorage("/t")
+    base = base_file(storage, [row("a", 1), row("b", 5), row("c", 1)])
+    (name,) = extra
+    schema = pa.schema([*SCHEMA, (name, kind)])
+    rows = [{**row("a", 2), **extra}, {**row("b", 2), **extra}, {**row("n", 2), **extra}, {**row("c", 2), name: None}]
+    logs = [log_file(storage, 1, data_block(rows, schema))]
+    rules = LogRules(ordering_fields=("ts",), orders_logs=True, orders_base=True, delete_marker=marker)
+    assert read(storage, base, logs, rules) == [row("b", 5), row("c", 2)]
+
+
+def test_ordering_fields_that_the_table_lacks_order_nothing():
+    """Writers of Hudi 0.15 name one by default; the later row wins then."""
+    storage = MemoryStorage("/t")
+    base = base_file(storage, [row("a", 5)])
+    logs = [log_file(storage, 1, data_block([row("a", 2)]))]
+    assert read(storage, base, logs, LogRules(ordering_fields=("n",), orders_logs=True, orders_base=True)) == [
+        row("a", 2)
+    ]
+
+
+def test_an_ordering_field_of_a_nested_kind_is_named():
+    """Its order is not that of plain values."""
+    table = pa.schema([("s", pa.struct([("ts", pa.int64())]))])
+    for field in ("s", "s.ts"):
+        with pytest.raises(UnsupportedTable, match=f"ordered by {field}"):
+            log_reading(LogRules(ordering_fields=(field,)), lambda _: True, None, table, "t")
+
+
+V6 = {"hoodie.table.version": "6", "hoodie.table.precombine.field": "ts"}
+V9 = {"hoodie.table.version": "9", "hoodie.table.ordering.fields": "ts, n"}
+PACKAGE = "org.apache.hudi.common.model."
+
+
+@pytest.mark.parametrize(
+    ("properties", "rules"),
+    [
+        (V9, LogRules(ordering_fields=("ts", "n"), orders_logs=True, orders_base=True)),
+        (V9 | {"hoodie.record.merge.mode": "COMMIT_TIME_ORDERING"}, LogRules(ordering_fields=("ts", "n"))),
+        ({"hoodie.table.version": "9", "hoodie.record.merge.mode": "EVENT_TIME_ORDERING"}, LogRules()),
+        (
+            V6 | {"hoodie.compaction.payload.class": f"{PACKAGE}OverwriteWithLatestAvroPayload"},
+            LogRules(ordering_fields=("ts",), orders_logs=True, deletes_reset=True),
+        ),
+        (
+            V6 | {"hoodie.compaction.payload.class": f"{PACKAGE}DefaultHoodieRecordPayload"},
+            LogRules(ordering_fields=("ts",), orders_logs=True, orders_base=True, deletes_reset=True),
+        ),
+        (
+            V9 | {f"hoodie.record.merge.property.hoodie.payload.delete.{name}": name for name in ("field", "marker")},
+            LogRules(
+                ordering_fields=("ts", "n"), orders_logs=True, orders_base=True, delete_marker=("field", "marker")
+            ),
+        ),
+    ],
+)
+def test_rules_are_those_of_the_properties(properties, rules):
+    """Of each release's own tables."""
+    assert log_rules_of(properties, "t") == rules
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        V6 | {"hoodie.compaction.payload.class": "com.example.Mine"},
+        V9 | {"hoodie.record.merge.mode": "CUSTOM", "hoodie.record.merge.strategy.id": "com.example.Mine"},
+        V9 | {"hoodie.table.partial.update.mode": "Mine"},
+    ],
+)
+def test_what_merges_rows_in_java_is_named(properties):
+    """Nobody else can know what it makes of two rows."""
+    with pytest.raises(UnsupportedTable, match=r"Mine.*read-optimized"):
+        log_rules_of(properties, "t")
