@@ -33,6 +33,8 @@ from hudi_py.rows.read import FileCount, one_line, open_parquet, read_batches
 from hudi_py.runtime.log import log as events
 
 if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
     from hudi_py.rows.predicate import RowFilter
     from hudi_py.storage.base import Storage
 
@@ -53,12 +55,14 @@ class LogReading:
         counts: Whether the blocks of an instant count.
         until: Instant time of an earlier snapshot; None for the latest.
         ordering: The table's columns that are ordering fields, in the order of *rules*.
+        only: Rows of base files that do not meet this are passed over as if they were not there; None for none.
     """
 
     rules: LogRules
     counts: Callable[[str], bool]
     until: str | None = None
     ordering: tuple[Field, ...] = ()
+    only: RowFilter | None = None
 
 
 def log_reading(
@@ -139,6 +143,20 @@ def load_logs(storage: Storage, file_slice: FileSlice, shape: RecordShape, logs:
         CorruptMetadata, UnsupportedTable: As `read_slices`.
     """
     return merge_records(list(records_of(blocks_of(storage, file_slice, logs), shape)), shape, logs.rules)
+
+
+def logged_keys(storage: Storage, file_slice: FileSlice, logs: LogReading) -> list[str]:
+    """
+    The keys of all records in the log files of a slice, rows and deletes; each once.
+
+    Raises:
+        CorruptMetadata, UnsupportedTable: As `read_slices`.
+    """
+    key = pa.field(KEY_COLUMN, pa.string())
+    shape = RecordShape(
+        schema=pa.schema([key, *logs.ordering]), ordering=logs.ordering, delete_marker=logs.rules.delete_marker
+    )
+    return [str(each) for each in load_logs(storage, file_slice, shape, logs).keys.to_pylist()]
 
 
 def blocks_of(storage: Storage, file_slice: FileSlice, logs: LogReading) -> Iterator[tuple[LogBlock, str]]:
@@ -281,7 +299,7 @@ def _base_batches(
         present = [name for name in schema.names if name in stored]
         try:
             for number in range(file.metadata.num_row_groups):
-                keys = _whole(file.read_row_group(number, columns=[KEY_COLUMN]).column(0)).cast(pa.string())
+                keys = _keys(file, number, reading.only)
 
                 def ordering(rows: Numbers, number: int = number) -> list[Any]:
                     names = [field.name for field in reading.ordering if field.name in stored]
@@ -297,6 +315,15 @@ def _base_batches(
                     start += batch.num_rows
         except (pa.ArrowException, OSError, WriteError) as error:
             raise CorruptMetadata(f"{storage.root}/{path} cannot be read: {one_line(error)}") from error
+
+
+def _keys(file: pq.ParquetFile, number: int, only: RowFilter | None) -> Any:
+    """Record keys of one row group, null for a row that is passed over."""
+    keys = _whole(file.read_row_group(number, columns=[KEY_COLUMN]).column(0)).cast(pa.string())
+    if only is None:
+        return keys
+    column = _whole(file.read_row_group(number, columns=[only.column]).column(0)).cast(only.arrow)
+    return compute.if_else(only.mask(column), keys, pa.scalar(None, pa.string()))
 
 
 def _kept(batch: pa.RecordBatch, start: int, group: _Group, pending: _Pending) -> Iterator[pa.RecordBatch]:

@@ -8,7 +8,7 @@ that commits of the range wrote to are listed, and only files that they wrote ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -20,7 +20,7 @@ from hudi_py.fsview.checked import CheckedListing
 from hudi_py.fsview.gone import first_gone
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
-from hudi_py.model.files import FileSlice
+from hudi_py.model.files import FileSlice, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took
 from hudi_py.snapshot.retained import earliest_retained
@@ -41,7 +41,10 @@ from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from hudi_py.rows.predicate import RowFilter
+    from hudi_py.rows.slice_reader import LogReading
 
 WRITES: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
 
@@ -69,7 +72,15 @@ class Changes(Snapshot):
     def _slices(self) -> Iterable[FileSlice]:
         return self.slices
 
-    def _row_commits(self) -> RowFilter | None:
+    def _log_reading(self, slices: Sequence[FileSlice], schema: pa.Schema) -> LogReading | None:
+        """As in `Snapshot`; table version 9 leaves rows that did not change out of base files before it merges."""
+        found = super()._log_reading(slices, schema)
+        if found is None or self._commits is None or not self.config.format.ranges_come_first:
+            return found
+        return attrs.evolve(found, only=self._commits)
+
+    def row_commits(self) -> RowFilter | None:
+        """Those that a commit of the range changed last."""
         return self._commits
 
     @property
@@ -109,8 +120,11 @@ def open_changes(
     config = contents.store.config
     look = Look(contents, timeline, window)
     look.refuse_what_is_hollow()
-    found_slices = (each for path, entries in look.partitions(listing) for each in look.slices(path, entries))
-    slices = [each for each in found_slices if look.is_written_in_range(each)]
+    slices: list[FileSlice] = []
+    for path, entries in look.partitions(listing):
+        written = look.slices(path, entries, only_of_range=True)
+        groups = {each.file_id for each in written}
+        slices += [each for each in look.slices(path, entries) if each.file_id in groups] if whole else written
     is_all = whole or window.is_everything
     found = Changes(
         contents=contents, timeline=timeline, config=config, settings=settings,
@@ -150,6 +164,7 @@ class Look:
                 "(hoodie.populate.meta.fields=false); read snapshots instead"
             )
         context = load_context(timeline, contents, with_clustering=not store.layout.has_completion_times)
+        self._now = context
         if not store.layout.has_completion_times:
             self.times = order_times(timeline, by_completion=False)
             self._knows_archive = False
@@ -160,6 +175,13 @@ class Look:
         self._clusterings = frozenset(context.pending_clustering.values())
         self.commits = commits_of(window, self.times, by_completion=store.layout.has_completion_times)
 
+    def context_after(self, instant: Instant) -> ViewContext:
+        """The view as the table was right after a commit of the range."""
+        if not self._contents.store.layout.has_completion_times:
+            return context_as_of(self._now, instant.requested_time)
+        until = Window("", self.times[instant.requested_time])
+        return context_at_end(self._now, until, self.times, knows_archive=self._knows_archive)
+
     def refuse_what_is_hollow(self) -> None:
         """
         Raises:
@@ -168,11 +190,37 @@ class Look:
         if not self._contents.store.layout.has_completion_times:
             check_nothing_is_hollow(self._timeline, self._window, self._clusterings)
 
-    def slices(self, path: str, entries: Iterable[Entry]) -> tuple[FileSlice, ...]:
-        """The newest slices of a partition at the end of the range."""
-        partition = build_partition(self.context, path, visible_files(self.context, entries))
+    def slices(self, path: str, entries: Iterable[Entry], *, only_of_range: bool = False) -> tuple[FileSlice, ...]:
+        """
+        The newest slices of a partition at the end of the range.
+
+        Args:
+            path: Of the partition.
+            entries: Its files.
+            only_of_range: Of files that commits of the range wrote, and of no others: what a log file changes in a row
+                of a base file from before the range is told by itself, as Apache Hudi does.
+        """
+        files = visible_files(self.context, entries)
+        if only_of_range and self._window.after:
+            named = frozenset[str]() if self._tells_write else self._logs_of_range(path)
+            files = (file for file in files if self._is_of_range(file[0], named))
         pending = {each.requested_time for each in self._timeline.pending(Action.COMPACTION)}
-        return readable_slices(self.context, partition, pending)
+        return readable_slices(self.context, build_partition(self.context, path, files), pending)
+
+    @property
+    def _tells_write(self) -> bool:
+        return not self.context.log_naming.tells_slice
+
+    def _is_of_range(self, name: str, logs: frozenset[str]) -> bool:
+        base, log = parse_base_file(name), parse_log_file(name)
+        if base is not None:
+            return base.instant_time in self.commits
+        return log is not None and (log.instant_time in self.commits if self._tells_write else name in logs)
+
+    def _logs_of_range(self, path: str) -> frozenset[str]:
+        """Names of the log files that commits of the range wrote to a partition, where names do not tell (layout 1)."""
+        stats = (self._contents.commit(each).partition_to_write_stats.get(path, ()) for each in self.instants())
+        return frozenset((stat.path or "").rpartition("/")[2] for each in stats for stat in each)
 
     def slices_of(self, path: str, listing: Listing) -> tuple[FileSlice, ...]:
         """As `slices`, of what is listed."""
@@ -209,14 +257,6 @@ class Look:
         if self.commits.times is not None:
             return len(self.commits.times) > active
         return self.reaches_back
-
-    def is_written_in_range(self, file_slice: FileSlice) -> bool:
-        """Whether a commit of the range wrote a file of it."""
-        return file_slice.base_instant_time in self.commits or any(
-            log.instant_time in self.commits or self.context.log_naming.tells_slice
-            for log in file_slice.log_files
-            if not log.is_cdc
-        )
 
     def refuse_what_is_gone(self, found: Changes) -> None:
         """

@@ -149,10 +149,11 @@ class Snapshot(Shown):
             self.storage, slices, schema,
             columns=columns, where=where, with_meta=with_meta, statistics=self.column_statistics,
             partition_fields=self.config.partition_fields, logs=self._log_reading(slices, schema),
-            commits=self._row_commits(),
+            commits=self.row_commits(),
         )  # fmt: skip
 
-    def _row_commits(self) -> RowFilter | None:
+    def row_commits(self) -> RowFilter | None:
+        """What chooses among the rows of the slices; None for all."""
         return None
 
     def _log_reading(self, slices: Sequence[FileSlice], schema: pa.Schema) -> LogReading | None:

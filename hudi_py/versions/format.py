@@ -78,6 +78,8 @@ class TableFormat:
             decides it.
         restores_by_completion: Whether a restore undoes what was completed after the savepoint; otherwise it undoes
             what was requested after it.
+        ranges_come_first: Whether a reader of what changed in a range of time leaves rows of base files that did not
+            change out before it merges log files with them; otherwise it does so afterwards.
         metadata_table: The same for the metadata table.
     """
 
@@ -94,4 +96,5 @@ class TableFormat:
     names_payload: bool
     prefixes_single_key: bool
     restores_by_completion: bool
+    ranges_come_first: bool
     metadata_table: MetadataTableFormat

@@ -23,6 +23,7 @@ V6: Final = TableFormat(
     names_payload=True,
     prefixes_single_key=False,
     restores_by_completion=False,
+    ranges_come_first=False,
     metadata_table=MetadataTableFormat(
         properties={
             **_TIMELINE,

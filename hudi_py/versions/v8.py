@@ -29,6 +29,7 @@ V8: Final = TableFormat(
     names_payload=True,
     prefixes_single_key=False,
     restores_by_completion=False,
+    ranges_come_first=False,
     metadata_table=MetadataTableFormat(
         properties={
             "hoodie.timeline.layout.version": "2",

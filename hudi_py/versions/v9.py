@@ -17,5 +17,6 @@ V9: Final = attrs.evolve(
     names_payload=False,
     prefixes_single_key=True,
     restores_by_completion=True,
+    ranges_come_first=True,
     metadata_table=attrs.evolve(V8.metadata_table, properties={**V8.metadata_table.properties, **_INITIAL}),
 )

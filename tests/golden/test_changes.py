@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fixtures import expected_rows, row_fixture_names, row_hash, unpack_rows
+from hudi_py.errors import RefusedError
+from hudi_py.model.instant import Instant
 from hudi_py.rows.read import plain_rows
 from hudi_py.snapshot.deleted import DELETED
 from hudi_py.table import open_table
@@ -19,11 +21,22 @@ def rows_of(batches) -> list[dict[str, object]]:
     return [row for batch in batches for row in plain_rows(batch)]
 
 
-@pytest.mark.parametrize("name", row_fixture_names("cow_"))
+@pytest.mark.parametrize("name", row_fixture_names())
 def test_a_range_holds_the_rows_that_hudi_reads(name, tmp_path):
-    """Each row once, in its state at the end of the range; ends of ranges as the release of the table means them."""
+    """
+    Each row once, in its state at the end of the range; ends of ranges as the release of the table means them.
+
+    0.15.0 refuses every range while a completed commit is newer than a pending one; here those in which it lies.
+    """
     table = open_table(unpack_rows(name, tmp_path))
     for each in expected_rows(name)["incremental"]:
+        if "error" in each:
+            pending = table.timeline.commits.pending()[0].requested_time
+            assert name.startswith("mor_uncommitted_logs-0.15.0")
+            if each["begin"] < pending and (each["end"] is None or each["end"] > pending):
+                with pytest.raises(RefusedError, match=f"{pending} .* may still complete"):
+                    table.changes(each["begin"], each["end"])
+            continue
         rows = rows_of(table.changes(begin_of(name, each["begin"]), each["end"]))
         assert (row_hash(rows), len(rows)) == (each["hash"], each["rows"]), each
 
@@ -59,6 +72,24 @@ def test_ranges_with_deletes_make_the_snapshot(name, tmp_path):
                     state[key], is_done = row, True
         latest = by_key(table.rows(with_meta=True))
         assert {key: {**row, "_hoodie_file_name": None} for key, row in state.items()} == latest
+
+
+@pytest.mark.parametrize("name", [name for name in row_fixture_names("mor_") if "uncommitted" not in name])
+def test_deletes_of_merge_on_read_tables_are_what_snapshots_lack(name, tmp_path):
+    """However log files say it: what was there before the range and is not there at its end."""
+    table = open_table(unpack_rows(name, tmp_path))
+    commits = sorted(table.timeline.commits.completed(), key=time_of)
+    keys = [by_key(table.as_of(each.requested_time).rows(with_meta=True)).keys() for each in commits[:-1]]
+    keys.append(by_key(table.rows(with_meta=True)).keys())
+    for first in range(min(2, len(commits) - 1)):
+        for last in (first + 1, len(commits) - 1):
+            found = table.changes(time_of(commits[first]), time_of(commits[last]), with_deletes=True, with_meta=True)
+            marked = [batch.filter(batch.column(DELETED)) for batch in found]
+            assert by_key(marked).keys() == keys[first] - keys[last]
+
+
+def time_of(commit: Instant) -> str:
+    return commit.completion_time or commit.requested_time
 
 
 def by_key(batches) -> dict[tuple[object, ...], object]:
