@@ -8,10 +8,12 @@ group: operation, time of the commit, the row before and the row after. Two chan
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from hudi_py.config.table import TableType
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError, WriteError
 from hudi_py.formats.arrow_types import Array
 from hudi_py.formats.change_block import Change, ChangeBlock, decode_change_log
@@ -26,6 +28,7 @@ from hudi_py.rows.read import chosen_columns, read_batches
 from hudi_py.snapshot.batches import Batches
 from hudi_py.snapshot.change_plan import Mode, Source, Step, is_change, logging_mode, plan_commit
 from hudi_py.snapshot.changes import WRITES, Look
+from hudi_py.snapshot.merged_changes import Merges
 from hudi_py.snapshot.window import Window
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.archive import load_archived
@@ -87,13 +90,50 @@ class ChangeLog(Batches):
                 for block in decode_change_log(self._storage.read(path), f"{self._storage.root}/{path}"):
                     yield self._logged(step, block, path)
             return
+        if step.source is Source.MERGED:
+            yield self._merged(step)
+            return
         is_insert = step.source is Source.INSERTED
-        file = step.after if is_insert else step.before
-        assert file is not None, step
-        for batch in read_batches(self._storage, [(step.partition_path, file)], self._row):
+        for batch in self._all_rows(step):
             rows, none = pa.StructArray.from_arrays(batch.columns, fields=list(self._row)), self._no_rows(len(batch))
             operations: Array = pa.array(["i" if is_insert else "d"] * len(batch), pa.string())
             yield self._batch(step, operations, none if is_insert else rows, rows if is_insert else none)
+
+    def _all_rows(self, step: Step) -> Iterator[pa.RecordBatch]:
+        if step.merge is not None:
+            return step.merge.rows_before(self._storage, self._row)
+        file = step.after if step.source is Source.INSERTED else step.before
+        assert file is not None, step
+        return read_batches(self._storage, [(step.partition_path, file)], self._row)
+
+    def _merged(self, step: Step) -> pa.RecordBatch:
+        """What changed of the keys that the commit logged; what is the same before and after is left out."""
+        assert step.merge is not None, step
+        keys, *tables = step.merge.tables(self._storage, self._row)
+        before, after = (dict(zip(each[_RECORD_KEY].to_pylist(), range(len(each)), strict=True)) for each in tables)
+        rows = [each.select(self._row.names).to_pylist() for each in tables]
+        changed = [
+            key
+            for key in keys
+            if (key in before) != (key in after) or (key in before and rows[0][before[key]] != rows[1][after[key]])
+        ]
+        operations: Array = pa.array(
+            ["d" if key not in after else "u" if key in before else "i" for key in changed], pa.string()
+        )
+        columns = [
+            self._taken(table, [places.get(key) for key in changed])
+            for table, places in zip(tables, (before, after), strict=True)
+        ]
+        return self._batch(step, operations, *columns)
+
+    def _taken(self, table: pa.Table, places: Sequence[int | None]) -> Array:
+        """Rows by their numbers, null for none."""
+        columns: list[Array] = [
+            _whole(table[name], field.type) for name, field in zip(self._row.names, self._row, strict=True)
+        ]
+        rows: Any = pa.StructArray.from_arrays(columns, fields=list(self._row))
+        taken: Array = rows.take(pa.array(places, pa.int64()))
+        return taken
 
     def _logged(self, step: Step, block: ChangeBlock, path: str) -> pa.RecordBatch:
         operations: Array = pa.array([each.operation for each in block.changes], pa.string())
@@ -146,11 +186,7 @@ class ChangeLog(Batches):
             raise CorruptMetadata(
                 f"{self._storage.root}/{path} names the key {min(missing)!r}, which {file.name} does not hold"
             )
-        columns: list[Array] = [found[name].combine_chunks() for name in self._row.names]
-        places = pa.array([None if key is None else place[key] for key in keys], pa.int64())
-        rows: Any = pa.StructArray.from_arrays(columns, fields=list(self._row))
-        taken: Array = rows.take(places)
-        return taken
+        return self._taken(found, [None if key is None else place[key] for key in keys])
 
     def _no_rows(self, count: int) -> Array:
         none: Array = pa.nulls(count, self.schema.field("before").type)
@@ -159,6 +195,11 @@ class ChangeLog(Batches):
     def _batch(self, step: Step, operations: Array, before: Array, after: Array) -> pa.RecordBatch:
         times: Array = pa.array([step.time] * len(operations), pa.string())
         return pa.RecordBatch.from_arrays([operations, times, before, after], schema=self.schema)
+
+
+def _whole(column: Any, arrow: pa.DataType) -> Array:
+    whole: Array = column.combine_chunks() if column.num_chunks else pa.array([], arrow)
+    return whole
 
 
 def _arrow_value(value: Any, arrow: Any) -> Any:
@@ -209,11 +250,15 @@ def open_change_log(
     meta = [name for name in row.names if name in META_COLUMNS]
     if meta:
         raise ConfigError(f"change logs hold no {', '.join(meta)}; choose columns of the table")
-    steps = _plan(contents, listing, window, look, mode)
+    steps = _plan(contents, listing, window, look, mode, schema)
     return ChangeLog(store.storage, window, steps, row)
 
 
-def _plan(contents: Contents, listing: Listing, window: Window, look: Look, mode: Mode) -> tuple[Step, ...]:
+def _plan(
+    contents: Contents, listing: Listing, window: Window, look: Look, mode: Mode, schema: pa.Schema
+) -> tuple[Step, ...]:
+    store = contents.store
+    has_logs = store.config.table_type is TableType.MERGE_ON_READ
     names: dict[str, frozenset[str]] = {}
     groups: dict[GroupKey, list[BaseFile]] = {}
     steps: list[Step] = []
@@ -228,8 +273,9 @@ def _plan(contents: Contents, listing: Listing, window: Window, look: Look, mode
         } - names.keys():
             names[path] = frozenset(entry.name for entry in listing.partition(path))
             _add_groups(groups, path, names[path], look)
-        source = f"{contents.store.storage.root}/{contents.store.path(instant)}"
-        here = list(plan_commit(instant.requested_time, metadata, groups, names, mode, source))
+        time, source = instant.requested_time, f"{store.storage.root}/{store.path(instant)}"
+        merges = partial(_merges, contents, look, schema, instant)
+        here = list(plan_commit(time, metadata, groups, names, mode, source, merges, has_logs=has_logs))
         last_damaged = next(((instant, each) for each in here if each.missing), last_damaged)
         steps += here
     if last_damaged is not None:
@@ -239,6 +285,11 @@ def _plan(contents: Contents, listing: Listing, window: Window, look: Look, mode
             f"which {instant} needs; the earliest begin that is possible is {look.times[instant.requested_time]}"
         )
     return tuple(steps)
+
+
+def _merges(contents: Contents, look: Look, schema: pa.Schema, instant: Instant) -> Merges:
+    config, root = contents.store.config, contents.store.storage.root
+    return Merges(config, schema, look.context_after(instant), instant.requested_time, root)
 
 
 def _add_groups(groups: dict[GroupKey, list[BaseFile]], path: str, names: Iterable[str], look: Look) -> None:

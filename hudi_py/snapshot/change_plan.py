@@ -10,7 +10,7 @@ Source: Hudi ``HoodieCDCExtractor``, ``HoodieCDCInferenceCase``.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import attrs
 
@@ -18,6 +18,7 @@ from hudi_py.errors import CorruptMetadata, UnsupportedTable
 from hudi_py.fsview.build import GroupKey
 from hudi_py.model.files import BaseFile, parse_base_file
 from hudi_py.model.records import CommitMetadata, WriteStat
+from hudi_py.snapshot.merged_changes import Merge, Merges
 
 _NOT_CHANGES = frozenset({"CLUSTER", "COMPACT", "LOG_COMPACT", "INDEX"})
 
@@ -27,7 +28,8 @@ class Source(enum.Enum):
 
     LOGS = "its change logs"
     INSERTED = "all rows of the base file are new"
-    DELETED = "all rows of the base file before are deleted"
+    DELETED = "all rows of the slice before are deleted"
+    MERGED = "its log files, held against the slice before"
 
 
 @attrs.frozen(kw_only=True)
@@ -42,6 +44,7 @@ class Step:
         logs: Names of change logs.
         before: Base file before the commit; None where there was none, or it is deleted.
         after: Base file that the commit wrote; likewise.
+        merge: For `Source.MERGED`, and for deleted rows of which some lie in log files.
         missing: Names of files that are needed in any case and are not there.
     """
 
@@ -51,6 +54,7 @@ class Step:
     logs: tuple[str, ...] = ()
     before: BaseFile | None = None
     after: BaseFile | None = None
+    merge: Merge | None = None
     missing: tuple[str, ...] = ()
 
 
@@ -85,7 +89,7 @@ def logging_mode(properties: Mapping[str, str], source: str) -> Mode:
 
 def is_change(metadata: CommitMetadata) -> bool:
     """Whether a commit changed rows; a clustering and a compaction only move them."""
-    return metadata.operation_type not in _NOT_CHANGES
+    return metadata.operation_type not in _NOT_CHANGES and not metadata.compacted
 
 
 def plan_commit(
@@ -95,6 +99,9 @@ def plan_commit(
     names: Mapping[str, frozenset[str]],
     mode: Mode,
     source: str,
+    merges: Callable[[], Merges],
+    *,
+    has_logs: bool,
 ) -> Iterator[Step]:
     """
     The steps of one commit; what it replaced comes first, for it may write the same keys again.
@@ -106,20 +113,27 @@ def plan_commit(
         names: Partition path to names of the files that are there.
         mode: What the change logs hold.
         source: The commit, for messages.
+        merges: Gives the file groups around the commit, with their log files.
+        has_logs: Whether the table is merge-on-read.
 
     Raises:
-        UnsupportedTable: Rows went to log files.
+        UnsupportedTable: Log files are merged in a way that is not served.
         CorruptMetadata: A commit that updated rows names no change log.
     """
     for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
         for file_id in file_ids:
+            if has_logs:
+                merge = merges().of(partition, file_id, (), names.get(partition, ()))
+                missing = () if merge.before is not None else (f"{file_id} before {time}",)
+                yield Step(time=time, source=Source.DELETED, partition_path=partition, merge=merge, missing=missing)
+                continue
             before = _newest_before(groups, (partition, file_id), time)
             missing = () if before is not None else (f"{file_id} before {time}",)
             yield Step(time=time, source=Source.DELETED, partition_path=partition, before=before, missing=missing)
     for partition, stats in metadata.partition_to_write_stats.items():
         for stat in stats:
             if stat.path:
-                yield _planned(time, partition, stat, groups, names, mode, source)
+                yield _planned(time, partition, stat, groups, names, mode, source, merges)
 
 
 def _planned(
@@ -130,6 +144,7 @@ def _planned(
     names: Mapping[str, frozenset[str]],
     mode: Mode,
     source: str,
+    merges: Callable[[], Merges],
 ) -> Step:
     there = names.get(partition, frozenset())
     name = (stat.path or "").rpartition("/")[2]
@@ -149,10 +164,10 @@ def _planned(
             missing=missing,
         )  # fmt: skip
     if written is None:
-        raise UnsupportedTable(
-            f"{source}: {stat.path} holds changes in a log file, which hudi_py does not tell one by one; read what "
-            "changed without the change log, or read it with Apache Hudi"
-        )
+        base = (stat.base_file or "").rpartition("/")[2]
+        missing = tuple(each for each in (name, base) if each and each not in there)
+        merge = merges().of(partition, file_id, (name,), there)
+        return Step(time=time, source=Source.MERGED, partition_path=partition, merge=merge, missing=missing)
     if stat.num_writes == 0 and stat.num_deletes:
         missing = () if before is not None else (f"{file_id} of {stat.prev_commit}",)
         return Step(time=time, source=Source.DELETED, partition_path=partition, before=before, missing=missing)

@@ -1,0 +1,163 @@
+"""
+Changes that lie in log files of row data: a file group before a commit and after it, held against each other.
+
+Only the keys that the commit's own log files name are looked up. A key whose row is the same before and after has not
+changed: what was logged lost against what was there, or deleted what was not.
+
+Source: Hudi ``HoodieCDCExtractor`` (``LOG_FILE``), ``CDCFileGroupIterator``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+import pyarrow as pa
+
+from hudi_py.formats.meta_columns import META_COLUMNS
+from hudi_py.fsview.build import ViewContext, build_partition
+from hudi_py.model.files import FileSlice, parse_base_file, parse_log_file
+from hudi_py.rows.log_rules import log_rules_of
+from hudi_py.rows.predicate import OneOf
+from hudi_py.snapshot.select import readable_slices
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hudi_py.config.table import TableConfig
+    from hudi_py.rows.slice_reader import LogReading
+    from hudi_py.storage.base import Storage
+
+_RECORD_KEY: Final = META_COLUMNS[2]
+
+
+@attrs.frozen(kw_only=True)
+class Merge:
+    """
+    One file group around one commit.
+
+    Args:
+        own: The log files of the commit alone.
+        before: The newest slice before the commit; None where there was no such group.
+        after: The newest slice with the commit.
+        reading: How log files are read with the commit.
+        time: Requested time of the commit.
+    """
+
+    own: FileSlice
+    before: FileSlice | None
+    after: FileSlice | None
+    reading: LogReading
+    time: str
+
+    def rows_before(self, storage: Storage, row: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """All rows that the group had before the commit."""
+        from hudi_py.rows.slice_reader import read_slices
+
+        assert self.before is not None, self
+        return read_slices(storage, [self.before], row, self._without)
+
+    @property
+    def _without(self) -> LogReading:
+        return attrs.evolve(self.reading, counts=partial(_is_other, self.reading.counts, self.time))
+
+    def tables(self, storage: Storage, row: pa.Schema) -> tuple[Sequence[str], pa.Table, pa.Table]:
+        """
+        The keys that the commit logged, and the rows that they had before and after, with their keys.
+
+        Args:
+            storage: Of the table.
+            row: Columns of the rows.
+        """
+        from hudi_py.rows.slice_reader import logged_keys
+
+        keys = logged_keys(storage, self.own, attrs.evolve(self.reading, counts=partial(_is, self.time)))
+        columns = row if _RECORD_KEY in row.names else pa.schema([*row, pa.field(_RECORD_KEY, pa.string())])
+        found = [
+            _rows(storage, each, columns, reading, keys)
+            for each, reading in ((self.before, self._without), (self.after, self.reading))
+        ]
+        return keys, found[0], found[1]
+
+
+def _rows(
+    storage: Storage, file_slice: FileSlice | None, columns: pa.Schema, reading: LogReading, keys: Sequence[str]
+) -> pa.Table:
+    from hudi_py.rows.slice_reader import read_slices
+
+    slices = [] if file_slice is None else [file_slice]
+    only = OneOf(_RECORD_KEY, frozenset(keys))
+    return pa.Table.from_batches(read_slices(storage, slices, columns, reading, [only]), columns).combine_chunks()
+
+
+def _is(time: str, other: str) -> bool:
+    return time == other
+
+
+def _is_other(counts: Callable[[str], bool], time: str, other: str) -> bool:
+    return other != time and counts(other)
+
+
+class Merges:
+    """
+    The file groups of one partition around one commit.
+
+    Args:
+        config: Of the table.
+        schema: All columns of the table.
+        context: The view as the table was right after the commit.
+        time: Requested time of the commit.
+        source: Where the table is, for messages.
+    """
+
+    def __init__(self, config: TableConfig, schema: pa.Schema, context: ViewContext, time: str, source: str) -> None:
+        from hudi_py.rows.slice_reader import log_reading
+
+        self._context = context
+        self._time = time
+        tells_slice = context.log_naming.tells_slice
+        rules = log_rules_of(config.properties, source)
+        self._reading = log_reading(rules, context.is_completed, time if tells_slice else None, schema, source)
+
+    def of(self, partition: str, file_id: str, logs: Iterable[str], names: Iterable[str]) -> Merge:
+        """
+        Args:
+            partition: Path of the partition.
+            file_id: Of the group.
+            logs: Names of the log files that the commit wrote.
+            names: Of all files that are there.
+        """
+        own = tuple(filter(None, map(parse_log_file, sorted(logs))))
+        of_group = [(name, None) for name in names if _file_id(name) == file_id and self._is_visible(name)]
+        without = [each for each in of_group if each[0] not in {log.name for log in own} and not self._is_own(each[0])]
+        return Merge(
+            own=FileSlice(partition, file_id, self._time, None, own),
+            before=self._newest(partition, without),
+            after=self._newest(partition, of_group),
+            reading=self._reading,
+            time=self._time,
+        )
+
+    def _newest(self, partition: str, files: Iterable[tuple[str, int | None]]) -> FileSlice | None:
+        return next(iter(readable_slices(self._context, build_partition(self._context, partition, files))), None)
+
+    def _is_visible(self, name: str) -> bool:
+        base, log = parse_base_file(name), parse_log_file(name)
+        if base is not None:
+            return self._context.is_committed(base.instant_time)
+        return log is not None and (
+            self._context.log_naming.tells_slice or self._context.is_completed(log.instant_time)
+        )
+
+    def _is_own(self, name: str) -> bool:
+        base, log = parse_base_file(name), parse_log_file(name)
+        if base is not None:
+            return base.instant_time == self._time
+        return log is not None and not self._context.log_naming.tells_slice and log.instant_time == self._time
+
+
+def _file_id(name: str) -> str | None:
+    parsed: Any = parse_base_file(name) or parse_log_file(name)
+    return None if parsed is None else str(parsed.file_id)
