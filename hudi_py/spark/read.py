@@ -22,10 +22,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from hudi_py.config.uses import Use
+from hudi_py.errors import ConfigError
 from hudi_py.formats.arrow_types import Field
 from hudi_py.formats.record_schema import meta_fields, parse_record_schema
 from hudi_py.model.files import BaseFile, FileSlice, join_path
 from hudi_py.rows.ages import by_stored_schema
+from hudi_py.rows.committed import COMMIT_TIME, Commits
 from hudi_py.rows.read import file_schema
 from hudi_py.rows.slice_reader import LogReading, read_slices
 from hudi_py.snapshot.select import bases_of, has_logs, slices_of_names
@@ -34,6 +36,9 @@ from hudi_py.table import open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from hudi_py.snapshot.snapshot import Snapshot
+    from hudi_py.table import Table
 
 _FILES_PER_TASK_MAX: Final = 16
 _SAME_STORE: Final = {"s3": "s3a", "s3n": "s3a", "gcs": "gs"}
@@ -46,6 +51,8 @@ def read(
     *,
     as_of: str | None = None,
     savepoint: str | None = None,
+    start: str | None = None,
+    end: str | None = None,
     read_optimized: bool = False,
     storage_options: Mapping[str, str] | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -58,6 +65,8 @@ def read(
         location: Local path or URL.
         as_of: Instant time, ISO 8601 or duration back from now (``36h``); default: the latest snapshot.
         savepoint: Instant or name of a savepoint: what it holds, which no clean takes.
+        start, end: Only rows that changed in that range of time, as `Table.changes` tells; ``start="0"`` for everything
+            until *end*.
         read_optimized: Base files alone: what the log files of merge-on-read tables hold is left out.
         storage_options: For looking at the table, and for reading its files where Spark has no file system for the
             URL; else that is Spark's, configured as Spark is.
@@ -68,13 +77,15 @@ def read(
 
     Raises:
         TableNotFound: There is no table.
-        ConfigError: There is no such savepoint, *as_of* is given too, or a setting is unknown or refused.
-        RefusedError: The table cannot be read as of that time (any more).
+        ConfigError: There is no such savepoint, two questions are asked at once, or a setting is unknown or refused.
+        RefusedError: The table cannot be read as of that time, or in that range (any more).
         UnsupportedTable: Log files are merged by a Java class, or hold what is not read.
     """
     table = open_table(location, storage_options=storage_options, settings=settings)
     table.require(Use.READ)
-    found = table.snapshot(as_of, savepoint=None if savepoint is None else table.resolve_time(savepoint))
+    if read_optimized and (start is not None or end is not None):
+        raise ConfigError("read_optimized shows a snapshot; it does not go with start or end")
+    found = _asked(table, as_of, savepoint, start, end)
     slices, text = found.sized_slices(read_optimized=read_optimized), found.schema_text()
     fields = meta_fields() + (list(parse_record_schema(text)) if text is not None else [])
     schema = _nullable(from_arrow_schema(pa.schema(fields)))
@@ -84,14 +95,36 @@ def read(
     reader = _ReadSlices(table.storage, tuple(fields), logs)
     base = _url_for_spark(spark, table.storage.root)
     if base is None:
-        return _through_storage(spark, slices, reader, schema)
+        return _changed(_through_storage(spark, slices, reader, schema), found)
     merged = [each for each in slices if has_logs([each])]
     files = bases_of(each for each in slices if not has_logs([each]))
     groups = by_stored_schema(files, pa.schema(fields), lambda *file: file_schema(table.storage, *file))
     frames = [_frame(spark, base, *each, schema) for each in groups]
     if merged:
         frames.append(_through_storage(spark, merged, reader, schema))
-    return reduce(DataFrame.union, frames)
+    return _changed(reduce(DataFrame.union, frames), found)
+
+
+def _asked(table: Table, as_of: str | None, savepoint: str | None, start: str | None, end: str | None) -> Snapshot:
+    if start is None and end is None:
+        return table.snapshot(as_of, savepoint=None if savepoint is None else table.resolve_time(savepoint))
+    if as_of is not None or savepoint is not None:
+        raise ConfigError("start and end ask for changes, as_of and savepoint for a snapshot; give one of them")
+    return table.range(start, end)
+
+
+def _changed(frame: DataFrame, found: Snapshot) -> DataFrame:
+    """The rows that a commit of the range changed last; all of a snapshot."""
+    commits = found.row_commits()
+    if not isinstance(commits, Commits):
+        return frame
+    time = frame[COMMIT_TIME]
+    condition = time > commits.after
+    if commits.until is not None:
+        condition &= time <= commits.until
+    if commits.times is not None:
+        condition &= time.isin(sorted(commits.times))
+    return frame.where(condition)
 
 
 def _url_for_spark(spark: SparkSession, root: str) -> str | None:
