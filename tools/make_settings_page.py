@@ -25,18 +25,19 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 TARGET: Final = ROOT / "docs" / "settings.md"
 _HEAD: Final = """# Settings
 
-Every setting of Apache Hudi 0.15.0, 1.0.2, 1.1.1 and 1.2.0, drawn from their option classes, and what hudi_py does with
-it. They are given to `hudi_py.open_table`, `hudi_py.read` and `hudi_py.WriteClient` as `settings`, and on the command
-line with `--conf` and `--conf-file`; a file that is shared with a Spark job is fine.
+All settings of Apache Hudi 0.15.0, 1.0.2, 1.1.1 and 1.2.0, extracted from their option classes, and what hudi_py does
+with them. Pass settings as `settings` to `hudi_py.open_table`, `hudi_py.read` and `hudi_py.WriteClient`, and on the
+command line with `--conf` and `--conf-file`. The file may be shared with a Spark job.
 
-- **served**: it does what it does in Apache Hudi; a value that is not valid is an error.
-- **harmless here**: whatever its value, rows, deleted files and what other writers rely on are the same.
-- **refused**: with other values than those listed as accepted it is an error (exit code 2), but only for what it
-  matters to; `hudi-py clean` takes no notice of what is refused for writing.
+- **served**: has the same effect as in Apache Hudi; an invalid value is an error.
+- **harmless here**: ignored. Its value changes neither rows, nor which files are deleted, nor anything that other
+  writers rely on.
+- **refused**: any value that is not listed as accepted is an error (exit code 2), but only in the operations listed;
+  `hudi-py clean`, for example, ignores settings that are refused for writing.
 
-A setting that is none of these is an error too, which names the nearest one that exists: most are misspelled, and a
-default would silently count in their place. `--allow-unknown-conf`, or `hoodie_py.conf.allow.unknown=true`, lets them
-pass. The same setting given in two spellings with different values is an error.
+Any other setting is an error, which names the setting with the nearest name: most are misspelled, and a default would
+silently be used instead. `--allow-unknown-conf`, or `hoodie_py.conf.allow.unknown=true`, allows them. Giving a setting
+under two names with different values is an error.
 """
 
 

@@ -1,1 +1,1 @@
-"""Settings: every `hoodie.*` key with its aliases and default, and the frozen values made from them. Pure."""
+"""Settings: all `hoodie.*` keys with their aliases and defaults, and typed, frozen configurations of them. Pure."""

@@ -1,5 +1,5 @@
 """
-Archival settings, typed.
+Settings of archival, as a typed value.
 
 Source: rules/table-services D.1; Hudi ``HoodieArchivalConfig``.
 """
@@ -21,17 +21,18 @@ class ArchiveConfig:
     How much of the timeline stays active.
 
     Args:
-        keep_max: Completed commits from which on archival begins.
-        keep_min: Completed commits that are left then.
-        entries_per_block: Layout 1: archived files per log block.
-        beyond_savepoint: Go on behind the first savepoint, leaving out savepointed commits only.
-        fails_on_damage: Layout 1: a damaged commit stays active, with all commits behind it; otherwise it is archived
-            without its content.
-        log_merge_files: Layout 1: newest small archive files from which on they are merged into one; None for never.
-        log_merge_bytes_max: Layout 1: size in bytes up to which an archive file is small.
-        files_per_merge: Layout 2: files of one level that are merged into one of the next.
-        delta_commits_kept: Delta commits that the next compaction counts; None where it does not count them.
-        services_enabled: Master switch of all table services.
+        keep_max: Archival begins when more completed commits than this are active.
+        keep_min: Number of completed commits that archival leaves active.
+        entries_per_block: Layout 1: number of archived files per log block.
+        beyond_savepoint: Archive commits after the first savepoint too; only savepointed commits stay.
+        fails_on_damage: Layout 1: a damaged commit and all later commits stay active; otherwise the damaged commit is
+            archived without its content.
+        log_merge_files: Layout 1: number of small archive files from which on they are merged; None for never.
+        log_merge_bytes_max: Layout 1: size in bytes up to which an archive file counts as small.
+        files_per_merge: Layout 2: number of files of a level that are merged into one file of the next level.
+        delta_commits_kept: Number of delta commits that the next compaction counts, and which therefore stay active;
+            None if compaction does not count them.
+        services_enabled: Whether table services run at all.
     """
 
     keep_max: int = 30
@@ -48,8 +49,10 @@ class ArchiveConfig:
 
 def archive_config(settings: Settings) -> ArchiveConfig:
     """
+    Return the archival configuration in *settings*.
+
     Raises:
-        ConfigError: A value is wrong, or the maximum is not larger than the minimum (rule A-2).
+        ConfigError: A value is invalid, or the maximum is not larger than the minimum (A-2).
     """
     keep_min, keep_max = settings[keys.KEEP_MIN_COMMITS], settings[keys.KEEP_MAX_COMMITS]
     if keep_max <= keep_min:

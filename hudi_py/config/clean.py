@@ -1,7 +1,8 @@
 """
-Cleaning settings, typed and with the policy inferred.
+Settings of cleaning, as a typed value; includes the choice of the policy if none is set.
 
-Hudi's policy is one keep; ours come on top. A file slice stays if any of them keeps it.
+Hudi has one retention policy. hudi_py can add further keeps (minimum versions, a calendar ladder, …): a file slice is
+kept if the policy or any keep asks for it.
 
 Source: rules/table-services A.1, A-1, A-2; Hudi ``HoodieCleanConfig``.
 """
@@ -19,7 +20,7 @@ from hudi_py.errors import ConfigError
 
 
 class CleanPolicy(enum.Enum):
-    """Which file slices a clean keeps; values are the words in plans."""
+    """Which file slices a clean keeps; values are the names in plans."""
 
     KEEP_LATEST_COMMITS = "KEEP_LATEST_COMMITS"
     KEEP_LATEST_FILE_VERSIONS = "KEEP_LATEST_FILE_VERSIONS"
@@ -36,33 +37,33 @@ _RETENTION_KEYS = (
 @attrs.frozen(kw_only=True)
 class CleanConfig:
     """
-    How to clean.
+    What to keep, and how to clean.
 
     Args:
-        policy: Which of the three retentions applies.
-        commits_retained: Commits, at least 1.
-        hours_retained: Hours, at least 1.
-        file_versions_retained: Slices per group, at least 1.
-        age_retained: Keep what this span needs; by hours it takes the place of *hours_retained*, and other than that
-            it waits for pending writes.
-        min_commits: Floor: what so many commits need stays, whatever else is set.
-        max_commits: Ceiling: a window by time reaches back over no more commits than this.
-        min_file_versions: Floor: slices per group that stay, whatever else is set.
-        keep_daily, keep_weekly, keep_monthly: Keep the newest snapshot of each of the last so many days, weeks (from
-            Monday) or months that have one, by the table's own times.
-        forget: Snapshots that the ladder lets go of in one run; requested times.
-        older_than: One run's cut-off in the place of the policy's window: the instant time from which everything stays.
-        archive_max_commits: Commits that archival leaves active at most; None when unknown.
-        trigger_max_commits: Completed commits since the last clean that make a new plan worth it.
+        policy: Which of the three retentions of Hudi applies.
+        commits_retained: Number of commits whose files are kept, at least 1.
+        hours_retained: Number of hours, at least 1; files that commits of these hours need are kept.
+        file_versions_retained: Number of slices kept per file group, at least 1.
+        age_retained: Files that commits of this span need are kept. With the policy by hours it replaces
+            *hours_retained*; unlike that, it also keeps what pending writes need.
+        min_commits: Minimum: files that this number of commits need are kept, whatever else is set.
+        max_commits: Maximum: a window by time covers at most this number of commits.
+        min_file_versions: Minimum: this number of slices per file group is kept, whatever else is set.
+        keep_daily, keep_weekly, keep_monthly: The calendar ladder. Keep the newest snapshot of each of the last N days,
+            weeks (from Monday) or months that have one, in the table's time zone.
+        forget: Requested times of snapshots that the ladder does not keep in this run.
+        older_than: Replaces the policy's window in this run: instant time from which on everything is kept.
+        archive_max_commits: Number of commits that archival leaves active at most; None if unknown.
+        trigger_max_commits: A new plan is made after this number of completed commits since the last clean.
         incremental: Look only at partitions that changed since the last clean.
-        allow_multiple: Plan although another clean is pending.
-        parallelism: Upper bound of tasks.
-        services_enabled: Master switch of all table services.
-        verify: Hold every plan against a second, independent planner; a disagreement deletes nothing.
+        allow_multiple: Make a plan although another clean is pending.
+        parallelism: Largest number of tasks.
+        services_enabled: Whether table services run at all.
+        verify: Compare every plan with that of a second, independent planner; if they differ, delete nothing.
         breakers: Refuse to store a plan that trips a circuit breaker.
-        breaker_max_share: Largest share of the files looked at that one plan may delete, above 0 and up to 1.
-        max_files, max_partitions, max_bytes: Budget of one clean; None for any number.
-        max_duration: When it is over, one clean takes nothing more on; None for any time.
+        breaker_max_share: Largest share of the examined files that a plan may delete, above 0 and at most 1.
+        max_files, max_partitions, max_bytes: Limits of one clean; None for no limit.
+        max_duration: After this time a clean starts no further deletions; None for no limit.
     """
 
     policy: CleanPolicy = CleanPolicy.KEEP_LATEST_COMMITS
@@ -94,7 +95,7 @@ class CleanConfig:
 
     @property
     def retention(self) -> str:
-        """All keeps as a sentence."""
+        """The policy and all keeps as a sentence."""
         return "; ".join((self._policy_sentence, *self._more_sentences()))
 
     @property
@@ -125,37 +126,37 @@ class CleanConfig:
 
     @property
     def counted_commits(self) -> int | None:
-        """Commits of the policy's window, where it counts them."""
+        """Number of commits in the policy's window; None if the policy does not count commits."""
         by_commits = self.policy is CleanPolicy.KEEP_LATEST_COMMITS and self.older_than is None
         return self.commits_retained if by_commits else None
 
     @property
     def commits_required(self) -> int:
-        """Completed commits that a table has to have more of before anything goes (rule A-41)."""
+        """Nothing is deleted until the table has more completed commits than this (A-41)."""
         return max(self.counted_commits or 0, self.min_commits or 0)
 
     @property
     def window_age(self) -> timedelta | None:
-        """Span of the policy's window, where it is one."""
+        """Length of the policy's window; None if the policy has no window by time."""
         if self.policy is not CleanPolicy.KEEP_LATEST_BY_HOURS or self.older_than is not None:
             return None
         return hours(self.hours_retained) if self.age_retained is None else self.age_retained
 
     @property
     def age_beside(self) -> timedelta | None:
-        """Span that is kept besides a policy of another kind."""
+        """Length of the window by time that is kept in addition to a policy of another kind; None if there is none."""
         by_age = self.policy is CleanPolicy.KEEP_LATEST_BY_HOURS and self.older_than is None
         return None if by_age else self.age_retained
 
     @property
     def versions(self) -> int:
-        """Slices per group that stay by their number; 0 when nothing counts them."""
+        """Number of newest slices kept per file group; 0 if nothing asks for a number."""
         by_versions = self.policy is CleanPolicy.KEEP_LATEST_FILE_VERSIONS
         return max(self.file_versions_retained if by_versions else 0, self.min_file_versions or 0)
 
     @property
     def has_window(self) -> bool:
-        """Whether any keep is a window; without one everything but what is counted may go."""
+        """Whether anything is kept by a window of commits or time, and not only by number of slices."""
         return (
             self.policy is not CleanPolicy.KEEP_LATEST_FILE_VERSIONS
             or self.age_retained is not None
@@ -164,18 +165,18 @@ class CleanConfig:
 
     @property
     def has_ladder(self) -> bool:
-        """Whether snapshots are kept by the calendar."""
+        """Whether the calendar ladder keeps snapshots."""
         return bool(self.keep_daily or self.keep_weekly or self.keep_monthly)
 
     @property
     def is_union(self) -> bool:
-        """Whether there is any keep besides Hudi's policy."""
+        """Whether there are keeps in addition to Hudi's policy."""
         more = (self.age_beside, self.min_commits, self.min_file_versions)
-        return self.has_ladder or any(each is not None for each in more)
+        return self.has_ladder or any(keep is not None for keep in more)
 
 
 def hours(count: int) -> timedelta:
-    """So many hours; as many as there are when that is more."""
+    """Return a span of *count* hours, or the longest possible span if that is too long."""
     try:
         return timedelta(hours=count)
     except OverflowError:
@@ -183,7 +184,7 @@ def hours(count: int) -> timedelta:
 
 
 def format_duration(span: timedelta) -> str:
-    """A span as users write one, in the largest unit that it is a whole number of."""
+    """Return a span as users write it (``90m``, ``7d``), in the largest unit that gives a whole number."""
     ms = span // timedelta(milliseconds=1)
     for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000)):
         if ms % size == 0:
@@ -193,8 +194,10 @@ def format_duration(span: timedelta) -> str:
 
 def clean_config(settings: Settings) -> CleanConfig:
     """
+    Return the cleaning configuration in *settings*.
+
     Raises:
-        ConfigError: A value is wrong, or two contradict each other.
+        ConfigError: A value is invalid, or two values contradict each other.
     """
     config = CleanConfig(
         policy=_policy(settings),
@@ -227,7 +230,7 @@ def clean_config(settings: Settings) -> CleanConfig:
 
 
 def _policy(settings: Settings) -> CleanPolicy:
-    """Rule A-1: an explicit policy, else the one whose retention is the only one set, else by commits."""
+    """Return the policy that is set, else that of the only retention that is set, else by commits (A-1)."""
     if keys.CLEAN_POLICY in settings:
         return CleanPolicy(settings[keys.CLEAN_POLICY])
     given = [policy for key, policy in _RETENTION_KEYS if key in settings]
@@ -237,7 +240,7 @@ def _policy(settings: Settings) -> CleanPolicy:
 
 
 def _check(config: CleanConfig, *, hours_given: bool) -> None:
-    """Refuse keeps that contradict each other: whichever was meant, guessing could cost data."""
+    """Refuse keeps that contradict each other: guessing which of them was meant could delete data."""
     by_hours = config.policy is CleanPolicy.KEEP_LATEST_BY_HOURS
     if by_hours and hours_given and config.age_retained is not None:
         raise ConfigError(
@@ -249,16 +252,17 @@ def _check(config: CleanConfig, *, hours_given: bool) -> None:
     name = f"{keys.CLEAN_MAX_COMMITS.name}={config.max_commits}"
     if config.min_commits is not None and config.min_commits > config.max_commits:
         raise ConfigError(
-            f"{keys.CLEAN_MIN_COMMITS.name}={config.min_commits} is above {name}: the floor has to lie below the "
-            "ceiling; correct one of them"
+            f"{keys.CLEAN_MIN_COMMITS.name}={config.min_commits} is above {name}: the minimum must not exceed the "
+            "maximum; correct one of them"
         )
     counted = config.counted_commits
     if counted is not None and counted > config.max_commits:
         raise ConfigError(
-            f"{keys.CLEAN_COMMITS_RETAINED.name}={counted} is above {name}: the retention has to lie below the "
-            "ceiling; correct one of them"
+            f"{keys.CLEAN_COMMITS_RETAINED.name}={counted} is above {name}: the retention must not exceed the "
+            "maximum; correct one of them"
         )
     if config.age_retained is None and not by_hours:
         raise ConfigError(
-            f"{name} caps a window by time, and none is set: set {keys.CLEAN_AGE_RETAINED.name} too, or leave it out"
+            f"{name} limits a window by time, but no window is set: set {keys.CLEAN_AGE_RETAINED.name} too, or leave "
+            "it out"
         )

@@ -1,4 +1,4 @@
-"""What callers may ask of one clean on top of the table's settings, under the names of Python and the command line."""
+"""Options of one clean that override the table's settings, as in the Python API and on the command line."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ from hudi_py.model.instant_time import format_instant_time, resolve_time
 
 class CleanOptions(TypedDict, total=False):
     """
-    Retention and limits of one clean. A file slice stays if the policy or any keep besides it keeps it.
+    Retention and limits of one clean. A file slice is kept if the policy or any other keep asks for it.
 
-    - ``policy``: ``KEEP_LATEST_COMMITS``, ``KEEP_LATEST_FILE_VERSIONS``, ``KEEP_LATEST_BY_HOURS``; default: that of the
-      one retention given, else of the settings.
+    - ``policy``: ``KEEP_LATEST_COMMITS``, ``KEEP_LATEST_FILE_VERSIONS``, ``KEEP_LATEST_BY_HOURS``; default: the policy
+      of the retention that is given, else that of the settings.
     - ``commits_retained``, ``file_versions_retained``, ``hours_retained``: retention of the policy of that name.
-    - ``age_retained``: a span (``timedelta``, or text as ``"90m"``, ``"36h"``, ``"7d"``): what readers inside it need.
-      Given alone it takes the policy's place; with ``commits_retained`` or ``file_versions_retained`` both keep.
-      It waits for pending writes, which ``hours_retained`` does not, as in Hudi.
-    - ``min_commits``: a floor in commits; ``max_commits``: a ceiling in commits for windows by time.
-    - ``min_file_versions``: a floor in file slices per file group.
-    - ``keep_daily``, ``keep_weekly``, ``keep_monthly``: the newest snapshot of each of the last so many days, weeks
-      (from Monday) or months that have one, by the table's time zone; 0 for none.
-    - ``older_than``: for one run, a cut-off in the place of the policy's retention: an instant, a date or a span back
-      from now. What was superseded before it goes.
-    - ``instants``: for one run, requested times of snapshots that the ladder lets go of. One inside a window, or held
-      by a savepoint, is refused.
-    - ``max_files``, ``max_partitions``, ``max_bytes``: what one plan deletes at most; the next clean goes on.
-    - ``max_duration``: a span; when it is over, nothing more is taken on, and the next clean goes on.
+    - ``age_retained``: keep what readers within this span need (``timedelta``, or text: ``"90m"``, ``"36h"``,
+      ``"7d"``). Given alone it replaces the policy; together with ``commits_retained`` or ``file_versions_retained``
+      both apply. It also keeps what pending writes need; ``hours_retained`` does not, as in Hudi.
+    - ``min_commits``: keep at least what this number of commits needs.
+    - ``max_commits``: a window by time covers at most this number of commits.
+    - ``min_file_versions``: keep at least this number of file slices per file group.
+    - ``keep_daily``, ``keep_weekly``, ``keep_monthly``: keep the newest snapshot of each of the last N days, weeks
+      (from Monday) or months that have one, in the table's time zone; 0 for none.
+    - ``older_than``: in this run, replaces the policy's retention: what was superseded before this moment is deleted.
+      An instant, a date or a span before now.
+    - ``instants``: in this run, requested times of snapshots that the ladder does not keep. A snapshot that is inside
+      a window, or has a savepoint, is refused.
+    - ``max_files``, ``max_partitions``, ``max_bytes``: limits of what one plan deletes; the next clean continues.
+    - ``max_duration``: a span after which no further deletions are started; the next clean continues.
     """
 
     policy: str | None
@@ -84,27 +85,28 @@ _MS: Final = timedelta(milliseconds=1)
 
 def clean_config_with(settings: Settings, options: CleanOptions, *, now: datetime, zone: tzinfo) -> CleanConfig:
     """
-    The table's cleaning settings with *options* on top; a single retention without a policy implies its policy.
+    Return the cleaning configuration of *settings*, overridden by *options*.
 
     Args:
-        settings: Of the table.
-        options: Of one clean; None stands for what is not given.
-        now: Aware; what a span back from now starts at.
-        zone: Of the table's instants.
+        settings: Settings of the table.
+        options: Options of one clean; None means that an option is not given. A retention without a policy implies the
+            policy of that retention.
+        now: Current time, timezone-aware; spans count back from it.
+        zone: Time zone of the table's instants.
 
     Raises:
-        ConfigError: A value is wrong, or two contradict each other.
-        TypeError: An option that nothing knows.
+        ConfigError: A value is invalid, or two values contradict each other.
+        TypeError: An option is unknown.
     """
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     unknown = sorted(given.keys() - _KEYS.keys() - set(_FOR_ONE_RUN))
     if unknown:
-        raise TypeError(f"unknown keyword {unknown[0]!r}; there are {', '.join((*_KEYS, *_FOR_ONE_RUN))}")
+        raise TypeError(f"unknown keyword {unknown[0]!r}; known are {', '.join((*_KEYS, *_FOR_ONE_RUN))}")
     policy = _policy(given)
     values = {_KEYS[name].name: _text(value) for name, value in given.items() if name in _KEYS}
     values[keys.CLEAN_POLICY.name] = policy
     by_age, by_hours = "age_retained" in given, "hours_retained" in given
-    if by_age != by_hours:  # what is given for this run outdoes the other spelling of an age
+    if by_age != by_hours:  # hours and age set the same thing: the option of this run wins over the other's setting
         settings = settings.without(keys.CLEAN_HOURS_RETAINED if by_age else keys.CLEAN_AGE_RETAINED)
     config = attrs.evolve(clean_config(settings.merged(values)), forget=tuple(given.get("instants", ())))
     if "older_than" not in given:
@@ -114,28 +116,26 @@ def clean_config_with(settings: Settings, options: CleanOptions, *, now: datetim
 
 def _policy(given: Mapping[str, Any]) -> str | None:
     """
-    The policy that is asked for, or that follows from the one retention given; None for that of the settings.
+    Return the policy that is given, or that follows from the retention given; None to use that of the settings.
 
-    Retentions of which only one could count are refused: which was meant, cannot be told. In settings they may stand
-    side by side, as in Hudi (rule A-1); nobody asks one clean for two of them.
+    Two retentions for one clean are refused, because only one could apply and which was meant is unknown. In settings
+    several retentions are allowed, as in Hudi (A-1): there they may be defaults that nobody looked at.
     """
     policy: str | None = given.get("policy")
     retentions = [name for name in _RETENTIONS if name in given]
     if len(retentions) > 1:
         raise ConfigError(
-            f"{' and '.join(retentions)} exclude each other, and only one would count; give one, and min_commits, "
-            "age_retained or min_file_versions for what is to be kept besides"
+            f"{' and '.join(retentions)} exclude each other, because only one would apply; give one, and min_commits, "
+            "age_retained or min_file_versions for what else is to be kept"
         )
     implied = _RETENTIONS[retentions[0]].value if retentions else None
     if implied is not None and policy in CleanPolicy.__members__ and policy != implied:
-        raise ConfigError(
-            f"policy {policy} does not look at {retentions[0]}, which was given too; leave one of them out"
-        )
+        raise ConfigError(f"policy {policy} ignores {retentions[0]}, which was given too; leave one of them out")
     if "older_than" in given:
         if policy is not None or retentions:
             raise ConfigError(
-                "older_than takes the place of the policy's retention for one run, so it cannot be given together "
-                "with one; min_commits, min_file_versions and the ladder keep more"
+                "older_than replaces the policy's retention for this run, so it cannot be given together with a policy "
+                "or retention; min_commits, min_file_versions and the ladder can be added"
             )
         return CleanPolicy.KEEP_LATEST_BY_HOURS.value
     if policy is not None:
@@ -150,7 +150,7 @@ def _text(value: Any) -> Any:
 
 
 def _cut_off_time(moment: str | datetime | timedelta, now: datetime, zone: tzinfo) -> str:
-    """The instant time that ``older_than`` means."""
+    """Return the instant time for a value of ``older_than``."""
     if isinstance(moment, datetime):
         aware = moment if moment.tzinfo else moment.replace(tzinfo=zone)
         return format_instant_time(aware.astimezone(zone))

@@ -1,8 +1,8 @@
 """
-The one door for settings from outside: each is known, given once, and valid; what cannot be served is refused. Pure.
+Checks all settings from users: known, given once, valid, and supported for what is about to be done. Pure.
 
-`admitted` is passed when a table is opened or a client is made, `require_served` before something is done with them.
-The list of Apache Hudi's settings and the verdicts are loaded when a setting is given that is not served.
+`admitted` checks them when a table is opened or a client is created, `require_served` before an operation. The list of
+Apache Hudi's settings is loaded only if a setting is given that hudi_py does not support, because it is long.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _PREFIX: Final = "hoodie."
 _WITHOUT_PREFIX: Final = frozenset({"as.of.instant"})
 _SHOWN_MAX: Final = 3
 _ALIKE: Final = 0.75
-"""How like ``hoodie`` the first word of a setting may be before it is taken for a misspelling of it."""
+"""From this similarity on, the first word of a setting is taken for a misspelled ``hoodie``."""
 
 
 def admitted(values: Mapping[str, Any] | None) -> Settings:
     """
-    Settings as a user gave them, looked through.
+    Check settings as a user gave them, and return them.
 
     Args:
-        values: Key to text (or bool, int, float). Keys that are not Apache Hudi's, as ``spark.…``, are passed over.
+        values: Key to text (or bool, int, float). Keys of other software, such as ``spark.…``, are ignored.
 
     Raises:
-        ConfigError: A key is unknown and ``hoodie_py.conf.allow.unknown`` is not set; it is given in two spellings with
-            different values; or the value of one that is served is not valid.
+        ConfigError: A key is unknown and ``hoodie_py.conf.allow.unknown`` is not set; a setting is given under two
+            names with different values; or the value of a supported setting is invalid.
     """
     settings = Settings(values)
     names = _unserved(settings)
@@ -46,16 +46,16 @@ def admitted(values: Mapping[str, Any] | None) -> Settings:
     _check_spellings(settings, names)
     for key in ALL_KEYS:
         if key in settings:
-            settings[key]  # raises where the value is not valid
+            settings[key]  # raises if the value is invalid
     return settings
 
 
 def require_served(settings: Settings, use: Use) -> None:
     """
-    Refuse settings that would silently do nothing, or something else than they say.
+    Raise if settings ask for something that hudi_py does not do: they would silently have no effect.
 
     Raises:
-        ConfigError: There are some; all of them are named.
+        ConfigError: Names the first of these settings, and the number of further ones.
     """
     if not settings[keys.CLEAN_AUTOMATIC] and Use.WRITE in use:
         use &= ~Use.CLEAN
@@ -68,7 +68,7 @@ def require_served(settings: Settings, use: Use) -> None:
 
 
 def passed_over(settings: Settings) -> tuple[tuple[str, str], ...]:
-    """Settings that are harmless and have no effect, each with the reason, sorted."""
+    """Return the names of settings that have no effect but are harmless, with the reasons, sorted."""
     from hudi_py.config.verdict import Kind, verdict_of
 
     found = []
@@ -80,10 +80,10 @@ def passed_over(settings: Settings) -> tuple[tuple[str, str], ...]:
 
 
 def nearest_setting(name: str) -> str | None:
-    """The known setting whose name is most like this one; None where none is."""
+    """Return the known setting with the most similar name; None if no name is similar."""
     from hudi_py.config.hudi_options import options_by_spelling
 
-    known = {*options_by_spelling(), *(each for key in ALL_KEYS for each in key.names)}
+    known = {*options_by_spelling(), *(spelling for key in ALL_KEYS for spelling in key.names)}
     first, dot, rest = name.strip().lower().partition(".")
     text = f"{_PREFIX}{rest}" if dot and not name.startswith(_OWN) and _is_like_hoodie(first) else name
     return next(iter(get_close_matches(text, known, n=1, cutoff=0.75)), None)
@@ -103,7 +103,7 @@ def _refusals(settings: Settings, use: Use) -> Iterator[str]:
 
 
 def _is_unknown(name: str) -> bool:
-    """Whether a name that looks as if it were one of Apache Hudi's is none."""
+    """Return whether a name that looks like a setting of Apache Hudi is not one."""
     from hudi_py.config.harmless import ELSEWHERE
     from hudi_py.config.hudi_options import options_by_spelling
 
@@ -111,7 +111,7 @@ def _is_unknown(name: str) -> bool:
 
 
 def _unserved(settings: Settings) -> list[str]:
-    """Names that are not ours to read and look as if they were Apache Hudi's; ``spark.…`` does not."""
+    """Return the names that look like settings of Apache Hudi (``spark.…`` does not) and that hudi_py does not read."""
     return [name for name in settings if key_by_name(name) is None and _is_hudis(name)]
 
 
@@ -126,26 +126,26 @@ def _is_like_hoodie(word: str) -> bool:
 
 
 def _complaint(unknown: list[str]) -> str:
-    told = []
+    named = []
     for name in sorted(unknown)[:_SHOWN_MAX]:
         close = nearest_setting(name)
-        told.append(f"{name} (meant is perhaps {close})" if close else name)
+        named.append(f"{name} (did you mean {close}?)" if close else name)
     more = f" and {len(unknown) - _SHOWN_MAX} more" if len(unknown) > _SHOWN_MAX else ""
     return (
-        f"unknown setting {', '.join(told)}{more}: a default would have counted in its place, so nothing was done; "
-        f"correct it, or let it pass with --allow-unknown-conf ({keys.ALLOW_UNKNOWN.name}=true)"
+        f"unknown setting {', '.join(named)}{more}: nothing was done, because a default would have been used instead; "
+        f"correct it, or allow it with --allow-unknown-conf ({keys.ALLOW_UNKNOWN.name}=true)"
     )
 
 
 def _check_spellings(settings: Settings, names: list[str]) -> None:
-    """Served settings look at their spellings themselves; the others are held against each other here."""
+    """Raise if a setting is given under two names with different values. Supported settings check this themselves."""
     if not names:
         return
     from hudi_py.config.hudi_options import options_by_spelling
 
     for name in names:
         option = options_by_spelling().get(name)
-        given = {} if option is None else {each: settings.text(each) for each in option.names if each in names}
+        given = {} if option is None else {alias: settings.text(alias) for alias in option.names if alias in names}
         if len(set(given.values())) > 1:
-            listed = ", ".join(f"{each}={value}" for each, value in sorted(given.items()))
+            listed = ", ".join(f"{alias}={value}" for alias, value in sorted(given.items()))
             raise ConfigError(f"the same setting is given twice with different values: {listed}; keep one")

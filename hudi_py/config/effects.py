@@ -1,8 +1,8 @@
 """
-On which uses of a table each setting that hudi_py serves has an effect. Pure.
+Which operations on a table each supported setting affects. Pure.
 
-A setting that is given for one call and has none there is named: whoever gives it expects something of it. What is
-given for many uses at once, in a file that a Spark job reads too, is not.
+A setting that is given for one call but does not affect it is reported, because the user expects something of it.
+Settings from a file are not reported: the file may be shared with other commands and Spark jobs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _EFFECTS: Final = (
         hoodie.clean.automatic""",
     ),
     (
-        Use.WRITE | Use.CLEAN | Use.ARCHIVE,  # each of the two keeps what the other still needs, and warns of it
+        Use.WRITE | Use.CLEAN | Use.ARCHIVE,  # clean and archival read each other's settings, to warn of contradictions
         """hoodie.table.services.enabled hoodie.clean.* hoodie_py.clean.* hoodie.archive.*
         hoodie.keep.* hoodie.commits.archival.batch hoodie.fail.on.timeline.archiving
         hoodie.timeline.compaction.* hoodie.compact.inline.*""",
@@ -40,17 +40,17 @@ _EFFECTS: Final = (
 
 def effect_of(name: str) -> Use:
     """
-    On which uses a served setting has an effect.
+    Return the operations that a supported setting affects.
 
     Args:
         name: Canonical name of a key.
 
     Raises:
-        KeyError: No table holds it.
+        KeyError: The tables of this module do not contain it.
     """
     if name in _rules():
         return _rules()[name]
-    return _rules()[max((each for each in _families() if name.startswith(each)), key=len, default=name) + "*"]
+    return _rules()[max((family for family in _families() if name.startswith(family)), key=len, default=name) + "*"]
 
 
 @cache
@@ -65,11 +65,11 @@ def _families() -> tuple[str, ...]:
 
 def without_effect(names: Iterable[str], use: Use) -> Iterator[tuple[str, str]]:
     """
-    Those of the settings that do nothing for a use, each with the reason.
+    Yield the settings that do not affect an operation, with the reason.
 
     Args:
-        names: Of known settings, in any spelling.
-        use: What the table is used for.
+        names: Names of known settings, old or new.
+        use: The operation.
     """
     from hudi_py.config.verdict import Kind, verdict_of
 
@@ -78,7 +78,7 @@ def without_effect(names: Iterable[str], use: Use) -> Iterator[tuple[str, str]]:
         if key is not None:
             effect = effect_of(key.name)
             if not effect & use:
-                yield name, f"it is about {effect.words}"
+                yield name, f"it only affects {effect.words}"
             continue
         verdict = verdict_of(name)
         if verdict is None:
@@ -86,4 +86,4 @@ def without_effect(names: Iterable[str], use: Use) -> Iterator[tuple[str, str]]:
         if verdict.kind is Kind.HARMLESS:
             yield name, verdict.reason
         elif verdict.refused is not None and not verdict.refused.uses & use:
-            yield name, f"it is about {verdict.refused.uses.words}, for which it is refused"
+            yield name, f"it only affects {verdict.refused.uses.words}, for which it is refused"

@@ -1,8 +1,8 @@
 """
-Settings of Apache Hudi that hudi_py may pass over, by the reason why nothing is lost by that. Pure.
+Settings of Apache Hudi that hudi_py can ignore, by the reason why that is harmless. Pure.
 
-Harmless means: whatever the value, the rows, the files that are deleted, and what other writers rely on are the same. A
-name with ``*`` at its end is a family: every setting that starts with it.
+Harmless means that the value changes neither rows, nor which files are deleted, nor anything that other writers rely
+on. A name with ``*`` at its end is a family: all settings that start with it.
 """
 
 from __future__ import annotations
@@ -13,43 +13,43 @@ from typing import Final
 HARMLESS: Final[Mapping[str, str]] = {
     "it is for Apache Hudi's streamer, which reads sources; here rows are given as they are": """
         hoodie.streamer.* hoodie.deltastreamer.* hoodie.kafka.* hoodie.schemaprovider.* hoodie.ingestion.*""",
-    "catalogs are told of a table by Apache Hudi's own sync tools; run them beside": """
+    "catalogs are updated by Apache Hudi's own sync tools; run these separately": """
         hoodie.datasource.hive_sync.* hoodie.datasource.meta.sync.* hoodie.datasource.meta_sync.* hoodie.meta.sync.*
         hoodie.meta_sync.* hoodie.datasource.partition_extractor_class hoodie.table.partition_extractor_class
         hoodie.aws.* hoodie.gcp.* hoodie.glue.* hoodie.datahub.* hoodie.meta.sync.client.tool.class
         hoodie.datasource.adb.* hoodie.spark.polaris.catalog.class""",
     "no metrics are sent; results and the log hold the numbers": """
         hoodie.metrics.* hoodie.metricscompaction.log.blocks.on hoodie.metadata.metrics.enable""",
-    "there is no timeline server: files are listed by whoever needs them": """
+    "there is no timeline server: every process lists the files that it needs": """
         hoodie.embed.timeline.* hoodie.filesystem.* hoodie.instant_state.* hoodie.markers.*""",
-    "markers are always written as files, which every reader of markers takes": "hoodie.write.markers.type",
+    "markers are always written as files, which all readers of markers understand": "hoodie.write.markers.type",
     "it concerns log files and compaction, and merge-on-read tables are not written": """
         hoodie.compact.* hoodie.compaction.* hoodie.log.compaction.* hoodie.logfile.* hoodie.memory.*
         hoodie.datasource.compaction.async.enable hoodie.datasource.write.streaming.disable.compaction
         hoodie.optimized.log.blocks.scan.enable hoodie.write.record.positions hoodie.merge.use.record.positions
         hoodie.merge.small.file.group.candidates.limit hoodie.datasource.merge.type hoodie.is.update.record.for.mor
         hoodie.realtime.merge.skip hoodie.support.payload hoodie.payload.record.schema""",
-    "it says how to cluster; whether to is asked by other settings, and those are refused": """
+    "it says how to cluster; the settings that ask for clustering are refused": """
         hoodie.clustering.* hoodie.layout.optimize.*""",
     "partitions have no time to live unless hoodie.partition.ttl.inline is set, which is refused": """
         hoodie.partition.ttl.*""",
-    "it only matters to an index that hoodie.index.type would have to name, and that is refused": """
+    "it only affects an index that hoodie.index.type has to name, which is refused": """
         hoodie.bucket.index.* hoodie.index.bucket.engine hoodie.index.hbase.* hoodie.hbase.index.* hoodie.record.index.*
         hoodie.global.index.* hoodie.global.simple.index.*""",
-    "keys are found the same way whatever the value; it is about the speed of Apache Hudi's look-up": """
+    "it only affects the speed of Apache Hudi's key look-up, not which keys are found": """
         hoodie.bloom.index.* hoodie.simple.index.*""",
-    "it describes indexes that SQL creates; those of a table are not maintained by writes": """
+    "it describes indexes that SQL creates; writes do not maintain them": """
         hoodie.expression.index.* hoodie.index.name hoodie.datasource.write.secondarykey.column""",
-    "such statistics and indexes are only there for speed; queries go without them after a write": """
+    "these statistics and indexes only affect speed; after a write, queries do not use them": """
         hoodie.metadata.index.* hoodie.metadata.bloom.filter.*""",
-    "it is about the size and the speed of the metadata table, not about what it says": """
+    "it only affects size and speed of the metadata table, not its content": """
         hoodie.metadata.* _hoodie.metadata.ignore.spurious.deletes hoodie.file.listing.parallelism""",
-    "it is about a lock's wait between its own tries, or about a lock whose provider is refused": """
+    "it affects the waiting time inside a lock provider, or a lock whose provider is refused": """
         hoodie.write.lock.*""",
-    "it only matters to several writers at once, whose concurrency mode is refused": """
+    "it only affects several writers at once, whose concurrency mode is refused": """
         hoodie.write.concurrency.* hoodie.write.num.retries.on.conflict.failures hoodie.auto.adjust.lock.configs
         hoodie.rollback.avoid.duplicate.plan hoodie.write.application.id _.hoodie.allow.multi.write.on.same.instant""",
-    "it is about the size, the order or the speed of what is written inside of a file, not about its rows": """
+    "it affects size, order or speed of writing inside a file, not its rows": """
         hoodie.parquet.* hoodie.bulkinsert.* hoodie.record.size.estimator.* _hoodie.record.size.estimator.max.commits
         hoodie.write.buffer.* hoodie.write.executor.* hoodie.vector.columns hoodie.write.status.storage.level
         hoodie.write.tagged.record.storage.level hoodie.finalize.write.parallelism hoodie.io.factory.class
@@ -63,21 +63,21 @@ HARMLESS: Final[Mapping[str, str]] = {
         hoodie.orc.* hoodie.hfile.* hoodie.lance.* _hoodie.hfile.use.native.reader""",
     "tables are not bootstrapped: hoodie.bootstrap.base.path is refused": "hoodie.bootstrap.*",
     "it only matters with hoodie.table.cdc.enabled, which is refused": "hoodie.table.cdc.supplemental.logging.mode",
-    "it only matters to key generators by time, which are refused": "hoodie.keygen.*",
+    "it only affects key generators by time, which are refused": "hoodie.keygen.*",
     "it names a class of Apache Hudi's own writer, and hudi_py has its own": """
         hoodie.writestatus.class hoodie.write.merge.handle.class hoodie.write.concat.handle.class
         hoodie.write.merge.handle.fallback""",
-    "it only matters to Spark SQL's statements of Apache Hudi": """
+    "it only affects Apache Hudi's Spark SQL statements": """
         hoodie.spark.sql.* hoodie.sql.* hoodie.datasource.overwrite.mode hoodie.internal.sql.merge.into.writes
         hoodie.static.overwrite.partition.paths""",
-    "it only matters to Spark's structured streaming into Apache Hudi": """
+    "it only affects Spark structured streaming with Apache Hudi": """
         hoodie.datasource.write.streaming.* hoodie.datasource.streaming.startOffset
         hoodie.internal.spark.streaming.batch.id hoodie.datasource.read.streaming.table.version""",
     "Apache Hudi sets it for itself": """
         hoodie.internal.write.schema.canonicalize hoodie.schema.internal.querySchema hoodie.tablePath
         hoodie.valid.commits.list hoodie.instant.time hoodie.query.as.ro.table hoodie.read.columns.set
         hoodie.sensitive.config.keys hoodie.table.initial.version hoodie.table.legacy.payload.class""",
-    "it is about how Apache Hudi's queries find and open files, not about which rows they show": """
+    "it affects how Apache Hudi's queries find and open files, not which rows they return": """
         hoodie.datasource.read.file.index.* hoodie.file.index.* hoodie.fileIndex.dataSkippingFailureMode
         hoodie.file.group.reader.enabled hoodie.enable.data.skipping hoodie.bucket.index.query.pruning
         hoodie.datasource.read.use.new.parquet.file.format hoodie.datasource.read.create.filesystem.relation
@@ -94,25 +94,27 @@ HARMLESS: Final[Mapping[str, str]] = {
     "deleting a key twice is deleting it once": "hoodie.combine.before.delete",
     "rollbacks list the files and look at the markers, whatever the value": "hoodie.rollback.using.markers",
     "it only matters to backups of rolled back instants, which are refused": "hoodie.rollback.instant.backup.dir",
-    "archival never goes further than what the clean has let go of": "hoodie.archive.block.on.latest.clean.ectr",
+    "archival always stops at the commits whose files cleaning still keeps": """
+        hoodie.archive.block.on.latest.clean.ectr""",
     "tables are never upgraded by a write: they keep the version they have": """
         hoodie.write.auto.upgrade hoodie.timeline.layout.version""",
-    "columns that the rows lack stay in the table and are null in them, whatever the value": """
+    "columns that new rows do not have stay in the table, and are null in these rows": """
         hoodie.datasource.write.reconcile.schema hoodie.write.set.null.for.missing.columns""",
-    "rows are always held against the table's schema": "hoodie.avro.schema.validate",
-    "keys are always held against those that are stored": "hoodie.write.complex.keygen.validation.enable",
-    "the largest event time of a commit is only noted for people": """
+    "rows are always checked against the table's schema": "hoodie.avro.schema.validate",
+    "the encoding of keys is always checked against stored keys": "hoodie.write.complex.keygen.validation.enable",
+    "the largest event time of a commit is stored for information only": """
         hoodie.payload.event.time.field hoodie.write.track.event.time.watermark""",
-    "a failed service is reported after the commit, which stands; a failed write is not committed at all": """
+    "if a service fails after a commit, the commit stays valid; a failed write is never committed": """
         hoodie.fail.writes.on.inline.table.service.exception hoodie.write.can.ignore.post.commit.failures
         hoodie.write.ignore.failed hoodie.fail.job.on.duplicate.data.file.detection
         hoodie.block.writes.on.speculative.execution""",
-    "rows with an empty partition value go where Apache Hudi puts them": "hoodie.skip.default.partition.validation",
-    "it is for storages that show files late; those served show them at once": """
+    "rows with an empty partition value go to the same partition as with Apache Hudi": """
+        hoodie.skip.default.partition.validation""",
+    "it is for storages that list new files late; the supported ones list them at once": """
         hoodie.consistency.* hoodie.optimistic.consistency.* _hoodie.optimistic.consistency.guard.enable""",
     "times of instants never go back, whatever the value": """
         hoodie.time.generator.* _hoodie.time.generator.reuse.enable""",
-    "it only matters when the thing itself is switched on, which is refused": """
+    "it only has an effect if the feature is switched on, which is refused": """
         hoodie.errortable.* hoodie.metaserver.* hoodie.table.service.manager.* hoodie.write.commit.callback.*
         hoodie.precommit.validators.* hoodie.write.rolling.metadata.timeline.lookback.commits""",
 }
@@ -131,4 +133,4 @@ ELSEWHERE: Final = (
     "hoodie.write.lock.dynamodb.",
     "hoodie.record.merge.property.",
 )
-"""Beginnings of settings that no list can hold: those of tools outside of the Spark bundle, and names made by users."""
+"""Prefixes of settings that no list can contain: those of tools outside the Spark bundle, and names chosen by users."""

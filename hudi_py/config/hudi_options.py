@@ -1,7 +1,7 @@
 """
-Every setting that the releases of Apache Hudi know, as drawn from their option classes by tools/make_option_list.py.
+All settings of the supported releases of Apache Hudi, extracted from their option classes by tools/make_option_list.py.
 
-Read from a file beside this module, and only when a setting is given that is none of our own `keys`.
+Read from a file beside this module, and only if a setting is given that is not one of our own `keys`.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _FILE: Final = "hudi_options.tsv"
 @attrs.frozen(kw_only=True)
 class HudiOption:
     """
-    One setting of Apache Hudi.
+    A setting of Apache Hudi.
 
     Args:
-        name: Of the newest release that has it.
-        releases: That have it, oldest first.
+        name: Its name in the newest release that has it.
+        releases: Releases that have it, oldest first.
         owner: Class of Hudi that declares it.
-        spellings: Other names that some release takes for it.
-        default: Of the newest release, as text; empty for none.
-        deprecated: Release since which it is; empty if it is not.
+        spellings: Other names under which some release accepts it.
+        default: Default in the newest release, as text; empty if there is none.
+        deprecated: Release that deprecated it; empty if it is not deprecated.
         doc: First sentence of its documentation.
     """
 
@@ -42,13 +42,13 @@ class HudiOption:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Newest name first."""
+        """All names, the newest first."""
         return (self.name, *self.spellings)
 
 
 @cache
 def hudi_options() -> Mapping[str, HudiOption]:
-    """All settings by their newest name, sorted."""
+    """Return all settings by their newest name, sorted."""
     text = importlib.resources.files("hudi_py.config").joinpath(_FILE).read_text(encoding="utf-8")
     options = (_option(line) for line in text.splitlines() if not line.startswith("#"))
     return MappingProxyType({option.name: option for option in options})
@@ -56,7 +56,7 @@ def hudi_options() -> Mapping[str, HudiOption]:
 
 @cache
 def options_by_spelling() -> Mapping[str, HudiOption]:
-    """All settings by each name that any release takes."""
+    """Return all settings by every name that any release accepts."""
     options = hudi_options()
     old = {spelling: option for option in options.values() for spelling in option.spellings}
     return MappingProxyType({**old, **options})

@@ -1,4 +1,4 @@
-"""Key generators that are served: their types, and the Java classes that stand for them."""
+"""The supported key generators: their types, and the Java classes of Hudi with the same behaviour."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ KEY_GENERATOR_TYPES: Final[Mapping[str, str]] = {
 
 def key_generator_asked_for(settings: Settings) -> str | None:
     """
-    The type that *settings* name, by type or by class; None when they name none.
+    Return the type of key generator that *settings* name, by type or by class; None if they name none.
 
     Raises:
-        UnsupportedTable: One that hudi_py does not serve: its keys and partitions would be others.
+        UnsupportedTable: hudi_py does not support it: it would compute other keys and partitions.
         ConfigError: Type and class are given and differ.
     """
     by_type = settings[keys.KEY_GENERATOR_TYPE].strip().upper().removesuffix("_AVRO")

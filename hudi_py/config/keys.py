@@ -1,7 +1,7 @@
 """
-Every ``hoodie.*`` setting that hudi_py reads: name, older spellings, default, type.
+All ``hoodie.*`` settings that hudi_py reads: name, older names, default, type.
 
-Names are those of Apache Hudi 1.1; the spellings of 0.15 are aliases. Code never spells a key, it uses these values.
+Names are those of Apache Hudi 1.1; the names of 0.15 are aliases. Other code uses these constants, never the names.
 Source: rules/table-services A.1, B.1, D.1, E.5, F; Hudi ``HoodieCleanConfig``, ``HoodieWriteConfig``.
 """
 
@@ -33,12 +33,12 @@ def _flag(value: str) -> bool:
     return lowered == "true"
 
 
-_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,19}")  # Python takes 1_000 and digits of other scripts too, Java does not
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,19}")  # int() also accepts 1_000 and digits of other scripts; Java does not
 _LONG_MAX: Final = (1 << 63) - 1
 
 
 def _float(value: str) -> float:
-    """Not a number for what is none, so that no comparison holds."""
+    """Return NaN if the text is not a number: every comparison with it is false, so range checks refuse it."""
     try:
         return float(value) if value.isascii() and "_" not in value else math.nan
     except ValueError:
@@ -98,7 +98,7 @@ def _names(value: str) -> tuple[str, ...]:
 
 @attrs.frozen(eq=False)
 class Key(Generic[T]):
-    """One setting: canonical name, parser, default, and the names older releases use."""
+    """A setting: canonical name, parser, default, and its names in older releases."""
 
     name: str
     parse: Callable[[str], T]
@@ -107,7 +107,7 @@ class Key(Generic[T]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Canonical name first."""
+        """All names, the canonical one first."""
         return (self.name, *self.aliases)
 
 
@@ -116,12 +116,12 @@ class Settings:
     Settings as given by the user, looked up by `Key`.
 
     Args:
-        values: Key to text (or bool, int, float: turned into Hudi's text). Unknown keys are kept and never read; what
-            users give passes `door.admitted`, which knows them all.
+        values: Name to text (or bool, int, float: converted to text as Hudi writes it). Unknown names are kept and
+            ignored here; `door.admitted` checks what users give.
 
     Raises:
-        ConfigError: A name is not text. By look-ups: a key and its older spelling are both given with different values,
-            or a value is not valid.
+        ConfigError: A name is not text. Look-ups raise it if a setting is given under two names with different values,
+            or if its value is invalid.
     """
 
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
@@ -140,7 +140,7 @@ class Settings:
             raise ConfigError(f"{key.name}={raw!r} is not valid ({error}); correct the setting") from error
 
     def raw(self, key: Key[Any]) -> str | None:
-        """Text as given, or None when neither the key nor an older spelling is set."""
+        """Return the text as given; None if the setting is not given under any of its names."""
         given = {name: self._values[name] for name in key.names if name in self._values}
         if len(set(given.values())) > 1:
             listed = ", ".join(f"{name}={value}" for name, value in given.items())
@@ -148,7 +148,7 @@ class Settings:
         return next(iter(given.values()), None)
 
     def text(self, name: str) -> str:
-        """Text of a setting by one of its names, which must be given."""
+        """Return the text given under exactly this name. Raises `KeyError` if there is none."""
         return self._values[name]
 
     def __contains__(self, key: Key[Any]) -> bool:
@@ -158,11 +158,11 @@ class Settings:
         return iter(self._values)
 
     def without(self, key: Key[Any]) -> Settings:
-        """These settings without a key, in any of its spellings."""
+        """Return these settings without a key, under any of its names."""
         return Settings({name: value for name, value in self._values.items() if name not in key.names})
 
     def merged(self, values: Mapping[str, Any]) -> Settings:
-        """These settings with *values* on top; a key replaces its other spellings."""
+        """Return these settings overridden by *values*; a key also replaces its other names."""
         canonical = {alias: key.names for key in ALL_KEYS for alias in key.names}
         kept = dict(self._values)
         for name, value in values.items():
@@ -174,7 +174,7 @@ class Settings:
         return Settings(kept)
 
     def as_dict(self) -> dict[str, str]:
-        """Plain copy."""
+        """Return a copy as a dict."""
         return dict(self._values)
 
 
@@ -206,9 +206,9 @@ CLEAN_INCREMENTAL: Final = Key("hoodie.clean.incremental.enabled", _flag, True, 
 CLEAN_PARALLELISM: Final = Key("hoodie.clean.parallelism", _whole(1), 200, ("hoodie.cleaner.parallelism",))
 CLEAN_MULTIPLE: Final = Key("hoodie.clean.multiple.enabled", _flag, False, ("hoodie.clean.allow.multiple",))
 ALLOW_UNKNOWN: Final = Key("hoodie_py.conf.allow.unknown", _flag, False)
-"""Unknown settings and unknown properties of a table are passed over."""
+"""Ignore unknown settings, and unknown properties of a table."""
 CLEAN_AGE_RETAINED: Final[Key[timedelta | None]] = Key("hoodie_py.clean.age.retained", _duration, None)
-"""Our own, as all of `hoodie_py`: Hudi's three retentions and these are one union of keeps."""
+"""Like all settings of `hoodie_py`, not known to Hudi. What any retention of Hudi or any of these keeps, is kept."""
 CLEAN_MIN_COMMITS: Final[Key[int | None]] = Key("hoodie_py.clean.min.commits", _whole(1), None)
 CLEAN_MAX_COMMITS: Final[Key[int | None]] = Key("hoodie_py.clean.max.commits", _whole(1), None)
 CLEAN_MIN_FILE_VERSIONS: Final[Key[int | None]] = Key("hoodie_py.clean.min.file.versions", _whole(1), None)
@@ -236,7 +236,7 @@ CONCURRENCY_MODE: Final = Key(
 HEARTBEAT_INTERVAL_MS: Final = Key("hoodie.client.heartbeat.interval_in_ms", _whole(1000), 60_000)
 HEARTBEAT_TOLERABLE_MISSES: Final = Key("hoodie.client.heartbeat.tolerable.misses", _whole(1), 2)
 LOCK_PROVIDER: Final = Key("hoodie.write.lock.provider", _named, "")
-"""Empty: no lock is taken (rule F-2)."""
+"""Empty: no lock is taken (F-2)."""
 LOCK_WAIT_MS: Final = Key("hoodie.write.lock.wait_time_ms", _whole(0), 60_000)
 LOCK_CLIENT_RETRIES: Final = Key("hoodie.write.lock.client.num_retries", _whole(0), 50)
 LOCK_CLIENT_RETRY_WAIT_MS: Final = Key("hoodie.write.lock.client.wait_time_ms_between_retry", _whole(0), 5000)
@@ -254,7 +254,7 @@ KEEP_MIN_COMMITS: Final = Key("hoodie.keep.min.commits", _whole(1), 20)
 ARCHIVE_BATCH: Final = Key("hoodie.commits.archival.batch", _whole(1), 10)
 ARCHIVE_BEYOND_SAVEPOINT: Final = Key("hoodie.archive.beyond.savepoint", _flag, False)
 ARCHIVE_FAILS_ON_DAMAGE: Final = Key("hoodie.fail.on.timeline.archiving", _flag, True)
-"""False: a damaged commit of layout 1 is archived without its content; its bytes are kept aside."""
+"""False: a damaged commit of layout 1 is archived without its content; its bytes are saved in a separate file."""
 ARCHIVE_MERGE_ENABLED: Final = Key("hoodie.archive.merge.enable", _flag, False)
 ARCHIVE_MERGE_FILES: Final = Key("hoodie.archive.merge.files.batch.size", _whole(2), 10)
 ARCHIVE_MERGE_SMALL_BYTES: Final = Key("hoodie.archive.merge.small.file.limit.bytes", _whole(1), 20 * 1024 * 1024)
@@ -318,7 +318,7 @@ RECORD_SIZE_ESTIMATE: Final = Key("hoodie.copyonwrite.record.size.estimate", _wh
 RECORD_SIZE_THRESHOLD: Final = Key("hoodie.record.size.estimation.threshold", _number, 1.0)
 ALLOW_EMPTY_COMMIT: Final = Key("hoodie.allow.empty.commit", _flag, True)
 METADATA_ENABLED: Final[Key[bool | None]] = Key("hoodie.metadata.enable", _flag, None)
-"""None = as the table is; False = the metadata table may be dropped."""
+"""None: keep the metadata table if the table has one. False: the metadata table may be deleted."""
 METADATA_COMPACT_DELTA_COMMITS_MAX: Final = Key("hoodie.metadata.compact.max.delta.commits", _whole(1), 10)
 NEW_COMPLEX_KEY_ENCODING: Final[Key[bool | None]] = Key("hoodie.write.complex.keygen.new.encoding", _flag, None)
 BULK_INSERT_PARALLELISM: Final = Key("hoodie.bulkinsert.shuffle.parallelism", _whole(0), 0)
@@ -326,9 +326,9 @@ UPSERT_PARALLELISM: Final = Key("hoodie.upsert.shuffle.parallelism", _whole(0), 
 INSERT_PARALLELISM: Final = Key("hoodie.insert.shuffle.parallelism", _whole(0), 0)
 DELETE_PARALLELISM: Final = Key("hoodie.delete.shuffle.parallelism", _whole(0), 0)
 SINGLE_PASS_BYTES: Final = Key("hoodie_py.write.single.pass.max.bytes", _whole(0), 32 * 1024 * 1024)
-"""Our own: rows of more than this, by Spark's estimate, are written in two passes; 0 for all."""
+"""Not known to Hudi. Rows larger than this, by Spark's estimate, are written in two passes; 0 for all rows."""
 READ_BYTES_MAX: Final = Key("hoodie_py.read.max.bytes", _whole(1), 1 << 30)
-"""Our own: a larger file of metadata on local disk is not read."""
+"""Not known to Hudi. Larger metadata files are not read."""
 READ_ARCHIVE_BYTES_MAX: Final[Key[int | None]] = Key("hoodie_py.read.archive.max.bytes", _whole(0), None)
 """Our own: a larger archive is not asked for files that are missing; by default 512 for each data file."""
 
@@ -341,5 +341,5 @@ def _keys_by_name() -> Mapping[str, Key[Any]]:
 
 
 def key_by_name(name: str) -> Key[Any] | None:
-    """The setting that is served under a name, old or new."""
+    """Return the supported setting with this name, old or new; None if there is none."""
     return _keys_by_name().get(name)

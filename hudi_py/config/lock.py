@@ -1,4 +1,4 @@
-"""Which lock a table has, and how long to wait for it. Pure. Source: rules/table-services F-2, F.1."""
+"""Which lock to take for a table, and how long to wait for it. Pure. Source: rules/table-services F-2, F.1."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PACKAGE: Final = "org.apache.hudi.client.transaction.lock."
 
 
 class LockKind(enum.Enum):
-    """Lock providers of Apache Hudi that are served; values are their classes."""
+    """The supported lock providers of Apache Hudi; values are their classes."""
 
     FILE = _PACKAGE + "FileSystemBasedLockProvider"
     LEASE = _PACKAGE + "StorageBasedLockProvider"
@@ -32,24 +32,24 @@ _NOT_SERVED: Final = frozenset(
         "org.apache.hudi.hive.transaction.lock.HiveMetastoreBasedLockProvider",
     }
 )
-"""Those of Apache Hudi 0.15 to 1.2 that hudi_py cannot take."""
+"""Lock providers of Apache Hudi 0.15 to 1.2 that hudi_py does not support."""
 
 
 @attrs.frozen(kw_only=True)
 class LockConfig:
     """
-    The lock of one table.
+    The lock of a table.
 
     Args:
-        kind: Of the provider.
-        attempts_max: How often to try.
-        pause_ms: Between two tries.
-        wait_ms: How long one try of a provider that can wait takes.
-        expire_ms: Age from which on the file of `LockKind.FILE` counts as left behind; 0 for never.
-        folder: Where that file is; empty for the table's ``.hoodie``.
-        validity_ms: How long a lock of `LockKind.LEASE` lasts when it is not renewed.
+        kind: The lock provider.
+        attempts_max: Number of attempts to take the lock.
+        pause_ms: Pause between two attempts.
+        wait_ms: Duration of one attempt, for providers that can wait.
+        expire_ms: Age from which on the lock file of `LockKind.FILE` counts as left by a crash; 0 for never.
+        folder: Folder of that file; empty for the table's ``.hoodie``.
+        validity_ms: How long a lock of `LockKind.LEASE` lasts unless it is renewed.
         renew_ms: How often it is renewed.
-        atomic_schemes: Schemes of storage that the user says to create files atomically.
+        atomic_schemes: URL schemes of storages of which the user says that they create files atomically.
     """
 
     kind: LockKind
@@ -65,16 +65,16 @@ class LockConfig:
 
 def lock_config(settings: Settings) -> LockConfig:
     """
-    The lock that the settings ask for.
+    Return the lock configuration in *settings*.
 
     Raises:
-        ConfigError: Its provider is not served, or it would expire before it is renewed.
+        ConfigError: The provider is not supported, or the lock is valid for too short a time to be renewed safely.
     """
     validity_s, renew_s = settings[keys.LOCK_VALIDITY_S], settings[keys.LOCK_RENEW_S]
     if validity_s < 10 * renew_s:
         raise ConfigError(
-            f"{keys.LOCK_VALIDITY_S.name}={validity_s} has to be ten times {keys.LOCK_RENEW_S.name}={renew_s} or more, "
-            "so that a slow storage does not lose the lock; nothing was changed"
+            f"{keys.LOCK_VALIDITY_S.name}={validity_s} must be at least ten times {keys.LOCK_RENEW_S.name}={renew_s}, "
+            "so that the lock does not expire on a slow storage; nothing was changed"
         )
     schemes: tuple[str, ...] = settings[keys.ATOMIC_CREATION_SCHEMES]
     return LockConfig(
@@ -92,10 +92,10 @@ def lock_config(settings: Settings) -> LockConfig:
 
 def check_lock_provider(settings: Settings) -> None:
     """
-    Refuse a lock provider that is none of Apache Hudi's, for a dry run: what is not served may still be looked at.
+    Raise if the lock provider is unknown; for dry runs, which take no lock and so work with unsupported providers too.
 
     Raises:
-        ConfigError: The class is not known; it is misspelt, or another's.
+        ConfigError: The class is not a lock provider of Apache Hudi; perhaps it is misspelled.
     """
     provider = settings[keys.LOCK_PROVIDER]
     if provider not in _NOT_SERVED:
@@ -108,7 +108,7 @@ def _kind(provider: str) -> LockKind:
     except ValueError:
         names = ", ".join(kind.value.rpartition(".")[2] for kind in LockKind)
         raise ConfigError(
-            f"{keys.LOCK_PROVIDER.name}={provider} is a lock that hudi_py cannot take, so nothing was changed: it "
-            f"serves {names} of {_PACKAGE.rstrip('.')}. Let all writers use one of these, or run this while no "
-            "writer is at work, without the setting"
+            f"{keys.LOCK_PROVIDER.name}={provider} is not supported, so nothing was changed. hudi_py supports {names} "
+            f"of {_PACKAGE.rstrip('.')}: configure one of these for all writers, or stop all writers and run this "
+            "without the setting"
         ) from None

@@ -1,7 +1,7 @@
 """
-Properties of a table that is about to be created. Pure.
+Properties of new tables. Pure.
 
-Source: rules/data-files 14, tried against the three releases; Hudi ``HoodieTableMetaClient.TableBuilder``.
+Source: rules/data-files 14, compared with tables of three releases; Hudi ``HoodieTableMetaClient.TableBuilder``.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ _COMMIT_TIME: Final = "ce9acb64-bde0-424c-9b91-f6ebba25356d"
 
 def new_table_properties(settings: Settings) -> dict[str, str]:
     """
-    The properties of the copy-on-write table that *settings* describe; the checksum is added when they are written.
+    Return the properties of the copy-on-write table that *settings* describe, without the checksum.
 
     Raises:
         ConfigError: The name or the record key is missing, or the version is unknown.
-        UnsupportedTable: A kind of table that hudi_py does not write.
+        UnsupportedTable: hudi_py does not write this kind of table.
     """
     version = settings[keys.WRITE_TABLE_VERSION]
     if version not in FORMATS:
         known = ", ".join(map(str, FORMATS))
-        raise ConfigError(f"hoodie.write.table.version={version}: tables of versions {known} can be created")
+        raise ConfigError(f"hoodie.write.table.version={version}: only tables of versions {known} can be created")
     if settings[keys.TABLE_TYPE] != "COPY_ON_WRITE":
         raise UnsupportedTable("hudi_py writes COPY_ON_WRITE tables; create a MERGE_ON_READ table with Apache Hudi")
     name = settings[keys.TABLE_NAME]
@@ -74,7 +74,7 @@ def new_table_properties(settings: Settings) -> dict[str, str]:
 
 
 def table_folders(properties: Mapping[str, str]) -> tuple[str, ...]:
-    """Folders that a new table has from the start, relative to its base path."""
+    """Return the folders to create with a new table, relative to its base path."""
     history = format_of(properties).history_folder.format(
         timeline=properties.get("hoodie.timeline.path"),
         history=properties.get("hoodie.timeline.history.path"),
@@ -120,7 +120,7 @@ def _by_mode(settings: Settings, table_format: TableFormat) -> dict[str, str]:
 
 
 def _key_generator(settings: Settings) -> str:
-    """The generator that is asked for, else that which Hudi's Spark writer infers from the number of fields."""
+    """Return the key generator that is set, else the one that Hudi's Spark writer infers from the number of fields."""
     asked = key_generator_asked_for(settings)
     if asked is not None:
         return asked
@@ -132,10 +132,10 @@ def _key_generator(settings: Settings) -> str:
 
 def merge_mode_asked_for(settings: Settings) -> str | None:
     """
-    How rows of one key are to be merged: by mode, or by the payload class that means it; None where neither is set.
+    Return how rows of the same key are merged, set as a mode or as the payload class of it; None if neither is set.
 
     Raises:
-        UnsupportedTable: A mode or a class that is not served.
+        UnsupportedTable: The mode or the class is not supported.
         ConfigError: Both are given and differ.
     """
     payload = settings[keys.PAYLOAD_CLASS]
@@ -148,8 +148,8 @@ def merge_mode_asked_for(settings: Settings) -> str | None:
         raise UnsupportedTable(f"{keys.PAYLOAD_CLASS.name}={payload} runs Java code; write the table with Apache Hudi")
     if settings[keys.MERGE_MODE] not in ("", mode):
         raise ConfigError(
-            f"{keys.MERGE_MODE.name}={settings[keys.MERGE_MODE]} and {keys.PAYLOAD_CLASS.name}={payload} merge rows in "
-            "two ways; keep one"
+            f"{keys.MERGE_MODE.name}={settings[keys.MERGE_MODE]} and {keys.PAYLOAD_CLASS.name}={payload} contradict "
+            "each other; keep one"
         )
     return mode
 

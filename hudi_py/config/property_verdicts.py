@@ -1,5 +1,5 @@
 """
-What stands in a table's ``hoodie.properties``: read by hudi_py, harmless, or a reason not to touch the table. Pure.
+What each property in a table's ``hoodie.properties`` means for hudi_py: supported, harmless, or refused. Pure.
 
 Source: rules/timeline 1.3; Hudi ``HoodieTableConfig`` of the releases.
 """
@@ -22,12 +22,14 @@ _FALSE: Final = ("false",)
 _W: Final = Use.WRITE
 _ROWS: Final = Use.WRITE | Use.READ
 _BY_HUDI: Final = "write the table with Apache Hudi"
-_MARKED: Final = f"rows that carry a mark of their deletion would be stored as rows; {_BY_HUDI}"
-_BUCKETS: Final = f"its rows lie in buckets by their keys, and rows written elsewhere would be duplicates; {_BY_HUDI}"
+_MARKED: Final = f"rows that are marked as deleted would be stored instead of deleted; {_BY_HUDI}"
+_BUCKETS: Final = (
+    f"its rows are stored in buckets by key, and rows outside their bucket would be duplicates; {_BY_HUDI}"
+)
 _MERGERS: Final = (
     "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",  # event time
     "ce9acb64-bde0-424c-9b91-f6ebba25356d",  # commit time
-    "00000000-0000-0000-0000-000000000000",  # by payload, which is judged by itself
+    "00000000-0000-0000-0000-000000000000",  # by the payload class, which is checked separately
 )
 
 _SERVED: Final = """
@@ -40,11 +42,11 @@ _SERVED: Final = """
     hoodie.record.merge.mode hoodie.table.create.schema
 """
 SERVED: Final = frozenset(_SERVED.split())
-"""Read by hudi_py, which serves or refuses each of their values where it does."""
+"""Properties that hudi_py reads; the code that reads one accepts or refuses its value."""
 
 HARMLESS_PROPERTIES: Final[Mapping[str, str]] = {
-    "hoodie.table.initial.version": "it is only told to people",
-    "hoodie.table.legacy.payload.class": "it is only told to people",
+    "hoodie.table.initial.version": "it is only for information",
+    "hoodie.table.legacy.payload.class": "it is only for information",
     "hoodie.table.log.file.format": "there is one format",
     "hoodie.table.rt.file.format": "there is one format",
     "hoodie.partition.metafile.use.base.format": "readers look for partition metafiles of both forms",
@@ -52,53 +54,53 @@ HARMLESS_PROPERTIES: Final[Mapping[str, str]] = {
     "hoodie.bootstrap.index.class": "it only matters with hoodie.bootstrap.base.path",
     "hoodie.bootstrap.index.type": "it only matters with hoodie.bootstrap.base.path",
     "hoodie.bootstrap.index.enable": "it only matters with hoodie.bootstrap.base.path",
-    "hoodie.table.index.defs.path": "which indexes there are is told by the metadata table's partitions",
-    "hoodie.table.secondary.indexes.metadata": "which indexes there are is told by the metadata table's partitions",
+    "hoodie.table.index.defs.path": "the partitions of the metadata table show which indexes exist",
+    "hoodie.table.secondary.indexes.metadata": "the partitions of the metadata table show which indexes exist",
     "hoodie.table.partition_extractor_class": "values of partition columns are read from the files",
-    "hoodie.keygen.*": "it only matters to key generators by time, which are refused for writing",
-    "hoodie.deltastreamer.keygen.*": "it only matters to key generators by time, which are refused for writing",
+    "hoodie.keygen.*": "it only affects key generators by time, which are refused for writing",
+    "hoodie.deltastreamer.keygen.*": "it only affects key generators by time, which are refused for writing",
     "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled": "it is a setting of one writer",
-    "hoodie.properties.*": "it is Apache Hudi's own note about this file",
+    "hoodie.properties.*": "Apache Hudi writes it about this file itself",
 }
 
 REFUSED_PROPERTIES: Final[tuple[Refused, ...]] = (
-    Refused("hoodie.table.format", ("native",), Use.ALL, "only the native format of tables is known"),
+    Refused("hoodie.table.format", ("native",), Use.ALL, "only the native format of tables is supported"),
     Refused(
         "hoodie.table.base.file.format", ("PARQUET", "HFILE"), Use.ALL,
-        "only base files in Parquet are known, so its files would be overlooked; use Apache Hudi",
+        "only base files in Parquet are supported, so its files would be overlooked; use Apache Hudi",
     ),
-    Refused("hoodie.table.ro.file.format", ("PARQUET",), Use.ALL, "only base files in Parquet are known"),
+    Refused("hoodie.table.ro.file.format", ("PARQUET",), Use.ALL, "only base files in Parquet are supported"),
     Refused(
         "hoodie.table.multiple.base.file.formats.enable", _FALSE, _W,
         f"base files of other formats may lie beside those in Parquet; {_BY_HUDI}",
     ),
     Refused(
         "hoodie.table.cdc.enabled", _FALSE, _W,
-        f"its queries need change files beside the rows, which hudi_py does not write; {_BY_HUDI}",
+        f"its change queries need change files, which hudi_py does not write; {_BY_HUDI}",
     ),
     Refused(
-        "hoodie.populate.meta.fields", ("true",), _W, f"its rows have no meta columns to find them by; {_BY_HUDI}",
+        "hoodie.populate.meta.fields", ("true",), _W, f"its rows lack the meta columns that find them; {_BY_HUDI}",
     ),
     Refused(
         "hoodie.datasource.write.drop.partition.columns", _FALSE, _ROWS,
-        "its files lack the partition columns, which hudi_py does not take from the paths; use Apache Hudi",
+        "its files lack the partition columns, and hudi_py does not read these from the paths; use Apache Hudi",
     ),
     Refused(
         "hoodie.datasource.write.slash.separated.date.partitioning", _FALSE, _W,
-        f"a date would be one folder of a partition path in the place of three; {_BY_HUDI}",
+        f"hudi_py would write a date as one folder of the partition path instead of three; {_BY_HUDI}",
     ),
     Refused(
         "hoodie.bootstrap.base.path", (), _ROWS,
-        "columns of its rows may lie where it was made from, and hudi_py does not join them; use Apache Hudi",
+        "columns of its rows may be in files that it was made from, which hudi_py does not read; use Apache Hudi",
     ),
     Refused(
-        "hoodie.table.partial.update.mode", (), _W, f"its updates hold some of the columns only; {_BY_HUDI}",
+        "hoodie.table.partial.update.mode", (), _W, f"its updates contain only some of the columns; {_BY_HUDI}",
     ),
     Refused("hoodie.record.merge.strategy.id", _MERGERS, _W, f"a Java class merges its rows; {_BY_HUDI}"),
     Refused("hoodie.compaction.record.merger.strategy", _MERGERS, _W, f"a Java class merges its rows; {_BY_HUDI}"),
     Refused("hoodie.record.merge.property.*", (), _W, _MARKED),
     Refused("hoodie.payload.delete.*", (), _W, _MARKED),
-    Refused("hoodie.write.partial.update.*", (), _W, f"its updates hold some of the columns only; {_BY_HUDI}"),
+    Refused("hoodie.write.partial.update.*", (), _W, f"its updates contain only some of the columns; {_BY_HUDI}"),
     Refused("hoodie.index.type", ("BLOOM", "SIMPLE"), _W, f"its rows are found by another index; {_BY_HUDI}"),
     Refused("hoodie.bucket.index.*", (), _W, _BUCKETS),
     Refused("hoodie.index.bucket.engine", (), _W, _BUCKETS),
@@ -106,35 +108,35 @@ REFUSED_PROPERTIES: Final[tuple[Refused, ...]] = (
 
 
 def property_verdict(name: str) -> Verdict | None:
-    """The verdict about a property; None for one that no release of Apache Hudi is known to write."""
+    """Return the verdict about a property; None if no known release of Apache Hudi writes it."""
     if name in SERVED:
         return Verdict(kind=Kind.SERVED, rule=name)
     rules = _rules()
     if name in rules:
         return rules[name]
     family = max(
-        (each for each in rules if each.endswith(FAMILY) and name.startswith(each[:-1])), key=len, default=None
+        (rule for rule in rules if rule.endswith(FAMILY) and name.startswith(rule[:-1])), key=len, default=None
     )
     return None if family is None else rules[family]
 
 
 def unknown_properties(properties: Mapping[str, str]) -> tuple[str, ...]:
-    """Names of Apache Hudi's kind that no release is known to write, sorted."""
+    """Return the names that start with ``hoodie.`` but that no known release writes, sorted."""
     return tuple(sorted(name for name in properties if name.startswith("hoodie.") and property_verdict(name) is None))
 
 
 def require_table_served(table: TableConfig, settings: Settings, use: Use, source: str) -> None:
     """
-    Refuse a table whose properties say that hudi_py would do something else with it than it is meant to.
+    Raise if a table's properties ask for something that hudi_py does not do in an operation.
 
     Args:
-        table: The table.
-        settings: ``hoodie_py.conf.allow.unknown`` lets unknown properties pass.
-        use: What is about to be done.
-        source: The table's place, for the message.
+        table: Configuration of the table.
+        settings: ``hoodie_py.conf.allow.unknown`` allows unknown properties.
+        use: The operation.
+        source: Path or URL of the table, for the message.
 
     Raises:
-        UnsupportedTable: It is; the properties are named.
+        UnsupportedTable: Names the properties.
     """
     found = [text for _, text in refused_properties(table.properties, use)]
     if found:
@@ -143,13 +145,13 @@ def require_table_served(table: TableConfig, settings: Settings, use: Use, sourc
     if unknown and use & (Use.WRITE | Use.SERVICES) and not settings[keys.ALLOW_UNKNOWN]:
         raise UnsupportedTable(
             f"{source}: hoodie.properties has {', '.join(unknown[:3])}, which this version of hudi_py does not know, "
-            "so what it changes might not fit; nothing was changed. Upgrade hudi_py, or let it pass with "
+            "so its changes might be wrong for this table; nothing was changed. Upgrade hudi_py, or allow it with "
             f"--allow-unknown-conf ({keys.ALLOW_UNKNOWN.name}=true)"
         )
 
 
 def refused_properties(properties: Mapping[str, str], use: Use) -> Iterator[tuple[str, str]]:
-    """Name of each property for which some of *use* is refused, and what is said about it; sorted."""
+    """Yield the names of properties for which the operation is refused, sorted, with the messages."""
     for name in sorted(properties):
         verdict = property_verdict(name)
         rule = None if verdict is None else verdict.refused

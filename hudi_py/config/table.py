@@ -1,5 +1,5 @@
 """
-The table's own settings, as `hoodie.properties` holds them.
+The configuration of a table, read from `hoodie.properties`.
 
 Source: rules/timeline 1.2 and 1.3; Hudi ``HoodieTableConfig``.
 """
@@ -28,9 +28,9 @@ class TableType(enum.Enum):
 @attrs.frozen(kw_only=True)
 class TableConfig:
     """
-    A table's settings.
+    The configuration of a table.
 
-    ``properties`` holds every key as on disk; the other fields are those that hudi_py acts upon.
+    ``properties`` has all keys as on disk; the other fields are the parsed values that hudi_py uses.
     """
 
     name: str
@@ -62,23 +62,23 @@ class TableConfig:
 
     @property
     def base_file_extensions(self) -> frozenset[str]:
-        """Of the table's base files, without the dot; empty where the properties allow several formats."""
+        """File name extensions of the table's base files, without dot; empty if it can have several formats."""
         several = _flag(self.properties, "hoodie.table.multiple.base.file.formats.enable", default=False)
         return frozenset() if several else frozenset((self.base_file_format.lower(),))
 
     @property
     def has_metadata_table(self) -> bool:
-        """Whether readers and writers of Apache Hudi go through ``.hoodie/metadata``."""
+        """Whether the table has a metadata table (``.hoodie/metadata``) that readers and writers have to use."""
         return bool(self.metadata_partitions or self.metadata_partitions_inflight)
 
     @property
     def format(self) -> TableFormat:
-        """What its version changes."""
+        """What is specific to the table's version."""
         return FORMATS[self.version]
 
     @property
     def layout_version(self) -> int:
-        """Of the timeline, for people; code asks `format` for what it needs to know."""
+        """Version of the timeline layout, to show to people; code uses `format`."""
         return self.format.layout.version
 
     @property
@@ -96,11 +96,12 @@ class TableConfig:
 
 def table_config(properties: Mapping[str, str], source: str) -> TableConfig:
     """
-    Make sense of the properties read from *source*.
+    Parse the properties read from *source*.
 
     Raises:
-        UnsupportedTable: The version or the layout is not one of those served.
-        CorruptMetadata: A key that every table has is missing or makes no sense.
+        UnsupportedTable: The version or the layout is not supported.
+        CorruptMetadata: A key that every table has is missing or invalid.
+        ConfigError: A folder lies outside the table.
     """
     version = _number(properties, "hoodie.table.version", source)
     if version not in FORMATS:
@@ -110,7 +111,7 @@ def table_config(properties: Mapping[str, str], source: str) -> TableConfig:
         )
     layout = _number(properties, "hoodie.timeline.layout.version", source)
     if layout != FORMATS[version].layout.version:
-        raise UnsupportedTable(f"{source}: timeline layout {layout} does not go with table version {version}")
+        raise UnsupportedTable(f"{source}: timeline layout {layout} is invalid for table version {version}")
     name = properties.get("hoodie.table.name", "")
     if not name:
         raise CorruptMetadata(f"{source}: hoodie.table.name is missing; restore the file from its backup")
@@ -162,7 +163,7 @@ def _table_type(properties: Mapping[str, str], source: str) -> TableType:
 def _folder(properties: Mapping[str, str], key: str, default: str, source: str) -> str:
     folder = properties.get(key) or default
     if folder.startswith("/") or ".." in folder.split("/"):
-        raise ConfigError(f"{source}: {key}={folder!r} leaves the table")
+        raise ConfigError(f"{source}: {key}={folder!r} is not a folder inside the table")
     return folder.strip("/")
 
 

@@ -1,4 +1,4 @@
-"""What settings and tables are used for, as far as the verdicts about them differ. Pure."""
+"""The kinds of operations that support different settings and tables. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import enum
 
 
 class Use(enum.Flag):
-    """A writer's commits are followed by cleans and archival, so its use is several of these."""
+    """Operations on a table. A writer also cleans and archives after its commits, so it combines several."""
 
     LOOK = enum.auto()
     READ = enum.auto()
@@ -20,7 +20,7 @@ class Use(enum.Flag):
 
     @property
     def words(self) -> str:
-        """As in *refused for ...*."""
+        """The operations in words, to follow *refused for*."""
         if Use.ALL in self:
             return "everything"
         names = {

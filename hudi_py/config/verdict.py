@@ -1,4 +1,4 @@
-"""What hudi_py does with a setting of Apache Hudi: serves it, may pass it over, or refuses it. Pure."""
+"""Whether hudi_py supports, ignores or refuses a setting of Apache Hudi. Pure."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from hudi_py.config.refused import REFUSED, Refused
 from hudi_py.config.uses import Use
 
 FAMILY: Final = "*"
-"""Ends the name of a family: all settings that start with what stands before it."""
+"""A name that ends with this stands for a family: all settings that start with the text before it."""
 
 
 class Kind(enum.Enum):
-    """The three things that can become of a setting."""
+    """What hudi_py does with a setting."""
 
     SERVED = "served"
     HARMLESS = "harmless here"
@@ -31,13 +31,13 @@ class Kind(enum.Enum):
 @attrs.frozen(kw_only=True)
 class Verdict:
     """
-    What becomes of one setting.
+    What hudi_py does with a setting.
 
     Args:
         kind: Served, harmless or refused.
-        rule: Name of the setting or of its family in the tables.
-        reason: Why; empty for what is served.
-        refused: Under which values and for what it is refused.
+        rule: Name of the setting, or of its family, in the tables.
+        reason: Why; empty for a setting that is served.
+        refused: With which values and for which operations it is refused.
     """
 
     kind: Kind
@@ -48,28 +48,28 @@ class Verdict:
 
 def verdict_of(name: str) -> Verdict | None:
     """
-    The verdict about a setting in any spelling; None for one that no table holds.
+    Return the verdict about a setting, given under any of its names; None if it is unknown.
 
-    A name outdoes a family, and a family the one that it is part of.
+    An exact name wins over a family, and a longer family over a shorter one.
     """
     option = options_by_spelling().get(name) if key_by_name(name) is None else None
     names = (name,) if option is None else option.names
-    for each in names:
-        if key_by_name(each) is not None:
-            return Verdict(kind=Kind.SERVED, rule=each)
+    for alias in names:
+        if key_by_name(alias) is not None:
+            return Verdict(kind=Kind.SERVED, rule=alias)
     rules = _rules()
-    exact = next((rules[each] for each in names if each in rules), None)
+    exact = next((rules[alias] for alias in names if alias in rules), None)
     if exact is not None:
         return exact
-    for each in names if option is None else option.names:  # its newest name decides
-        families = [family for family in _families() if each.startswith(family)]
+    for alias in names if option is None else option.names:  # the newest name first, so it decides
+        families = [family for family in _families() if alias.startswith(family)]
         if families:
             return rules[max(families, key=len) + FAMILY]
     return None
 
 
 def refusal_of(name: str, settings: Settings, use: Use) -> Refused | None:
-    """The rule by which a setting that is given is refused for a use; None where it may stand."""
+    """Return the rule by which the given value of a setting is refused for an operation; None if it is accepted."""
     verdict = verdict_of(name)
     rule = None if verdict is None else verdict.refused
     if rule is None or not rule.uses & use or is_accepted(rule, settings.text(name)):
@@ -79,9 +79,9 @@ def refusal_of(name: str, settings: Settings, use: Use) -> Refused | None:
 
 
 def is_accepted(rule: Refused, value: str) -> bool:
-    """Whether the value asks for what hudi_py does anyway."""
+    """Return whether the value asks for what hudi_py does anyway."""
     text = value.strip().lower()
-    return not text or text in {each.lower() for each in rule.unless}
+    return not text or text in {accepted.lower() for accepted in rule.unless}
 
 
 @cache

@@ -33,10 +33,10 @@ def test_keeps_on_the_command_line_are_those_of_python(run, table):
     ("options", "message"),
     [
         (("--older-than", "2999-01-01"), "is in the future"),
-        (("--older-than", "7d", "--commits-retained", "3"), "takes the place of the policy's retention"),
+        (("--older-than", "7d", "--commits-retained", "3"), "replaces the policy's retention"),
         (
             ("--age-retained", "7d", "--min-commits", "5", "--max-commits", "3"),
-            "the floor has to lie below the ceiling",
+            "the minimum must not exceed the maximum",
         ),
         (("--age-retained", "soon"), "a duration such as 90m"),
         (("--older-than", "20249999999999999"), "older_than"),

@@ -17,7 +17,7 @@ def test_a_misspelled_setting_is_wrong_usage(run, table):
     for command in ("clean", "check", "timeline", "read", "archive", "recover", "files"):
         result = run(command, path, "--conf", f"{TYPO}=2")
         assert result.code == 2, command
-        assert f"{TYPO} (meant is perhaps hoodie.cleaner.commits.retained)" in result.err
+        assert f"{TYPO} (did you mean hoodie.cleaner.commits.retained?)" in result.err
         assert result.err.count("\n") <= 2
     assert before == snapshot(path)
 

@@ -175,7 +175,7 @@ def test_a_harmless_setting_changes_nothing():
 def test_an_unknown_setting_is_an_error_with_the_nearest_name(given, meant):
     """The default of what was meant would have counted; it may pass when asked to."""
     assert nearest_setting(given) == meant
-    with pytest.raises(ConfigError, match=re.escape(f"{given} (meant is perhaps {meant})")):
+    with pytest.raises(ConfigError, match=re.escape(f"{given} (did you mean {meant}?)")):
         admitted({given: "1"})
     admitted({given: "1", "hoodie_py.conf.allow.unknown": "true"})
 
