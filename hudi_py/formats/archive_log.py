@@ -1,8 +1,8 @@
 """
 The archived timeline of layout 1: log files of ``HoodieArchivedMetaEntry`` records (rules/timeline 5.2).
 
-One entry stands for one file of the former active timeline, so an instant usually has three. Entries are in no useful
-order; the files are numbered, see `archive_file_number`.
+An entry stands for a file that was on the active timeline, so an instant usually has three. The order of entries has no
+meaning; files are numbered, see `archive_file_number`.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ _PAYLOADS: Final = {
 @attrs.frozen(slots=True)
 class ArchivedEntry:
     """
-    One archived file.
+    An archived timeline file.
 
     Args:
-        requested_time: Digits.
-        action: The word in the former file name.
-        state: ``REQUESTED``, ``INFLIGHT`` or ``COMPLETED``; old entries without one count as completed.
-        state_transition_time: Modification time of the former file, 17 digits in the zone of its writer; None in files
-            written before Hudi 0.13.
-        record_name: Which record the payload is; None without payload.
-        payload: Fields under their names on disk.
+        requested_time: Requested time of the instant, e.g. ``20260101120000000``.
+        action: The action, as it was in the file name.
+        state: ``REQUESTED``, ``INFLIGHT`` or ``COMPLETED``; old entries without a state are read as completed.
+        state_transition_time: Modification time of the timeline file, 17 digits in the time zone of its writer; None
+            in archives written before Hudi 0.13.
+        record_name: Name of the record in *payload*; None without payload.
+        payload: Fields of the file's record, under their names on disk; None if the file was empty.
     """
 
     requested_time: str
@@ -69,7 +69,7 @@ class ArchivedEntry:
 
 
 class MergePlan(NamedTuple):
-    """What ``mergeArchivePlan`` holds: full paths of the files to merge, and the bare name of their successor."""
+    """Content of ``mergeArchivePlan``: full paths of the files to merge, and the name of the file they become."""
 
     candidates: tuple[str, ...]
     merged_name: str
@@ -77,30 +77,32 @@ class MergePlan(NamedTuple):
 
 def decode_merge_plan(data: bytes, source: str) -> MergePlan:
     """
+    Decode ``mergeArchivePlan``.
+
     Raises:
-        CorruptMetadata: The file is torn, or is no such plan.
+        CorruptMetadata: The file is incomplete, or is not such a plan.
     """
     file = decode_avro_file(data, source)
     record = file.records[0] if file.records else {}
     candidates, merged = record.get("candidate"), record.get("mergedArchiveFileName")
     if file.record_name != _MERGE_PLAN or not candidates or not merged:
-        raise CorruptMetadata(f"{source}: no plan to merge archive files")
+        raise CorruptMetadata(f"{source}: not a plan to merge archive files")
     return MergePlan(tuple(candidates), merged)
 
 
 def encode_merge_plan(plan: MergePlan, sync: bytes) -> bytes:
-    """Inverse of `decode_merge_plan`."""
+    """Encode ``mergeArchivePlan``; the inverse of `decode_merge_plan`."""
     value = {"version": 1, "candidate": list(plan.candidates), "mergedArchiveFileName": plan.merged_name}
     return encode_avro_file(schema_text(_MERGE_PLAN), value, sync)
 
 
 def archive_file_name(number: int) -> str:
-    """Name of the archive file of that number."""
+    """Return the name of the archive file with this number."""
     return f".commits_.archive.{number}_1-0-1"
 
 
 def archive_file_number(name: str) -> int | None:
-    """Return N of ``.commits_.archive.<N>_<write token>``, or None for any other file; N grows with time."""
+    """Return N of ``.commits_.archive.<N>_<write token>``, None for other files. Later files have larger numbers."""
     match = _FILE_NAME.fullmatch(name)
     return int(match[1]) if match else None
 
@@ -109,17 +111,17 @@ def decode_archive_log(data: bytes, source: str) -> tuple[ArchivedEntry, ...]:
     """
     Decode one archive file, in the order of the file.
 
-    Payloads are as written: the schema grew with every release, so look fields up with ``get``.
+    Payloads have the fields of their writer's schema, which grew with every release, so read fields with ``get``.
 
     Raises:
-        CorruptMetadata: A block is torn or holds something else. Hudi fails here as well: a gap in the history would
-            make instants look as if they had never been.
+        CorruptMetadata: A block is incomplete or has other content. Hudi fails here too: with a gap in the history,
+            instants would look as if they had never existed.
     """
     entries: list[ArchivedEntry] = []
     for block in iterate_log_blocks(data, source):
         where = f"{source} (block at byte {block.offset})"
         if block.block_type is not BlockType.AVRO_DATA or HeaderKey.SCHEMA not in block.header:
-            raise CorruptMetadata(f"{where}: {block.block_type.name.lower()} block where archived instants are wanted")
+            raise CorruptMetadata(f"{where}: {block.block_type.name.lower()} block instead of archived instants")
         schema = block.header[HeaderKey.SCHEMA]
         bodies = split_data_block(block.content, where)
         entries += [_entry(decode_record(body, schema, where), where) for body in bodies]
@@ -128,10 +130,10 @@ def decode_archive_log(data: bytes, source: str) -> tuple[ArchivedEntry, ...]:
 
 def encode_archive_log(entries: Sequence[ArchivedEntry], *, entries_per_block: int = 10) -> bytes:
     """
-    Encode one archive file, blocks of at most *entries_per_block* one behind the other.
+    Encode one archive file as a sequence of blocks with at most *entries_per_block* entries each.
 
     Raises:
-        CorruptMetadata: A payload is not what its record name says; `encode_entry` tells which one.
+        CorruptMetadata: A payload does not fit its record; the message names the entry.
     """
     schema = schema_text(_RECORD)
     blocks = []
@@ -145,7 +147,7 @@ def encode_archive_log(entries: Sequence[ArchivedEntry], *, entries_per_block: i
 
 def encode_entry(entry: ArchivedEntry) -> bytes:
     """
-    Encode one entry without block around it.
+    Encode one entry, without a block around it.
 
     Raises:
         CorruptMetadata: The payload does not fit the schema.
@@ -174,8 +176,9 @@ def latest_entries(files: Iterable[tuple[ArchivedEntry, ...]]) -> tuple[Archived
     """
     Merge archive files, given newest first, into one history.
 
-    Of entries with equal state, action and requested time the first one counts: a crash between archiving and deleting
-    makes the next run archive the same files again, and merged files stand beside their inputs for a while.
+    Of entries with equal state, action and requested time the first one is used. Duplicates are normal: after a crash
+    between archiving and deleting, the next run archives the same files again; and for a while after a merge, the
+    merged file exists together with its inputs.
 
     Returns:
         Entries by requested time, then action, then state.
@@ -193,7 +196,7 @@ def _entry(value: dict[str, Any], where: str) -> ArchivedEntry:
     get = value.get
     requested_time, action, state = get("commitTime"), get("actionType"), get("actionState") or "COMPLETED"
     if not isinstance(requested_time, str) or not isinstance(action, str) or state not in _STATES:
-        raise CorruptMetadata(f"{where}: no archived entry: {action!r} {requested_time!r} in state {state!r}")
+        raise CorruptMetadata(f"{where}: not an archived entry: {action!r} {requested_time!r} in state {state!r}")
     transition = get("stateTransitionTime")
     for field, record in _PAYLOADS.items():
         if get(field) is not None:

@@ -1,4 +1,4 @@
-"""Names for Arrow's classes in annotations: generic in the type stubs, plain classes at run time."""
+"""Arrow's classes for annotations: generic in the type stubs, plain classes at run time."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 r"""
-Avro object container files, the way Hudi writes and reads its instants.
+Reads and writes Avro object container files, in the form that Hudi uses for instants.
 
 Layout (rules/timeline 4.2)::
 
     "Obj\x01" | header map (avro.schema, rarely avro.codec or words of an application) | 16 bytes sync marker
     | block: object count, size in bytes, objects, sync marker | more blocks, in foreign files only
 
-The header is parsed here and the writer schemas are cached by their text, because a timeline holds thousands of small
-files with the same few schemas; the objects go through fastavro.
+The header is parsed here, and schemas are cached by their text, because a timeline has thousands of small files with
+the same few schemas; parsing them anew would take most of the time. fastavro decodes the objects.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ SYNC_SIZE_BYTES: Final = 16
 @attrs.frozen(slots=True)
 class AvroFile:
     """
-    What one container file holds.
+    Content of a container file.
 
     Args:
-        schema_text: The writer's schema, the text of the header.
-        sync: 16-byte marker; writing the same record with the same marker gives the same bytes.
-        records: One dict per object; Hudi's instants hold exactly one.
+        schema_text: Schema of the writer, as in the header.
+        sync: Sync marker, 16 bytes; the same record with the same marker gives the same bytes.
+        records: One dict per object; Hudi's instants have exactly one.
         codec: ``null`` or ``deflate``.
-        record_name: Name of the writer's top-level record without its namespace.
-        notes: What the header holds besides: words of an application, which every other reader passes over.
+        record_name: Name of the writer's top-level record, without its namespace.
+        notes: Further entries of the header, added by an application; other readers ignore them.
     """
 
     schema_text: str
@@ -60,7 +60,7 @@ class _Header(NamedTuple):
 
 
 class _Writer(NamedTuple):
-    """A schema as fastavro wants it, once per text."""
+    """A schema, parsed for fastavro."""
 
     text: str
     parsed: Any
@@ -176,7 +176,7 @@ def _parse_header(data: bytes, source: str) -> _Header:
             break
         if count < 0:  # then the size of the block in bytes follows
             count, (_, position) = -count, _parse_long(data, position, source)
-        for _ in range(count):  # every round eats bytes, so the end of the data bounds it
+        for _ in range(count):  # a large count cannot loop for long: every round consumes bytes
             key, position = _parse_bytes(data, position, source)
             value, position = _parse_bytes(data, position, source)
             if key == b"avro.schema":
@@ -211,13 +211,13 @@ def _decode_records(payload: bytes, count: int, writer: _Writer, reader: Any, so
 
 def _inflate(payload: bytes, data: bytes, source: str, position: int) -> bytes:
     try:
-        return inflate(payload, -zlib.MAX_WBITS)  # bytes behind the end do no harm: fastavro leaves half a checksum
+        return inflate(payload, -zlib.MAX_WBITS)  # ignores bytes after the end: fastavro writes half a checksum there
     except ValueError as error:
         raise _corrupt(data, source, position, f"an Avro block does not inflate: {error}") from error
 
 
 def _parse_long(data: bytes, position: int, source: str) -> tuple[int, int]:
-    """Zig-zag varint at *position*; returns the value and the position behind it."""
+    """Decode the zigzag varint at *position*; return the value and the position after it."""
     number = shift = 0
     for index in range(position, min(position + 10, len(data))):
         byte = data[index]
@@ -237,7 +237,7 @@ def _parse_bytes(data: bytes, position: int, source: str) -> tuple[bytes, int]:
 
 
 def format_long(value: int) -> bytes:
-    """Encode a long as Avro does: zigzag, seven bits a byte, lowest first."""
+    """Encode a long as Avro does: zigzag, seven bits per byte, lowest bits first."""
     number = (value << 1) ^ (value >> 63)
     out = bytearray()
     while number >= 0x80:

@@ -1,4 +1,4 @@
-"""The schema texts that Hudi writes, by record name and table version."""
+"""The Avro schemas that Hudi writes, by record name and table version."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ NAMESPACE: Final = "org.apache.hudi.avro.model"
 @functools.cache
 def schema_text(record: str, table_version: int = NEWEST) -> str:
     """
-    Return the writer schema of *record* as Hudi of that table version puts it into file headers.
+    Return the schema of *record* as Hudi writes it into file headers for this table version.
 
     Args:
         record: Name without namespace, for example ``HoodieCleanerPlan``.
-        table_version: Most records look the same in all of them; of one that changed, ``NAME.vN.avsc`` is the form that
-            *N* was the last version to write.
+        table_version: Most records are the same in all versions. If a record has changed, ``NAME.vN.avsc`` is the form
+            that tables up to version *N* use.
 
     Returns:
         Compact JSON, byte for byte as on disk (rules/timeline 4.2).
 
     Raises:
-        KeyError: No such record; that is a mistake of ours, never of a file.
+        KeyError: There is no such record; this is an error in the code, never in a file.
     """
     folder = _folder()
     generations = [f"{record}.v{version}.avsc" for version in sorted(FORMATS) if table_version <= version]
@@ -41,12 +41,12 @@ def schema_text(record: str, table_version: int = NEWEST) -> str:
 
 
 def schema_files() -> tuple[str, ...]:
-    """Names of all shipped schema files, sorted."""
+    """Return the names of all schema files in the package, sorted."""
     return tuple(sorted(file.name for file in _folder().iterdir() if file.name.endswith(".avsc")))
 
 
 def _folder() -> Traversable:
-    # In a checkout and in an editable install the package hudi_py.avro_schemas does not exist, its folder does.
+    # A checkout or an editable install has no package hudi_py.avro_schemas, but the folder that it is made from.
     try:
         return importlib.resources.files("hudi_py.avro_schemas")
     except ModuleNotFoundError:

@@ -1,8 +1,8 @@
 """
 Bloom filters in the footer of base files, byte for byte as Hudi writes them.
 
-Two kinds: SIMPLE, one bit vector of fixed size, and DYNAMIC_V0, a list of such vectors ("rows") that grows up to a
-maximum. Keys are hashed for whole arrays at once; nothing here loops over keys.
+There are two kinds: SIMPLE is a bit vector of fixed size; DYNAMIC_V0 is a list of such vectors ("rows") that grows up
+to a maximum. Keys are hashed as whole arrays, because a Python loop over keys would be far too slow.
 
 Source: Hudi 0.15.0, 1.0.2, 1.1.1: ``InternalBloomFilter``, ``InternalDynamicBloomFilter``, ``HashFunction``,
 ``MurmurHash``, ``BloomFilterUtils``. Filters rebuilt here equal those in files of all three releases.
@@ -34,11 +34,11 @@ _ROWS: Final = struct.Struct(">iii")  # dynamic only: keys per row, keys in the 
 _VERSION: Final = -1
 _MURMUR: Final = 1
 _M: Final = np.uint32(0x5BD1E995)
-_CHUNK_KEYS: Final = 32_768  # bounds the memory of one round: 30 hashes * 4 bytes * 32768 = 4 MB
+_CHUNK_KEYS: Final = 32_768  # limits the memory of one round: 30 hashes * 4 bytes * 32768 = 4 MB
 
 
 class BloomKind(Enum):
-    """The filter's type, spelled as in the footer (``hoodie_bloom_filter_type_code``)."""
+    """The type of a filter; values are those in the footer (``hoodie_bloom_filter_type_code``)."""
 
     SIMPLE = "SIMPLE"
     DYNAMIC_V0 = "DYNAMIC_V0"
@@ -47,13 +47,15 @@ class BloomKind(Enum):
 @attrs.frozen(kw_only=True)
 class BloomSizing:
     """
-    How large a new filter is. The defaults are Hudi's.
+    The size of a new filter. The defaults are Hudi's.
 
     Args:
-        kind: ``hoodie.bloom.index.filter.type``.
-        entries: Keys per row that keep the false-positive rate (``hoodie.index.bloom.num_entries``), at least 1.
+        kind: Type of the filter (``hoodie.bloom.index.filter.type``).
+        entries: Number of keys per row up to which the false-positive rate holds, at least 1
+            (``hoodie.index.bloom.num_entries``).
         false_positive_rate: Between 0 and 1, both excluded (``hoodie.index.bloom.fpp``).
-        entries_max: Dynamic filters stop growing there (``hoodie.bloom.index.filter.dynamic.max.entries``).
+        entries_max: Number of keys at which a dynamic filter stops growing
+            (``hoodie.bloom.index.filter.dynamic.max.entries``).
     """
 
     kind: BloomKind = BloomKind.DYNAMIC_V0
@@ -65,30 +67,30 @@ class BloomSizing:
 
     @property
     def bits(self) -> int:
-        """Bits per row."""
+        """Number of bits per row."""
         return math.ceil(self.entries * (-math.log(self.false_positive_rate) / (math.log(2) * math.log(2))))
 
     @property
     def hashes(self) -> int:
-        """Hash functions per key."""
+        """Number of hash functions per key."""
         return math.ceil(math.log(2) * self.bits / self.entries)
 
 
 @attrs.define(eq=False)
 class BloomFilter:
     """
-    One filter, growing as keys are added.
+    A Bloom filter that grows as keys are added.
 
-    Use `BloomFilter.sized` for a new one and `BloomFilter.parse` for one from a footer.
+    `BloomFilter.sized` creates a new filter, `BloomFilter.parse` reads one from a footer.
     """
 
     kind: BloomKind
     bits: int
     hashes: int
     entries_per_row: int  # dynamic only
-    entries_max: int  # dynamic only; not stored, so a parsed filter holds what it was given
+    entries_max: int  # dynamic only; not stored, so for a parsed filter it is what its rows can hold
     _rows: list[Bits]
-    _entries_in_row: int = 0  # dynamic only; goes on counting past the maximum, as in Hudi
+    _entries_in_row: int = 0  # dynamic only; keeps counting after the maximum, as in Hudi
     _round_robin: int | None = None  # None until the maximum is reached
 
     @classmethod
@@ -127,17 +129,17 @@ class BloomFilter:
         except (struct.error, binascii.Error) as error:
             raise CorruptMetadata(f"bloom filter of {len(text)} characters does not parse: {error}") from error
         if offset != len(data) or not rows:
-            raise CorruptMetadata(f"bloom filter has {len(data)} bytes, but its head announces {offset}")
+            raise CorruptMetadata(f"bloom filter has {len(data)} bytes, but according to its header {offset}")
         return cls(kind, bits, hashes, per_row, per_row * row_count, rows, in_row)
 
     @property
     def row_count(self) -> int:
-        """Rows in use; 1 for SIMPLE."""
+        """Number of rows; 1 for SIMPLE."""
         return len(self._rows)
 
     def add(self, keys: Column) -> None:
         """
-        Add keys, in order (the order decides the row of a key, once there are several rows).
+        Add keys. If the filter has several rows, the order of the keys decides the row of a key.
 
         Args:
             keys: Strings or binaries without nulls.
@@ -155,7 +157,7 @@ class BloomFilter:
 
     def might_contain(self, keys: Column) -> npt.NDArray[np.bool_]:
         """
-        Test keys; False is certain, True may be false with the filter's error rate.
+        Test whether keys were added. False is certain; True is wrong at the filter's false-positive rate.
 
         Args:
             keys: Strings or binaries, n of them, without nulls or empty ones.
@@ -176,7 +178,7 @@ class BloomFilter:
         return np.concatenate(answers)
 
     def to_text(self) -> str:
-        """Base64 for the footer."""
+        """Return the filter as Base64 text, for the footer."""
         head = _HEAD.pack(_VERSION, self.hashes, _MURMUR, self.bits)
         parts = [] if self.kind is BloomKind.SIMPLE else [head, self._format_rows_head()]
         for row in self._rows:
@@ -188,10 +190,10 @@ class BloomFilter:
 
     def _rows_of_next(self, count: int) -> npt.NDArray[np.intp]:
         """
-        Choose the row of each of the next *count* keys and make the rows that are missing.
+        Choose the row for each of the next *count* keys, and create missing rows.
 
-        At the maximum Hudi starts over at the first row and takes that one twice: once when it notices, once as the
-        start of the round.
+        At the maximum Hudi starts again at the first row and uses it twice: once for the key that reaches the maximum,
+        once as the start of the round. Filters must be equal to Hudi's, so this is done here too.
         """
         result = np.zeros(count, dtype=np.intp)
         if self.kind is BloomKind.SIMPLE:
@@ -203,7 +205,7 @@ class BloomFilter:
                     self._rows.append(_empty_row(self.bits))
                     self._entries_in_row = 0
                 else:
-                    self._round_robin = -1  # the key that notices goes to row 0, then the round starts at row 0
+                    self._round_robin = -1  # the key that reaches the maximum goes to row 0; so does the one after it
             if self._round_robin is None:
                 take = min(count - done, self.entries_per_row - self._entries_in_row)
                 result[done : done + take] = len(self._rows) - 1
@@ -225,7 +227,7 @@ def _kind_of(type_code: str | None) -> BloomKind:
     try:
         return BloomKind.SIMPLE if type_code is None else BloomKind(type_code)
     except ValueError as error:
-        raise UnsupportedTable(f"bloom filter of type {type_code!r}; known are SIMPLE and DYNAMIC_V0") from error
+        raise UnsupportedTable(f"bloom filter of type {type_code!r}; supported are SIMPLE and DYNAMIC_V0") from error
 
 
 def _parse_head(data: bytes, offset: int) -> tuple[int, int, int]:
@@ -246,7 +248,11 @@ def _parse_row(data: bytes, offset: int, bits: int, hashes: int) -> tuple[Bits, 
 
 
 def _chunks(keys: Column) -> Iterator[tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]]:
-    """Yield (bytes, offsets) of at most `_CHUNK_KEYS` keys each; four spare bytes follow the data."""
+    """
+    Yield bytes and offsets of at most `_CHUNK_KEYS` keys at a time.
+
+    Four spare bytes follow the data, so that the last key can be read as 32-bit words without a bounds check.
+    """
     for array in keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys]:
         if array.null_count:
             raise WriteError(f"{array.null_count} record keys are null; a key is needed in every row")
@@ -267,7 +273,8 @@ def _positions(
     """
     Compute the bit positions of n keys.
 
-    The keys are worked on longest first, so that the keys still having a k-th word are a prefix of the array.
+    Keys are sorted by length, longest first: then the keys that have a k-th word are a prefix of the array, and each
+    step of the hash is one operation on a slice.
 
     Returns:
         Positions, shape (hashes, n), and the order: column j belongs to key ``order[j]``.
@@ -295,7 +302,7 @@ def _positions(
         seed ^= seed >> np.uint32(13)
         seed *= _M
         seed ^= seed >> np.uint32(15)
-        # |seed| as Java sees it; the smallest int has no positive twin there, but it has one as uint32
+        # |seed| as in Java. There the absolute value of the smallest int is negative; as uint32 it is positive.
         positions[index] = np.abs(seed.view(np.int32)).view(np.uint32) % np.uint32(bits)
     return positions, order
 
@@ -303,7 +310,7 @@ def _positions(
 def _mixed_words(
     data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
 ) -> list[npt.NDArray[np.uint32]]:
-    """Return the full little-endian words of all keys, already mixed: they do not depend on the seed."""
+    """Return the full little-endian words of all keys, mixed once for all hash functions: mixing needs no seed."""
     at_byte = np.ndarray(shape=(len(data) - 3,), dtype="<u4", buffer=data.data, strides=(1,))
     counts = lengths >> 2
     words = []
@@ -320,7 +327,7 @@ def _mixed_words(
 def _tails(
     data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64], left: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.uint32]:
-    """Fold the last 1 to 3 bytes: sign extended, and counted from the end, unlike textbook MurmurHash2."""
+    """Fold the last 1 to 3 bytes as Hudi does: sign extended and from the end, unlike textbook MurmurHash2."""
     signed = data.view(np.int8)
     tails = np.zeros(len(ends), dtype=np.uint32)
     for back in (1, 2, 3):

@@ -1,9 +1,9 @@
 """
-How much bytes of a table may become in memory. Pure.
+Limits for the memory that decoding may take, to resist damaged and malicious files. Pure.
 
-A few bytes can stand for a lot: deflated zeros, records of which each takes one byte and a dictionary of Python, fields
-that take no bytes at all. Nothing that Hudi writes comes near the limits here; what does not keep them is refused
-before it is decoded. Files as a whole are bounded by the storage, see ``READ_BYTES_MAX`` there.
+A few bytes can expand to gigabytes: compressed zeros, records of one byte that each become a Python dict, fields that
+take no bytes at all. What Hudi writes stays far below these limits; anything above is refused before it is decoded. The
+storage limits the size of files as a whole, see ``READ_BYTES_MAX`` there.
 """
 
 from __future__ import annotations
@@ -11,43 +11,44 @@ from __future__ import annotations
 import zlib
 from typing import Any, Final
 
-INFLATED_RATIO_MAX: Final = 100  # Hudi's own metadata shrinks to a fifth; it stores Avro as it is anyway
-INFLATED_BYTES_ALWAYS: Final = 1 << 20  # so much a block may grow to whatever its size
+INFLATED_RATIO_MAX: Final = 100  # Hudi's metadata compresses to a fifth; Hudi does not compress Avro at all
+INFLATED_BYTES_ALWAYS: Final = 1 << 20  # this size is always allowed, however small the compressed block
 INFLATED_BYTES_MAX: Final = 1 << 28
-ITEMS_BYTES_ALWAYS: Final = 1 << 20  # of smaller payloads the items are not counted
-ITEMS_SHARE_MAX: Final = 0.4  # values per byte of Avro; 0.23 at most in what Hudi writes
+ITEMS_BYTES_ALWAYS: Final = 1 << 20  # values are not counted in smaller payloads
+ITEMS_SHARE_MAX: Final = 0.4  # values per byte of Avro; files of Hudi have at most 0.23
 JSON_CONTAINERS_ALWAYS: Final = 1 << 16
 JSON_BYTES_PER_CONTAINER: Final = 16
 SCHEMA_BYTES_MAX: Final = 1 << 24
 SCHEMA_DEPTH_MAX: Final = 64
 SCHEMA_FIELDS_MAX: Final = 20_000
-SCHEMA_CELLS_PER_BYTE_MAX: Final = 4  # of one record: values in memory per byte on disk
+SCHEMA_CELLS_PER_BYTE_MAX: Final = 4  # values in memory per byte on disk, in one record
 
-_TEXT_BYTES_MIN: Final = 17  # a text whose length byte is none of _SMALL, together with that byte
-_SMALL: Final = bytes(range(2 * (_TEXT_BYTES_MIN - 1)))  # what a null, a flag, a branch, a short text begins with
+_TEXT_BYTES_MIN: Final = 17  # size of the shortest text whose length byte is not in _SMALL, including that byte
+_SMALL: Final = bytes(range(2 * (_TEXT_BYTES_MIN - 1)))  # first bytes of nulls, flags, union branches, short texts
 
 
 def inflated_bytes_max(deflated_bytes: int) -> int:
-    """How many bytes that many deflated ones may become."""
+    """Return how many bytes a compressed block of this size may expand to."""
     return min(INFLATED_BYTES_MAX, max(INFLATED_BYTES_ALWAYS, deflated_bytes * INFLATED_RATIO_MAX))
 
 
 def inflate(data: bytes, wbits: int) -> bytes:
     """
-    Inflate one complete stream, never to more than `inflated_bytes_max`.
+    Decompress one complete stream, to at most `inflated_bytes_max` bytes.
 
     Args:
-        wbits: Which kind of stream, as zlib names it.
+        data: The compressed bytes.
+        wbits: Format of the stream, see `zlib.decompressobj`.
 
     Raises:
-        ValueError: It is none, is cut off or becomes too large.
+        ValueError: The data is not such a stream, is incomplete, or expands to more bytes.
     """
     machine = zlib.decompressobj(wbits)
     limit = inflated_bytes_max(len(data))
     try:
         inflated = machine.decompress(data, limit)
         if not machine.eof and machine.decompress(machine.unconsumed_tail, 1):
-            raise ValueError(f"{len(data)} compressed bytes become more than {limit}")
+            raise ValueError(f"{len(data)} compressed bytes expand to more than {limit}")
     except zlib.error as error:
         raise ValueError(str(error)) from error
     if not machine.eof:
@@ -57,37 +58,37 @@ def inflate(data: bytes, wbits: int) -> bytes:
 
 def check_items(payload: bytes) -> None:
     """
-    Refuse an Avro payload that consists of next to nothing but tiny values, each of which costs a hundred bytes.
+    Raise if an Avro payload consists almost only of tiny values, each of which takes a hundred bytes in memory.
 
     Raises:
-        ValueError: It does.
+        ValueError: There are too many values.
     """
     if len(payload) <= ITEMS_BYTES_ALWAYS:
         return
     small = len(payload) - len(payload.translate(None, _SMALL))
     items = small + (len(payload) - small) // _TEXT_BYTES_MIN
     if items > len(payload) * ITEMS_SHARE_MAX:
-        raise ValueError(f"{len(payload)} bytes that may be {items} values are no metadata of Hudi")
+        raise ValueError(f"{len(payload)} bytes with up to {items} values are not metadata of Hudi")
 
 
 def check_json(text: str) -> None:
     """
-    Refuse JSON that consists of next to nothing but brackets.
+    Raise if a JSON text consists almost only of brackets.
 
     Raises:
-        ValueError: It does.
+        ValueError: There are too many lists and objects.
     """
     containers = text.count("{") + text.count("[")
     if containers > max(JSON_CONTAINERS_ALWAYS, len(text) // JSON_BYTES_PER_CONTAINER):
-        raise ValueError(f"{containers} lists and objects in {len(text)} characters are no metadata of Hudi")
+        raise ValueError(f"{containers} lists and objects in {len(text)} characters are not metadata of Hudi")
 
 
 def check_schema(schema: Any) -> None:
     """
-    Refuse an Avro schema that would let a small file loop for ever, exhaust the stack or fill the memory.
+    Raise if a small file with this Avro schema could loop for ever, exhaust the stack or fill the memory.
 
     Raises:
-        ValueError: Types contain themselves or are nested too deeply, items of an array take no bytes, a record has
+        ValueError: Types contain themselves or are nested too deeply, elements of an array take no bytes, a record has
             far more fields than bytes, or there are too many fields.
     """
     if _Measure().of(schema, 0)[0] == 0:
@@ -95,7 +96,7 @@ def check_schema(schema: Any) -> None:
 
 
 class _Measure:
-    """Smallest number of bytes, and number of values in memory then, of types; remembers the named ones."""
+    """Computes for types the smallest size in bytes, and the number of values in memory for it; keeps named types."""
 
     def __init__(self) -> None:
         self.known: dict[str, tuple[int, int] | None] = {}
@@ -132,7 +133,7 @@ class _Measure:
             raise ValueError(f"more than {SCHEMA_FIELDS_MAX} fields")
         self.known[_short(schema)] = None  # not finished: a reference to it now would be recursive
         measured = [self.of(field["type"], depth + 1) for field in schema["fields"]]
-        size, cells = sum(each[0] for each in measured), 1 + sum(each[1] for each in measured)
+        size, cells = sum(size for size, _ in measured), 1 + sum(cells for _, cells in measured)
         if cells > SCHEMA_CELLS_PER_BYTE_MAX * max(size, 1):
             raise ValueError(f"{_short(schema)} has {cells} values in {size} bytes")
         self.known[_short(schema)] = (size, cells)

@@ -1,5 +1,5 @@
 """
-Columns with ids, as Hudi's schema on read keeps them: in commits (``latest_schema``) and in ``.hoodie/.schema``.
+Schemas with column ids, which Hudi's schema on read keeps in commits (``latest_schema``) and in ``.hoodie/.schema``.
 
 Source: rules/timeline 6 (``.schema/``); Hudi ``InternalSchema``, ``SerDeHelper``. Pure.
 """
@@ -18,32 +18,32 @@ _HISTORY_FILE: Final = re.compile(r"(\d+)(?:_\d+)?\.schemacommit")
 
 
 def newest_history(names: Iterable[str]) -> str | None:
-    """Which of the *names* in the folder is the newest whole history; each completed file holds all versions."""
+    """Return the newest completed file of the folder, None if there is none; every file contains all versions."""
     found = [(match[1], name) for name in names if (match := _HISTORY_FILE.fullmatch(name))]
     return max(found)[1] if found else None
 
 
 def renamed_columns(latest: str, history: bytes, source: str) -> tuple[str, ...]:
     """
-    Columns that reading by name would take for others: renamed, or new under the name of one that was dropped.
+    Find columns that cannot be read by name: renamed ones, and new ones with the name of a dropped column.
 
     Args:
-        latest: JSON of the schema in force.
-        history: JSON of the versions there have been; empty when none was recorded yet.
-        source: Of the history, for messages.
+        latest: JSON of the current schema.
+        history: JSON of all versions of the schema; empty if none was recorded yet.
+        source: Path of the history, for messages.
 
     Returns:
-        Sentences for people; empty when every column has kept its name.
+        Sentences for people; empty if all columns have kept their names.
 
     Raises:
-        CorruptMetadata: The JSON is not that of such schemas.
+        CorruptMetadata: The JSON does not contain such schemas.
     """
     try:
         in_force = json.loads(latest)
         versions = json.loads(history)["schemas"] if history else []
         until = int(in_force["version_id"])
         known = [dict(_columns(in_force))]
-        known += [dict(_columns(each)) for each in versions if int(each["version_id"]) <= until]
+        known += [dict(_columns(version)) for version in versions if int(version["version_id"]) <= until]
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptMetadata(f"{source}: not a history of schemas: {error!r}") from error
     names = {number: name for columns in known for number, name in columns.items()} | known[0]

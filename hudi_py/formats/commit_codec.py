@@ -1,7 +1,7 @@
 """
-Commit metadata: JSON on layout 1, Avro on layout 2, the same field names in both (rules/timeline 4.4, 4.5).
+Commit metadata: JSON in layout 1, Avro in layout 2, with the same field names (rules/timeline 4.4, 4.5).
 
-Decoding goes by the content, not by the layout: a table upgraded half way holds both.
+Decoding looks at the content, not at the layout: a table whose upgrade was interrupted has both forms.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ _RECORDS: Final = ("HoodieCommitMetadata", "HoodieReplaceCommitMetadata")
 
 
 class Touched(NamedTuple):
-    """What a cleaner needs to know of a commit."""
+    """The part of commit metadata that cleaning needs."""
 
-    partition_paths: tuple[str, ...]  # those written to
+    partition_paths: tuple[str, ...]  # partitions that the commit wrote to
     replaced_file_ids: Mapping[str, tuple[str, ...]]  # by partition path
 
 
@@ -67,10 +67,10 @@ def decode_commit(data: bytes, source: str) -> CommitMetadata:
     Decode a commit, deltacommit or replacecommit, completed or inflight.
 
     Returns:
-        The metadata; an empty file is a default object with operation ``UNKNOWN``, as in Hudi.
+        The metadata; for an empty file a default object with operation ``UNKNOWN``, as in Hudi.
 
     Raises:
-        CorruptMetadata: It is something else, or a field has a type that it cannot have.
+        CorruptMetadata: The content is not commit metadata, or a field has a wrong type.
     """
     value = _read(data, source)
     try:
@@ -107,9 +107,9 @@ def encode_commit(metadata: CommitMetadata, *, as_json: bool, sync: bytes = b"")
     Encode commit metadata as Hudi does.
 
     Args:
-        metadata: With ``partition_to_replace_file_ids`` it is that of a completed replacecommit.
+        metadata: If ``partition_to_replace_file_ids`` is set, it is written as that of a completed replacecommit.
         as_json: True for layout 1, False for layout 2.
-        sync: 16 bytes, for Avro.
+        sync: Sync marker of 16 bytes, for Avro.
     """
     encode_stat = _encode_json_stat if as_json else _encode_avro_stat
     value: dict[str, Any] = {
@@ -131,7 +131,7 @@ def encode_commit(metadata: CommitMetadata, *, as_json: bool, sync: bytes = b"")
 def _read(data: bytes, source: str) -> dict[str, Any]:
     content = decode_content(data, source)
     if content.kind == "avro" and content.record_name not in _RECORDS:
-        raise CorruptMetadata(f"{source}: holds {content.record_name}, commit metadata is wanted")
+        raise CorruptMetadata(f"{source}: contains {content.record_name} instead of commit metadata")
     return content.value
 
 
@@ -157,7 +157,7 @@ def _decode_stat(value: dict[str, Any]) -> WriteStat:
 
 @functools.lru_cache(maxsize=256)
 def _check_types(types: tuple[type, ...]) -> None:
-    """Only a few combinations occur in a table, so that looking at every field costs next to nothing."""
+    """Check the types of all fields. Cached: only a few combinations of types occur, so this costs almost nothing."""
     for name, found, allowed in zip(_SCALARS, types, _ALLOWED, strict=True):
         if found not in allowed:
             raise TypeError(f"{name} of a write stat cannot be {found.__name__}")
@@ -198,13 +198,13 @@ def _map(value: Any) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise TypeError(f"{value!r} stands where a map is wanted")
+        raise TypeError(f"{value!r} is not a map")
     return value
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} stands where a text is wanted")
+        raise TypeError(f"{value!r} is not a text")
     return value
 
 
@@ -212,5 +212,5 @@ def _text_or_none(value: Any) -> str | None:
     return None if value is None else _text(value)
 
 
-# The attributes of WriteStat stand in the order of _SCALARS; a unit test holds the two against each other.
+# The attributes of WriteStat have the order of _SCALARS; a unit test compares the two.
 _ATTRIBUTES: Final = tuple(field.name for field in WriteStat.__attrs_attrs__)[: len(_SCALARS)]

@@ -16,7 +16,8 @@ from typing import Any, Final
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.bounds import check_json
 
-_ESCAPE: Final = re.compile(r"\\\\|\\u00[01][0-9a-f]")  # an escaped backslash may stand before a "u" of the text
+# Escaped backslashes are matched too, so that the "u" after one is not taken for the start of an escape.
+_ESCAPE: Final = re.compile(r"\\\\|\\u00[01][0-9a-f]")
 _JAVA_PLAIN_MIN, _JAVA_PLAIN_MAX = 1e-3, 1e7  # Double.toString leaves out the exponent between these two
 
 
@@ -42,7 +43,7 @@ def decode_json(data: bytes, source: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise CorruptMetadata(f"{source}: not JSON: {error} (somewhere in {len(data)} bytes)") from error
     if not isinstance(value, dict):
-        raise CorruptMetadata(f"{source}: a JSON object is wanted, not {type(value).__name__} (byte 0 of {len(data)})")
+        raise CorruptMetadata(f"{source}: {type(value).__name__} instead of a JSON object (byte 0 of {len(data)})")
     return value
 
 
@@ -52,7 +53,7 @@ def encode_json(value: dict[str, Any]) -> bytes:
 
 
 def _format(value: Any, line: str) -> str:
-    """*line* is a newline and the indent of the object that *value* stands in."""
+    """Format a value; *line* is a line break with the indent of the enclosing object."""
     if isinstance(value, str):
         return _format_text(value)
     if value is None:
@@ -85,7 +86,7 @@ def format_double(value: float) -> str:
     """
     Write a double as ``Double.toString`` of Java 19 and later does.
 
-    Source: the Javadoc of ``Double.toString``; Jackson puts what is no number in quotes.
+    NaN and infinities are in quotes, as Jackson writes them. Source: the Javadoc of ``Double.toString``.
     """
     if math.isnan(value):
         return '"NaN"'
@@ -100,7 +101,7 @@ def format_double(value: float) -> str:
 
 
 def _decimal_parts(value: float) -> tuple[str, str, int]:
-    """Sign, shortest significant digits, and the exponent of the first digit."""
+    """Return the sign, the shortest significant digits, and the exponent of the first digit."""
     mantissa, _, exponent = f"{value!r}e0".partition("e")
     whole, _, fraction = mantissa.lstrip("-").partition(".")
     digits = (whole + fraction).lstrip("0")
@@ -110,9 +111,9 @@ def _decimal_parts(value: float) -> tuple[str, str, int]:
 
 
 def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _check_surrogates(value: Any) -> None:
-    """Half a surrogate pair has no UTF-8 form: such a text could be read and never be written again."""
+    """Raise if a text has half a surrogate pair: UTF-8 cannot express it, so it could be read but never written."""
     json.dumps(value, ensure_ascii=False).encode("utf-8")

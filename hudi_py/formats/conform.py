@@ -1,8 +1,8 @@
 """
-Rows of any acceptable Arrow schema to rows of the storage schema, and the checks on values that go with it.
+Converts rows of any accepted Arrow schema to the storage schema, and checks their values.
 
-Used on what users write and on what is read back from older files, whose lists, nullability and integer widths may
-differ from the table's present schema.
+Used for rows that users write, and for rows of older files, whose lists, nullability and integer widths may differ from
+the table's current schema.
 """
 
 from __future__ import annotations
@@ -67,19 +67,19 @@ def conform_array(array: Array, target: pa.DataType, path: str) -> Array:
     try:
         cast: Array = array.cast(target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise WriteError(f"column {path!r}: {array.type} does not become {target}: {error}") from error
+        raise WriteError(f"column {path!r}: {array.type} cannot be converted to {target}: {error}") from error
     return cast
 
 
 def refuse_null_elements(batch: pa.RecordBatch) -> None:
     """
-    Refuse lists that hold a null element, at any depth.
+    Raise if a list contains a null element, at any depth.
 
-    Hudi's default Avro writer cannot write such a list, so storing one makes its file group impossible to upsert for
-    other writers.
+    Hudi's default Avro writer cannot write such a list. If one were stored, other writers could not upsert its file
+    group any more.
 
     Raises:
-        WriteError: There is one; the message names the column and the way out.
+        WriteError: Names the column, and says what to do.
     """
     for field, column in zip(batch.schema, batch.columns, strict=True):
         if pa.types.is_nested(field.type):
@@ -138,14 +138,14 @@ def _conform_list(array: Any, target: Any, path: str) -> Array:
 
 
 def _values_of(array: Any) -> Array:
-    """Elements from the first to the last list of a (possibly sliced) list array, in place."""
+    """Return the elements from the first to the last list of a (possibly sliced) list array, without copying."""
     start, end = array.offsets[0].as_py(), array.offsets[-1].as_py()
     values: Array = array.values.slice(start, end - start)
     return values
 
 
 def _entries_of(arrow: Any) -> Any:
-    """Type of a map's entries as plain list of structs, which Arrow can slice and flatten."""
+    """Return a map's type as a list of structs: Arrow can slice and flatten lists, but not maps."""
     return pa.list_(pa.struct([pa.field("key", arrow.key_type, nullable=False), arrow.item_field.with_name("value")]))
 
 

@@ -1,4 +1,4 @@
-"""CRC-32C (Castagnoli), which guards the blocks of HFiles. Pure."""
+"""CRC-32C (Castagnoli), the checksum of HFile blocks. Pure."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import google_crc32c
 
 def crc32c_chunks(data: bytes, chunk_bytes: int) -> list[int]:
     """
-    Checksums of *data* cut into chunks, as in RFC 3720: that of ``b"123456789"`` is 0xE3069283.
+    Return the checksums of *data*, split into chunks, as in RFC 3720: ``b"123456789"`` gives 0xE3069283.
 
     Args:
         data: Any length; empty data counts as one empty chunk.
-        chunk_bytes: Length of each chunk but the last.
+        chunk_bytes: Length of every chunk except the last.
     """
     starts = range(0, max(len(data), 1), chunk_bytes)
     return [google_crc32c.value(data[start : start + chunk_bytes]) for start in starts]

@@ -1,9 +1,10 @@
 """
-Reading HFiles (version 3), the base files and log blocks of the metadata table. Pure: works on a seekable stream.
+Reads HFiles (version 3), the base files and log blocks of the metadata table. Pure: works on a seekable stream.
 
-Opening reads the trailer and the part that HBase calls *load on open* (root index, meta index, file info). After that
-each look-up reads the index blocks on the way and one data block; a scan holds one data block at a time. Nothing is
-trusted: every offset, length and count is held against the size of the file before anything is read or allocated.
+Opening reads the trailer and the section that HBase calls *load on open* (root index, meta index, file info). A look-up
+then reads the index blocks on its path and one data block; a scan has one data block in memory at a time. Nothing in
+the file is trusted: every offset, length and count is compared with the size of the file before anything is read or
+allocated.
 
 Source: rules/data-files 11; Apache HBase HFile v3; Hudi 1.1.1 ``HFileReaderImpl``.
 """
@@ -48,7 +49,7 @@ _INDEX_LEVELS_MAX: Final = 8
 
 
 class _Pointer(NamedTuple):
-    """An index entry: the first key of a block (or a separator below it), and where the block is."""
+    """An index entry: position and size of a block, and its first key (or a smaller separator)."""
 
     row: bytes
     offset: int
@@ -57,16 +58,16 @@ class _Pointer(NamedTuple):
 
 class HFile:
     """
-    One open HFile.
+    An open HFile.
 
     Args:
-        stream: Seekable; stays open as long as the file is used, and is not closed here.
-        size: Of the file in bytes.
-        source: Path for error messages.
-        verify: Hold data against the checksums stored with it.
+        stream: Seekable stream; must stay open while the file is used, and is not closed here.
+        size: Size of the file in bytes.
+        source: Path of the file, for messages.
+        verify: Compare data with its checksums.
 
     Raises:
-        CorruptMetadata: It is no HFile of version 3, or its trailer, index or file info do not parse.
+        CorruptMetadata: The file is not an HFile of version 3, or its trailer, index or file info are damaged.
     """
 
     def __init__(self, stream: BinaryIO, size: int, source: str, *, verify: bool = True) -> None:
@@ -92,11 +93,11 @@ class HFile:
 
     @property
     def entry_count(self) -> int:
-        """Number of entries, as the trailer tells."""
+        """Number of entries, according to the trailer."""
         return self.trailer.entry_count
 
     def get(self, key: bytes) -> bytes | None:
-        """Value of *key*, or None; reads one data block at most."""
+        """Return the value of *key*, or None; reads at most one data block."""
         pointer = self._locate(key)
         if pointer is None:
             return None
@@ -107,14 +108,14 @@ class HFile:
 
     def scan(self, start: bytes = b"", end: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
         """
-        Entries in key order, ``start <= key < end``.
+        Yield entries with ``start <= key < end``, in key order.
 
         Args:
-            start: The first key wanted.
-            end: The first key not wanted; None = to the end.
+            start: First key to return.
+            end: First key not to return; None for all keys up to the end.
 
         Raises:
-            CorruptMetadata: A block does not parse, or the keys are not in order.
+            CorruptMetadata: A block is damaged, or keys are not in order.
         """
         previous = b""
         for pointer in self._pointers(start):
@@ -136,11 +137,11 @@ class HFile:
             yield entry
         if count != self.trailer.entry_count:
             raise self._corrupt(
-                self._body_bytes, f"the trailer tells of {self.trailer.entry_count} entries, the file holds {count}"
+                self._body_bytes, f"the trailer announces {self.trailer.entry_count} entries, the file has {count}"
             )
 
     def meta(self, name: str) -> bytes | None:
-        """Content of the meta block of that name (``bloomFilter``), or None."""
+        """Return the content of the meta block with this name (``bloomFilter``), or None."""
         pointer = self._meta.get(name.encode())
         return None if pointer is None else self._block(pointer.offset, (META,))[0]
 
@@ -151,7 +152,7 @@ class HFile:
 
     # --- index ---------------------------------------------------------------------------------------------------
     def _locate(self, key: bytes) -> _Pointer | None:
-        """The data block that holds *key*, if any does."""
+        """Return the data block that can contain *key*, or None."""
         rows, pointers = self._rows, self._root
         for level in range(self.trailer.index_levels, 0, -1):
             position = bisect_right(rows, key) - 1
@@ -164,8 +165,8 @@ class HFile:
         return None
 
     def _pointers(self, start: bytes) -> Iterator[_Pointer]:
-        """Data blocks in order, from the one in which *start* would be."""
-        # One to the left of the first pointer that is not smaller: equal keys may begin in the block before.
+        """Yield data blocks in order, from the one that can contain *start*."""
+        # Begin one block before the first pointer that is not smaller: equal keys may begin in that block.
         return self._walk(self._root, self.trailer.index_levels, start)
 
     def _walk(self, pointers: list[_Pointer], level: int, start: bytes) -> Iterator[_Pointer]:
@@ -181,12 +182,12 @@ class HFile:
         count = int.from_bytes(payload[:4], "big")
         table = 4 + 4 * (count + 1)
         if table > len(payload):
-            raise self._corrupt(pointer.offset, f"an index block tells of {count} entries and is too short for them")
+            raise self._corrupt(pointer.offset, f"an index block is too short for its {count} entries")
         bounds = [int.from_bytes(payload[at : at + 4], "big") + table for at in range(4, table, 4)]
         pointers = []
         for low, high in pairwise(bounds):
             if low + INDEX_ENTRY.size > high or high > len(payload):
-                raise self._corrupt(pointer.offset, "an entry of the index block lies outside of it")
+                raise self._corrupt(pointer.offset, "an entry of the index block lies outside the block")
             offset, size = INDEX_ENTRY.unpack_from(payload, low)
             row = self._row(payload[low + INDEX_ENTRY.size : high], pointer.offset)
             pointers.append(_Pointer(row, offset, size))
@@ -209,7 +210,7 @@ class HFile:
         position = 0
         for _ in range(count):
             if position + INDEX_ENTRY.size >= len(payload):
-                raise self._corrupt(offset, f"the index tells of {count} entries and is too short for them")
+                raise self._corrupt(offset, f"the index is too short for its {count} entries")
             at, size = INDEX_ENTRY.unpack_from(payload, position)
             try:
                 length, position = read_hadoop_vint(payload, position + INDEX_ENTRY.size)
@@ -220,12 +221,12 @@ class HFile:
             entries.append((payload[position : position + length], at, size))
             position += length
         if position != len(payload) and self.trailer.index_levels == 1:  # otherwise the middle key follows
-            raise self._corrupt(offset, f"the index holds more than the {count} entries that the trailer tells of")
+            raise self._corrupt(offset, f"the index has more than the {count} entries that the trailer announces")
         return entries
 
     def _check_pointers(self, pointers: list[_Pointer], offset: int) -> None:
-        if pointers and pointers[-1].offset >= offset:  # so no index can lead to itself
-            raise self._corrupt(offset, "the index points behind itself")
+        if pointers and pointers[-1].offset >= offset:  # an index must not lead to itself, which would never end
+            raise self._corrupt(offset, "the index points to a block after itself")
         for before, after in pairwise(pointers):
             if after.row < before.row or after.offset <= before.offset:
                 raise self._corrupt(offset, "the entries of the index are not in order")
@@ -298,9 +299,9 @@ class HFile:
         return info
 
     def _block(self, offset: int, magics: tuple[bytes, ...]) -> tuple[bytes, int]:
-        """Payload of the block at *offset*, uncompressed, and the offset after it."""
+        """Return the decompressed payload of the block at *offset*, and the offset after the block."""
         if offset < 0 or offset + HEAD.size > self._body_bytes:
-            raise self._corrupt(offset, "a block is expected there, outside of the file")
+            raise self._corrupt(offset, "a block is expected there, but the file is shorter")
         raw_head = self._read(offset, HEAD.size)
         head = BlockHead(*HEAD.unpack(raw_head))
         if head.magic not in magics:
@@ -315,16 +316,18 @@ class HFile:
 
     def _check_head(self, head: BlockHead, offset: int) -> None:
         if not 0 <= head.payload_bytes <= head.stored_bytes <= self._body_bytes - offset - HEAD.size:
-            raise self._corrupt(offset, "the lengths in the head of the block do not fit the file")
+            raise self._corrupt(offset, "the lengths in the header of the block exceed the file")
         if not 0 <= head.uncompressed_bytes <= UNCOMPRESSED_MAX:
-            raise self._corrupt(offset, f"the block claims {head.uncompressed_bytes} bytes, which is no block of Hudi")
+            raise self._corrupt(
+                offset, f"the block claims {head.uncompressed_bytes} bytes, more than a block of Hudi has"
+            )
         if self.trailer.codec == CODEC_GZIP and head.uncompressed_bytes > inflated_bytes_max(head.payload_bytes):
             raise self._corrupt(
                 offset,
-                f"{head.payload_bytes} compressed bytes claim to be {head.uncompressed_bytes}, which no block is",
+                f"{head.payload_bytes} compressed bytes claim to become {head.uncompressed_bytes}, which is too many",
             )
         if head.checksum_type not in (CHECKSUM_NONE, CHECKSUM_CRC32, CHECKSUM_CRC32C):
-            raise self._corrupt(offset, f"checksum type {head.checksum_type} is not known")
+            raise self._corrupt(offset, f"checksum type {head.checksum_type} is unknown")
         if head.checksum_type != CHECKSUM_NONE:
             chunk = head.checksum_chunk
             if chunk < 256 or head.checksum_bytes != 4 * -(-head.checked_bytes // chunk):
@@ -338,14 +341,14 @@ class HFile:
             sums = crc32c_chunks(checked, chunk)
         else:
             sums = [zlib.crc32(checked[start : start + chunk]) for start in range(0, len(checked), chunk)]
-        if b"".join(each.to_bytes(4, "big") for each in sums) != stored:
+        if b"".join(checksum.to_bytes(4, "big") for checksum in sums) != stored:
             raise self._corrupt(offset, "the block does not match its checksum")
 
     def _uncompressed(self, head: BlockHead, payload: bytes, offset: int) -> bytes:
         if self.trailer.codec == CODEC_GZIP:
             machine = zlib.decompressobj(zlib.MAX_WBITS | 16)
             try:
-                # One byte more than promised is enough to see that the promise is broken.
+                # Ask for one byte more than announced: this shows if there is more, without decompressing all of it.
                 payload = machine.decompress(payload, head.uncompressed_bytes + 1)
                 if not machine.eof and len(payload) <= head.uncompressed_bytes:
                     payload += machine.decompress(machine.unconsumed_tail, 1)
@@ -354,9 +357,7 @@ class HFile:
             if not machine.eof:
                 raise self._corrupt(offset, "the compressed block does not end where it should")
         if len(payload) != head.uncompressed_bytes:
-            raise self._corrupt(
-                offset, f"the block holds {len(payload)} bytes and not the promised {head.uncompressed_bytes}"
-            )
+            raise self._corrupt(offset, f"the block has {len(payload)} bytes instead of {head.uncompressed_bytes}")
         return payload
 
     def _read(self, offset: int, length: int) -> bytes:

@@ -1,5 +1,5 @@
 """
-What reader and writer of HFiles share: magic numbers, block heads, variable-length numbers, the trailer. Pure.
+Parts of the HFile format that reader and writer share: magic numbers, headers, numbers, the trailer. Pure.
 
 Source: rules/data-files 11; the HFile v3 format of Apache HBase.
 """
@@ -32,14 +32,14 @@ HEAD: Final = struct.Struct(">8siiqbii")
 ENTRY: Final = struct.Struct(">ii")
 INDEX_ENTRY: Final = struct.Struct(">qi")
 KEY_TAIL: Final = b"\x00" + (2**63 - 1).to_bytes(8, "big") + b"\x04"
-"""After the row of a full key: no column family, the latest timestamp, type *put*."""
+"""Follows the row in a full key: no column family, the latest timestamp, type *put*."""
 
 UNCOMPRESSED_MAX: Final = 1 << 29
-"""A block that claims to be larger is taken for damage: real blocks are 64 KiB plus one entry."""
+"""A block that claims to be larger is damaged: real blocks have 64 KiB plus at most one entry."""
 
 
 class BlockHead(NamedTuple):
-    """The 33 bytes in front of each block."""
+    """The header of a block, 33 bytes."""
 
     magic: bytes
     stored_bytes: int  # payload and checksums
@@ -61,7 +61,7 @@ class BlockHead(NamedTuple):
 
 
 class Trailer(NamedTuple):
-    """Where things are. Offsets in bytes from the start of the file; counts are those of entries."""
+    """Positions of the other parts: offsets in bytes from the start of the file, and numbers of entries."""
 
     file_info_offset: int
     load_on_open_offset: int
@@ -80,10 +80,10 @@ class Trailer(NamedTuple):
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
     """
-    An unsigned LEB128 number (protobuf) and the position after it.
+    Return the unsigned LEB128 number (as in protobuf) at *position*, and the position after it.
 
     Raises:
-        ValueError: It does not end within the data, or is longer than ten bytes.
+        ValueError: The number is cut off, or longer than ten bytes.
     """
     value = shift = 0
     while shift < 70:
@@ -99,7 +99,7 @@ def read_varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def write_varint(value: int) -> bytes:
-    """Inverse of `read_varint`."""
+    """Encode a number; the inverse of `read_varint`."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -110,10 +110,10 @@ def write_varint(value: int) -> bytes:
 
 def read_hadoop_vint(data: bytes, position: int) -> tuple[int, int]:
     """
-    A number as Hadoop's ``WritableUtils`` writes it, and the position after it.
+    Return the number at *position* as Hadoop's ``WritableUtils`` writes it, and the position after it.
 
     Raises:
-        ValueError: It does not end within the data.
+        ValueError: The number is cut off.
     """
     first = int.from_bytes(data[position : position + 1], "big", signed=True)
     if position >= len(data):
@@ -129,7 +129,7 @@ def read_hadoop_vint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def write_hadoop_vint(value: int) -> bytes:
-    """Inverse of `read_hadoop_vint`, for numbers that are not negative."""
+    """Encode a number that is not negative; the inverse of `read_hadoop_vint`."""
     if value <= 127:
         return bytes([value])
     body = value.to_bytes((value.bit_length() + 7) // 8, "big")
@@ -138,10 +138,10 @@ def write_hadoop_vint(value: int) -> bytes:
 
 def read_message(data: bytes) -> list[tuple[int, int | bytes]]:
     """
-    The fields of a protobuf message: number and value (int for varint and fixed ones, bytes for the rest).
+    Return the fields of a protobuf message as number and value (int for varints and fixed sizes, else bytes).
 
     Raises:
-        ValueError: It is not one.
+        ValueError: The bytes are not a protobuf message.
     """
     fields: list[tuple[int, int | bytes]] = []
     position = 0
@@ -167,7 +167,7 @@ def read_message(data: bytes) -> list[tuple[int, int | bytes]]:
 
 
 def write_field(number: int, value: int | bytes) -> bytes:
-    """One protobuf field: a varint or bytes."""
+    """Encode one protobuf field: a varint or bytes."""
     if isinstance(value, int):
         return write_varint(number << 3) + write_varint(value)
     return write_varint(number << 3 | 2) + write_varint(len(value)) + value
@@ -175,19 +175,21 @@ def write_field(number: int, value: int | bytes) -> bytes:
 
 def decode_trailer(block: bytes, source: str, offset: int) -> Trailer:
     """
+    Decode the trailer of an HFile.
+
     Args:
         block: The last 4096 bytes of the file.
-        source: Of the error messages.
-        offset: Where the block starts in the file.
+        source: Path of the file, for messages.
+        offset: Offset of the block in the file.
 
     Raises:
-        CorruptMetadata: It is no trailer of an HFile of version 3.
+        CorruptMetadata: The block is not the trailer of an HFile of version 3.
     """
     version = int.from_bytes(block[-4:], "big") & 0xFFFFFF
     if block[:8] != TRAILER:
-        raise CorruptMetadata(f"{source}: byte {offset}: no HFile trailer there; the file is damaged or no HFile")
+        raise CorruptMetadata(f"{source}: byte {offset}: no HFile trailer; the file is damaged or not an HFile")
     if version != MAJOR_VERSION:
-        raise CorruptMetadata(f"{source}: byte {offset}: HFile version {version}; only version 3 is known")
+        raise CorruptMetadata(f"{source}: byte {offset}: HFile version {version}; only version 3 is supported")
     try:
         length, start = read_varint(block, 8)
         if start + length > len(block) - 4:
@@ -199,7 +201,7 @@ def decode_trailer(block: bytes, source: str, offset: int) -> Trailer:
     def number(key: int, default: int = 0) -> int:
         value = fields.get(key, default)
         if not isinstance(value, int) or value >= 1 << 63:
-            raise CorruptMetadata(f"{source}: byte {offset}: field {key} of the HFile trailer is no number")
+            raise CorruptMetadata(f"{source}: byte {offset}: field {key} of the HFile trailer is not a valid number")
         return value
 
     def text(key: int) -> bytes:
@@ -224,7 +226,7 @@ def decode_trailer(block: bytes, source: str, offset: int) -> Trailer:
 
 
 def encode_trailer(trailer: Trailer, *, minor_version: int) -> bytes:
-    """Inverse of `decode_trailer`."""
+    """Encode the trailer; the inverse of `decode_trailer`."""
     fields = [write_field(number, value) for number, value in enumerate(map(int, trailer[:10]), start=1)]
     fields.append(write_field(11, trailer.comparator.encode()))
     fields.append(write_field(12, trailer.codec))

@@ -1,8 +1,8 @@
 """
-Writing HFiles (version 3) that Hudi 0.15.0, 1.0.2 and 1.1.1 read. Pure: writes into a stream.
+Writes HFiles (version 3) that Hudi 0.15.0, 1.0.2 and 1.1.1 can read. Pure: writes to a stream.
 
-One level of index, gzip, checksums of type CRC-32C, full keys everywhere: the form of Hudi 0.15.0 and 1.0.2, which
-1.1.1 reads as well. Memory: one block of data, and the index (some sixty bytes for each 64 KiB).
+The files have one index level, gzip, CRC-32C checksums and full keys everywhere, like those of Hudi 0.15.0 and 1.0.2;
+1.1.1 reads this form too. Memory: one data block, and the index (about sixty bytes per 64 KiB of data).
 
 Source: rules/data-files 11; Apache HBase HFile v3.
 """
@@ -43,13 +43,13 @@ _MINOR_VERSION: Final = 3
 
 class HFileWriter:
     """
-    Writes one HFile: `append` in key order, then `close`.
+    Writes an HFile: call `append` in key order, then `close`.
 
     Args:
         out: Stream at position 0; not closed here.
-        created_ms: Epoch milliseconds, for the file info.
-        compress: gzip, or no compression.
-        block_bytes: A data block is closed once it is that long.
+        created_ms: Creation time for the file info, in epoch milliseconds.
+        compress: Whether to compress with gzip.
+        block_bytes: A data block ends when it has at least this size.
     """
 
     def __init__(
@@ -73,12 +73,12 @@ class HFileWriter:
         Add an entry.
 
         Raises:
-            ValueError: The key is not larger than the one before, or longer than 32767 bytes.
+            ValueError: The key is not larger than the previous one, or longer than 32767 bytes.
         """
         if self._last_row is not None and key <= self._last_row:
-            raise ValueError(f"key {key!r} is not larger than the one before")
+            raise ValueError(f"key {key!r} is not larger than the previous one")
         if len(key) > ROW_BYTES_MAX:
-            raise ValueError(f"a key of {len(key)} bytes; an HFile takes at most {ROW_BYTES_MAX}")
+            raise ValueError(f"the key has {len(key)} bytes; keys in an HFile have at most {ROW_BYTES_MAX}")
         if not self._block:
             self._first_row = key
         full = _full_key(key)
@@ -92,10 +92,10 @@ class HFileWriter:
 
     def close(self, *, info: Mapping[str, bytes] | None = None, meta: Mapping[str, bytes] | None = None) -> None:
         """
-        Write everything that follows the data.
+        Write the index, meta blocks, file info and trailer.
 
         Args:
-            info: Entries of the file info beside HBase's own (``schema``, ``minRecordKey``, ...).
+            info: Entries of the file info in addition to HBase's (``schema``, ``minRecordKey``, ...).
             meta: Meta blocks by name (``bloomFilter``).
         """
         self._close_block()
@@ -147,7 +147,7 @@ class HFileWriter:
         return b"PBUF" + write_varint(len(message)) + message
 
     def _write(self, magic: bytes, content: bytes) -> tuple[int, int]:
-        """Write one block; its offset and its length on disk."""
+        """Write one block; return its offset and its length on disk."""
         payload = content
         if self._codec == CODEC_GZIP:
             machine = zlib.compressobj(6, zlib.DEFLATED, zlib.MAX_WBITS | 16)
@@ -163,7 +163,7 @@ class HFileWriter:
             CHECKSUM_CHUNK,
             checked,
         )
-        stored = b"".join(each.to_bytes(4, "big") for each in crc32c_chunks(head + payload, CHECKSUM_CHUNK))
+        stored = b"".join(checksum.to_bytes(4, "big") for checksum in crc32c_chunks(head + payload, CHECKSUM_CHUNK))
         self._out.write(head + payload + stored)
         offset = self._previous[magic] = self._position
         self._position += checked + sums
@@ -181,14 +181,14 @@ def encode_hfile(
     meta: Mapping[str, bytes] | None = None,
 ) -> bytes:
     """
-    A whole HFile in memory, for log blocks.
+    Return the bytes of a whole HFile, for log blocks.
 
     Args:
-        entries: In key order, no key twice.
-        created_ms: Epoch milliseconds, for the file info.
-        compress: gzip, or no compression.
-        block_bytes: A data block is closed once it is that long.
-        info: Entries of the file info beside HBase's own.
+        entries: Keys and values, in key order, without duplicates.
+        created_ms: Creation time for the file info, in epoch milliseconds.
+        compress: Whether to compress with gzip.
+        block_bytes: A data block ends when it has at least this size.
+        info: Entries of the file info in addition to HBase's.
         meta: Meta blocks by name.
 
     Raises:

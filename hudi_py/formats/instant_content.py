@@ -1,4 +1,4 @@
-"""Content of any instant file, whatever its action: empty, one Avro record, or JSON (rules/timeline 4.1)."""
+"""Decodes and encodes any instant file: empty, one Avro record, or JSON (rules/timeline 4.1)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Content:
     A decoded instant file.
 
     Args:
-        kind: How it is written.
+        kind: Form of the file.
         value: Fields under their names on disk; empty for an empty file.
         record_name: Avro only: name of the record without namespace, for example ``HoodieCleanerPlan``.
-        schema_text: Avro only: the writer's schema.
-        sync: Avro only: the sync marker, needed to write the same bytes again.
-        notes: Avro only: what the header holds besides, see `AvroFile`.
+        schema_text: Avro only: schema of the writer.
+        sync: Avro only: sync marker, needed to write the same bytes again.
+        notes: Avro only: further entries of the header, see `AvroFile`.
     """
 
     kind: Literal["empty", "avro", "json"]
@@ -51,7 +51,7 @@ def decode_content(data: bytes, source: str, reader_schema: str | None = None) -
     if data.startswith(MAGIC):
         file = decode_avro_file(data, source, reader_schema)
         if len(file.records) != 1:
-            raise CorruptMetadata(f"{source}: holds {len(file.records)} Avro records; an instant has exactly one")
+            raise CorruptMetadata(f"{source}: has {len(file.records)} Avro records; an instant has exactly one")
         return Content("avro", file.records[0], file.record_name, file.schema_text, file.sync, file.notes)
     if data.lstrip()[:1] == b"{":
         return Content("json", decode_json(data, source))
@@ -59,7 +59,7 @@ def decode_content(data: bytes, source: str, reader_schema: str | None = None) -
 
 
 def encode_content(content: Content) -> bytes:
-    """Write *content* again; a file written by Hudi comes out byte for byte."""
+    """Encode *content*; for a decoded file of Hudi the result is equal to the file, byte for byte."""
     if content.kind == "empty":
         return b""
     if content.kind == "json":

@@ -1,4 +1,4 @@
-"""From what an instant says to the bytes of its file, in the form that the table's version asks for. Pure."""
+"""Encodes the content of instant files in the form of the table's version. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ InstantRecord = (
     | records.RestoreMetadata
     | records.SavepointMetadata
 )
-"""What an instant file can hold; an empty one holds none of these."""
+"""The possible contents of an instant file that is not empty."""
 
 SYNC_BYTES: Final = 16
 
@@ -40,12 +40,12 @@ _ENCODERS: Final[Mapping[type, Callable[[Any, bytes], bytes]]] = {
 
 def encode_record(record: InstantRecord, *, table_format: TableFormat, sync: bytes) -> bytes:
     """
-    Encode what an instant says.
+    Return the bytes of an instant file.
 
     Args:
-        record: The plan, or what was done.
-        table_format: Of the table.
-        sync: `SYNC_BYTES` random bytes, for Avro files.
+        record: Plan or result.
+        table_format: Format of the table.
+        sync: Sync marker for Avro files, `SYNC_BYTES` random bytes.
     """
     if isinstance(record, records.CommitMetadata):
         return encode_commit(record, as_json=table_format.commits_are_json, sync=sync)

@@ -1,8 +1,9 @@
 """
-Strings in Java's order, by UTF-16 code unit, without leaving UTF-8.
+Sorts strings in Java's order (by UTF-16 code units) without converting them from UTF-8.
 
-The two orders differ in one place: characters above U+FFFF are surrogate pairs for Java and sort before U+E000. In
-UTF-8 these are the first bytes F0 to F4 against EE and EF, so swapping the two groups of first bytes is enough.
+The orders of UTF-16 and UTF-8 differ in one place: characters above U+FFFF are surrogate pairs in UTF-16 and sort
+before U+E000. In UTF-8 their first bytes are F0 to F4, those of U+E000 to U+FFFF are EE and EF, so it is enough to
+swap these two groups of first bytes.
 
 Source: Hudi, ``HoodieBloomFilterWriteSupport`` (``String.compareTo``).
 """
@@ -36,7 +37,7 @@ def java_order(strings: Array) -> Array:
         strings: Any string type; nulls stay nulls.
 
     Returns:
-        Large binaries, to be compared or sorted; `from_java_order` turns one back.
+        Large binaries, to be compared or sorted; `from_java_order` converts one back.
     """
     binary: Array = strings.cast(pa.large_binary())
     validity, offsets, data = binary.buffers()
@@ -50,11 +51,11 @@ def java_order(strings: Array) -> Array:
 
 
 def from_java_order(key: bytes) -> str:
-    """Turn one value of `java_order` back into its string."""
+    """Return the string for a value of `java_order`."""
     return _FROM_ORDER[np.frombuffer(key, dtype=np.uint8)].tobytes().decode("utf-8")
 
 
 def key_range(strings: Array) -> tuple[bytes, bytes] | None:
-    """Smallest and largest string, as `java_order` values; None when there is none."""
+    """Return the smallest and the largest string, as `java_order` values; None if there are no strings."""
     extremes = compute.min_max(java_order(strings)).as_py()
     return None if extremes["min"] is None else (extremes["min"], extremes["max"])

@@ -24,19 +24,19 @@ _DATA_FILE_NAME: Final = re.compile(r"(\d+)_(\d+)_(\d)\.parquet")
 _TIMES: Final = ("instantTime", "completionTime", "action")
 _CONTENTS: Final = ("metadata", "plan")
 _ROW_VERSION: Final = 1
-_GROUP_ROWS_MAX: Final = 1 << 20  # Hudi and we write some thousands
-_COLUMN_BYTES_MAX: Final = 1 << 29  # of a column in one group, uncompressed
+_GROUP_ROWS_MAX: Final = 1 << 20  # Hudi and hudi_py write some thousands
+_COLUMN_BYTES_MAX: Final = 1 << 29  # uncompressed size of a column in one row group
 _COLUMN_BYTES_ALWAYS: Final = 1 << 24
 
 
 @attrs.frozen(slots=True)
 class HistoryFile:
     """
-    One Parquet file of a manifest.
+    A Parquet file in a manifest.
 
     Args:
         name: ``<first requested time>_<last requested time>_<level>.parquet``.
-        size_bytes: Its length.
+        size_bytes: Size of the file.
     """
 
     name: str
@@ -58,10 +58,12 @@ class HistoryFile:
 @attrs.frozen(slots=True)
 class HistoryRow:
     """
-    One archived instant, always completed.
+    An archived instant, always completed.
 
     Args:
-        requested_time, completion_time, action: As on the active timeline.
+        requested_time: Requested time, as on the active timeline.
+        completion_time: Completion time, as on the active timeline.
+        action: The action, as on the active timeline.
         metadata: Bytes of the completed file; None if it was empty.
         plan: Bytes of the requested file (clean, compaction, clustering, replacecommit), else None.
     """
@@ -74,17 +76,17 @@ class HistoryRow:
 
 
 def history_file_name(first: str, last: str, level: int) -> str:
-    """Name of a file with the instants from *first* to *last*."""
+    """Return the name of a file with the instants from *first* to *last*."""
     return f"{first}_{last}_{level}.parquet"
 
 
 def is_history_file(name: str) -> bool:
-    """Whether a name is that of a Parquet file of the history."""
+    """Return whether a name is that of a Parquet file of the history."""
     return _DATA_FILE_NAME.fullmatch(name) is not None
 
 
 def manifest_name(number: int) -> str:
-    """Name of the manifest of that number."""
+    """Return the name of the manifest with this number."""
     return f"manifest_{number}"
 
 
@@ -99,11 +101,11 @@ def decode_version(data: bytes, source: str) -> int:
     Decode ``_version_``: the number of the newest manifest.
 
     Raises:
-        CorruptMetadata: It holds no number; then the largest manifest counts.
+        CorruptMetadata: The file does not contain a number; callers then use the manifest with the largest number.
     """
     text = data.decode("ascii", "replace").strip()
     if not re.fullmatch(r"\d{1,18}", text, re.ASCII):
-        raise CorruptMetadata(f"{source}: {text[:40]!r} is no manifest number (byte 0 of {len(data)})")
+        raise CorruptMetadata(f"{source}: {text[:40]!r} is not a manifest number (byte 0 of {len(data)})")
     return int(text)
 
 
@@ -117,7 +119,7 @@ def decode_manifest(data: bytes, source: str) -> tuple[HistoryFile, ...]:
     Decode ``manifest_<n>``: all Parquet files of that snapshot.
 
     Raises:
-        CorruptMetadata: It is no manifest, or names something that is no history file.
+        CorruptMetadata: The content is not a manifest, or it names a file that cannot be part of the history.
     """
     value = decode_json(data, source)
     try:
@@ -126,7 +128,7 @@ def decode_manifest(data: bytes, source: str) -> tuple[HistoryFile, ...]:
     except (KeyError, TypeError, ValueError) as error:
         raise CorruptMetadata(f"{source}: not a manifest of the timeline history: {error!r}") from error
     if strays:
-        raise CorruptMetadata(f"{source}: names {strays[0]!r}, which is no file of the timeline history")
+        raise CorruptMetadata(f"{source}: names {strays[0]!r}, which is not a file of the timeline history")
     return files
 
 
@@ -145,7 +147,7 @@ def read_history(stream: BinaryIO | bytes, source: str, *, with_contents: bool =
         with_contents: Also load the bytes of completed and plan files; without them only three columns are read.
 
     Raises:
-        CorruptMetadata: It is no such Parquet file.
+        CorruptMetadata: It is not such a Parquet file.
     """
     batches = iterate_history(stream, source, with_contents=with_contents)
     return tuple(row for rows in batches for row in rows)
@@ -160,7 +162,7 @@ def iterate_history(
 
     columns = [*_TIMES, *_CONTENTS] if with_contents else list(_TIMES)
     try:
-        # Dictionaries stay as they are stored until it is known how much they stand for.
+        # Columns stay dictionary-encoded until their decoded size is known: see `_values`.
         source_file = pa.BufferReader(stream) if isinstance(stream, bytes) else stream
         file = pq.ParquetFile(source_file, read_dictionary=columns)
         for number in range(file.num_row_groups):
@@ -175,7 +177,7 @@ def iterate_history(
 
 
 def _bounds(group: Any) -> dict[str, int]:
-    """How many bytes each column of a row group may be; held against what the footer says, and later the cells."""
+    """Return the size limit in bytes of each column in a row group. Raises `ValueError` if the footer exceeds one."""
     if group.num_rows > _GROUP_ROWS_MAX:
         raise ValueError(f"{group.num_rows} rows in one group are too many")
     chunks = [group.column(number) for number in range(group.num_columns)]
@@ -196,7 +198,7 @@ def _check_bytes(size: int, bound: int) -> None:
 
 
 def _values(column: Any, bytes_max: int) -> list[Any]:
-    """The cells, after a look at how many bytes they are: one long value can stand in a million rows."""
+    """Return a column's values after checking their size: a dictionary can repeat a long value a million times."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -213,10 +215,10 @@ def _values(column: Any, bytes_max: int) -> list[Any]:
 
 def write_history(stream: BinaryIO, batches: Iterable[Sequence[HistoryRow]]) -> None:
     """
-    Write one Parquet file of the history; one row group for each batch, so that memory holds one batch.
+    Write one Parquet file of the history, a row group per batch, so that only one batch is in memory.
 
     Args:
-        stream: Takes the bytes; the caller closes it.
+        stream: Stream to write to; the caller closes it.
         batches: Rows, ascending by requested time over all batches.
 
     Source: Hudi 1.1.1, ``LSMTimelineWriter``.

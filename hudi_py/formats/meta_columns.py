@@ -1,4 +1,4 @@
-"""The columns that Hudi puts before those of the user. Apart from `record_schema`: naming them loads no pyarrow."""
+"""The columns that Hudi adds in front of the user's. Separate from `record_schema`, so that pyarrow is not imported."""
 
 from typing import Final
 

@@ -1,5 +1,5 @@
 """
-Text of ``.hoodie_partition_metadata``, without which a partition does not exist for readers.
+Content of ``.hoodie_partition_metadata``. Readers ignore a partition without this file.
 
 Source: Hudi 0.15.0, 1.0.2, 1.1.1, ``HoodiePartitionMetadata``.
 """
@@ -9,13 +9,13 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import Final
 
-# Java's Date.toString is English whatever the locale; strftime is not.
+# Java's Date.toString is always English; strftime depends on the locale.
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 def partition_depth(partition_path: str) -> int:
-    """Count the folders between table and partition; 0 when the table has no partitions."""
+    """Return the number of folders in a partition path; 0 in a table without partitions."""
     return partition_path.count("/") + 1 if partition_path else 0
 
 
@@ -26,7 +26,7 @@ def format_partition_metadata(partition_path: str, *, instant_time: str, written
     Args:
         partition_path: Relative, ``""`` when the table has no partitions.
         instant_time: Requested time of the commit that creates the partition.
-        written_at: Aware; goes into the comment, in UTC.
+        written_at: Timezone-aware; written into the comment, in UTC.
 
     Raises:
         ValueError: *written_at* is naive.

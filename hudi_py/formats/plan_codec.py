@@ -1,7 +1,8 @@
 """
-Encoding the body of a clean plan: the one record that may hold a hundred thousand entries.
+Encodes the body of a clean plan fast: it is the only record that may have a hundred thousand entries.
 
-A generic Avro writer asks of every value which branch of its union it is; here that is known. The bytes are the same.
+For every value of a union type, a generic Avro writer searches the branch; here the branch is known. The bytes are the
+same.
 Source: rules/timeline 4.2, 4.4.
 """
 
@@ -18,7 +19,7 @@ _FILES_FIELD: Final = "filePathsToBeDeletedPerPartition"
 _SECOND_BRANCH: Final = format_long(1)  # of a union ["null", T]
 _BOOLEANS: Final = (_SECOND_BRANCH + b"\x00", _SECOND_BRANCH + b"\x01")
 _END: Final = format_long(0)
-_SIZES: Final = tuple(map(format_long, range(512)))  # of texts; few paths are longer
+_SIZES: Final = tuple(map(format_long, range(512)))  # encoded lengths of texts; few paths are longer
 
 
 def encode_plan_body(schema_text: str, plan: CleanerPlan, fields: dict[str, Any]) -> list[bytes]:
@@ -26,12 +27,12 @@ def encode_plan_body(schema_text: str, plan: CleanerPlan, fields: dict[str, Any]
     Encode a plan of version 2.
 
     Args:
-        schema_text: Of ``HoodieCleanerPlan``.
-        plan: Its files are encoded from here.
+        schema_text: Schema of ``HoodieCleanerPlan``.
+        plan: The plan; only its files are used.
         fields: All other fields of the record.
 
     Returns:
-        The body in pieces, one for each partition.
+        The body in pieces, to be joined.
     """
     before, after = _around_files(schema_text)
     parts = [encode_record(before, fields), _SECOND_BRANCH]
@@ -65,7 +66,7 @@ def _size(data: bytes) -> bytes:
 
 @functools.cache
 def _around_files(schema_text: str) -> tuple[str, str]:
-    """The schema cut in two records: the fields before the files, and those after them."""
+    """Split the schema into two records: the fields before the files, and those after them."""
     schema = json.loads(schema_text)
     names = [field["name"] for field in schema["fields"]]
     at = names.index(_FILES_FIELD)

@@ -27,14 +27,14 @@ _LETTERS: Final = {char: f"\\{letter}" for letter, char in _ESCAPED.items()}
 
 def parse_properties(data: bytes, source: str) -> dict[str, str]:
     r"""
-    Parse properties text; a key that comes twice keeps its last value.
+    Parse properties; if a key occurs twice, its last value is used.
 
     Raises:
-        CorruptMetadata: A ``\u`` escape without four hex digits, the only thing that Java refuses too; or more bytes
-            than any table has properties.
+        CorruptMetadata: A ``\u`` escape does not have four hex digits (the only error in Java too), or there are more
+            bytes than properties of any table have.
     """
     if len(data) > _BYTES_MAX:
-        raise CorruptMetadata(f"{source}: {len(data)} bytes are no properties; more than {_BYTES_MAX} are not read")
+        raise CorruptMetadata(f"{source}: {len(data)} bytes are too many for properties; the limit is {_BYTES_MAX}")
     entries = {}
     for offset, line in _logical_lines(data.decode("iso-8859-1")):
         key = _KEY.match(line)
@@ -64,7 +64,7 @@ def format_properties(entries: Mapping[str, str], comments: Sequence[str] = ()) 
 
 def checksum(database: str | None, table_name: str) -> str:
     """
-    Return what ``hoodie.table.checksum`` has to be: CRC-32 of ``<database>.<table>`` in unsigned decimal.
+    Return the value of ``hoodie.table.checksum``: CRC-32 of ``<database>.<table>``, unsigned, in decimal.
 
     Source: Hudi 1.1.1, ``HoodieTableConfig.generateChecksum``.
     """
@@ -72,7 +72,7 @@ def checksum(database: str | None, table_name: str) -> str:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Offset and text of each line that is no comment; lines that end in an odd number of backslashes are joined."""
+    """Yield offset and text of lines that are not comments; an odd number of backslashes at the end joins two lines."""
     start, pending, position = 0, "", 0
     continued = False
     for line in _LINE_END.split(text):
@@ -98,7 +98,7 @@ def _unescape(text: str) -> str:
     if "\\" not in text:
         return text
     plain = _ESCAPE.sub(_unescape_one, text)
-    # Java counts in UTF-16: two escapes can be the halves of one character.
+    # Escapes are UTF-16 code units, so two of them can be the halves of one character.
     return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 

@@ -1,9 +1,9 @@
 """
-The schema of a table's records: Avro text in commit metadata and footers, Arrow schema in memory.
+The schema of a table's rows: Avro text in commit metadata and footers, Arrow schema in memory.
 
-Two Arrow schemas occur. The *incoming* one is whatever a user's rows have. The *storage* schema is the one that goes
-into base files, made by `storage_schema` or read from Avro by `parse_record_schema`; it has only the types of the
-table below and never the meta columns.
+There are two Arrow schemas. The *incoming* schema is that of a user's rows. The *storage* schema is that of base files,
+made by `storage_schema` or read from Avro by `parse_record_schema`; it has only the types in the table below, and never
+the meta columns.
 
 ===========================  =======================================  =================================
 incoming Arrow               storage Arrow                            Avro
@@ -63,12 +63,12 @@ _ARROW_OF: Final[Mapping[tuple[str, str | None], pa.DataType]] = {
 
 
 def sanitize_name(name: str) -> str:
-    """Make a table name fit for Avro: characters outside ``[A-Za-z0-9_]``, and a leading digit, become ``__``."""
+    """Return a table name as valid Avro name: invalid characters and a leading digit are replaced by ``__``."""
     return re.sub(r"[^A-Za-z0-9_]", "__", re.sub(r"^[^A-Za-z_]", "__", name))
 
 
 def meta_fields() -> list[Field]:
-    """Arrow fields of the five meta columns, in file order."""
+    """Return the Arrow fields of the five meta columns, in their order in files."""
     return [pa.field(name, pa.string()) for name in META_COLUMNS]
 
 
@@ -76,10 +76,11 @@ def storage_schema(incoming: pa.Schema) -> pa.Schema:
     """
     Return the schema in which rows of *incoming* are stored.
 
-    Meta columns are left out, as Hudi does when a user writes back what was read from a table.
+    Meta columns are left out: rows that were read from a table and are written back have them. Hudi does the same.
 
     Raises:
-        ConfigError: A column's type cannot be stored, its name is no Avro name, or two names differ only by case.
+        ConfigError: A column's type cannot be stored, its name is not a valid Avro name, or two names differ only by
+            case.
     """
     fields = [field for field in incoming if field.name not in NOT_DATA]
     seen: dict[str, str] = {}
@@ -95,36 +96,36 @@ def storage_schema(incoming: pa.Schema) -> pa.Schema:
 
 def format_record_schema(schema: pa.Schema, table_name: str) -> str:
     """
-    Write a storage schema as Avro text, the value of ``extraMetadata.schema``.
+    Format a storage schema as Avro text, as in ``extraMetadata.schema``.
 
-    The text equals that of Hudi for the same columns, character by character.
+    For the same columns, the text is equal to Hudi's, character by character.
     """
     table = sanitize_name(table_name)
     return _dump(_avro_record(list(schema), f"{table}_record", f"hoodie.{table}"))
 
 
 def with_meta_fields(text: str) -> str:
-    """Return record schema *text* with the five meta columns in front, the value of ``parquet.avro.schema``."""
+    """Return a record schema with the five meta columns added in front, as in ``parquet.avro.schema``."""
     record = _load(text)
     meta = [{"name": name, "type": ["null", "string"], "doc": "", "default": None} for name in META_COLUMNS]
     return _dump({**record, "fields": [*meta, *_data_fields(record)]})
 
 
 def without_meta_fields(text: str) -> str:
-    """Return record schema *text* of a footer as commits have it: without the meta columns."""
+    """Return a record schema from a footer without the meta columns, as in commits."""
     record = _load(text)
     return _dump({**record, "fields": _data_fields(record)})
 
 
 def parse_record_schema(text: str) -> pa.Schema:
     """
-    Read a record schema as storage schema, without the meta columns.
+    Parse a record schema to a storage schema, without the meta columns.
 
     Args:
-        text: Avro JSON, of commit metadata or of a footer.
+        text: Avro JSON from commit metadata or a footer.
 
     Raises:
-        CorruptMetadata: It is no JSON, or no Avro record.
+        CorruptMetadata: The text is not JSON, or not the schema of an Avro record.
         UnsupportedTable: A column has a type that this release cannot write.
     """
     record = _load(text)
@@ -137,11 +138,11 @@ def parse_record_schema(text: str) -> pa.Schema:
 
 def append_fields(text: str, widened: pa.Schema) -> str:
     """
-    Bring schema *text* to a widened storage schema, leaving all other text as it is.
+    Add the new and promoted columns of *widened* to a schema text, and leave the rest of the text unchanged.
 
     Args:
-        text: The table's present schema, without meta columns.
-        widened: Its columns in order, some with a promoted type, then new ones.
+        text: The table's current schema, without meta columns.
+        widened: The table's columns in order, some with a promoted type, then new columns.
 
     Returns:
         The text for the next commit.
@@ -165,10 +166,10 @@ def storage_type(incoming: pa.DataType, path: str) -> pa.DataType:
 
     Args:
         incoming: Any Arrow type.
-        path: The column's name for the error, dotted when nested.
+        path: Name of the column for messages, with dots if nested.
 
     Raises:
-        ConfigError: There is none.
+        ConfigError: Values of this type cannot be stored.
     """
     types = pa.types
     if types.is_string(incoming) or types.is_large_string(incoming) or _is(incoming, "string_view"):
@@ -203,7 +204,7 @@ def storage_type(incoming: pa.DataType, path: str) -> pa.DataType:
 
 
 def _map_of(value: Field) -> pa.DataType:
-    make: Any = pa.map_  # the stubs know types only, but a field is what carries "not null"
+    make: Any = pa.map_  # the stubs only accept a type as value, but only a field can say "not null"
     arrow: pa.DataType = make(pa.string(), value)
     return arrow
 
@@ -227,16 +228,16 @@ def _is(arrow: pa.DataType, name: str) -> bool:
 def _storage_field(field: Field, path: str) -> Field:
     if not _is_avro_name(field.name):
         raise ConfigError(
-            f"column {path!r}: a name may hold letters, digits and _ only, and must not start with a digit"
+            f"column {path!r}: a name must consist of letters, digits and _, and must not start with a digit"
         )
     return pa.field(field.name, storage_type(field.type, path), field.nullable)
 
 
 def _is_avro_name(name: str) -> bool:
     """
-    Whether Avro's Java library, and so Apache Hudi, takes *name*: letters and digits of any script, and ``_``.
+    Return whether Avro's Java library, and so Apache Hudi, accepts *name*: letters and digits of any script, and ``_``.
 
-    Java looks at UTF-16 units, so that letters beyond U+FFFF are none to it.
+    Java checks UTF-16 code units, so it does not accept letters above U+FFFF.
 
     Source: Avro 1.11 ``Schema.validateName``; Java ``Character.isLetter``, ``Character.isLetterOrDigit``.
     """
@@ -262,7 +263,7 @@ def _avro_field(field: Field, namespace: str) -> dict[str, Any]:
 
 
 def _avro_type(field: Field, name: str, namespace: str) -> Any:
-    """Avro of a field's type; *name* is that of the column, also for what lies inside lists and maps."""
+    """Return the Avro type of a field; *name* is the name of the column, also inside lists and maps."""
     arrow = field.type
     avro: Any
     if isinstance(arrow, pa.StructType):
@@ -287,7 +288,7 @@ def _avro_type(field: Field, name: str, namespace: str) -> Any:
 
 
 def _decimal_size(precision: int) -> int:
-    """Fewest bytes that hold every decimal of that precision."""
+    """Return the smallest number of bytes that can store every decimal of this precision."""
     sizes: Iterator[int] = iter(range(1, _DECIMAL_BYTES_MAX + 1))
     return next(size for size in sizes if 2 ** (8 * size - 1) >= 10**precision)
 
@@ -322,7 +323,7 @@ def _full_name(avro: Mapping[str, Any], enclosing: str) -> str:
 
 
 class _AvroReader:
-    """Avro to Arrow; remembers named types, because Avro spells each out only once."""
+    """Converts Avro to Arrow. Keeps named types, because Avro defines a type only where it first occurs."""
 
     def __init__(self) -> None:
         self._named: dict[str, Any] = {}

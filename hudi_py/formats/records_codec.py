@@ -1,9 +1,9 @@
 """
-Plans and results of table services: bytes of an instant file and the frozen values of `hudi_py.model.records`.
+Converts plans and results of table services between instant files and the frozen values of `hudi_py.model.records`.
 
-Every ``decode_*`` takes the bytes and their source for messages, resolves what an older or newer Hudi wrote to our
-schema, and raises `CorruptMetadata` for anything else. Every ``encode_*`` takes the 16-byte sync marker and gives the
-bytes that Hudi would write, null and default conventions of rules/timeline 4.4 included.
+Every ``decode_*`` takes the bytes and their source for messages, converts what older and newer releases of Hudi wrote
+to our schema, and raises `CorruptMetadata` for anything else. Every ``encode_*`` takes the 16-byte sync marker and
+returns the bytes that Hudi would write, with its conventions for nulls and defaults (rules/timeline 4.4).
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def decode_cleaner_plan(data: bytes, source: str) -> records.CleanerPlan:
     """
     Decode ``T.clean.requested``, or the copy of it in ``T.clean.inflight``.
 
-    A plan of version 1 keeps its bare file names: only the caller knows the base path that they hang under.
+    A plan of version 1 keeps its file names without path: only the caller knows the base path of the table.
     """
     value = _read(data, source, "HoodieCleanerPlan")
     version = _version(value, source, newest=2)
@@ -210,7 +210,7 @@ def decode_cleaner_plan(data: bytes, source: str) -> records.CleanerPlan:
         infos = value["filePathsToBeDeletedPerPartition"] or {}
         if any(info["filePath"] is None for entries in infos.values() for info in entries):
             raise CorruptMetadata(f"{source}: the clean plan has a file without a path; nothing was deleted")
-        files = {  # spelled out: a plan may hold a hundred thousand of these
+        files = {  # written out instead of using `Shape`, for speed: a plan may have a hundred thousand files
             partition: tuple(records.CleanFileInfo(e["filePath"], bool(e["isBootstrapBaseFile"])) for e in entries)
             for partition, entries in infos.items()
         }
@@ -229,7 +229,7 @@ def decode_cleaner_plan(data: bytes, source: str) -> records.CleanerPlan:
 def encode_cleaner_plan(plan: records.CleanerPlan, sync: bytes) -> bytes:
     """Encode ``T.clean.requested``, in the version that *plan* has."""
     is_named = plan.version == 1
-    named = plan.files_to_delete.items() if is_named else ()  # a look at the files of a large plan costs
+    named = plan.files_to_delete.items() if is_named else ()  # do not loop over the files of a large plan needlessly
     earliest = plan.earliest_instant_to_retain
     value = {
         "earliestInstantToRetain": earliest and _ACTION_INSTANT.encode(earliest),
@@ -332,7 +332,7 @@ def decode_restore_plan(data: bytes, source: str) -> records.RestorePlan:
         _check_instant(instant, source)
     if plan.savepoint_to_restore_timestamp is not None and not is_time(plan.savepoint_to_restore_timestamp):
         raise CorruptMetadata(
-            f"{source}: the savepoint to go back to is {plan.savepoint_to_restore_timestamp[:40]!r}, which is no time"
+            f"{source}: the savepoint to restore is {plan.savepoint_to_restore_timestamp[:40]!r}, which is not a time"
         )
     return plan
 
@@ -346,7 +346,7 @@ def decode_restore_metadata(data: bytes, source: str) -> records.RestoreMetadata
     """Decode a completed restore."""
     value = _read(data, source, "HoodieRestoreMetadata")
     if any(rollback is None for rollbacks in value["hoodieRestoreMetadata"].values() for rollback in rollbacks):
-        raise CorruptMetadata(f"{source}: the restore holds an empty rollback result")
+        raise CorruptMetadata(f"{source}: the restore contains an empty rollback result")
     return _RESTORE_METADATA.decode(value)
 
 
@@ -359,8 +359,8 @@ def decode_savepoint(data: bytes, source: str) -> records.SavepointMetadata:
     """
     Decode a completed savepoint.
 
-    Its name and the end of its life stand in the header of the Avro file, where Hudi passes over them; there they come
-    and go with the savepoint, in every copy of the table. What does not parse counts as not there.
+    Its name and expiry are in the header of the Avro file, which Hudi ignores: so they are copied and deleted together
+    with the savepoint. An expiry that is not a number is ignored.
     """
     content = _read_content(data, source, "HoodieSavepointMetadata")
     value, expiry = content.value, content.notes.get(SAVEPOINT_EXPIRY, b"")
@@ -368,7 +368,7 @@ def decode_savepoint(data: bytes, source: str) -> records.SavepointMetadata:
         savepointed_by=value["savepointedBy"],
         savepointed_at_ms=value["savepointedAt"],
         comments=value["comments"],
-        files={path: tuple(each["savepointDataFile"]) for path, each in value["partitionMetadata"].items()},
+        files={path: tuple(entry["savepointDataFile"]) for path, entry in value["partitionMetadata"].items()},
         version=value["version"],
         name=content.notes.get(SAVEPOINT_NAME, b"").decode(errors="replace"),
         expires_at_ms=int(expiry) if _EPOCH_MS.fullmatch(expiry) else None,
@@ -399,32 +399,32 @@ def _read(data: bytes, source: str, record: str) -> dict[str, Any]:
 
 def _read_content(data: bytes, source: str, record: str) -> Content:
     if not data:
-        raise CorruptMetadata(f"{source}: the file is empty, a {record} is wanted")
+        raise CorruptMetadata(f"{source}: the file is empty instead of containing a {record}")
     content = decode_content(data, source, schema_text(record))
     if content.record_name != record:
-        raise CorruptMetadata(f"{source}: holds {content.record_name or content.kind}, a {record} is wanted")
+        raise CorruptMetadata(f"{source}: contains {content.record_name or content.kind} instead of a {record}")
     return content
 
 
 def _version(value: dict[str, Any], source: str, *, newest: int) -> int:
-    """Return the record's own version; a newer one could mean anything, so it is refused."""
+    """Return the record's own version. Raises `CorruptMetadata` for a newer version, whose meaning is unknown."""
     version = 1 if value["version"] is None else int(value["version"])
     if not 1 <= version <= newest:
-        raise CorruptMetadata(f"{source}: is of version {version}; known are 1 to {newest}")
+        raise CorruptMetadata(f"{source}: has version {version}; supported are 1 to {newest}")
     return version
 
 
 def _check_instant(instant: records.InstantInfo, source: str) -> None:
-    """What is to be undone is looked up by both, and folders bear its time: nothing else may stand there."""
+    """Raise unless action and time are valid: the instant to undo is looked up by them, and folders have its time."""
     if instant.action not in _ACTIONS:
         raise CorruptMetadata(
-            f"{source}: it is to undo {instant.requested_time[:40]!r}, whose action {instant.action[:40]!r} is "
-            "unknown; nothing was undone"
+            f"{source}: the instant to undo is {instant.requested_time[:40]!r}, whose action {instant.action[:40]!r} "
+            "is unknown; nothing was undone"
         )
     if not is_time(instant.requested_time):
         raise CorruptMetadata(
-            f"{source}: it is to undo a {instant.action} of {instant.requested_time[:40]!r}, which is no time; nothing "
-            "was undone"
+            f"{source}: the instant to undo is a {instant.action} at {instant.requested_time[:40]!r}, which is not a "
+            "time; nothing was undone"
         )
 
 

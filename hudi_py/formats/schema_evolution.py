@@ -1,9 +1,9 @@
 """
-What a write does to the schema of a table: nothing, a widening, or it is refused.
+Decides whether rows fit a table's schema: as it is, by widening it, or not at all.
 
-Allowed are new columns (always nullable, always at the end, because older files do not have them), int to long and
-float to double at the top level. Nullability of present columns never changes: whether rows respect it is a question
-about values, which `conform` answers.
+Allowed are new columns (always nullable and at the end, because older files do not have them), and at the top level int
+to long and float to double. The nullability of existing columns never changes; `conform` checks that the values of new
+rows respect it.
 
 Source: Hudi 1.1.1, ``AvroSchemaCompatibility``, ``AvroSchemaEvolutionUtils``; narrower than Hudi on purpose.
 """
@@ -26,14 +26,14 @@ _PROMOTIONS: Final[Mapping[pa.DataType, pa.DataType]] = {pa.int32(): pa.int64(),
 @attrs.frozen(kw_only=True)
 class ResolvedSchema:
     """
-    The schema a commit writes with.
+    The schema that a commit writes.
 
     Args:
-        text: Avro, for ``extraMetadata.schema`` of the commit; without meta columns.
+        text: Avro text for ``extraMetadata.schema`` of the commit, without meta columns.
         schema: The same as storage schema.
-        added: Names of the columns the table did not have.
-        promoted: Names of the columns whose type grew.
-        cautions: What is peculiar about new columns, as sentences: some readers refuse a table for it.
+        added: Names of new columns.
+        promoted: Names of columns whose type was widened.
+        cautions: Sentences about new columns that some readers of the table do not support.
     """
 
     text: str
@@ -45,13 +45,13 @@ class ResolvedSchema:
 
 def resolve_schema(table_text: str | None, incoming: pa.Schema, table_name: str) -> ResolvedSchema:
     """
-    Decide the schema for writing rows of *incoming* into a table.
+    Return the schema with which rows of *incoming* are written to a table.
 
     Args:
-        table_text: Schema of the latest commit that has one; None for a table without commits. Taken over as it is
-            unless the table grows.
-        incoming: Schema of the rows, any order of columns. Meta columns are ignored.
-        table_name: ``hoodie.table.name``; used for a new table only.
+        table_text: Schema in the latest commit that has one; None for a table without commits. Kept unchanged unless
+            columns are added or promoted.
+        incoming: Schema of the rows, with columns in any order. Meta columns are ignored.
+        table_name: ``hoodie.table.name``; used only for a new table.
 
     Raises:
         ConfigError: A column has a type that cannot be stored or does not fit the table's.
@@ -125,9 +125,9 @@ def _unify(table: Field, rows: Field) -> Field:
 
 def fits(rows: pa.DataType, table: pa.DataType) -> bool:
     """
-    Whether every value of type *rows* is also one of type *table*.
+    Return whether every value of type *rows* can be stored as type *table*.
 
-    Nullability is not looked at; fields of a struct may come in any order.
+    Ignores nullability; fields of a struct may be in any order.
     """
     if isinstance(table, pa.StructType) and isinstance(rows, pa.StructType):
         names = {field.name: field.type for field in rows}

@@ -1,4 +1,4 @@
-"""A small table language that says which field on disk is which attribute of a frozen value, for both directions."""
+"""Declares once which field on disk is which attribute of a frozen value, for decoding and encoding."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Kind(NamedTuple):
-    """How one field turns from its value on disk into an attribute, and back."""
+    """How a field on disk is converted to an attribute, and back."""
 
     decode: Callable[[Any], Any]
     encode: Callable[[Any], Any]
@@ -17,11 +17,11 @@ class Kind(NamedTuple):
 
 class Shape(Generic[T]):
     """
-    Ties a class to a record.
+    Maps a record on disk to a class.
 
     Args:
         cls: The attrs class.
-        fields: Attribute name to the name on disk, or to (name on disk, `Kind`).
+        fields: Name of the attribute to the name on disk, or to (name on disk, `Kind`).
     """
 
     def __init__(self, cls: type[T], **fields: str | tuple[str, Kind]) -> None:
@@ -30,21 +30,21 @@ class Shape(Generic[T]):
         self._fields = tuple((attribute, name, kind) for attribute, (name, kind) in pairs.items())
 
     def decode(self, value: dict[str, Any]) -> T:
-        """Build the frozen value from a record that has all fields of our schema."""
+        """Return the frozen value for a record with all fields of our schema."""
         return self._cls(**{attribute: kind.decode(value[name]) for attribute, name, kind in self._fields})
 
     def encode(self, record: T) -> dict[str, Any]:
-        """Build the record; nothing is lost on the way back."""
+        """Return the record for a frozen value; decoding it gives the same value again."""
         return {name: kind.encode(getattr(record, attribute)) for attribute, name, kind in self._fields}
 
 
 def default(value: Any) -> Kind:
-    """A plain value that reads as *value* when it is null: Java's ``new Record()`` does not apply schema defaults."""
+    """A plain value; null is read as *value*, because Java's ``new Record()`` leaves fields null despite defaults."""
     return Kind(lambda found: value if found is None else found, _same)
 
 
 def optional(kind: Kind) -> Kind:
-    """The same, or None."""
+    """A value of *kind*, or None."""
     return Kind(
         lambda value: None if value is None else kind.decode(value),
         lambda value: None if value is None else kind.encode(value),

@@ -218,7 +218,7 @@ def test_a_flipped_bit_in_checked_data_is_found():
 def test_a_block_that_lies_about_its_size_allocates_nothing():
     """The promised size is held against the limit and the content before memory is taken."""
     data = bytearray(opened_block_claiming(1 << 30))
-    with pytest.raises(CorruptMetadata, match="no block of Hudi"):
+    with pytest.raises(CorruptMetadata, match="more than a block of Hudi has"):
         everything(bytes(data))
 
 
