@@ -1,1 +1,1 @@
-"""Rows in this process, as Arrow tables: an engine for writes that needs neither Spark nor a JVM."""
+"""Writes rows of Arrow tables in this process, without Spark or a JVM."""

@@ -17,10 +17,10 @@ from hudi_py.writing.tasks import run_bulk_task, run_task
 @attrs.frozen
 class ArrowRows:
     """
-    See `IncomingRows`.
+    Rows of an Arrow table; implements `IncomingRows`.
 
     Args:
-        table: All rows; case counts in the names of columns.
+        table: All rows. Names of columns are case-sensitive.
     """
 
     table: pa.Table
@@ -41,6 +41,6 @@ class ArrowRows:
         batches = self.table.combine_chunks().to_batches()
         if job.operation != "BULK_INSERT":
             return run_task(job, batches, task, is_alone=True)
-        # rows of one partition have to stand together, or each run of them makes files of its own
+        # Sort by partition: a bulk insert creates new files whenever the partition changes from one row to the next.
         together = [batch.take(pc.sort_indices(job.keys.partition_paths(batch))) for batch in batches]
         return run_bulk_task(job, together, task)

@@ -1,1 +1,1 @@
-"""The only importer of pyspark: sessions, and the engine that runs tasks on executors. Nothing else depends on it."""
+"""Everything that imports pyspark: sessions, the write client, reading, and the engine that runs tasks on executors."""

@@ -1,4 +1,4 @@
-"""The write client: rows of a DataFrame into a table, every commit followed by the clean that the settings ask for."""
+"""The write client: writes rows of a DataFrame to a table, then cleans and archives as the settings say."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ __all__ = ["WriteClient", "WriteResult"]
 
 class WriteClient:
     """
-    Writes to one copy-on-write table, which is created by the first write if it is not there.
+    Writes to a copy-on-write table. The first write creates the table if it does not exist.
 
     Args:
-        spark: The session that does the work.
+        spark: The Spark session to use.
         location: Local path or URL of the table.
-        settings: Under Hudi's own names, old and new spellings. A new table needs ``hoodie.table.name`` and
-            ``hoodie.datasource.write.recordkey.field``; for a table that exists, what its properties say counts.
-        storage_options: For the storage library.
+        settings: Settings under their names in Hudi, old or new. A new table needs ``hoodie.table.name`` and
+            ``hoodie.datasource.write.recordkey.field``; for an existing table, its properties apply.
+        storage_options: Options of the storage library.
         clock: Replaces the machine's clock.
 
     Raises:
-        ConfigError: A setting is unknown, wrong or refused (see docs/settings.md), or contradicts the table.
-        UnsupportedTable: A kind of table that is not written.
+        ConfigError: A setting is unknown, invalid or refused (see docs/settings.md), or contradicts the table.
+        UnsupportedTable: hudi_py does not write this kind of table.
     """
 
     def __init__(
@@ -59,35 +59,35 @@ class WriteClient:
     @property
     def table(self) -> Table:
         """
-        The table, without Spark.
+        The table, which can be used without Spark.
 
         Raises:
-            TableNotFound: Nothing was written yet.
+            TableNotFound: The table does not exist yet.
         """
         return self._service.table
 
     def upsert(self, rows: DataFrame) -> WriteResult:
         """
-        Update rows whose key the table holds, insert the others.
+        Update rows whose key is in the table, insert all others.
 
-        Of several rows with one key the one with the largest ordering value counts. Rows whose boolean column
+        Of several rows with the same key, the one with the largest ordering value is written. Rows whose boolean column
         ``_hoodie_is_deleted`` is true are deleted.
 
         Raises:
-            ConfigError, WriteError: The rows do not fit the table; nothing is visible.
+            ConfigError, WriteError: The rows do not fit the table; nothing was committed.
             RefusedError: See `MetadataTableKeeper`.
-            ConflictError: Another writer is at work.
-            StorageError: The storage refused; nothing is visible, and the next write cleans up.
+            ConflictError: Another process is writing to the table.
+            StorageError: The storage failed; nothing was committed, and the next write cleans up.
             ServiceFailed: The rows are committed, but the clean or the archival after the commit failed.
         """
         return self._write(rows, "UPSERT")
 
     def insert(self, rows: DataFrame) -> WriteResult:
-        """Add rows without looking for their keys. Raises as `upsert`."""
+        """Add rows without looking up their keys. Raises as `upsert`."""
         return self._write(rows, "INSERT")
 
     def bulk_insert(self, rows: DataFrame) -> WriteResult:
-        """Add rows in new file groups only: the way to load much at once. Raises as `upsert`."""
+        """Add rows in new file groups only; use it to load many rows at once. Raises as `upsert`."""
         return self._write(rows, "BULK_INSERT")
 
     def delete(self, rows: DataFrame) -> WriteResult:
@@ -95,7 +95,7 @@ class WriteClient:
         Delete the rows with these keys.
 
         Args:
-            rows: At least the record key and partition columns; keys that the table does not hold are ignored.
+            rows: At least the record key and partition columns; keys that are not in the table are ignored.
 
         Raises:
             TableNotFound: There is no table.
@@ -105,18 +105,18 @@ class WriteClient:
 
     def clean(self, *, on_progress: OnProgress | None = None) -> list[CleanResult]:
         """
-        Clean as the settings say; files are deleted on Spark executors.
+        Clean the table as the settings say; Spark executors delete the files.
 
         Args:
-            on_progress: As for `hudi_py.Table.clean`; files are counted task by task.
+            on_progress: As for `hudi_py.Table.clean`; called after every task.
 
         Returns:
-            What was carried out, oldest first; empty when there was nothing to do.
+            The cleans that were run, oldest first; empty if there was nothing to do.
         """
         return self.table.clean(engine=SparkEngine(self._spark), on_progress=on_progress)
 
     def _cleaning(self) -> AutoEngine:
-        """Few files are deleted quicker by the driver's threads than through a Spark job, many on the executors."""
+        """Return the engine for the clean after a commit: threads for few files, because a Spark job takes longer."""
         return AutoEngine(lambda: SparkEngine(self._spark))
 
     def _write(self, rows: DataFrame, operation: str) -> WriteResult:

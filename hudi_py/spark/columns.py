@@ -1,4 +1,4 @@
-"""Column expressions that the write paths share, and what Spark knows about the size of rows."""
+"""Column expressions used by several ways of writing, and Spark's estimate of the size of rows."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 UNKNOWN_BYTES: Final = 1 << 60
-"""Spark's size of rows that it knows nothing about is about 2 to the 63."""
+"""For rows of unknown size, Spark's estimate is about 2 to the power of 63."""
 
 
 def quoted(name: str) -> Column:
-    """The column of that very name, whatever characters it holds."""
+    """Return the column with exactly this name, even if it contains dots or other special characters."""
     return F.col("`" + name.replace("`", "``") + "`")
 
 
 def partitioning(frame: DataFrame, keys: KeyGenerator) -> list[Column]:
     """
-    Expressions that are equal whenever two rows have the same partition path, and only then.
+    Return expressions that are equal for two rows exactly if the rows have the same partition path.
 
-    Null, the empty string and the default partition's own name share a folder. A timestamp is its microseconds, as in
-    the path: its text is ambiguous where clocks are set back.
+    Null, the empty string and the name of the default partition share a folder. Timestamps are compared as
+    microseconds, as in the path, because their text is ambiguous when clocks are set back.
     """
     types = {field.name: field.dataType.typeName() for field in frame.schema}
     found = []
@@ -39,15 +39,15 @@ def partitioning(frame: DataFrame, keys: KeyGenerator) -> list[Column]:
 
 
 def estimated_bytes(frame: DataFrame) -> int:
-    """Catalyst's guess of the size; of files it is their size on disk, `UNKNOWN_BYTES` or more where it has no idea."""
+    """Return Catalyst's estimate of the size: for files, their size on disk; `UNKNOWN_BYTES` or more if unknown."""
     return int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())  # noqa: SLF001
 
 
 def int_hashing_to(task: int, count: int, tried_max: int = 1 << 16) -> int:
     """
-    An int whose rows Spark's hash partitioning into *count* partitions brings to partition *task*.
+    Return an int that Spark's hash partitioning into *count* partitions assigns to partition *task*.
 
-    Used for balance only: the answer is right when Spark changes its hash, just worse.
+    Used only to balance work: if Spark changes its hash function, results stay correct, but balance gets worse.
     """
     for number in range(tried_max):
         if _murmur3(number) % count == task:
@@ -56,7 +56,7 @@ def int_hashing_to(task: int, count: int, tried_max: int = 1 << 16) -> int:
 
 
 def _murmur3(number: int, seed: int = 42) -> int:
-    """Spark's ``Murmur3_x86_32.hashInt``, as a signed int."""
+    """Return the hash of Spark's ``Murmur3_x86_32.hashInt``, as a signed int."""
     mask = 0xFFFFFFFF
     mixed = number * 0xCC9E2D51 & mask
     mixed = (mixed << 15 | mixed >> 17) & mask

@@ -1,4 +1,4 @@
-"""Running tasks on Spark executors."""
+"""Runs tasks on Spark executors."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from hudi_py.spark.probe import probe
 from hudi_py.spark.session import is_in_this_process, require_classic, use_own_python
 from hudi_py.storage.base import Storage
 
-FILES_MIN: Final = 1000  # of one request to an object store; a Python task costs some 40 ms whatever it does
-FILES_MAX: Final = 100_000  # names of so many take less than 1 MB on their way; what costs is each further job
+FILES_MIN: Final = 1000  # a request to an object store can delete as many; any Python task costs about 40 ms
+FILES_MAX: Final = 100_000  # their names are sent in less than 1 MB; smaller tasks would only need more jobs
 
 
 class SparkEngine:
     """
-    One Spark job per call, at most *parallelism* tasks; a single task is done here, sooner than a job would begin.
+    Runs each `map` as one Spark job. A single task runs in this process, because starting a job takes longer.
 
     Args:
-        spark: The session whose executors do the work.
-        files_min: Fewer files than this are not worth a task of their own.
+        spark: The session whose executors run the tasks.
+        files_min: Smallest number of files for which a task is worth its cost.
 
     Raises:
-        ConfigError: It is a session of Spark Connect.
+        ConfigError: The session is one of Spark Connect.
     """
 
     name = "spark"
@@ -45,10 +45,10 @@ class SparkEngine:
 
     def prepared(self, storage: Storage, files: int) -> SparkEngine:
         """
-        This engine, once its executors have shown in one small job that they can work on the table.
+        Return this engine, after checking in a small job that its executors can work on the table.
 
         Raises:
-            ConfigError: They cannot, with what is missing there and how to ship it.
+            ConfigError: They cannot; the message says what is missing and how to ship it.
         """
         if storage.root not in self._checked and not is_in_this_process(self._spark):
             probe(self._run_probe, storage, self.slots)
@@ -57,10 +57,10 @@ class SparkEngine:
 
     def map(self, function: Callable[[T], R], items: Sequence[T], *, parallelism: int, description: str) -> Iterable[R]:
         """
-        Results in the order of *items*.
+        Call *function* for each item and return the results in the order of *items*.
 
         Raises:
-            HudiError: The first one that a task met; StorageError when a task failed otherwise.
+            HudiError: The first one that a task raised; StorageError if a task failed for another reason.
         """
         if len(items) <= 1:
             return [function(item) for item in items]
@@ -78,7 +78,7 @@ class SparkEngine:
 
 
 class described:  # noqa: N801 - reads as a statement
-    """Shows what a Spark job is for, in Spark's own pages and logs."""
+    """Sets the description of Spark jobs inside the context, which Spark shows in its UI and logs."""
 
     def __init__(self, spark: SparkSession, description: str) -> None:
         self._context = spark.sparkContext

@@ -1,4 +1,4 @@
-"""What Spark tells of a task that failed, as one of our errors in one line."""
+"""Translates Spark's report of a failed task to one of our errors, in one line."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ SHIP: Final = (
 @contextmanager
 def naming_executors() -> Iterator[None]:
     """
-    Let an error that is due to how executors are set up say that it comes from there, and what to do.
+    Add to a configuration error of a task that it occurred on the executors, and what to do.
 
     Raises:
-        ConfigError: The one that a task met.
+        ConfigError: The error of the task, with the addition.
     """
     try:
         yield
@@ -44,14 +44,14 @@ def executor_errors(
     otherwise: type[HudiError] = WriteError, consequence: str = "nothing of the write is visible"
 ) -> Iterator[None]:
     """
-    Turn Spark's report of an error in a task into one of ours, in one line.
+    Translate Spark's report of an error in a task to one of our errors, in one line.
 
     Args:
-        otherwise: Class of the error where a task failed by an error of others.
-        consequence: What that means, or what to do.
+        otherwise: Class of the error to raise if the task failed with an error that is not ours.
+        consequence: What the failure means, or what to do; part of the message.
 
     Raises:
-        HudiError: The one that a task raised; ConfigError when the executors' Python lacks a package.
+        HudiError: The error that a task raised; ConfigError if the executors' Python lacks a package.
     """
     try:
         yield
@@ -62,7 +62,7 @@ def executor_errors(
 
 
 def _is_of_a_task(error: Exception) -> bool:
-    """A query that does not make sense is the user's own, and told as Spark tells it."""
+    """Return whether a task failed. An invalid query is an error of the user, and Spark's own message is better."""
     of_spark = isinstance(error, PySparkException) or type(error).__module__.startswith("py4j.")
     return of_spark and not isinstance(error, (AnalysisException, PySparkTypeError))
 
@@ -77,7 +77,7 @@ def _translated(text: str, otherwise: type[HudiError], consequence: str) -> Hudi
     last = words[-1] if words else text.strip().splitlines()[0] if text.strip() else "no message"
     if "PYTHON_VERSION_MISMATCH" in text:
         said = next(line for line in text.splitlines() if "PYTHON_VERSION_MISMATCH" in line)
-        return ConfigError(f"on the Spark executors there is another Python: {said.strip()[:300]}. {SHIP}")
+        return ConfigError(f"on the Spark executors Python has another version: {said.strip()[:300]}. {SHIP}")
     if last.startswith(("ModuleNotFoundError", "ImportError")):
-        return ConfigError(f"on the Spark executors a package is missing that the task needs ({last[:300]}). {SHIP}")
+        return ConfigError(f"on the Spark executors a package is missing ({last[:300]}). {SHIP}")
     return otherwise(f"a Spark task failed; {consequence}: {last[:500]}")

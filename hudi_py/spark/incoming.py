@@ -1,4 +1,4 @@
-"""Rows of a DataFrame on their way into a table."""
+"""Rows of a DataFrame that are to be written to a table."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 @attrs.frozen
 class SparkRows:
     """
-    See `IncomingRows`.
+    Rows of a DataFrame; implements `IncomingRows`.
 
     Args:
         frame: The rows.
-        settings: Of the write: how many tasks it may use.
+        settings: Settings of the write; they limit the number of tasks.
     """
 
     frame: DataFrame
@@ -40,12 +40,12 @@ class SparkRows:
         return arrow_schema(self.frame)
 
     def shaped(self, table_schema: str | None, needed: Sequence[str], *, keys_only: bool) -> SparkRows:
-        """See `IncomingRows`; what is not a DataFrame of the client's session is refused here."""
+        """See `IncomingRows`. Also raises `ConfigError` unless the rows are a DataFrame of the client's session."""
         if not hasattr(self.frame, "mapInArrow"):
             kind = type(self.frame).__name__
             raise ConfigError(f"rows are given as a Spark DataFrame, not as {kind}: see createDataFrame")
         if is_of_connect(self.frame):
-            raise ConfigError("the rows are a DataFrame of Spark Connect; make it in the session of the client")
+            raise ConfigError("the rows are a DataFrame of Spark Connect; create it in the session of the client")
         return SparkRows(shaped_rows(self.frame, table_schema, needed, keys_only=keys_only), self.settings)
 
     def write(self, job: WriteJob) -> list[WrittenFile]:

@@ -1,7 +1,7 @@
 """
-Find a Java that Spark can start with.
+Finds a Java runtime for Spark.
 
-Standard library only and no import of ours: the set-up script loads this file before anything is installed.
+Imports only the standard library, because the set-up script loads this file before anything is installed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 SUPPORTED: Final = {(3, 5): (8, 11, 17), (4, 0): (17, 21)}
-"""Java releases per line of Spark, from Spark's own overview page of each release."""
+"""Supported Java releases by Spark version, from the overview page in Spark's documentation of each release."""
 
 _LAUNCHER: Final = """#!/bin/sh
 # Spark 4 asks for a module that small Java runtimes do not contain; it only speeds up some numeric code.
@@ -37,25 +37,23 @@ class Java(NamedTuple):
 
 
 def supported_releases(spark_version: str) -> tuple[int, ...]:
-    """Java releases that a Spark version such as ``3.5.9`` runs on; those of the newest line we know otherwise."""
+    """Return the Java releases for a Spark version like ``3.5.9``; those of the newest known one if it is unknown."""
     major, minor = (int(part) for part in spark_version.split(".")[:2])
     return SUPPORTED.get((major, minor), SUPPORTED[max(SUPPORTED)])
 
 
 def parse_release(version: str) -> int | None:
-    """Return 17 for ``17.0.15``, 8 for ``1.8.0_392``; None when there is no number."""
+    """Return 17 for ``17.0.15``, 8 for ``1.8.0_392``; None if there is no number."""
     match = re.match(r"(?:1\.)?(\d+)", version)
     return int(match[1]) if match else None
 
 
 def find_java(spark_version: str, environ: Mapping[str, str] = os.environ) -> Java | None:
     """
-    Find the Java that Spark would start, when it is one that this Spark runs on.
-
-    Spark looks where we look: JAVA_HOME if it is set, else ``java`` on PATH.
+    Find the Java that Spark would start: that of JAVA_HOME if it is set, else ``java`` on PATH.
 
     Returns:
-        None when there is none, or it is too old or too new.
+        The runtime; None if there is none, or this Spark does not support its release.
     """
     home = environ.get("JAVA_HOME")
     # An empty PATH must stay empty: which() would take its own default instead.
@@ -65,7 +63,7 @@ def find_java(spark_version: str, environ: Mapping[str, str] = os.environ) -> Ja
 
 
 def inspect_java(program: Path) -> Java | None:
-    """Look up the release of a Java program, from the file beside it if there is one (no start-up); None if broken."""
+    """Find the release of a Java program, in its file ``release`` or by running it; None if neither works."""
     actual = program.resolve()
     for folder in (actual.parent.parent, actual.parent.parent.parent):  # a JRE 8 lies one level deeper
         try:
@@ -86,10 +84,10 @@ def inspect_java(program: Path) -> Java | None:
 
 def java_home_without_vector_module(java_home: Path) -> Path:
     """
-    Make a folder that serves as JAVA_HOME for Spark 4 on a runtime without the module ``jdk.incubator.vector``.
+    Return a JAVA_HOME for Spark 4 that works with a runtime without the module ``jdk.incubator.vector``.
 
-    Its ``bin/java`` drops the option that asks for the module. It lies inside the virtual environment or, when that
-    cannot be written, in the user's cache folder, and is made once.
+    If the module is missing, this creates a folder whose ``bin/java`` removes the option that asks for the module. The
+    folder is created once, inside the virtual environment or, if that is read-only, in the user's cache folder.
     """
     if (java_home / "jmods" / "jdk.incubator.vector.jmod").exists():
         return java_home
@@ -102,7 +100,7 @@ def java_home_without_vector_module(java_home: Path) -> Path:
         except OSError:
             continue  # read-only; the last candidate is a new temporary folder
         return folder
-    raise OSError(f"no folder can be written for the launcher of {java_home}; set TMPDIR to one")
+    raise OSError(f"no folder is writable for the launcher of {java_home}; set TMPDIR to a writable folder")
 
 
 def _launcher_folders() -> list[Path]:

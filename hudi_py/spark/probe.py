@@ -1,8 +1,8 @@
 """
-What executors need to work on a table, checked by one small job before anything is deleted.
+Checks in one small job that executors can work on a table, before anything is deleted.
 
-Without it a missing package shows as a failed task, and a folder that is no shared disk as a table whose files have all
-been deleted already.
+Without this check, a missing package would look like a failed task; and a folder that is not on a shared disk would
+look like a table whose files were all deleted before.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Finding = dict[str, str]
 
 def look_around(path: str) -> Callable[[bytes], Finding]:
     """
-    The function that an executor runs on a pickled storage.
+    Return the function that an executor runs with a pickled storage.
 
-    It is made here, inside another function, so that Spark sends its code along: it has to run where nothing of ours is
-    installed, which is what it is to find out.
+    It is defined inside a function so that Spark pickles its code instead of a reference to this module: it has to run
+    even where hudi_py is not installed, because that is what it finds out.
 
     Args:
-        path: Of a file that every table has.
+        path: Path of a file that every table has.
     """
 
     def look(storage: bytes) -> dict[str, str]:
@@ -56,15 +56,15 @@ def look_around(path: str) -> Callable[[bytes], Finding]:
 
 def check_finding(found: Finding, *, root: str, version: str) -> None:
     """
-    Judge what one executor found. Pure.
+    Raise if an executor cannot work on the table. Pure.
 
     Args:
-        found: See `look_around`.
-        root: Of the table.
-        version: Of this process's hudi_py.
+        found: Result of the function of `look_around`.
+        root: Path or URL of the table.
+        version: Release of hudi_py in this process.
 
     Raises:
-        ConfigError: The executor cannot do the work; nothing was deleted.
+        ConfigError: The executor cannot work on the table; nothing was deleted.
     """
     where = f"on the Spark executors ({found['host']}, Python {found['python']})"
     if "missing" in found:
@@ -78,19 +78,19 @@ def check_finding(found: Finding, *, root: str, version: str) -> None:
         )
     if "sees" not in found:
         raise ConfigError(
-            f"{where} there is no table at {root}. Nothing was deleted. A local path has to be a disk that every "
-            "executor shares; otherwise clean with --engine local on the machine that has it"
+            f"{where} there is no table at {root}. Nothing was deleted. A local path must be on a disk that all "
+            "executors share; otherwise clean with --engine local on the machine that has the table"
         )
 
 
 def probe(run: Callable[[Callable[[Any], Any], list[bytes]], list[Finding]], storage: Storage, slots: int) -> None:
     """
-    Ask as many executors as a job reaches.
+    Check the executors that a job with one task per slot reaches.
 
     Args:
         run: Runs a function over items as one Spark job.
-        storage: Of the table.
-        slots: How many tasks run at once.
+        storage: Storage of the table.
+        slots: Number of tasks that run at the same time.
 
     Raises:
         ConfigError: See `check_finding`.

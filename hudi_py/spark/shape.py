@@ -1,4 +1,4 @@
-"""The columns of a DataFrame as a table wants them: its spelling, and no more than is written."""
+"""Selects the columns of a DataFrame that are written, under their names in the table."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 def shaped_rows(rows: DataFrame, table_schema: str | None, needed: Sequence[str], *, keys_only: bool) -> DataFrame:
     """
-    Spell columns as the table does, where Spark takes both spellings for one name, and drop those that are not written.
+    Return the rows with the columns that are written, under their names in the table.
 
     Args:
-        rows: What the user gave.
-        table_schema: Avro text of the table's rows; None for a new table.
-        needed: Columns that the keys, partitions and the order of rows are made of.
-        keys_only: Drop all others.
+        rows: Rows of the user.
+        table_schema: Avro text of the table's schema; None for a new table.
+        needed: Columns for keys, partitions and ordering.
+        keys_only: Keep only the columns in *needed*.
 
     Raises:
-        ConfigError: See `written_columns`; or a type is beyond Python.
+        ConfigError: See `written_columns`; or Spark cannot pass a column's type to Python.
     """
     present = arrow_schema(rows).names
     names = written_columns(present, table_schema, needed, keys_only=keys_only, ignores_case=_ignores_case(rows))
@@ -40,10 +40,10 @@ def shaped_rows(rows: DataFrame, table_schema: str | None, needed: Sequence[str]
 
 def arrow_schema(rows: DataFrame) -> pa.Schema:
     """
-    Schema of the rows as they come to the tasks.
+    Return the schema of the rows as tasks receive them.
 
     Raises:
-        ConfigError: A column has a type that Spark cannot give to Python.
+        ConfigError: A column has a type that Spark cannot pass to Python.
     """
     column = ""
     try:

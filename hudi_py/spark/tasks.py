@@ -1,7 +1,7 @@
 """
-Running write tasks on executors through Arrow: rows go in, one answer per base file comes out.
+Runs write tasks on executors through Arrow: a task gets rows and returns one result per base file.
 
-An error of ours travels as a value, so that Spark does not try again.
+Our own errors are returned as values, so that Spark does not repeat the task.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def run_tasks(frame: DataFrame, function: TaskFunction, job: WriteJob) -> list[W
     Run *function* over each Spark partition of *frame*, as one job.
 
     Raises:
-        HudiError: The first one that a task met; other tasks may have written files, which markers name.
-        TooMuchForOneTask: A task has given up.
+        HudiError: The first one that a task raised; other tasks may have written files, which markers name.
+        TooMuchForOneTask: A task has too much work and has written nothing.
     """
     with executor_errors():
         answers = frame.mapInArrow(_Task(function, job), _ANSWER).collect()
@@ -45,7 +45,7 @@ def run_tasks(frame: DataFrame, function: TaskFunction, job: WriteJob) -> list[W
 
 
 class _Task:
-    """What Spark sends to the executors."""
+    """The callable that Spark pickles and sends to the executors."""
 
     def __init__(self, function: TaskFunction, job: WriteJob) -> None:
         self._function = function

@@ -1,13 +1,13 @@
 """
-Large writes: memory stays bounded and the work spreads over all executors, however uneven the partitions are.
+Large writes, with limited memory and work for all executors, even if partitions differ much in size.
 
 1. Rows are counted per partition.
-2. Tagging: rows go to tasks by partition and a bucket of their key, are combined by key and looked up; they come out
-   with their file group, and stay in Spark's cache.
-3. The driver gets the number of rows per file group, assigns inserts to groups, and the groups to tasks.
-4. Writing: rows go to the task of their file group, which writes one group after another.
+2. Tagging: rows are shuffled by partition and a bucket of their key. Tasks combine rows by key, look up the keys, and
+   add the file group to each row. The result is kept in Spark's cache.
+3. The driver collects the number of rows per file group, and assigns inserts to groups, and groups to tasks.
+4. Writing: rows are shuffled to the task of their file group, which writes one group after another.
 
-The driver holds counts per partition and per file group, never keys.
+The driver has counts per partition and per file group in memory, never keys.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ PartitionCounts = list[tuple[tuple[str, ...], int]]
 
 
 class Counted(NamedTuple):
-    """Rows by the values of the partition expressions, and bytes of all of them in Spark's cache."""
+    """Number of rows by partition (values of its expressions), and the size of all rows in Spark's cache."""
 
     rows: PartitionCounts
     size_bytes: int
 
 
 def count_rows(frame: DataFrame, job: WriteJob) -> PartitionCounts:
-    """Count rows per partition; fills the cache of a persisted *frame*."""
+    """Return the number of rows per partition; also fills the cache of a persisted *frame*."""
     columns = partitioning(frame, job.keys)
     counts = frame.groupBy(*columns).count().collect()
     return [(tuple(row)[:-1], row["count"]) for row in counts]
@@ -62,10 +62,10 @@ def write_in_two_passes(
     frame: DataFrame, counted: Counted, job: WriteJob, *, parallelism: int | None, slots: int
 ) -> list[WrittenFile]:
     """
-    Write the rows of *frame*, which is persisted.
+    Write the rows of *frame*, which must be persisted.
 
     Raises:
-        HudiError: The first one that a task met.
+        HudiError: The first one that a task raised.
     """
     schema = StructType([*frame.schema, StructField(PATH, StringType()), StructField(FILE_ID, StringType())])
     if job.combines:
@@ -87,9 +87,9 @@ def write_in_two_passes(
 
 def _bucketed(frame: DataFrame, counted: Counted, job: WriteJob, slots: int) -> DataFrame:
     """
-    Bring the rows of one key together, in order of arrival, and no more rows at once than fit into memory.
+    Shuffle rows so that rows with the same key are in one bucket, in order of arrival, and a bucket fits into memory.
 
-    Of two rows with equal ordering values the later one counts, so the order in which they arrived goes along.
+    The order of arrival is needed because of two rows with equal ordering values the later one is written.
     """
     columns = partitioning(frame, job.keys)
     total = max(sum(count for _, count in counted.rows), 1)
@@ -98,7 +98,7 @@ def _bucketed(frame: DataFrame, counted: Counted, job: WriteJob, slots: int) -> 
     for values, count in counted.rows:
         parts = max(-(-count // rows_max), count * 2 * slots // total, 1)
         cut.setdefault(1 << (parts - 1).bit_length(), []).append(values)
-    tasks = sum(parts * len(each) for parts, each in cut.items())
+    tasks = sum(parts * len(partitions) for parts, partitions in cut.items())
     bucket = _bucket(job, columns, cut)
     frame = frame.withColumn(ARRIVAL, F.monotonically_increasing_id()).withColumn(BUCKET, bucket)
     tasks = max(1, min(2 * tasks, max(2 * slots, 2 * total // rows_max)))
@@ -108,7 +108,7 @@ def _bucketed(frame: DataFrame, counted: Counted, job: WriteJob, slots: int) -> 
 
 
 def _bucket(job: WriteJob, columns: Sequence[Column], cut: Mapping[int, Sequence[tuple[str, ...]]]) -> Column:
-    """Most partitions are a single bucket; those that are more are named, and there are few of them."""
+    """Return the expression for a row's bucket. It lists the few partitions with several buckets; others have one."""
     key = F.xxhash64(*(quoted(name) for name in job.keys.record_key_fields))
     chosen: Any = F.lit(0)
     for parts, partitions in cut.items():
@@ -146,7 +146,7 @@ def _write(
 
 
 def _assigned(groups: Sequence[tuple[str, str | None, int]], job: WriteJob) -> tuple[tuple[Bucket, ...], list[int]]:
-    """The file groups to write, and the bytes that each will have, roughly."""
+    """Return the file groups to write, and the approximate size in bytes of each."""
     inserts = {path: count for path, file_id, count in groups if file_id is None}
     updated: dict[str, dict[str, int]] = {}
     for path, file_id, count in groups:
@@ -159,9 +159,9 @@ def _assigned(groups: Sequence[tuple[str, str | None, int]], job: WriteJob) -> t
         files = load_partition(job, path)
         mine = updated.get(path, {})
         limit = job.limits.small_file_bytes if path in inserts else 0
-        taken = [each for each in files.candidates() if each.size_bytes < limit]
+        taken = [file for file in files.candidates() if file.size_bytes < limit]
         existing[path] = taken
-        for file_id in {*mine, *(each.file_id for each in taken)}:
+        for file_id in {*mine, *(file.file_id for file in taken)}:
             base = files.latest.get(file_id)
             sizes[path, file_id] = 0 if base is None else base.size_bytes or 0
 
@@ -169,16 +169,16 @@ def _assigned(groups: Sequence[tuple[str, str | None, int]], job: WriteJob) -> t
         list(pool.map(look, {*inserts, *updated}))
     buckets = assign_buckets(
         inserts=inserts,
-        updated={path: list(each) for path, each in updated.items()},
+        updated={path: list(counts) for path, counts in updated.items()},
         existing=existing,
         record_bytes=job.record_bytes,
         limits=job.limits,
         new_file_id=lambda: f"{job.new_uuid()}-0",
     )
     weights = [
-        sizes.get((each.partition_path, each.file_id), 0)
-        + (each.num_inserts + updated.get(each.partition_path, {}).get(each.file_id, 0)) * job.record_bytes
-        for each in buckets
+        sizes.get((bucket.partition_path, bucket.file_id), 0)
+        + (bucket.num_inserts + updated.get(bucket.partition_path, {}).get(bucket.file_id, 0)) * job.record_bytes
+        for bucket in buckets
     ]
     return buckets, weights
 
@@ -187,12 +187,12 @@ def _plan_rows(
     groups: Sequence[tuple[str, str | None, int]], buckets: Sequence[Bucket], tasks: Sequence[int]
 ) -> list[tuple[str, str, list[int], list[str], list[int], int]]:
     """
-    Where rows go: those with a file group to its task, inserts by their hash to one of the partition's buckets.
+    Return the rows of the plan table: to which file group and task rows go, inserts by the hash of their key.
 
-    ``bounds`` are the running sums of the buckets' inserts without the last, so that a position is the number of
-    bounds that are not above the hash.
+    ``bounds`` are the running sums of the buckets' inserts without the last sum, so that the position of a row's bucket
+    is the number of bounds that are not larger than its hash.
     """
-    task_of = {(each.partition_path, each.file_id): task for each, task in zip(buckets, tasks, strict=True)}
+    task_of = {(bucket.partition_path, bucket.file_id): task for bucket, task in zip(buckets, tasks, strict=True)}
     taking: dict[str, list[Bucket]] = {}
     for bucket in buckets:
         if bucket.num_inserts:

@@ -69,7 +69,7 @@ def test_auto_starts_spark_for_many_files_only():
         (without("sees", missing="Install s3fs to access S3"), "Install s3fs.*--archives"),
         (without(version="0.0.9"), "hudi_py is 0.0.9, and .* here.*PYSPARK_PYTHON"),
         (without("sees", error="StorageError: 403"), "/lake/t cannot be reached: StorageError: 403.*credentials"),
-        (without("sees"), "there is no table at /lake/t.*every executor shares"),
+        (without("sees"), "there is no table at /lake/t.*all executors share"),
     ],
 )
 def test_what_executors_lack_is_told_as_theirs(finding, told):
@@ -123,7 +123,7 @@ Traceback (most recent call last):
     [
         (
             f"pyspark.errors.PySparkRuntimeError: {OTHER_PYTHON}",
-            "another Python: .*: 3.10 than.*: 3.11.*PYSPARK_PYTHON",
+            "Python has another version: .*: 3.10 than.*: 3.11.*PYSPARK_PYTHON",
         ),
         ("ModuleNotFoundError: No module named 'hudi_py'", "a package is missing.*'hudi_py'.*--archives"),
     ],
