@@ -29,6 +29,7 @@ from hudi_py.formats.log_block import (
     iterate_log_blocks,
     scan_log_blocks,
 )
+from hudi_py.fsview.expected import damaged_file, is_size_right
 from hudi_py.model.files import LogFile
 from hudi_py.storage.base import Storage
 
@@ -84,7 +85,7 @@ def scan_blocks(
     return Scanned(_with_compacted(found), torn)
 
 
-def read_log_blocks(storage: Storage, path: str, source: str) -> Iterator[LogBlock]:
+def read_log_blocks(storage: Storage, path: str, source: str, recorded_bytes: int | None = None) -> Iterator[LogBlock]:
     """
     The blocks of one log file, torn ones included; contents of large files are left out, see `with_content`.
 
@@ -92,12 +93,15 @@ def read_log_blocks(storage: Storage, path: str, source: str) -> Iterator[LogBlo
         storage: Where the file is.
         path: Of the file.
         source: The same for messages.
+        recorded_bytes: What a completed commit recorded as its size; it may have grown since.
 
     Raises:
-        CorruptMetadata: It is no log file.
+        CorruptMetadata: It is no log file, or shorter than recorded.
     """
     with storage.open_read(path) as stream:
         size = stream.seek(0, os.SEEK_END)
+        if not is_size_right(recorded_bytes or 0, size, is_log=True):
+            raise CorruptMetadata(damaged_file(source, size, recorded_bytes or 0, "delta commit"))
         stream.seek(0)
         if size <= _WHOLE_BYTES_MAX:
             yield from iterate_log_blocks(stream.read(size), source)

@@ -163,14 +163,15 @@ def blocks_of(storage: Storage, file_slice: FileSlice, logs: LogReading) -> Iter
     """
     The blocks of a slice that count, with their contents, and where they stand; oldest first.
 
-    What is no block is passed over as Apache Hudi does, with a warning: a writer that died leaves such.
+    What is no block is passed over as Apache Hudi does, with a warning: a writer that died leaves such. A file that is
+    shorter than a completed commit recorded has lost rows, and is refused.
     """
 
     def blocks() -> Iterator[tuple[LogFile, LogBlock, str]]:
         for log in sorted(file_slice.log_files, key=lambda each: each.order):
             if not log.is_cdc:
                 path = join_path(file_slice.partition_path, log.name)
-                for block in read_log_blocks(storage, path, f"{storage.root}/{path}"):
+                for block in read_log_blocks(storage, path, f"{storage.root}/{path}", log.size_bytes):
                     yield log, block, f"{storage.root}/{path}"
 
     found = scan_blocks(blocks(), logs.counts, logs.until)

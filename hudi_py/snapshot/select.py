@@ -7,7 +7,7 @@ rules/timeline 7 (time travel).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import attrs
@@ -206,25 +206,34 @@ def with_recorded_sizes(
     slices: Sequence[FileSlice], recorded: Callable[[], Mapping[str, Mapping[str, int]]]
 ) -> tuple[FileSlice, ...]:
     """
-    The same slices, each base file with the size that its commit recorded where the listing told none: readers compare
-    it.
+    The same slices, each file with the size that its commit recorded where the listing told none: readers compare it.
 
     Args:
         slices: Of a snapshot.
         recorded: Gives partition path to names and sizes in bytes; not asked where the listing told all sizes.
     """
-    if all(base.size_bytes is not None for _, base in bases_of(slices)):
+    if all(file.size_bytes is not None for each in slices for file in _files_of(each)):
         return tuple(slices)
     sizes = recorded()
 
     def sized(each: FileSlice) -> FileSlice:
+        known = sizes.get(each.partition_path, {})
         base = each.base_file
-        if base is None or base.size_bytes is not None:
-            return each
-        known = sizes.get(each.partition_path, {}).get(base.name)
-        return attrs.evolve(each, base_file=attrs.evolve(base, size_bytes=known))
+        if base is not None and base.size_bytes is None:
+            base = attrs.evolve(base, size_bytes=known.get(base.name))
+        logs = (
+            attrs.evolve(log, size_bytes=known.get(log.name)) if log.size_bytes is None else log
+            for log in each.log_files
+        )
+        return attrs.evolve(each, base_file=base, log_files=tuple(logs))
 
     return tuple(map(sized, slices))
+
+
+def _files_of(file_slice: FileSlice) -> Iterator[BaseFile | LogFile]:
+    if file_slice.base_file is not None:
+        yield file_slice.base_file
+    yield from file_slice.log_files
 
 
 def readable_slices(

@@ -4,6 +4,7 @@ import io
 import json
 import math
 
+import attrs
 import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -158,6 +159,16 @@ def test_a_block_damaged_inside_a_whole_frame_is_an_error():
     logs = [log_file(storage, 1, block[: at - 1] + b"\x7f" + block[at:])]
     with pytest.raises(CorruptMetadata, match=r"log\.1.*byte 0"):
         read(storage, None, logs)
+
+
+def test_a_log_file_shorter_than_its_commit_recorded_is_an_error():
+    """A cut like that of a writer that died, but rows of a completed commit are lost; it may have grown since."""
+    storage = MemoryStorage("/t")
+    data = data_block([row("a", 2)])
+    log = log_file(storage, 1, data)
+    assert read(storage, None, [attrs.evolve(log, size_bytes=len(data) - 1)]) == [row("a", 2)]
+    with pytest.raises(CorruptMetadata, match=r"log\.1_0-0-0 .*cut off"):
+        read(storage, None, [attrs.evolve(log, size_bytes=len(data) + 1)])
 
 
 def test_hfile_blocks_hold_rows_too():

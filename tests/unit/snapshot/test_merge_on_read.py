@@ -1,0 +1,93 @@
+"""Snapshots of merge-on-read tables that real Hudi wrote: savepoints, pickles, conditions, lost log files."""
+
+import pickle
+
+import pytest
+
+import fixtures
+import hudi_py
+from hudi_py.errors import CorruptMetadata, UnsupportedTable
+from hudi_py.storage.local import LocalStorage
+
+VERSIONS = ("0.15.0", "1.0.2", "1.1.1")
+TABLES = pytest.mark.parametrize("name", [f"mor_event_time-{version}" for version in VERSIONS])
+
+
+def opened(name, folder):
+    return hudi_py.open_table(fixtures.unpack_rows(name, folder))
+
+
+def rows(found):
+    return sorted((row for batch in found for row in batch.to_pylist()), key=str)
+
+
+@TABLES
+def test_a_savepoint_holds_log_files_too(name, tmp_path):
+    """What it shows is the table as it was at its commit, whatever is written to the same slice later."""
+    table = opened(name, tmp_path)
+    times = [each.requested_time for each in table.timeline.commits.completed()]
+    before = rows(table.rows(with_meta=True))
+    table.create_savepoint()
+    assert rows(table.rows(savepoint=times[-1], with_meta=True)) == before
+    assert rows(table.rows(savepoint=times[-1], with_meta=True)) == rows(table.rows(as_of=times[-1], with_meta=True))
+
+
+@TABLES
+def test_a_snapshot_is_read_elsewhere_too(name, tmp_path):
+    """Sent to another process it holds what it needs, log files included."""
+    table = opened(name, tmp_path)
+    time = table.timeline.commits.completed()[3].requested_time
+    for snapshot in (table.snapshot(), table.as_of(time)):
+        assert rows(pickle.loads(pickle.dumps(snapshot)).rows()) == rows(snapshot.rows())
+
+
+@pytest.mark.parametrize(
+    "name", [*(f"mor_event_time-{version}" for version in VERSIONS), "mor_partial_update-1.1.1", "mor_evolved-1.0.2"]
+)
+def test_conditions_choose_among_merged_rows(name, tmp_path):
+    """Not among those of the base file, whose statistics say nothing of what the log files changed."""
+    table = opened(name, tmp_path)
+    everything = rows(table.rows())
+    ordered = sorted(row["ts"] for row in everything if row["ts"] is not None)
+    for ts in {ordered[0], ordered[len(ordered) // 2], ordered[-1]}:
+        for operator, is_met in (("=", ts.__eq__), (">", ts.__lt__), ("<=", ts.__ge__)):
+            found = rows(table.rows(where=f"ts {operator} {ts}"))
+            assert found == [row for row in everything if row["ts"] is not None and is_met(row["ts"])]
+    ids = sorted(({"id": row["id"]} for row in everything if row["ts"] is not None), key=str)
+    assert rows(table.rows(columns=["id"], where="ts is not null")) == ids
+
+
+@TABLES
+def test_a_lost_log_file_is_never_passed_over(name, tmp_path):
+    """Deleted or cut off: older rows would be shown as the latest."""
+    root = fixtures.unpack_rows(name, tmp_path)
+    table = hudi_py.open_table(root)
+    newest = max(table.file_slices("r0"), key=lambda each: len(each.log_files))
+    path = root / "r0" / newest.log_files[-1].name
+    data = path.read_bytes()
+    path.write_bytes(data[:-9])
+    with pytest.raises(CorruptMetadata, match="cut off"):
+        rows(hudi_py.open_table(root).rows())
+    path.unlink()
+    with pytest.raises(CorruptMetadata, match="missing"):
+        rows(hudi_py.open_table(root).rows())
+
+
+@TABLES
+def test_who_takes_base_files_for_the_rows_is_stopped(name, tmp_path):
+    """A list of base files lacks what lies in log files."""
+    with pytest.raises(UnsupportedTable, match="has log files"):
+        opened(name, tmp_path).base_files()
+
+
+def test_a_table_merged_by_a_java_class_shows_its_base_files(tmp_path):
+    """Merging is refused by the name of the class; read-optimized needs none."""
+    root = fixtures.unpack_rows("mor_event_time-0.15.0", tmp_path)
+    path = root / ".hoodie" / "hoodie.properties"
+    text = path.read_text(encoding="utf-8").replace("DefaultHoodieRecordPayload", "PartialUpdateAvroPayload")
+    LocalStorage(str(root)).replace(".hoodie/hoodie.properties", text.encode())
+    table = hudi_py.open_table(root)
+    with pytest.raises(UnsupportedTable, match="PartialUpdateAvroPayload"):
+        table.rows()
+    expected = fixtures.expected_rows("mor_event_time-0.15.0")["read_optimized"]["rows"]
+    assert len(rows(table.rows(read_optimized=True))) == expected
