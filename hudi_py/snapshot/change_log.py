@@ -8,7 +8,7 @@ group: operation, time of the commit, the row before and the row after. Two chan
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -50,17 +50,21 @@ class ChangeLog(Batches):
         window: The range.
         steps: Where the changes stand, in order; all of their files were there.
         row: Columns of the rows before and after.
+        whole: All columns of the table: whether a row has changed does not depend on those that are asked for.
 
     Attributes:
         schema: ``op`` (``i``, ``u``, ``d``), ``ts`` (requested time of the commit), ``before`` and ``after``
             (structs of the columns asked for, null where there was no such row).
     """
 
-    def __init__(self, storage: Storage, window: Window, steps: Sequence[Step], row: pa.Schema) -> None:
+    def __init__(
+        self, storage: Storage, window: Window, steps: Sequence[Step], row: pa.Schema, whole: pa.Schema
+    ) -> None:
         self._storage = storage
         self._window = window
         self._steps = steps
         self._row = row
+        self._whole = whole
         self.schema = pa.schema(
             [
                 ("op", pa.string()),
@@ -109,13 +113,14 @@ class ChangeLog(Batches):
     def _merged(self, step: Step) -> pa.RecordBatch:
         """What changed of the keys that the commit logged; what is the same before and after is left out."""
         assert step.merge is not None, step
-        keys, *tables = step.merge.tables(self._storage, self._row)
+        keys, *tables = step.merge.tables(self._storage, self._whole)
         before, after = (dict(zip(each[_RECORD_KEY].to_pylist(), range(len(each)), strict=True)) for each in tables)
-        rows = [each.select(self._row.names).to_pylist() for each in tables]
+        rows = [each.select(self._whole.names).to_pylist() for each in tables]
         changed = [
             key
             for key in keys
-            if (key in before) != (key in after) or (key in before and rows[0][before[key]] != rows[1][after[key]])
+            if (key in before) != (key in after)
+            or (key in before and not _is_same(rows[0][before[key]], rows[1][after[key]]))
         ]
         operations: Array = pa.array(
             ["d" if key not in after else "u" if key in before else "i" for key in changed], pa.string()
@@ -197,6 +202,11 @@ class ChangeLog(Batches):
         return pa.RecordBatch.from_arrays([operations, times, before, after], schema=self.schema)
 
 
+def _is_same(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """A NaN is the same as another."""
+    return before == after or repr(before) == repr(after)
+
+
 def _whole(column: Any, arrow: pa.DataType) -> Array:
     whole: Array = column.combine_chunks() if column.num_chunks else pa.array([], arrow)
     return whole
@@ -251,7 +261,7 @@ def open_change_log(
     if meta:
         raise ConfigError(f"change logs hold no {', '.join(meta)}; choose columns of the table")
     steps = _plan(contents, listing, window, look, mode, schema)
-    return ChangeLog(store.storage, window, steps, row)
+    return ChangeLog(store.storage, window, steps, row, chosen_columns(schema, None))
 
 
 def _plan(
@@ -274,7 +284,7 @@ def _plan(
             names[path] = frozenset(entry.name for entry in listing.partition(path))
             _add_groups(groups, path, names[path], look)
         time, source = instant.requested_time, f"{store.storage.root}/{store.path(instant)}"
-        merges = partial(_merges, contents, look, schema, instant)
+        merges = cache(partial(_merges, contents, look, schema, instant))
         here = list(plan_commit(time, metadata, groups, names, mode, source, merges, has_logs=has_logs))
         last_damaged = next(((instant, each) for each in here if each.missing), last_damaged)
         steps += here
@@ -289,7 +299,8 @@ def _plan(
 
 def _merges(contents: Contents, look: Look, schema: pa.Schema, instant: Instant) -> Merges:
     config, root = contents.store.config, contents.store.storage.root
-    return Merges(config, schema, look.context_after(instant), instant.requested_time, root)
+    context = look.context_after(instant)
+    return Merges(config, schema, context, instant.requested_time, root, look.pending_compactions)
 
 
 def _add_groups(groups: dict[GroupKey, list[BaseFile]], path: str, names: Iterable[str], look: Look) -> None:

@@ -164,8 +164,8 @@ def _planned(
             missing=missing,
         )  # fmt: skip
     if written is None:
-        base = (stat.base_file or "").rpartition("/")[2]
-        missing = tuple(each for each in (name, base) if each and each not in there)
+        needed = (name, *(each.rpartition("/")[2] for each in (stat.base_file or "", *(stat.log_files or ()))))
+        missing = tuple(each for each in needed if each and each not in there)
         merge = merges().of(partition, file_id, (name,), there)
         return Step(time=time, source=Source.MERGED, partition_path=partition, merge=merge, missing=missing)
     if stat.num_writes == 0 and stat.num_deletes:

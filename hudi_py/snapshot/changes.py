@@ -204,8 +204,12 @@ class Look:
         if only_of_range and self._window.after:
             named = frozenset[str]() if self._tells_write else self._logs_of_range(path)
             files = (file for file in files if self._is_of_range(file[0], named))
-        pending = {each.requested_time for each in self._timeline.pending(Action.COMPACTION)}
-        return readable_slices(self.context, build_partition(self.context, path, files), pending)
+        return readable_slices(self.context, build_partition(self.context, path, files), self.pending_compactions)
+
+    @property
+    def pending_compactions(self) -> frozenset[str]:
+        """Requested times."""
+        return frozenset(each.requested_time for each in self._timeline.pending(Action.COMPACTION))
 
     @property
     def _tells_write(self) -> bool:

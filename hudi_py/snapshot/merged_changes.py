@@ -9,9 +9,9 @@ Source: Hudi ``HoodieCDCExtractor`` (``LOG_FILE``), ``CDCFileGroupIterator``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 import pyarrow as pa
@@ -102,7 +102,7 @@ def _is_other(counts: Callable[[str], bool], time: str, other: str) -> bool:
 
 class Merges:
     """
-    The file groups of one partition around one commit.
+    The file groups of a table around one commit.
 
     Args:
         config: Of the table.
@@ -110,13 +110,24 @@ class Merges:
         context: The view as the table was right after the commit.
         time: Requested time of the commit.
         source: Where the table is, for messages.
+        pending: Requested times of pending compactions.
     """
 
-    def __init__(self, config: TableConfig, schema: pa.Schema, context: ViewContext, time: str, source: str) -> None:
+    def __init__(
+        self,
+        config: TableConfig,
+        schema: pa.Schema,
+        context: ViewContext,
+        time: str,
+        source: str,
+        pending: Collection[str] = (),
+    ) -> None:
         from hudi_py.rows.slice_reader import log_reading
 
-        self._context = context
+        self._context = attrs.evolve(context, replaced={})  # a group is looked up before it was replaced, too
+        self._pending = pending
         self._time = time
+        self._visible: dict[str, dict[str, list[str]]] = {}
         tells_slice = context.log_naming.tells_slice
         rules = log_rules_of(config.properties, source)
         self._reading = log_reading(rules, context.is_completed, time if tells_slice else None, schema, source)
@@ -130,8 +141,11 @@ class Merges:
             names: Of all files that are there.
         """
         own = tuple(filter(None, map(parse_log_file, sorted(logs))))
-        of_group = [(name, None) for name in names if _file_id(name) == file_id and self._is_visible(name)]
-        without = [each for each in of_group if each[0] not in {log.name for log in own} and not self._is_own(each[0])]
+        if partition not in self._visible:
+            self._visible[partition] = self._by_group(names)
+        of_group = self._visible[partition].get(file_id, [])
+        of_commit = {log.name for log in own}
+        without = [name for name in of_group if name not in of_commit and not self._is_own(name)]
         return Merge(
             own=FileSlice(partition, file_id, self._time, None, own),
             before=self._newest(partition, without),
@@ -140,24 +154,24 @@ class Merges:
             time=self._time,
         )
 
-    def _newest(self, partition: str, files: Iterable[tuple[str, int | None]]) -> FileSlice | None:
-        return next(iter(readable_slices(self._context, build_partition(self._context, partition, files))), None)
+    def _newest(self, partition: str, names: Iterable[str]) -> FileSlice | None:
+        view = build_partition(self._context, partition, ((name, None) for name in names))
+        return next(iter(readable_slices(self._context, view, self._pending)), None)
 
-    def _is_visible(self, name: str) -> bool:
-        base, log = parse_base_file(name), parse_log_file(name)
-        if base is not None:
-            return self._context.is_committed(base.instant_time)
-        return log is not None and (
-            self._context.log_naming.tells_slice or self._context.is_completed(log.instant_time)
-        )
+    def _by_group(self, names: Iterable[str]) -> dict[str, list[str]]:
+        """File id to names of the files that the table showed."""
+        found: dict[str, list[str]] = {}
+        for name in names:
+            base, log = parse_base_file(name), parse_log_file(name)
+            if base is not None and self._context.is_committed(base.instant_time):
+                found.setdefault(base.file_id, []).append(name)
+            tells_slice = self._context.log_naming.tells_slice
+            if log is not None and (tells_slice or self._context.is_completed(log.instant_time)):
+                found.setdefault(log.file_id, []).append(name)
+        return found
 
     def _is_own(self, name: str) -> bool:
         base, log = parse_base_file(name), parse_log_file(name)
         if base is not None:
             return base.instant_time == self._time
         return log is not None and not self._context.log_naming.tells_slice and log.instant_time == self._time
-
-
-def _file_id(name: str) -> str | None:
-    parsed: Any = parse_base_file(name) or parse_log_file(name)
-    return None if parsed is None else str(parsed.file_id)

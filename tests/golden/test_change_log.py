@@ -63,6 +63,18 @@ def test_changes_one_after_the_other_make_the_snapshot(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", ALL)
+def test_what_is_asked_for_of_a_row_decides_nothing(name, tmp_path):
+    """A change of other columns is a change, too."""
+    table = open_table(unpack_rows(name, tmp_path))
+
+    def keys(change):
+        return [(row or {}).get("id") for row in (change["before"], change["after"])]
+
+    whole = [(change["op"], change["ts"], *keys(change)) for change in changes_of(table, "0", None)]
+    assert [(c["op"], c["ts"], *keys(c)) for c in changes_of(table, "0", None, ["id"])] == whole
+
+
+@pytest.mark.parametrize("name", ALL)
 def test_ranges_one_after_the_other_tell_each_change_once(name, tmp_path):
     """In the same order as one range over all of them, wherever it is cut."""
     table = open_table(unpack_rows(name, tmp_path))
