@@ -1,8 +1,8 @@
 """
-The way of a write from the user's rows to the clean after the commit, whatever engine holds the rows.
+Runs a write from the user's rows to the clean after the commit, with any engine for rows.
 
-Open or create the table, shape the rows, resolve their schema, begin the write, let the engine write the data files,
-commit, clean, archive. Nothing here knows Spark: `hudi_py.spark` and `hudi_py.local` bring rows of their own.
+The steps: open or create the table, select columns, resolve the schema, begin the write, have the engine write the data
+files, commit, clean, archive. Nothing here depends on Spark: `hudi_py.spark` and `hudi_py.local` implement the rows.
 """
 
 from __future__ import annotations
@@ -59,21 +59,22 @@ from hudi_py.writing.same_table import require_same_table
 from hudi_py.writing.transaction import WriteTransaction, begin_write
 
 _USE: Final = Use.WRITE | Use.SERVICES
-"""What follows a commit is part of the write."""
+"""A write includes the services that run after its commit."""
 
 _COMMITS_READ_MAX: Final = 5
-"""Of recent commits, for the average size of a row."""
+"""Number of recent commits that are read for the average size of a row."""
 
 
 @attrs.frozen(kw_only=True, repr=False)
 class WriteResult(Shown):
     """
-    One commit.
+    Result of a write.
 
     Args:
-        instant: Requested time; None when there was nothing to write and ``hoodie.allow.empty.commit`` is false.
-        metadata: What was stored as the completed instant.
-        cleans: What the clean after it removed; empty when nothing was due.
+        instant: Requested time of the commit; None if there was nothing to write and ``hoodie.allow.empty.commit`` is
+            false.
+        metadata: Metadata of the commit, as stored.
+        cleans: Results of the clean after the commit; empty if no clean was due.
     """
 
     instant: str | None
@@ -88,23 +89,25 @@ class WriteResult(Shown):
     def _listed(self) -> Iterable[tuple[object, ...]]:
         stats = self.metadata.partition_to_write_stats.values()
         return (
-            (stat.path, stat.num_inserts, stat.num_update_writes, stat.num_deletes) for each in stats for stat in each
+            (stat.path, stat.num_inserts, stat.num_update_writes, stat.num_deletes)
+            for of_partition in stats
+            for stat in of_partition
         )
 
 
 class WriteService:
     """
-    Writes to one copy-on-write table, which is created by the first write if it is not there.
+    Writes to a copy-on-write table. The first write creates the table if it does not exist.
 
     Args:
-        storage: Of the table.
+        storage: Storage of the table.
         settings: See `hudi_py.WriteClient`.
-        clock: For times.
-        cleaning: Makes the engine that deletes files after a commit.
+        clock: Source of instant times.
+        cleaning: Returns the engine that deletes files after a commit.
 
     Raises:
-        ConfigError: A setting is wrong or refused, or contradicts the table.
-        UnsupportedTable: A kind of table that is not written.
+        ConfigError: A setting is invalid or refused, or contradicts the table.
+        UnsupportedTable: hudi_py does not write this kind of table.
     """
 
     def __init__(self, storage: Storage, settings: Settings, clock: Clock, cleaning: Callable[[], Engine]) -> None:
@@ -119,7 +122,7 @@ class WriteService:
         try:
             self._table = self._open()
         except TableNotFound:
-            new_table_properties(self._settings)  # complain now, not at the first write
+            new_table_properties(self._settings)  # raises for invalid settings now, not at the first write
 
     @property
     def table(self) -> Table:
@@ -127,7 +130,7 @@ class WriteService:
         The table.
 
         Raises:
-            TableNotFound: Nothing was written yet.
+            TableNotFound: The table does not exist yet.
         """
         if self._table is None:
             self._table = self._open()
@@ -135,17 +138,18 @@ class WriteService:
 
     def write(self, rows: IncomingRows, operation: str) -> WriteResult:
         """
-        Write *rows* in one commit, and run the services that follow it.
+        Write *rows* in one commit, then clean and archive.
 
         Args:
+            rows: Rows to write.
             operation: ``UPSERT``, ``INSERT``, ``BULK_INSERT`` or ``DELETE``.
 
         Raises:
             See `hudi_py.WriteClient.upsert`.
         """
-        require_single_writer(self._settings)  # before a new table is made
+        require_single_writer(self._settings)  # before a new table is created
         table = self._opened_or_created(rows, operation).refresh()
-        if not self._is_free_of_buckets:  # nothing turns a table into one of buckets later
+        if not self._is_free_of_buckets:  # checked once: an existing table never gets buckets later
             refuse_buckets(self._storage, table.timeline, table.contents)
             self._is_free_of_buckets = True
         generator = self._key_generator(table)
@@ -153,8 +157,8 @@ class WriteService:
         text = table.schema_text()
         if column_schema_text(table.contents, table.timeline) is not None:
             raise UnsupportedTable(
-                f"{self._storage.root} evolves by schema on read, and hudi_py does not keep the ids of its columns: "
-                "those that were renamed would lose their values; write it with Apache Hudi"
+                f"{self._storage.root} uses schema on read, and hudi_py does not write the ids of its columns: "
+                "renamed columns would lose their values; write it with Apache Hudi"
             )
         rows = rows.shaped(text, self._needed(operation, generator, rules), keys_only=operation == "DELETE")
         schema = _resolved(table, rows.schema, operation, text)
@@ -195,13 +199,13 @@ class WriteService:
                 self._table = self._open()
             except TableNotFound:
                 if operation == "DELETE":
-                    raise  # a table of nothing but keys is not what anyone wants
-                self._check_new(rows, operation)  # before there is anything to undo
+                    raise  # there is nothing to delete; creating a table with only key columns helps nobody
+                self._check_new(rows, operation)  # raises before anything is created that would have to be undone
                 self._table = self._create()
         return self._table
 
     def _check_new(self, rows: IncomingRows, operation: str) -> None:
-        """Everything about the first rows of a table that can be refused without touching storage."""
+        """Check the first rows of a new table, as far as possible without touching the storage."""
         properties = new_table_properties(self._settings)
         generator = key_generator_of(properties, single_field_prefixed=False)
         needed = self._needed(operation, generator, merge_rules_of(properties))
@@ -217,33 +221,33 @@ class WriteService:
         return self._open()
 
     def _refuse_data_of_another(self) -> None:
-        """Whatever is older than the first instant of a timeline counts as committed."""
+        """Raise if there are data files: in a new table, files older than its first instant count as committed."""
         for path, entries in FolderListing(self._storage).walk():
             for entry in entries:
                 if parse_base_file(entry.name) is not None or parse_log_file(entry.name) is not None:
                     file = join_path(path, entry.name)
                     raise CorruptMetadata(
-                        f"{self._storage.root} holds no table, but {file} is a data file of one: in a new table its "
-                        "rows would count as committed; nothing was changed; give that table its .hoodie folder back, "
+                        f"{self._storage.root} is not a table, but {file} is a data file of one: in a new table its "
+                        "rows would count as committed; nothing was changed; restore the .hoodie folder of that table, "
                         "or write to an empty folder"
                     )
 
     # --- what the tasks need to know --------------------------------------------------------------------------------
     def _needed(self, operation: str, generator: KeyGenerator, rules: MergeRules) -> tuple[str, ...]:
-        """Columns that the rows must have."""
+        """Return the columns that the rows must have."""
         fields = (*generator.record_key_fields, *generator.partition_fields)
         ordered = operation == "UPSERT" or (operation == "INSERT" and self._settings[keys.COMBINE_BEFORE_INSERT])
         return (*fields, *rules.batch_fields) if ordered else fields
 
     def _key_generator(self, table: Table) -> KeyGenerator:
-        """The table's; where the form of its keys depends on the release that wrote it, a stored key decides."""
+        """Return the table's key generator; if releases of Hudi write its keys differently, a stored key decides."""
         config = table.config
         properties = dict(config.properties)
         asked = key_generator_asked_for(self._settings)
         actual = key_generator_of(properties, single_field_prefixed=False).kind
         if asked not in (None, actual.value):
             raise ConfigError(
-                f"the settings ask for key generator {asked}, and the table at {self._storage.root} has "
+                f"the settings ask for key generator {asked}, but the table at {self._storage.root} has "
                 f"{actual.value}; leave the setting out or write to another table"
             )
         prefixed = self._settings[keys.NEW_COMPLEX_KEY_ENCODING]
@@ -254,7 +258,7 @@ class WriteService:
         return key_generator_of(properties, single_field_prefixed=prefixed)
 
     def _is_prefixed_there(self, table: Table) -> bool | None:
-        """Whether stored keys bear the name of their column; None where no key is stored."""
+        """Return whether stored keys have the form ``column:value``; None if the table has no rows."""
         stored = next(iter(table.base_files()), None)
         if stored is None:
             return None
@@ -289,7 +293,7 @@ class WriteService:
         )
 
     def _record_bytes(self, table: Table) -> int:
-        """Rule E-56: from recent commits."""
+        """Return the average size of a row in recent commits (E-56)."""
         newest = list(reversed(table.timeline.completed("commit")))[:_COMMITS_READ_MAX]
         return average_record_bytes(
             (_written(table.contents.commit(instant)) for instant in newest),
@@ -300,10 +304,10 @@ class WriteService:
 
     # --- after the commit -------------------------------------------------------------------------------------------
     def _serve_after(self, commit: str, table: Table) -> tuple[CleanResult, ...]:
-        """Clean and archive; who is told that this failed must not take the commit for failed, and write it again."""
+        """Clean and archive. Failures are raised as `ServiceFailed`, so that nobody repeats the completed commit."""
         try:
             cleans = self._clean(table)
-            if self._settings[keys.ARCHIVE_AUTOMATIC]:  # what the clean has made free to go (rule G-4)
+            if self._settings[keys.ARCHIVE_AUTOMATIC]:  # after the clean, which makes more commits archivable (G-4)
                 table.services.archive().run()
                 table.services.run_upkeep()
         except ConflictError as error:  # another process is doing the same
@@ -311,8 +315,8 @@ class WriteService:
             return ()
         except HudiError as error:
             raise ServiceFailed(
-                f"commit {commit} is completed and its rows are visible, so do not write them again; what follows a "
-                f"commit failed: {error}",
+                f"commit {commit} is completed and its rows are visible, so do not write them again; cleaning or "
+                f"archiving after it failed: {error}",
                 commit,
             ) from error
         return cleans

@@ -1,5 +1,5 @@
 """
-The way of a write: which file group gets which row (`assign`, `tag`), the files of a task, the commit (`transaction`).
+Parts of a write: choose the file group of each row (`assign`, `tag`), write a task's files, commit (`transaction`).
 
-Free of Spark.
+Nothing here depends on Spark.
 """

@@ -1,8 +1,8 @@
 """
-Where inserts go: first into small files, the rest into new file groups.
+Assigns inserts to files: first to small existing files, the rest to new file groups.
 
-Pure: takes counts and sizes, returns buckets. Rows are then spread over a partition's buckets by the hash of their
-key, as Hudi does, so the counts of a bucket are an expectation and not a promise.
+Pure: takes counts and sizes, returns buckets. Rows are then distributed over a partition's buckets by the hash of their
+key, as in Hudi, so a bucket gets only approximately its number of inserts.
 
 Source: Hudi 0.15.0, 1.0.2, ``UpsertPartitioner``, ``AverageRecordSizeUtils`` (rules E-50 to E-56).
 """
@@ -26,7 +26,7 @@ class SizingLimits:
 
     Args:
         max_file_bytes: ``hoodie.parquet.max.file.size``.
-        small_file_bytes: ``hoodie.parquet.small.file.limit``; 0 or less: never add to existing files.
+        small_file_bytes: ``hoodie.parquet.small.file.limit``; 0 or less to never add inserts to existing files.
         insert_split_rows: ``hoodie.copyonwrite.insert.split.size``; used when *auto_split* is off.
         auto_split: ``hoodie.copyonwrite.insert.auto.split``; rows per new file from the record size.
     """
@@ -48,13 +48,13 @@ class ExistingFile:
 @attrs.frozen(kw_only=True)
 class Bucket:
     """
-    One file group to be written.
+    A file group that will be written.
 
     Args:
-        partition_path: Of the group.
-        file_id: Existing, or newly minted.
-        is_new: Whether the group is created by this commit.
-        num_inserts: Inserts meant for it; 0 for a group that only gets updates.
+        partition_path: Partition of the group.
+        file_id: Id of the group.
+        is_new: Whether this commit creates the group.
+        num_inserts: Number of inserts assigned to it; 0 for a group that only gets updates.
     """
 
     partition_path: str
@@ -73,20 +73,20 @@ def assign_buckets(
     new_file_id: Callable[[], str],
 ) -> tuple[Bucket, ...]:
     """
-    Decide which file groups a commit writes and how many inserts each gets.
+    Decide which file groups a commit writes, and how many inserts each of them gets.
 
     Args:
         inserts: Number of inserts by partition path.
         updated: File ids that get updates or deletes, by partition path.
         existing: Latest base files by partition path, as of the last completed commit, without groups in pending
-            clustering; pass none to keep inserts out of existing files.
+            clustering; leave a partition out to add no inserts to its files.
         record_bytes: Average size of a stored row, at least 1, see `average_record_bytes`.
-        limits: Settings.
-        new_file_id: Mints a file id (``<uuid>-0``); called once per new group, partitions in sorted order.
+        limits: Settings of file sizing.
+        new_file_id: Returns a new file id (``<uuid>-0``); called once per new group, with partitions in sorted order.
 
     Returns:
-        Buckets sorted by partition path; within one, existing groups (smallest file first, then those that are only
-        updated, by file id), then new ones. The inserts of a partition's buckets add up to what was asked.
+        Buckets sorted by partition path; within a partition existing groups (smallest file first, then groups that are
+        only updated, by file id), then new groups. The inserts of a partition's buckets add up to its inserts.
     """
     if record_bytes < 1:
         raise ValueError(f"record_bytes is {record_bytes}; a stored row has at least one byte")
@@ -112,11 +112,11 @@ def spread_inserts(hashes: npt.NDArray[np.uint64], buckets: Sequence[Bucket]) ->
     Choose a bucket for each insert of one partition.
 
     Args:
-        hashes: Shape (n,), well mixed hashes of the record keys: the same key must come to the same bucket.
-        buckets: Of that partition, with at least one insert among them.
+        hashes: Shape (n,), well mixed hashes of the record keys: the same key must get the same bucket.
+        buckets: Buckets of the partition, at least one of them with inserts.
 
     Returns:
-        Shape (n,), positions in *buckets*; a bucket is hit in proportion to its inserts, one without never.
+        Shape (n,), positions in *buckets*; a bucket is chosen in proportion to its number of inserts.
     """
     bounds = np.cumsum([bucket.num_inserts for bucket in buckets], dtype=np.uint64)
     if not len(bounds) or not bounds[-1]:
@@ -139,12 +139,12 @@ def average_record_bytes(
 
     Args:
         commits: (bytes, rows) written by completed commits, newest first.
-        limits: Only a commit of more than *threshold* times its small-file limit is believed: in a small one the
-            bloom filter outweighs the rows.
+        limits: Only commits larger than *threshold* times the small-file limit are used: in smaller commits the Bloom
+            filters take more space than the rows.
         threshold: ``hoodie.record.size.estimation.threshold``.
-        estimate: ``hoodie.copyonwrite.record.size.estimate``, when no commit qualifies.
-        commits_max: Look no further back; None: all (table version 6).
-        file_overhead_bytes: Taken off each commit's bytes.
+        estimate: ``hoodie.copyonwrite.record.size.estimate``, used if no commit is large enough.
+        commits_max: Number of commits to look at; None for all (table version 6).
+        file_overhead_bytes: Subtracted from each commit's bytes.
 
     Returns:
         Bytes per row, rounded up, at least 1.
@@ -159,7 +159,7 @@ def average_record_bytes(
 
 
 def _pack(inserts: int, files: Sequence[ExistingFile], record_bytes: int, limits: SizingLimits) -> dict[str, int]:
-    """Fill small files up to the maximum size; the smallest has most room and comes first."""
+    """Assign inserts to small files up to the maximum size, the smallest file first because it has most room."""
     packed: dict[str, int] = {}
     small = (file for file in files if file.size_bytes < limits.small_file_bytes)
     for file in sorted(small, key=lambda file: (file.size_bytes, file.file_id)):
@@ -171,7 +171,7 @@ def _pack(inserts: int, files: Sequence[ExistingFile], record_bytes: int, limits
 
 
 def _split(inserts: int, record_bytes: int, limits: SizingLimits) -> list[int]:
-    """Cut into new file groups of equal share; the last one takes the remainder."""
+    """Return the number of inserts for each new file group: equal shares, and the remainder for the last one."""
     if inserts <= 0:
         return []
     per_bucket = -(-limits.max_file_bytes // record_bytes) if limits.auto_split else limits.insert_split_rows

@@ -1,9 +1,9 @@
 """
-Tables whose rows lie in buckets: which file a row belongs to follows from its key, and no property says so.
+Detects tables with a bucket index, where the key of a row determines its file; no table property says so.
 
-A row of ours would go to any file of its partition; Apache Hudi looks for it in its bucket only and writes it once
-more. So the evidence on storage decides. Source: Hudi ``BucketIdentifier``, ``ConsistentBucketIndexUtils``; seen in
-tables of 0.15.0 and 1.1.1.
+hudi_py would write a row to any file of its partition. Apache Hudi searches it only in its bucket, does not find it,
+and writes it again. So such tables must be refused, and only their files show what they are. Source: Hudi
+``BucketIdentifier``, ``ConsistentBucketIndexUtils``; seen in tables of 0.15.0 and 1.1.1.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
 BUCKET_FOLDER: Final = ".hoodie/.bucket_index"
-"""Where consistent hashing and bucket numbers by partition are kept."""
+"""Folder for the metadata of consistent hashing, and of bucket numbers by partition."""
 _COMMITS_LOOKED_AT: Final = 5
 _NUMBERED: Final = re.compile(r"(\d{8})-")
 _FEW: Final = 3
@@ -28,7 +28,7 @@ _SMALL_NUMBER: Final = 10_000
 
 
 def are_numbered(file_ids: Sequence[str]) -> bool:
-    """Whether file ids start with the numbers of buckets, as no handful of random ones does."""
+    """Return whether file ids start with bucket numbers, which several random ids almost never do."""
     matches = [_NUMBERED.match(file_id) for file_id in file_ids]
     numbers = [int(match[1]) for match in matches if match is not None]
     if not numbers or len(numbers) < len(file_ids):
@@ -38,10 +38,10 @@ def are_numbered(file_ids: Sequence[str]) -> bool:
 
 def refuse_buckets(storage: Storage, timeline: Timeline, contents: Contents) -> None:
     """
-    Refuse to write into buckets.
+    Raise if the table has a bucket index.
 
     Raises:
-        UnsupportedTable: There is what only a bucket index leaves.
+        UnsupportedTable: There are files that only a bucket index creates.
     """
     newest = timeline.commits.completed()[-_COMMITS_LOOKED_AT:]
     for instant in reversed(newest):
@@ -60,6 +60,7 @@ def _file_ids(commit: CommitMetadata) -> list[str]:
 
 def _refuse(storage: Storage, evidence: str) -> None:
     raise UnsupportedTable(
-        f"{storage.root} has a bucket index, by which Apache Hudi finds each key in one file: {evidence}. Rows written "
-        "by hudi_py would lie elsewhere and be duplicates, so nothing was written; write the table with Apache Hudi"
+        f"{storage.root} has a bucket index, with which Apache Hudi expects each key in a certain file: {evidence}. "
+        "Rows written by hudi_py would be duplicates in other files, so nothing was written; write the table with "
+        "Apache Hudi"
     )

@@ -1,8 +1,9 @@
 """
-The files of one task: a marker before each, the fence behind them.
+Writes the files of one task: creates a marker before each file, and checks the fence afterwards.
 
-A task that dies leaves files that markers name; its retry writes under another token, and the commit removes what no
-result names. A task that nobody waits for any more removes its files itself, see `hudi_py.timeline.fence`.
+If a task dies, markers name the files that it leaves. Its retry writes files with another write token, and the commit
+deletes the files that no task result names. A task that is still running although the write is over deletes its files
+itself, see `hudi_py.timeline.fence`.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from hudi_py.writing.job import TaskIdentity, WriteJob
 
 class TaskFiles:
     """
-    Writes base files for one task; obtained from `task_files`.
+    Writes base files for one task; created by `task_files`.
 
     Args:
-        job: What is written.
-        task: Who is writing.
+        job: The write.
+        task: The task.
     """
 
     def __init__(self, job: WriteJob, task: TaskIdentity) -> None:
@@ -41,7 +42,7 @@ class TaskFiles:
         self._paths: list[str] = []
 
     def merge(self, partition_path: str, previous: BaseFile, changes: RowChanges) -> WrittenFile:
-        """Write the next slice of a file group."""
+        """Write the next slice of a file group: its rows with the changes applied."""
         job = self._job
         target = self._target(partition_path, previous.file_id)
         self._announce(target, MarkerType.MERGE)
@@ -73,13 +74,13 @@ class TaskFiles:
         has_metafile: bool = False,
     ) -> list[WrittenFile]:
         """
-        Write rows into new file groups, as many as their size asks for.
+        Write rows into new file groups; a new group begins whenever a file has its maximum size.
 
         Args:
-            partition_path: Of the groups.
-            batches: Rows and their keys, consumed as they are written.
+            partition_path: Partition of the groups.
+            batches: Rows and their keys, consumed one batch at a time.
             prefix: File ids are ``<prefix>-0``, ``<prefix>-1``, ...
-            has_metafile: The partition is known to exist.
+            has_metafile: Whether the partition is known to have its metafile.
         """
         if not has_metafile:
             self._create_metafile(partition_path)
@@ -102,10 +103,10 @@ class TaskFiles:
 
     def withdraw_if_fenced(self) -> None:
         """
-        Delete everything this task has written when the write is closed: the file names carry its instant.
+        If the write is over, delete all files of this task: their names have its instant, so they would become visible.
 
         Raises:
-            ConflictError: It is closed.
+            ConflictError: The write is over.
         """
         if is_fenced(self._job.storage, self._job.instant_time):
             self._job.storage.delete_many(self._paths)
@@ -127,7 +128,7 @@ class TaskFiles:
         self._paths.append(target.path)
 
     def _create_metafile(self, partition_path: str) -> None:
-        """Without its metafile a partition does not exist for readers that list folders; it goes before the data."""
+        """Create the partition's metafile. Before the data, because readers ignore a partition without it."""
         instant_time = self._job.instant_time
         text = format_partition_metadata(partition_path, instant_time=instant_time, written_at=SystemClock().now())
         try:
@@ -138,7 +139,7 @@ class TaskFiles:
 
 @contextmanager
 def task_files(job: WriteJob, task: TaskIdentity) -> Iterator[TaskFiles]:
-    """The files of one task; at the end the fence is looked at once more."""
+    """Yield the files of a task, and check the fence once more at the end."""
     files = TaskFiles(job, task)
     yield files
     files.withdraw_if_fenced()

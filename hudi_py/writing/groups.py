@@ -1,7 +1,7 @@
 """
-Large writes, second pass: rows that know their file group are written, one group at a time.
+Large writes, second pass: writes rows that have their file group assigned, one group after another.
 
-Memory: the changes of one existing group, or a row group of a new one.
+Memory: the changes of one existing group, or one row group of a new file group.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TARGET: Final = "_hudi_py_target"
 
 
 class _Run(NamedTuple):
-    """Rows of one file group; keys beside them."""
+    """Rows of one file group, with their keys."""
 
     path: str
     file_id: str

@@ -1,4 +1,4 @@
-"""Rows on their way into a table, whatever engine holds them: the one thing that a write asks of Spark or Arrow."""
+"""The protocol of rows that are to be written: all that a write needs from an engine such as Spark or Arrow."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hudi_py.writing.job import WriteJob
 
 
 class IncomingRows(Protocol):
-    """What the user gave, held by an engine that can write it."""
+    """Rows of the user, in the hands of an engine that can write them."""
 
     @property
     def schema(self) -> pa.Schema:
         """
-        Of the rows as they come to the tasks.
+        Schema of the rows as tasks receive them.
 
         Raises:
             ConfigError: A column has a type that cannot be written.
@@ -25,15 +25,15 @@ class IncomingRows(Protocol):
 
     def shaped(self, table_schema: str | None, needed: Sequence[str], *, keys_only: bool) -> IncomingRows:
         """
-        The same rows with the columns that are written, spelled as in the table; see `written_columns`.
+        Return the rows with the columns that are written, under their names in the table; see `written_columns`.
 
         Raises:
-            ConfigError: A needed column is missing, or two columns have one name.
+            ConfigError: A needed column is missing, or two columns have the same name.
         """
 
     def write(self, job: WriteJob) -> list[WrittenFile]:
         """
-        Write the rows into data files, under markers; nothing is visible before the commit.
+        Write the rows into data files, with markers. Nothing is visible before the commit.
 
         Raises:
             HudiError: The first error of a task; other tasks may have written files, which markers name.

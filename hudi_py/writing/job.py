@@ -1,4 +1,4 @@
-"""What every task of a write knows: the job, and who it is itself. Travels to executors by pickle."""
+"""What every task of a write needs: the job, and the identity of the task. Pickled for executors."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from hudi_py.writing.assign import SizingLimits
 @attrs.frozen(kw_only=True)
 class WriteJob:
     """
-    One write, as every task needs to know it.
+    A write, with all that its tasks need.
 
     Args:
-        storage: Of the table.
+        storage: Storage of the table.
         instant_time: Requested time of the commit.
         operation: ``UPSERT``, ``INSERT``, ``BULK_INSERT`` or ``DELETE``.
-        context: The table's view before this commit.
-        needed: Partition path to names of the base files that must be there before this commit; a bulk insert looks at
-            none.
-        schema: Storage schema.
+        context: View of the table before this commit.
+        needed: Partition path to names of base files that must exist before this commit; empty for a bulk insert,
+            which does not read any.
+        schema: Storage schema of the rows.
         avro_schema: The same as Avro text.
-        keys: How records and partitions are named.
-        rules: Which of two rows wins.
+        keys: Computes record keys and partition paths.
+        rules: Decides which of two rows with the same key is kept.
         options: Layout of base files.
-        limits: Sizing of file groups.
+        limits: Limits for the size of files.
         record_bytes: Average size of a stored row.
-        combine: Keep one row per key before an insert.
-        randomness: For the ids of new file groups; tasks on other machines ask their own.
+        combine: Whether an insert writes only one row per key.
+        randomness: Source of ids for new file groups; on other machines, tasks use the source of that machine.
     """
 
     storage: Storage
@@ -55,27 +55,30 @@ class WriteJob:
     randomness: Randomness = MACHINE
 
     def new_uuid(self) -> str:
-        """What the id of a new file group begins with."""
+        """Return the first part of the id of a new file group."""
         return new_uuid(self.randomness)
 
     @property
     def looks_up(self) -> bool:
-        """Whether the operation asks which rows the table holds; inserts do not."""
+        """Whether the operation looks up which keys are in the table; inserts do not."""
         return self.operation in ("UPSERT", "DELETE")
 
     @property
     def combines(self) -> bool:
-        """Whether of several rows with one key only one is written."""
+        """Whether only one of several rows with the same key is written."""
         return self.looks_up or (self.operation == "INSERT" and self.combine)
 
 
 @attrs.define
 class TaskIdentity:
     """
-    Who writes: makes write tokens and counts rows, so that no two files and no two rows share a name.
+    Identity of a task. Its write tokens and row counts keep names of files and sequence numbers of rows unique.
 
     Args:
-        partition_id, stage_id, attempt_id: Of the task; the attempt differs between retries.
+        partition_id: Partition of the task.
+        stage_id: Stage of the task.
+        attempt_id: Attempt; differs between retries of the same task.
+        rows_written: Number of rows that the task has written so far.
     """
 
     partition_id: int

@@ -1,4 +1,4 @@
-"""What the settings of a write say about its files. Pure."""
+"""Options for data files, from the settings of a write. Pure."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hudi_py.writing.assign import SizingLimits
 
 def check_options(settings: Settings) -> None:
     """
-    Ask for all that is only looked at in the middle of a write or after its commit, so that it fails before the write.
+    Check settings that are used only during a write or after its commit, so that errors are found before the write.
 
     Raises:
-        ConfigError: A setting is wrong.
+        ConfigError: A setting is invalid.
     """
     base_file_options(settings)
     if settings[keys.CLEAN_AUTOMATIC]:
@@ -26,7 +26,7 @@ def check_options(settings: Settings) -> None:
 
 
 def base_file_options(settings: Settings) -> BaseFileOptions:
-    """Layout of base files."""
+    """Return the options for the layout of base files."""
     return BaseFileOptions(
         compression=settings[keys.PARQUET_COMPRESSION],
         bloom=BloomSizing(
@@ -40,7 +40,7 @@ def base_file_options(settings: Settings) -> BaseFileOptions:
 
 
 def sizing_limits(settings: Settings) -> SizingLimits:
-    """Sizing of file groups."""
+    """Return the limits for the size of files."""
     return SizingLimits(
         max_file_bytes=settings[keys.PARQUET_MAX_FILE_SIZE],
         small_file_bytes=settings[keys.PARQUET_SMALL_FILE_LIMIT],

@@ -1,4 +1,4 @@
-"""One partition as a write finds it: its latest base files, who holds which key, and which groups take inserts."""
+"""A partition before a write: its latest base files, which of them has which key, and which can take inserts."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class PartitionFiles:
     A partition before the commit.
 
     Args:
-        path: Relative.
-        has_metafile: Whether it is a partition already.
-        latest: The newest base file of each live group, by file id.
-        clustering: File ids waiting for clustering, with the time of that clustering.
+        path: Relative path of the partition.
+        has_metafile: Whether the partition has its metafile, so that readers find it.
+        latest: Newest base file of each file group that is not replaced, by file id.
+        clustering: File ids in a pending clustering, with the time of the clustering.
     """
 
     path: str
@@ -45,7 +45,7 @@ class PartitionFiles:
             keys: Record keys, n of them.
 
         Returns:
-            Shape (n,), positions in `latest`, -1 for a key that no group holds.
+            Shape (n,), positions in `latest`; -1 for a key that is in no group.
         """
         owners = np.full(len(keys), -1, dtype=np.int64)
         for position, base in enumerate(self.latest.values()):
@@ -55,7 +55,7 @@ class PartitionFiles:
         return owners
 
     def candidates(self) -> list[ExistingFile]:
-        """Groups that may take inserts: not those of a pending clustering (rule E-52)."""
+        """Return the groups that can take inserts: those that are not in a pending clustering (E-52)."""
         return [
             ExistingFile(file_id=base.file_id, size_bytes=base.size_bytes or 0)
             for base in self.latest.values()
@@ -64,10 +64,10 @@ class PartitionFiles:
 
     def refuse_clustering(self, updated: Iterable[str]) -> None:
         """
-        Rule E-44: changes would be lost with the group when the clustering completes.
+        Raise if a group to update is in a pending clustering: completing it would lose the update (E-44).
 
         Raises:
-            ConflictError: One of the groups waits for clustering.
+            ConflictError: A group is in a pending clustering.
         """
         for file_id in updated:
             clustering = self.clustering.get(file_id)
@@ -80,11 +80,11 @@ class PartitionFiles:
 
 def load_partition(job: WriteJob, path: str) -> PartitionFiles:
     """
-    List one partition's folder; a partition that is not there has no files.
+    List the folder of a partition and return its files; a new partition has none.
 
     Raises:
         CorruptMetadata, ConflictError: See `check_listed`.
-        UnsupportedTable: It holds a base file in a format that the table does not have.
+        UnsupportedTable: A base file has a format that the table does not have.
     """
     context = job.context
     entries = [entry for entry in job.storage.list(path, details=True) if not entry.is_folder]

@@ -1,4 +1,4 @@
-"""Rows on their way into file groups: named, conformed to the table's schema, cut by partition."""
+"""Prepares rows for writing: computes keys and partitions, converts to the table's schema, splits by partition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hudi_py.writing.job import WriteJob
 
 
 class Piece(NamedTuple):
-    """Some rows of one partition, keys beside them."""
+    """Some rows of one partition, with their keys."""
 
     partition_path: str
     rows: pa.RecordBatch
@@ -27,10 +27,10 @@ class Piece(NamedTuple):
 
 def named_pieces(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
     """
-    Conform rows, name them, and cut them by partition; of a delete only the keys count.
+    Yield rows by partition, with their keys and converted to the table's schema; a delete only needs the keys.
 
     Raises:
-        ConfigError, WriteError: A row has no usable key or partition, or does not fit the schema.
+        ConfigError, WriteError: A row has no valid key or partition, or does not fit the schema.
     """
     for batch in batches:
         if not batch.num_rows:
@@ -45,22 +45,23 @@ def named_pieces(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[P
 
 
 def runs(codes: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:
-    """Start and stop of each run of equal values."""
+    """Yield start and stop of each run of equal values."""
     edges = [0, *(np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist(), len(codes)]
     return itertools.pairwise(edges)
 
 
 def changes_of(job: WriteJob, rows: pa.Table, keys: Any, *, combine: bool) -> RowChanges:
     """
-    What rows of one partition (or file group) do to it.
+    Return the changes that rows make to their partition or file group.
 
     Args:
-        rows: Of the storage schema, as `named_pieces` gives them.
+        job: The write.
+        rows: Rows in the storage schema, as `named_pieces` yields them.
         keys: Their record keys.
-        combine: Keep one row per key; otherwise they are known to differ, or duplicates stay.
+        combine: Keep one row per key; otherwise the keys are known to differ, or duplicates are kept.
 
     Raises:
-        WriteError: A row lacks an ordering value, or a list holds a null.
+        WriteError: A row has no ordering value, or a list contains a null.
     """
     if isinstance(keys, pa.ChunkedArray):
         keys = keys.combine_chunks()
@@ -73,7 +74,7 @@ def changes_of(job: WriteJob, rows: pa.Table, keys: Any, *, combine: bool) -> Ro
 
 
 def one_batch(rows: pa.Table) -> pa.RecordBatch:
-    """A table as a single batch, also one without rows."""
+    """Return a table as a single batch, also if it has no rows."""
     columns: Any = [
         column.chunk(0) if column.num_chunks == 1 else column.combine_chunks() for column in rows.itercolumns()
     ]
@@ -81,7 +82,7 @@ def one_batch(rows: pa.Table) -> pa.RecordBatch:
 
 
 def is_delete_of(changes: RowChanges) -> npt.NDArray[np.bool_]:
-    """Which of the changes are deletes."""
+    """Return which of the changes are deletes."""
     if changes.deletes is None:
         return np.zeros(len(changes.keys), dtype=np.bool_)
     mask: npt.NDArray[np.bool_] = changes.deletes.to_numpy(zero_copy_only=False)
@@ -89,7 +90,7 @@ def is_delete_of(changes: RowChanges) -> npt.NDArray[np.bool_]:
 
 
 def part_of(changes: RowChanges, positions: npt.NDArray[np.int64]) -> RowChanges:
-    """Some of the changes."""
+    """Return the changes at these positions."""
     chosen: Any = pa.array(positions, pa.int64())
     deletes = changes.deletes
     return RowChanges(
@@ -98,7 +99,7 @@ def part_of(changes: RowChanges, positions: npt.NDArray[np.int64]) -> RowChanges
 
 
 def _by_value(paths: Array) -> Iterator[tuple[str, Array | None]]:
-    """Each value with the numbers of its rows, in order; None for all rows."""
+    """Yield each value with the positions of its rows, in order; None instead of positions for all rows."""
     encoded: Any = paths.dictionary_encode()
     values = encoded.dictionary.to_pylist()
     if len(values) == 1:

@@ -1,4 +1,4 @@
-"""Whether the base files that a write builds on are those that the commits wrote."""
+"""Checks that the base files which a write merges with are those that the commits wrote."""
 
 from __future__ import annotations
 
@@ -15,20 +15,22 @@ from hudi_py.timeline.timeline import Timeline
 from hudi_py.writing.job import WriteJob
 
 _WAY_OUT = (
-    "Nothing of this write is visible. hudi-py check shows everything that is lost; put the file back, go back to a "
+    "This write was not committed. hudi-py check shows everything that is lost; put the file back, go back to a "
     "savepoint (hudi-py restore), or roll that commit back, then write again"
 )
 
 
 def check_listed(job: WriteJob, partition_path: str, names: Iterable[str]) -> None:
     """
-    Refuse to build on a partition that lacks a base file of its latest slices.
+    Raise if a partition lacks a base file of its latest slices.
 
     Args:
-        names: Of the files in it.
+        job: The write.
+        partition_path: Relative path of the partition.
+        names: Names of the files in the partition.
 
     Raises:
-        CorruptMetadata: What is merged into the version before, or not found there, would lose rows.
+        CorruptMetadata: A file is missing: rows would be merged with an older version, or not be found, and be lost.
         ConflictError: Another process changed the table meanwhile.
     """
     if not job.needed.get(partition_path, frozenset()).difference(names):
@@ -37,17 +39,17 @@ def check_listed(job: WriteJob, partition_path: str, names: Iterable[str]) -> No
     try:
         CheckedListing(contents, contents.store.load()).partition(partition_path)
     except CorruptMetadata as error:
-        raise CorruptMetadata(f"{error}. Nothing of this write is visible") from error
+        raise CorruptMetadata(f"{error}. This write was not committed") from error
 
 
 def check_replaced(results: Iterable[WrittenFile], timeline: Timeline, contents: Contents) -> None:
     """
-    Refuse to publish what was merged from a base file whose size is not the one that its commit recorded.
+    Raise if rows were merged with a base file whose size differs from the size that its commit recorded.
 
     Args:
-        results: What the tasks wrote.
-        timeline: Before this write; what is archived is not looked at.
-        contents: Of the timeline.
+        results: Files that the tasks wrote.
+        timeline: Timeline before this write; archived commits are not checked.
+        contents: Contents of the timeline.
 
     Raises:
         CorruptMetadata: A size differs.
@@ -70,5 +72,5 @@ def check_replaced(results: Iterable[WrittenFile], timeline: Timeline, contents:
                 if there is not None and recorded > 0 and there != recorded:
                     raise CorruptMetadata(
                         f"{root}/{stat.path} has {there} bytes, and the completed commit {time} wrote {recorded}: it "
-                        f"is not the file that rows were committed with. {_WAY_OUT}"
+                        f"is not the file of that commit. {_WAY_OUT}"
                     )

@@ -1,4 +1,4 @@
-"""What defines a table cannot be changed by a write: settings that say otherwise are an error. Pure."""
+"""Checks that the settings of a write agree with the table: a write cannot change what defines a table. Pure."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from hudi_py.errors import ConfigError
 from hudi_py.rows.precedence import MergeMode, merge_rules_of
 
 _COMMIT_TIME: Final = frozenset({MergeMode.COMMIT_TIME_ORDERING, MergeMode.OVERWRITE_WITH_LATEST})
-"""Both let the commit win over the stored row; the latter is how table version 6 says it."""
+"""With both, the row of a commit replaces the stored row; the second is the name in table version 6."""
 
 
 def require_same_table(settings: Settings, table: TableConfig, source: str) -> None:
     """
-    Refuse settings that describe another table than the one that is there.
+    Raise if settings contradict the properties of the existing table.
 
     Args:
-        settings: Of the writer; what is not set agrees.
-        table: The table.
-        source: Its place, for the message.
+        settings: Settings of the writer; those that are not set are not compared.
+        table: Configuration of the table.
+        source: Path or URL of the table, for the message.
 
     Raises:
-        ConfigError: One contradicts the table's properties.
-        UnsupportedTable: Its rows are merged by a rule that is not served.
+        ConfigError: A setting contradicts the table's properties.
+        UnsupportedTable: The settings or the table merge rows in a way that hudi_py does not support.
     """
     defining: tuple[tuple[Key[Any], Any], ...] = (
         (keys.RECORD_KEY_FIELDS, table.record_key_fields),

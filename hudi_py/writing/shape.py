@@ -1,4 +1,4 @@
-"""Which columns of the user's rows are written, and under which names. Pure."""
+"""Chooses which columns of the user's rows are written, and under which names. Pure."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ def written_columns(
     present: Sequence[str], table_schema: str | None, needed: Sequence[str], *, keys_only: bool, ignores_case: bool
 ) -> Mapping[str, str]:
     """
-    Columns that are written: their names in the rows, in order, to their names in the table.
+    Return the columns to write: their names in the rows, in order, to their names in the table.
 
     Args:
         present: Columns of the rows.
-        table_schema: Avro text of the table's rows; None for a new table.
-        needed: Columns that the keys, partitions and the order of rows are made of.
-        keys_only: Leave out all others.
-        ignores_case: Whether names that differ in case are one name, so that the table's spelling counts.
+        table_schema: Avro text of the table's schema; None for a new table.
+        needed: Columns for keys, partitions and ordering.
+        keys_only: Write only the columns in *needed*.
+        ignores_case: Whether names that differ only in case are the same; then the name in the table is used.
 
     Raises:
-        ConfigError: A needed column is missing, or two columns have one name.
+        ConfigError: A needed column is missing, or two columns have the same name.
     """
     known = [] if table_schema is None else parse_record_schema(table_schema).names
     spelling = {name.lower(): name for name in known} if ignores_case else {}
@@ -40,7 +40,7 @@ def _refuse_missing(names: Sequence[str], needed: Sequence[str]) -> None:
     if not missing:
         return
     meant = [name for name in names if name.lower() in {absent.lower() for absent in missing}]
-    hint = f"; did you mean {', '.join(meant)}? Case counts" if meant else ""
+    hint = f"; did you mean {', '.join(meant)}? Names are case-sensitive" if meant else ""
     raise ConfigError(
-        f"the rows have no column {', '.join(missing)}, which the table's keys, partitions or order are made of{hint}"
+        f"the rows have no column {', '.join(missing)}, which the table needs for keys, partitions or ordering{hint}"
     )

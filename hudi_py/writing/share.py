@@ -1,4 +1,4 @@
-"""Sharing work out evenly. Pure."""
+"""Distributes work evenly. Pure."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 def share_out(weights: Sequence[int], count: int) -> list[int]:
     """
-    Give each piece of work to one of *count* workers: the heaviest first, always to the one with least so far.
+    Assign pieces of work to *count* workers: the largest piece first, always to the worker with the least work so far.
 
     Returns:
-        The worker, 0 to count - 1, of each weight.
+        The number of the worker, 0 to count - 1, for each weight.
     """
     loads = [(0, worker) for worker in range(count)]
     chosen = [0] * len(weights)
-    for position in sorted(range(len(weights)), key=lambda each: -weights[each]):
+    for position in sorted(range(len(weights)), key=lambda index: -weights[index]):
         load, worker = heapq.heappop(loads)
         chosen[position] = worker
         heapq.heappush(loads, (load + max(weights[position], 1), worker))

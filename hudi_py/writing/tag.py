@@ -1,8 +1,8 @@
 """
-Large writes, first pass: one row per key, and beside each row the partition and file group it belongs to.
+Large writes, first pass: keeps one row per key, and adds to each row its partition and file group.
 
-Rows arrive cut into buckets: all rows of one key of one partition are in the same one, and a bucket fits into memory.
-What comes out has the columns that came in and two more.
+Rows come in buckets: all rows with the same partition and key are in the same bucket, and a bucket fits into memory.
+The result has the columns of the input and two more.
 """
 
 from __future__ import annotations
@@ -31,19 +31,20 @@ _ROWS_PER_BATCH: Final = 16_384
 
 def tag_buckets(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """
-    Combine the rows of each bucket by key and look their keys up.
+    Combine the rows of each bucket by key, and look up their keys.
 
     Args:
-        batches: Columns of the user's rows, `BUCKET` and `ARRIVAL`; the rows of one partition and bucket stand
-            together, in order of arrival.
+        job: The write.
+        batches: Columns of the user's rows, `BUCKET` and `ARRIVAL`; rows of the same partition and bucket are adjacent,
+            in order of arrival.
 
     Yields:
-        The columns of the user's rows, `PATH`, and `FILE_ID`: null for a row that the table does not hold. Deletes of
+        The columns of the user's rows, `PATH`, and `FILE_ID`: null for a row whose key is not in the table. Deletes of
         such rows are left out.
 
     Raises:
-        WriteError, ConfigError: Rows that cannot be written.
-        ConflictError: A file group is being clustered.
+        WriteError, ConfigError: Rows cannot be written.
+        ConflictError: A file group is in a pending clustering.
     """
     partition: PartitionFiles | None = None
     for (path, _), parts in itertools.groupby(_buckets(job, batches), key=lambda part: part[0]):
@@ -53,7 +54,7 @@ def tag_buckets(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
 
 
 def tag_inserts(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Name the partition of rows that are added without looking anything up. Yields and raises as `tag_buckets`."""
+    """Add the partition to rows that are inserted without look-up. Yields and raises as `tag_buckets`."""
     for batch in batches:
         if batch.num_rows:
             deletes = delete_mask(batch)
@@ -110,13 +111,13 @@ def _with_tags(rows: pa.RecordBatch, paths: Array, file_ids: Array) -> pa.Record
 
 def refuse_untargeted(targets: Array) -> None:
     """
-    Check that every row has a target.
+    Raise if a row has no target.
 
     Raises:
-        WriteError: The rows were computed twice and differ.
+        WriteError: Spark computed the rows a second time, and they differ from the first time.
     """
     if targets.null_count:
         raise WriteError(
-            "the rows changed between two passes over them (a random or time dependent expression, computed again "
-            "after an executor was lost); write them to a file first, or persist them"
+            "the rows changed between the two passes of the write (an expression with randomness or the current time, "
+            "computed again after an executor was lost); write the rows to a file first, or persist them"
         )

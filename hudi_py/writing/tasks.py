@@ -1,9 +1,9 @@
 """
-Small writes in a single pass: a task that is given all rows of its partitions finds their file groups and writes them.
+Small writes in a single pass: a task gets all rows of its partitions, finds their file groups and writes them.
 
-Runs on executors, so it knows no Spark and no timeline: `WriteJob` brings everything. All rows of one partition come to
-one task, so no file group is written twice. The rows of the task are held in memory; what is too much for that, or for
-one task after another, goes the way of `hudi_py.writing.tag` and `hudi_py.writing.groups`.
+Runs on executors, so it uses neither Spark nor the timeline: `WriteJob` has everything it needs. All rows of a
+partition come to one task, so that no file group is written twice. A task has its rows in memory; writes that are too
+large for this are done by `hudi_py.writing.tag` and `hudi_py.writing.groups`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _REWRITE_BYTES_MAX: Final = 256 * 1024 * 1024
 
 
 class TooMuchForOneTask(Exception):
-    """The rows of one task meet more of the table than one task should work through; it has written nothing."""
+    """The rows of a task affect more files than one task should read or write; the task has written nothing."""
 
 
 def run_task(
@@ -41,22 +41,23 @@ def run_task(
     Upsert, insert or delete all rows of a task.
 
     Args:
-        batches: Rows of the user's schema, in any order.
-        task: Who is writing.
-        is_alone: There are no other tasks to share the work with, so none of it is too much.
+        job: The write.
+        batches: Rows in the user's schema, in any order.
+        task: The task.
+        is_alone: Whether this is the only possible task; then it never raises `TooMuchForOneTask`.
 
     Raises:
-        WriteError, ConfigError: Rows that cannot be written.
-        ConflictError: A file group is being clustered, or the write was closed.
-        StorageError: The storage refused.
-        TooMuchForOneTask: Nothing was written; several tasks should share the work.
+        WriteError, ConfigError: Rows cannot be written.
+        ConflictError: A file group is in a pending clustering, or the write is over.
+        StorageError: The storage failed.
+        TooMuchForOneTask: Nothing was written; the work should be split into more tasks.
     """
     pieces: dict[str, list[Piece]] = {}
     for piece in named_pieces(job, batches):
         pieces.setdefault(piece.partition_path, []).append(piece)
     loaded = {path: load_partition(job, path) for path in pieces}
     files_max = max(_FILES_MAX, 4 * len(loaded))
-    if job.looks_up and not is_alone and sum(len(each.latest) for each in loaded.values()) > files_max:
+    if job.looks_up and not is_alone and sum(len(partition.latest) for partition in loaded.values()) > files_max:
         raise TooMuchForOneTask
     plans = [_plan(job, loaded[path], pieces.pop(path)) for path in sorted(pieces)]
     rewritten = [plan.partition.latest[bucket.file_id] for plan in plans for bucket, _ in plan.old]
@@ -68,11 +69,13 @@ def run_task(
 
 def run_bulk_task(job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskIdentity) -> list[WrittenFile]:
     """
-    Write rows into new file groups, holding no more of them than a row group.
+    Write rows into new file groups, with at most one row group in memory.
 
     Args:
-        batches: Rows of the user's schema; rows of one partition stand together, or each batch makes files of its own.
-        task: Who is writing.
+        job: The write.
+        batches: Rows in the user's schema; rows of a partition should be adjacent, because a change of the partition
+            from one row to the next starts a new file.
+        task: The task.
 
     Raises:
         As `run_task`.
@@ -91,8 +94,10 @@ class _PartitionPlan:
     What a task will write in one partition.
 
     Args:
-        old: Existing groups, each with the numbers of its changes.
-        new: Numbers of the changes of each new group.
+        partition: The partition.
+        changes: Changes to its rows.
+        old: Existing groups, with the positions of their changes in *changes*.
+        new: Positions of the changes of each new group.
     """
 
     partition: PartitionFiles
@@ -135,7 +140,7 @@ def _plan(job: WriteJob, partition: PartitionFiles, pieces: list[Piece]) -> _Par
 
 
 def _spread(changes: RowChanges, inserts: npt.NDArray[np.int64], buckets: tuple[Bucket, ...]) -> npt.NDArray[np.int64]:
-    """Position of the bucket that each insert goes to."""
+    """Return the position of the bucket for each insert."""
     taking = [position for position, bucket in enumerate(buckets) if bucket.num_inserts]
     if len(taking) <= 1:
         return np.full(len(inserts), taking[0] if taking else -1, dtype=np.int64)
@@ -144,7 +149,7 @@ def _spread(changes: RowChanges, inserts: npt.NDArray[np.int64], buckets: tuple[
 
 
 def _hash(key: str) -> int:
-    """64 well-mixed bits of a record key."""
+    """Return a well-mixed 64-bit hash of a record key."""
     return int.from_bytes(hashlib.md5(key.encode(), usedforsecurity=False).digest()[:8], "big")
 
 

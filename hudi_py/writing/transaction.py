@@ -1,9 +1,9 @@
 """
-One write on the timeline: requested, inflight, data files under markers, completed.
+A write on the timeline: requested, inflight, data files with markers, completed.
 
-What a crash leaves, step by step: before the completed file nothing is visible, and the next write rolls back what the
-markers name; after it the write stands, and left-over markers harm nobody. Source: rules/table-services G-1 to G-4;
-Hudi ``BaseHoodieWriteClient.commitStats``.
+After a crash before the completed file is written, nothing is visible, and the next write rolls back the files that
+markers name. After a crash later, the write is committed, and markers that are left are harmless. Source:
+rules/table-services G-1 to G-4; Hudi ``BaseHoodieWriteClient.commitStats``.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ class WriteTransaction:
     A write that has begun.
 
     Args:
-        contents: The table's timeline.
-        table: Its settings.
-        metadata_table: Told of the commit before it completes.
-        begun: The write, inflight.
+        contents: Contents of the table's timeline.
+        table: Configuration of the table.
+        metadata_table: Updated with the commit before it completes.
+        begun: The inflight instant of the write.
         rolled_back: Failed writes that were rolled back before this one began.
-        heart: Beats while the write is at work, under the failed-writes policy LAZY.
+        heart: Writes heartbeats while the write runs; only with the failed-writes policy LAZY.
 
-    As a context manager it stops the heart in the end; a write that fails leaves its last beat, as in Hudi, and is
-    rolled back by others once that is expired.
+    As a context manager it stops the heartbeat at the end. A write that fails leaves its last heartbeat, as in Hudi;
+    when that has expired, other writers roll the write back.
     """
 
     contents: Contents
@@ -72,21 +72,27 @@ class WriteTransaction:
 
     @property
     def instant_time(self) -> str:
-        """Requested time: what data files and rows carry."""
+        """Requested time of the write, which its data files and rows contain."""
         return self.begun.instant.requested_time
 
     def commit(
         self, stats: Iterable[WriteStat], *, operation: str, extra_metadata: Mapping[str, str]
     ) -> CommitMetadata:
         """
-        Publish the write.
+        Complete the write, which makes it visible.
 
-        Files that a marker names and no stat does are leftovers of retried tasks: they go first (rule G-3), behind a
-        fence that keeps out tasks that are still writing although nobody waits for them.
+        Files that have a marker but no write stat were left by retried tasks. They are deleted first (G-3), because
+        they would become visible with the commit. Before that, a fence is created, so that tasks that are still running
+        notice that the write is over, and delete their files.
+
+        Args:
+            stats: Statistics of all files that the write created.
+            operation: Operation of the write, as in commit metadata.
+            extra_metadata: Further entries of the commit metadata, among them ``schema``.
 
         Raises:
-            ConflictError: Another process rolled this write back, or completed it, or may have: our heart stood still;
-                or it holds the table's lock.
+            ConflictError: Another process rolled this write back or completed it, or may have done so because our
+                heartbeat was interrupted; or it holds the table's lock.
         """
         self._check_heart()
         store = self.contents.store
@@ -94,13 +100,13 @@ class WriteTransaction:
         for stat in stats:
             by_partition.setdefault(stat.partition_path or "", []).append(stat)
         metadata = CommitMetadata(
-            partition_to_write_stats={partition: tuple(each) for partition, each in by_partition.items()},
+            partition_to_write_stats={partition: tuple(written) for partition, written in by_partition.items()},
             extra_metadata=dict(extra_metadata),
             operation_type=operation,
         )
         put_up_fence(store.storage, self.instant_time)
         with self.begun.ready() as ready:
-            self._remove_leftovers({stat.path for each in by_partition.values() for stat in each})
+            self._remove_leftovers({stat.path for written in by_partition.values() for stat in written})
             recorded = ready.record(partial(self.metadata_table.record_commit, metadata=metadata))
             self._check_heart()
             recorded.publish(metadata)
@@ -132,7 +138,7 @@ class WriteTransaction:
             )
 
     def abandon(self) -> None:
-        """Take back a write that has written nothing: neither of its instants stays."""
+        """Delete the requested and inflight instant of a write that has written nothing."""
         self.begun.remove()
         delete_markers(self.contents.store.storage, self.instant_time)
         self._end_heart()
@@ -162,11 +168,11 @@ class WriteTransaction:
         markers = read_markers(store.storage, self.instant_time) or frozenset()
         leftovers = [marker.path for marker in markers if marker.path not in written]
         failed = {
-            path: each
-            for path, each in store.storage.delete_many(leftovers).items()
-            if isinstance(each, StorageFailure)
+            path: result
+            for path, result in store.storage.delete_many(leftovers).items()
+            if isinstance(result, StorageFailure)
         }
-        if failed:  # it would become visible with the commit
+        if failed:  # the file would become visible with the commit
             path, why = next(iter(failed.items()))
             raise StorageError(f"{path}, left by a retried task, could not be deleted: {why.message}", why.retryable)
 
@@ -175,17 +181,17 @@ def begin_write(
     contents: Contents, table: TableConfig, settings: Settings, metadata_table: MetadataTableKeeper
 ) -> WriteTransaction:
     """
-    Start a commit: recover the properties, roll back failed writes, then requested and inflight (rules G-1, G-2).
+    Begin a commit: recover the properties, roll back failed writes, create requested and inflight (G-1, G-2).
 
-    Failed writes are rolled back before the new time is taken, as Hudi 1.1 does, and all but that happens under the
-    table's lock. With the failed-writes policy LAZY
-    the write has a heartbeat instead, from before its requested instant until after its completed one (rule B-5).
+    Failed writes are rolled back before the new instant time is chosen, as in Hudi 1.1. All other steps are done under
+    the table's lock. With the failed-writes policy LAZY, the write has a heartbeat, which starts before its requested
+    instant and ends after its completed one (B-5).
 
     Raises:
-        ConfigError: Several writers are set; nothing is written.
+        ConfigError: The settings allow several writers; nothing is written.
         RefusedError: A restore is pending, or the rows would be missing from an index that is not maintained.
-        ConflictError: Another writer is at work.
-        CorruptMetadata: A completed write has lost its completed file; it would be rolled back.
+        ConflictError: Another process is writing to the table.
+        CorruptMetadata: The completed file of a completed write is missing, so that the write would be rolled back.
     """
     require_single_writer(settings)
     store = contents.store
@@ -195,13 +201,14 @@ def begin_write(
         restores = timeline.pending(Action.RESTORE)
         if restores:
             raise RefusedError(f"{restores[0]} is pending: finish the restore first, no commit can start before")
-        refuse_lost_writes(timeline, contents, table)  # first: what follows may drop the witness
+        # First, because `prepare` may delete the metadata table, whose records show which write was lost.
+        refuse_lost_writes(timeline, contents, table)
         metadata_table.prepare(writes_data=True)
     failed = FailedWrites(contents=contents, table=table, settings=settings, metadata_table=metadata_table)
     rolled_back = failed.before_write(timeline)
     with store.lock.held("write"):
         if rolled_back:
-            metadata_table.prepare(writes_data=True)  # what a pending write stood in the way of
+            metadata_table.prepare(writes_data=True)  # again: a pending write may have prevented parts of it
         if rolled_back or store.lock.is_used:
             timeline = store.load()
         time = store.new_time(after=metadata_table.compact(timeline))
@@ -226,7 +233,7 @@ def begin_write(
 
 
 def _begun(prepared: Prepared, table: TableConfig) -> Begun:
-    """Requested, then inflight."""
+    """Create the requested and then the inflight instant."""
     requested = prepared.request()
     try:
         return requested.begin(table.format.inflight_commit)

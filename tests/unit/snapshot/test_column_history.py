@@ -40,7 +40,7 @@ def test_a_table_with_schema_on_read_is_not_written(evolved):
     rows = mock.Mock(spec=pytest.importorskip("pyspark.sql").DataFrame)
     before = {path: path.read_bytes() for path in evolved.rglob("*") if path.is_file()}
     for write in (client.upsert, client.insert, client.bulk_insert, client.delete):
-        with pytest.raises(UnsupportedTable, match="evolves by schema on read"):
+        with pytest.raises(UnsupportedTable, match="uses schema on read"):
             write(rows)
     assert before == {path: path.read_bytes() for path in evolved.rglob("*") if path.is_file()}
 
