@@ -16,7 +16,7 @@ from hudi_py.model.records import CleanMetadata
 from hudi_py.runtime.clock import Deadline
 from hudi_py.services.clean.executing import execute
 from hudi_py.services.clean.service import CleanService
-from hudi_py.storage.wrappers import DelegatingStorage
+from hudi_py.storage.wrappers import DelegatingStorage, RecordingStorage
 from hudi_py.table import Table
 from hudi_py.timeline.timeline import Timeline
 from tables import TableBuilder, at, data_files
@@ -136,6 +136,50 @@ def test_a_clean_that_another_process_completed_is_not_recorded_again(layout):
 
 
 @LAYOUTS
+@pytest.mark.parametrize("lock", ["waited for", "none"])
+def test_a_clean_that_another_process_completed_first_deletes_nothing_again(layout, lock):
+    """Its files are asked for no more, what was written under their names since stays, and the other's record counts."""
+    builder, instant = planned(layout)
+    victim = f"r0/{NAME('a', at(1))}"
+
+    def finish() -> None:
+        finished_by_another(builder)
+        builder.put(victim)
+
+    requested = f"{instant.requested_time}.clean.requested"
+    recording = RecordingStorage(builder.storage)
+    storage = recording if lock == "waited for" else Before(recording, "read", requested, finish)
+    service, recorded = service_of(builder, storage)
+    if lock == "waited for":
+        service.contents.store.lock = Meanwhile(finish)
+    (result,) = service.execute_pending()
+    assert (result.superseded, result.deleted_count, recorded) == (True, 0, [])
+    assert result.metadata.total_files_deleted == 1
+    assert not [path for verb, path in recording.calls if verb.startswith("delete")]
+    assert victim in data_files(builder.storage)
+    assert result.metadata == builder.table().contents.clean(builder.table().timeline.completed(Action.CLEAN)[-1])
+
+
+@LAYOUTS
+def test_a_clean_that_another_process_withdrew_first_deletes_nothing(layout):
+    """Its plan is no longer on the timeline: the result says so, and nothing is completed under its time."""
+    builder, instant = planned(layout)
+    before = data_files(builder.storage)
+
+    def withdraw() -> None:
+        store = builder.table().contents.store
+        assert builder.storage.delete(store.path(instant))
+
+    service, recorded = service_of(builder)
+    service.contents.store.lock = Meanwhile(withdraw)
+    (result,) = service.execute_pending()
+    assert result.withdrawn and not result.is_finished
+    assert (result.why_spared, result.deleted_count, recorded) == ("another process withdrew it", 0, [])
+    assert data_files(builder.storage) == before
+    assert builder.table().timeline.find(instant.requested_time, Action.CLEAN) is None
+
+
+@LAYOUTS
 def test_a_clean_that_another_process_has_just_begun_is_carried_out_with_it(layout):
     """Rule A-73: deleting twice does no harm, so the one that comes second goes on."""
     builder, instant = planned(layout)
@@ -170,4 +214,6 @@ def test_partitions_stay_while_files_are_left_for_want_of_time(layout, monkeypat
     assert "r0/.hoodie_partition_metadata" in builder.storage.files()
     (result,) = service.execute_pending()
     assert result.is_finished
+    assert result.metadata.partitions["r0"].is_partition_deleted
+    assert "r0/.hoodie_partition_metadata" in result.deleted_files
     assert not any(path.startswith("r0/") for path in builder.storage.files())

@@ -69,6 +69,7 @@ def test_an_inflight_plan_is_settled_once_commits_are_rolled_back(layout, retent
     table = builder.table()
     done = table.timeline.find(instant.requested_time, Action.CLEAN)
     assert done.is_completed
+    assert table.contents.clean(done).extra_metadata == {}  # no savepoint held anything back
     recorded = {
         f"{path}/{name}"
         for path, each in table.contents.clean(done).partitions.items()
