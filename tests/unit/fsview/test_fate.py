@@ -1,5 +1,7 @@
 """Who needs a file, and by which rule: each need alone, and against the planner and Hudi's own plans."""
 
+from itertools import combinations
+
 import attrs
 import pytest
 from hypothesis import given
@@ -410,3 +412,23 @@ def test_reasons_are_sentences_for_people():
     assert str(Failed("3")) == "3, which wrote it, is not completed"
     assert {str(Removable(rule)) for rule in Rule} == {rule.value for rule in Rule}
     assert attrs.asdict(Unknown()) == {}
+
+
+def test_a_file_is_held_by_whatever_names_it_and_only_in_its_partition():
+    """By a savepoint, a pending compaction or a pending clustering; one such file among many is enough."""
+    builder = three_versions()
+    builder.compaction(at(4), [("r0", "a", at(3), [])])
+    (compaction,) = facts_of(builder).protection.pending_files.values()
+    facts = attrs.evolve(
+        facts_of(builder),
+        protection=Protection(
+            savepointed_files={"r0": frozenset({"s"}), "r1": frozenset({"t"})},
+            pending_files={("r0", "p"): compaction, ("r2", "p"): compaction},
+            clustered_files={("r0", "c"): at(5), ("r3", "c"): at(5)},
+        ),
+    )
+    held = {("r0", "s"), ("r1", "t"), ("r0", "p"), ("r2", "p"), ("r0", "c"), ("r3", "c")}
+    for path in ("r0", "r1", "r2", "r3", "r4"):
+        for count in range(4):
+            for names in combinations("stpcx", count):
+                assert facts.holds_any(path, names) is any((path, name) in held for name in names)

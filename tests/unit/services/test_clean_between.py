@@ -138,7 +138,7 @@ def test_a_clean_that_another_process_completed_is_not_recorded_again(layout):
 @LAYOUTS
 @pytest.mark.parametrize("lock", ["waited for", "none"])
 def test_a_clean_that_another_process_completed_first_deletes_nothing_again(layout, lock):
-    """Its files are asked for no more, what was written under their names since stays, and the other's record counts."""
+    """What was written under the names of its files since stays, and the record of the other process counts."""
     builder, instant = planned(layout)
     victim = f"r0/{NAME('a', at(1))}"
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
 from hudi_py.errors import ConflictError, CorruptMetadata
+from hudi_py.fsview import needed
 from hudi_py.fsview.named import base_sizes, base_sizes_of_groups, group_of
 from hudi_py.fsview.survivors import lost_survivors
+from hudi_py.model.files import format_base_file
 from hudi_py.model.instant import Action
 from hudi_py.services.clean.executing.outlook import outlook
 from hudi_py.storage.local import LocalStorage
+from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.table import Table
 from tables import TableBuilder, at, data_files
@@ -147,7 +151,9 @@ def test_only_groups_that_lose_files_are_asked_about():
     builder.put(path_of(builder, "a", 4), b"P")
     assert lost_survivors(table.contents, table.timeline, losing) == {}
     assert set(lost_survivors(table.contents, table.timeline, {"r0": (NAME("a", at(1)),)})) == {("r0", "a")}
-    assert lost_survivors(table.contents, table.timeline, {"r0": (NAME("a", at(1)),)}, only=["r1"]) == {}
+    for only in (["r1"], ["r0", "r1"]):
+        lost = lost_survivors(table.contents, table.timeline, {"r0": (NAME("a", at(1)),)}, only=only)
+        assert set(lost) == ({("r0", "a")} if "r0" in only else set())
     assert lost_survivors(table.contents, table.timeline, {"r0": (NAME("a", at(1)),)}, compared=["r0"]) == {}
 
 
@@ -158,6 +164,33 @@ def test_replaced_groups_need_no_newest_file():
     builder.storage.delete(path_of(builder, "a", 4))
     table = builder.table()
     assert lost_survivors(table.contents, table.timeline, {"r0": (NAME("a", at(1)),)}) == {}
+
+
+@pytest.mark.parametrize("replaced_at", [at(1), at(3)])
+def test_groups_that_an_archived_commit_replaced_need_no_newest_file(replaced_at, monkeypatch):
+    """Archival went beyond a savepoint: only the archive tells any more that a group was replaced after it."""
+    builder = versions(commits=2)
+    builder.storage.delete(path_of(builder, "a", 2))
+    monkeypatch.setattr(needed, "load_archived_replaced", lambda *_: {("r0", "a"): replaced_at})
+    table = builder.table()
+    lost = lost_survivors(table.contents, table.timeline, {"r0": (NAME("a", at(1)),)})
+    assert set(lost) == (set() if replaced_at > at(2) else {("r0", "a")})
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("with_base", [False, True])
+def test_log_files_go_only_where_the_newest_file_of_their_group_is_whole(layout, with_base):
+    """A plan may name logs and no base file of a group, beside base files of others."""
+    builder = TableBuilder(layout, table_type="MERGE_ON_READ")
+    builder.commit(at(1), {"r0": ["a", "b"]}, action="deltacommit")
+    builder.log_files(at(2), [("r0", "a", at(1))])
+    builder.commit(at(3), {"r0": ["a", "b"]})
+    (log,) = (path.removeprefix("r0/") for path in data_files(builder.storage) if ".log." in path)
+    losing = {"r0": (log, *((NAME("b", at(1)),) if with_base else ()))}
+    table = builder.table()
+    assert lost_survivors(table.contents, table.timeline, losing) == {}
+    builder.put(path_of(builder, "a", 3), b"P")
+    assert set(lost_survivors(table.contents, table.timeline, losing)) == {("r0", "a")}
 
 
 @pytest.mark.parametrize("layout", [1, 2])
@@ -194,6 +227,50 @@ def test_of_archived_commits_only_what_is_certain_is_told():
     assert lost_survivors(table.contents, table.timeline, losing) == {}
 
 
+@pytest.mark.parametrize("empty", [(), (1,), (2,), (1, 2)])
+@pytest.mark.parametrize("tokens", [("0-1-0", "0-2-0"), ("0-2-0", "0-1-0")], ids=["listed last", "listed first"])
+def test_of_archived_files_the_newest_that_stays_counts(tokens, empty):
+    """However they are listed: empty older files harm nobody, nor do the planned ones and those of other groups."""
+    builder = versions()
+    times = ("20251231000000001", "20251231000000002")
+    for number, (token, time) in enumerate(zip(tokens, times, strict=True), 1):
+        builder.put(f"r0/{format_base_file('old', token, time)}", b"" if number in empty else b"rows")
+    builder.put(f"r0/{NAME('other', times[0])}", b"")
+    builder.put(f"r0/{NAME('old', at(1))}", b"")  # left by a retried task: no commit names it
+    planned = NAME("old", "20251231000000003")
+    builder.put(f"r0/{planned}", b"")
+    table = builder.table()
+    lost = lost_survivors(table.contents, table.timeline, {"r0": (planned,)})
+    assert set(lost) == ({("r0", "old")} if 2 in empty else set())
+    assert all(times[1] in why for why in lost.values())
+
+
+def test_without_commits_nothing_is_known_of_any_file():
+    """Nothing says which files hold the rows."""
+    builder = TableBuilder()
+    builder.put(f"r0/{NAME('old', at(0))}", b"")
+    table = builder.table()
+    assert lost_survivors(table.contents, table.timeline, {"r0": (NAME("old", at(1)),)}) == {}
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_partitions_in_an_object_store_are_asked_at_the_same_time(partitions):
+    """Each is a round trip there; what is found is what one after the other would find."""
+    builder = TableBuilder()
+    paths = [f"r{number}" for number in range(partitions)]
+    for number in (1, 2):
+        builder.commit(at(number), {path: ["a"] for path in paths})
+    builder.put(f"r0/{NAME('a', at(2))}", b"P")
+    threads: set[str] = set()
+    for root in ("/lake/trips", "s3://lake/trips"):
+        storage = Threads(MemoryStorage.from_files(builder.storage.files(), root))
+        table = Table(storage, clock=builder.clock)
+        lost = lost_survivors(table.contents, table.timeline, dict.fromkeys(paths, (NAME("a", at(1)),)))
+        assert set(lost) == {("r0", "a")}
+        threads = storage.threads
+    assert ("MainThread" in threads) is (partitions == 1)
+
+
 def test_a_table_that_changes_meanwhile_is_looked_at_again():
     """Another process rolled the newest commit back: its file is missing by right."""
     builder = versions()
@@ -201,6 +278,8 @@ def test_a_table_that_changes_meanwhile_is_looked_at_again():
     for instant in seen.commits:
         contents.store.read(instant)
     losing = {"r0": (NAME("a", at(1)),)}
+    builder.commit(at(5), {"r1": ["b"]})
+    assert lost_survivors(contents, seen, losing) == {}  # whole as it was seen, whatever came after
     builder.storage.delete(path_of(builder, "a", 4))
     for instant in contents.store.files_of(seen.find(at(4))):
         builder.storage.delete(contents.store.path(instant))
@@ -208,6 +287,19 @@ def test_a_table_that_changes_meanwhile_is_looked_at_again():
         lost_survivors(contents, seen, losing)
     table = builder.table()
     assert lost_survivors(table.contents, table.timeline, losing) == {}
+
+
+class Threads(DelegatingStorage):
+    """Remembers which threads asked for sizes."""
+
+    def __init__(self, inner):
+        super().__init__(inner)
+        self.threads = set()
+
+    def _around(self, verb, paths, call):
+        if verb == "sizes":
+            self.threads.add(threading.current_thread().name)
+        return call()
 
 
 class Counting(DelegatingStorage):
