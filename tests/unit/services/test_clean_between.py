@@ -205,15 +205,18 @@ def test_partitions_stay_while_files_are_left_for_want_of_time(layout, monkeypat
         builder.commit(at(number), {"r0": ["a"], "r1": ["b", "c"]})
     builder.commit(at(3), {}, replaced={"r0": ["a"]}, operation="DELETE_PARTITION")
     builder.commit(at(4), {"r1": ["b", "c"]})
-    table = builder.table()
+    recording = RecordingStorage(builder.storage)
+    table = Table(recording, clock=builder.clock)
     service = table.services.clean(table.services.clean_config(file_versions_retained=1), engine=LocalEngine(threads=1))
     assert table.contents.clean_plan(service.schedule()).partitions_to_delete == ("r0",)
     (result,) = service.execute_pending(Deadline(builder.clock, builder.clock.now()))
     assert not result.is_finished
     assert not any(path.startswith("r0/") for path in data_files(builder.storage))
     assert "r0/.hoodie_partition_metadata" in builder.storage.files()
+    assert ("delete_folder", "r0") not in recording.calls
     (result,) = service.execute_pending()
     assert result.is_finished
     assert result.metadata.partitions["r0"].is_partition_deleted
     assert "r0/.hoodie_partition_metadata" in result.deleted_files
+    assert ("delete_folder", "r0") in recording.calls
     assert not any(path.startswith("r0/") for path in builder.storage.files())
