@@ -8,7 +8,7 @@ the cleans recorded are held against those that are left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Final
@@ -19,7 +19,7 @@ from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
 from hudi_py.formats.properties import parse_properties
 from hudi_py.fsview.build import GroupKey, ViewContext
 from hudi_py.fsview.listing import walk_partitions
-from hudi_py.model.files import PARTITION_METAFILE, BaseFile, join_path, parse_base_file
+from hudi_py.model.files import PARTITION_METAFILE, BaseFile, join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.archive import has_archive, load_archived_files, load_archived_replaced
@@ -85,6 +85,32 @@ def first_gone(
     if not replaced:
         return gone
     return gone_at(attrs.evolve(context, replaced={**replaced, **context.replaced}), time, found, deleted)
+
+
+def first_log_gone(
+    contents: Contents, timeline: Timeline, context: ViewContext, time: str, there: Collection[GroupKey]
+) -> str | None:
+    """
+    Relative path of a log file that held rows at *time*, of a group of which nothing of that time is left; else None.
+
+    A slice without a base file leaves no other trace; where there is one, `first_gone` tells by that.
+
+    Args:
+        contents: Of the table.
+        timeline: The active timeline.
+        context: Of the table at *time*.
+        time: Instant time.
+        there: File groups of which there is a slice of that time.
+    """
+    for partition, names in deleted_since(contents, timeline, time, with_pending=False).items():
+        for log in filter(None, map(parse_log_file, names)):
+            key = (partition, log.file_id)
+            if key in there or log.is_cdc or log.instant_time > time or not context.is_completed(log.instant_time):
+                continue
+            replaced_at = context.replaced.get(key)
+            if replaced_at is None or replaced_at > time:
+                return join_path(partition, log.name)
+    return None
 
 
 def _is_of(partition: str, name: str, of: Callable[[str, BaseFile], bool]) -> bool:

@@ -17,7 +17,7 @@ from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import RefusedError
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, latest_slices
-from hudi_py.fsview.gone import first_gone
+from hudi_py.fsview.gone import first_gone, first_log_gone
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
 from hudi_py.fsview.needed import NeededFiles
@@ -329,6 +329,9 @@ class EarlierSnapshot(Snapshot):
         gone = first_gone(
             self._contents, self.timeline, self.view_context, self.requested_time, bases_of(found), with_pending=False
         )
+        if gone is None:
+            groups = {(each.partition_path, each.file_id) for each in found}
+            gone = first_log_gone(self._contents, self.timeline, self.view_context, self.requested_time, groups)
         if gone is not None:
             raise RefusedError(
                 f"the table cannot be read as of {self.requested_time}: a clean deleted {gone}, which held rows at "

@@ -6,8 +6,9 @@ import pytest
 
 import fixtures
 import hudi_py
-from hudi_py.errors import CorruptMetadata, UnsupportedTable
+from hudi_py.errors import CorruptMetadata, RefusedError, UnsupportedTable
 from hudi_py.storage.local import LocalStorage
+from tables import TableBuilder, at
 
 VERSIONS = ("0.15.0", "1.0.2", "1.1.1")
 TABLES = pytest.mark.parametrize("name", [f"mor_event_time-{version}" for version in VERSIONS])
@@ -91,3 +92,17 @@ def test_a_table_merged_by_a_java_class_shows_its_base_files(tmp_path):
         table.rows()
     expected = fixtures.expected_rows("mor_event_time-0.15.0")["read_optimized"]["rows"]
     assert len(rows(table.rows(read_optimized=True))) == expected
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_log_files_that_a_clean_took_are_not_passed_over(layout):
+    """Of a slice without a base file nothing else is left to tell; Apache Hudi shows fewer rows then."""
+    builder = TableBuilder(layout)
+    builder.log_files(at(1), [("r0", "a", at(1))])
+    builder.commit(at(2), {"r0": ["b"]})
+    builder.commit(at(3), {"r0": ["a"]}, operation="COMPACT")
+    assert len(builder.table().as_of(at(2)).slices_with_rows()) == 2
+    assert builder.table().clean(file_versions_retained=1)
+    with pytest.raises(RefusedError, match=r"a clean deleted .*\.log\."):
+        builder.table().as_of(at(2)).slices_with_rows()
+    assert len(builder.table().as_of(at(3)).slices_with_rows()) == 2
