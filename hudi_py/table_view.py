@@ -254,10 +254,11 @@ class TableView(Shown):
         The rows of a snapshot as Arrow batches, without Spark; log files of merge-on-read tables are merged.
 
         Args:
-            where: One condition, or several that all have to be met: text (``COLUMN OP VALUE`` with one of ``= != < <=
-                > >=``, or ``COLUMN is null``, ``COLUMN is not null``), a tuple ``("COLUMN", "OP", value)``, or an
-                expression ``Column("COLUMN") > value``. They mean what they mean to Spark SQL; statistics of the
-                metadata table and of the files decide which files are read, never which rows come back.
+            where: One condition, or several that all have to be met: text (``fare > 20 and (city in ('Rome', 'Oslo') or
+                place.zip is null)``), a tuple ``("fare", ">", 20)``, or an expression ``Column("fare") > 20`` with
+                ``&``, ``|``, ``~``; a list of lists: all of one of them. They mean what they mean to Spark SQL
+                (docs/conditions.md); statistics of the metadata table and of the files decide which files are read,
+                never which rows come back.
             columns: Names of those wanted; None for all.
             as_of, savepoint: As for `snapshot`.
             with_meta: The ``_hoodie_*`` columns too.

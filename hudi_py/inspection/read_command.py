@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
     from hudi_py.snapshot.batches import Batches
 
-_WHERE: Final = """Only rows that meet it: COLUMN OP VALUE with = != < <= > >=, or COLUMN is null, COLUMN is not null.
-    Given more than once, all have to be met. Files that cannot hold such a row are not opened."""
+_WHERE: Final = """Only rows that meet it, as in Spark SQL: = != < <= > >=, in, like, between, is null; and, or, not,
+    parentheses. Fields of structs: a.b; text in quotes. Given more than once, all have to be met. Files that cannot
+    hold such a row are not opened."""
 
 
 @click.command()
@@ -104,13 +105,15 @@ def _check_one_question(given: Mapping[str, object]) -> None:
         raise ConfigError(f"{' and '.join(names)} exclude each other")
 
 
-def _counts(rows: Batches, where: tuple[str, ...]) -> dict[str, int]:
-    """Files opened for rows, and those that statistics ruled out; with conditions only."""
+def _counts(rows: Batches, where: tuple[str, ...]) -> dict[str, Any]:
+    """Files opened for rows, and those that statistics ruled out, by which; with conditions only."""
     from hudi_py.snapshot.rows import Rows
 
     if not where or not isinstance(rows, Rows):
         return {}
-    return {"files_read": rows.count.read, "files_skipped": rows.count.skipped}
+    count = rows.count
+    by = {"metadata_table": count.by_metadata_table, "footers": count.skipped - count.by_metadata_table}
+    return {"files_read": count.read, "files_skipped": count.skipped, "files_skipped_by": by}
 
 
 def _of_files(rows: Batches, where: tuple[str, ...]) -> str:

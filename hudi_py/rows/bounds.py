@@ -15,18 +15,36 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
+import attrs
 import pyarrow as pa
 
-from hudi_py.rows.predicate import UNKNOWN, Bounds, micros_of
+from hudi_py.rows.operand import micros_of
+from hudi_py.rows.predicate import UNKNOWN, Bounds
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
     from hudi_py.model.column_statistics import ColumnStatistics
+    from hudi_py.rows.condition import Path
 
 _FIRST_SURROGATE: Final = "\ud800"
 _STORED_SCALE_MAX: Final = 15
 """Decimals of the metadata table have at most so many digits behind the point before Hudi 1.1."""
+
+
+def bounds_of_path(statistics: ColumnStatistics | None, path: Path, arrow: pa.DataType) -> Bounds:
+    """
+    Bounds of a column, or of a field of structs, in one file by the metadata table.
+
+    Args:
+        statistics: Of `column_stats`; None where it has none of the column in this file.
+        path: The column; of a field, nulls are not taken from statistics: they may leave out rows whose struct is null.
+        arrow: Its type today.
+    """
+    if statistics is None:
+        return UNKNOWN
+    found = bounds_of_statistics(statistics, arrow)
+    return found if len(path) == 1 else attrs.evolve(found, has_nulls=True)
 
 
 def bounds_of_statistics(statistics: ColumnStatistics, arrow: pa.DataType) -> Bounds:
@@ -95,7 +113,7 @@ def _is_comparable(stored: pa.DataType, arrow: pa.DataType) -> bool:
 
 
 def _checked(low: Any, high: Any, arrow: pa.DataType, *, has_nulls: bool) -> Bounds:
-    """Bounds in the form of `Filter.value`; none where they are anything else, or make no sense."""
+    """Bounds in the form of `Bounds.minimum`; none where they are anything else, or make no sense."""
     bounds = [_plain(each, arrow) for each in (low, high)]
     if None in bounds or not bounds[0] <= bounds[1]:
         return Bounds(has_nulls=has_nulls)

@@ -18,7 +18,7 @@ COMMIT_TIME: Final = META_COLUMNS[0]
 @attrs.frozen(kw_only=True)
 class Commits:
     """
-    Which commits are asked for, by requested time; as a filter on rows it has the shape of `RowFilter`.
+    Which commits are asked for, by requested time; as a filter on rows it is a `ColumnFilter`.
 
     Args:
         after: Only those requested later; ``""`` for all.

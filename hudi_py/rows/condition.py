@@ -1,14 +1,18 @@
 """
-Conditions on columns as users give them: text, tuples, or expressions of `Column`. Pure.
+Conditions on columns: a tree of frozen values, and `Column`, whose comparisons give such trees. Pure.
 
+`hudi_py.rows.condition_text` reads them from text, `hudi_py.rows.where` takes every form that users give (`Where`), and
 `hudi_py.rows.predicate` binds them to the types of a table's columns.
+
+What `str` gives of a condition is text that `parse_condition` reads as the same condition.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
-from datetime import date
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
@@ -16,53 +20,171 @@ import attrs
 
 from hudi_py.errors import ConfigError
 
-IS_NULL: Final = "is null"
-IS_NOT_NULL: Final = "is not null"
-_COMPARISONS: Final = ("=", "!=", "<", "<=", ">", ">=")
-_OTHER_SPELLINGS: Final = {"==": "=", "<>": "!="}
-_SHAPE: Final = re.compile(
-    r"\s*(?:`(?P<quoted>[^`]+)`|(?P<plain>[^\s`=!<>]+))\s*"
-    r"(?:(?P<nulls>is\s+(?:not\s+)?null)\s*|(?P<operator>!=|<>|<=|>=|==?|<|>)\s*(?P<value>.*?)\s*)",
-    re.IGNORECASE | re.DOTALL,
-)
-_QUOTES: Final = frozenset("'\"")
-_SECOND: Final = re.compile(r"\s(?:and|or)\s.*(?:[=<>]|\s(?:is|in|like|between)\s)", re.IGNORECASE | re.DOTALL)
-"""Behind a value without quotes: another condition."""
-_FORMS: Final = (
-    f"COLUMN OP VALUE with one of {' '.join(_COMPARISONS)}, or COLUMN is null, COLUMN is not null; in Python also "
-    '("COLUMN", "OP", value) or hudi_py.Column("COLUMN") > value'
-)
+COMPARISONS: Final = ("=", "!=", "<", "<=", ">", ">=")
+Path: TypeAlias = tuple[str, ...]
+"""Names from a column of the table down to a field of its structs; of most conditions just one."""
+
+_PLAIN_NAME: Final = re.compile(r"[^\W\d]\w*")
+_PART: Final = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
 
 
 @attrs.frozen
-class Condition:
-    """
-    A condition on one column.
+class Word:
+    """A value that stood in a text without quotes and is no number: text, or a name that was meant as a column."""
 
-    Args:
-        column: Name of a column, a meta column perhaps.
-        operator: One of ``= != < <= > >=``, ``is null``, ``is not null``.
-        text: The value; empty where the operator takes none.
-    """
-
-    column: str
-    operator: str
     text: str
 
+
+Value: TypeAlias = bool | int | float | str | Decimal | date | datetime | Word | None
+"""What a column is compared with; None is SQL's null."""
+
+
+class Condition:
+    """
+    Decides about rows: true, false, or null, which is not met either; ``&``, ``|`` and ``~`` combine them.
+
+    Its kinds are values of this module: `And`, `Or`, `Not`, `Comparison`, `IsIn`, `Like`, `IsNull`.
+    """
+
+    __slots__ = ()
+
+    def __and__(self, other: Condition) -> Condition:
+        return all_of((self, _checked(other)))
+
+    def __or__(self, other: Condition) -> Condition:
+        return any_of((self, _checked(other)))
+
+    def __invert__(self) -> Condition:
+        return self.part if isinstance(self, Not) else Not(self)
+
     def __bool__(self) -> bool:  # `a and b`, `a < b < c` would lose a condition without a word
-        raise TypeError("a condition has no truth value; give several as a list: where=[first, second]")
+        raise TypeError(
+            "a condition has no truth value; combine two with & or |, or give a list: where=[first, second]"
+        )
 
 
-Where: TypeAlias = str | Condition | tuple[object, ...] | Sequence[str | Condition | tuple[object, ...]]
-"""One condition, or several that all have to be met; each as text, as a tuple or as a `Condition`."""
+One: TypeAlias = str | Condition | tuple[object, ...]
+Where: TypeAlias = One | Sequence[One] | Sequence[Sequence[One]]
+"""
+One condition, or several that all have to be met; each as text, as a tuple or as an expression of `Column`.
+
+A list of lists means that one of the inner lists has to be met, all of its conditions: as in pyarrow.
+"""
+
+
+@attrs.frozen
+class And(Condition):
+    """All of *parts* have to be met; at least two, none of them an `And`."""
+
+    parts: tuple[Condition, ...]
+
+    def __str__(self) -> str:
+        return " and ".join(f"({part})" if isinstance(part, Or) else str(part) for part in self.parts)
+
+
+@attrs.frozen
+class Or(Condition):
+    """One of *parts* has to be met; at least two, none of them an `Or`."""
+
+    parts: tuple[Condition, ...]
+
+    def __str__(self) -> str:
+        return " or ".join(map(str, self.parts))
+
+
+@attrs.frozen
+class Not(Condition):
+    """True where *part* is false; null where it is null."""
+
+    part: Condition
+
+    def __str__(self) -> str:
+        part = self.part
+        if isinstance(part, (IsIn, Like, IsNull)):
+            return part.text(negated=True)
+        return f"not ({part})"
+
+
+@attrs.frozen
+class Comparison(Condition):
+    """
+    A column compared with a value.
+
+    Args:
+        path: The column.
+        operator: One of `COMPARISONS`.
+        value: To compare with.
+    """
+
+    path: Path
+    operator: str
+    value: Value
+
+    def __str__(self) -> str:
+        return f"{name_of(self.path)} {self.operator} {_literal(self.value)}"
+
+
+@attrs.frozen
+class IsIn(Condition):
+    """
+    A column that equals one of some values.
+
+    Args:
+        path: The column.
+        values: Of none of them nothing is met, and everything when negated.
+    """
+
+    path: Path
+    values: tuple[Value, ...]
+
+    def text(self, *, negated: bool = False) -> str:
+        """As in SQL."""
+        return f"{name_of(self.path)} {'not ' * negated}in ({', '.join(map(_literal, self.values))})"
+
+    __str__ = text
+
+
+@attrs.frozen
+class Like(Condition):
+    r"""
+    A text that has a pattern's form: ``%`` stands for any characters, ``_`` for one, ``\`` before either for itself.
+
+    Args:
+        path: The column.
+        pattern: The pattern; null where it is None.
+    """
+
+    path: Path
+    pattern: str | None
+
+    def text(self, *, negated: bool = False) -> str:
+        """As in SQL."""
+        return f"{name_of(self.path)} {'not ' * negated}like {_literal(self.pattern)}"
+
+    __str__ = text
+
+
+@attrs.frozen
+class IsNull(Condition):
+    """A column without a value; true or false, never null."""
+
+    path: Path
+
+    def text(self, *, negated: bool = False) -> str:
+        """As in SQL."""
+        return f"{name_of(self.path)} is {'not ' * negated}null"
+
+    __str__ = text
 
 
 @attrs.frozen(eq=False)
 class Column:
     """
-    A column by name, to be compared: ``Column("fare") > 20``, ``Column("city").is_not_null()``.
+    A column by name, to be compared: ``Column("fare") > 20``, ``Column("city").is_in(["Rome", "Oslo"])``.
 
-    Values are of the column's type: numbers, text, ``bool``, ``Decimal``, ``date``, ``datetime`` (UTC without a zone).
+    A field of a struct is named with dots: ``Column("place.city")``; names that hold dots stand in backticks. Values
+    are numbers, text, ``bool``, ``Decimal``, ``date``, ``datetime`` (UTC without a zone); text is taken in the type of
+    the column.
 
     Raises:
         ConfigError: A value is of another kind.
@@ -71,128 +193,165 @@ class Column:
     name: str
 
     def __eq__(self, value: object) -> Condition:  # type: ignore[override]
-        return _condition(self.name, "=", value)
+        return compare(self.name, "=", value)
 
     def __ne__(self, value: object) -> Condition:  # type: ignore[override]
-        return _condition(self.name, "!=", value)
+        return compare(self.name, "!=", value)
 
     def __lt__(self, value: object) -> Condition:
-        return _condition(self.name, "<", value)
+        return compare(self.name, "<", value)
 
     def __le__(self, value: object) -> Condition:
-        return _condition(self.name, "<=", value)
+        return compare(self.name, "<=", value)
 
     def __gt__(self, value: object) -> Condition:
-        return _condition(self.name, ">", value)
+        return compare(self.name, ">", value)
 
     def __ge__(self, value: object) -> Condition:
-        return _condition(self.name, ">=", value)
+        return compare(self.name, ">=", value)
 
     __hash__ = None  # type: ignore[assignment]  # equal names compare to a condition
 
     def is_null(self) -> Condition:
         """The column holds no value."""
-        return Condition(self.name, IS_NULL, "")
+        return IsNull(path_of(self.name))
 
     def is_not_null(self) -> Condition:
         """The column holds a value."""
-        return Condition(self.name, IS_NOT_NULL, "")
+        return Not(self.is_null())
+
+    def is_in(self, values: Iterable[object]) -> Condition:
+        """The column holds one of *values*."""
+        return one_of(self.name, values)
+
+    isin = is_in
+    """As pyarrow and PySpark call it."""
+
+    def like(self, pattern: str) -> Condition:
+        """The column's text has the form of *pattern*, see `Like`."""
+        return like(self.name, pattern)
+
+    def between(self, low: object, high: object) -> Condition:
+        """The column holds a value from *low* to *high*, both of them included."""
+        return all_of((compare(self.name, ">=", low), compare(self.name, "<=", high)))
 
 
-def conditions_of(where: Where) -> tuple[Condition, ...]:
+def all_of(parts: Iterable[Condition]) -> Condition:
+    """One condition of several that all have to be met; at least one."""
+    flat = [each for part in parts for each in (part.parts if isinstance(part, And) else (part,))]
+    return flat[0] if len(flat) == 1 else And(tuple(flat))
+
+
+def any_of(parts: Iterable[Condition]) -> Condition:
+    """One condition of several of which one has to be met; at least one."""
+    flat = [each for part in parts for each in (part.parts if isinstance(part, Or) else (part,))]
+    return flat[0] if len(flat) == 1 else Or(tuple(flat))
+
+
+def leaves_of(condition: Condition) -> Iterator[Condition]:
+    """The conditions on single columns in it."""
+    if isinstance(condition, (And, Or)):
+        for part in condition.parts:
+            yield from leaves_of(part)
+    elif isinstance(condition, Not):
+        yield from leaves_of(condition.part)
+    else:
+        yield condition
+
+
+def map_leaves(condition: Condition, change: Callable[[Any], Condition]) -> Condition:
+    """The same tree with each condition on a single column changed."""
+    if isinstance(condition, (And, Or)):
+        return type(condition)(tuple(map_leaves(part, change) for part in condition.parts))
+    if isinstance(condition, Not):
+        return Not(map_leaves(condition.part, change))
+    return change(condition)
+
+
+def compare(name: str, operator: str, value: object) -> Condition:
+    """A comparison with a value of Python's; raises `ConfigError` where it is none."""
+    checked = value_of(name, value)
+    if checked is None:
+        raise ConfigError(
+            f"a condition on {name}: None cannot be compared with a column; ask {name} is null or {name} is not null"
+        )
+    return Comparison(path_of(name), operator, checked)
+
+
+def one_of(name: str, values: object) -> Condition:
+    """A column that equals one of *values*; raises `ConfigError` where they are no values."""
+    if isinstance(values, (str, bytes, Condition, Column)) or not isinstance(values, Iterable):
+        raise ConfigError(f"a condition on {name}: {values!r} is no list of values; write {name} in (first, second)")
+    return IsIn(path_of(name), tuple(value_of(name, value) for value in values))
+
+
+def like(name: str, pattern: object) -> Condition:
+    """A text with a pattern's form; raises `ConfigError` where that is no text."""
+    if not isinstance(pattern, str):
+        raise ConfigError(f"a condition on {name}: {pattern!r} is no pattern; write it as text, as in {name} like 'a%'")
+    return Like(path_of(name), pattern)
+
+
+def value_of(name: str, value: Any) -> Value:
     """
-    The conditions in *where*.
+    A value of Python's, NumPy's or pyarrow's, as conditions hold it.
 
     Raises:
-        ConfigError: One has none of the forms.
+        ConfigError: It is of no kind that is compared with columns.
     """
-    if isinstance(where, (str, Condition)) or _is_condition(where):
-        return (_one(where),)
-    try:
-        return tuple(map(_one, where))
-    except TypeError:
-        raise ConfigError(f"{where!r} is not a condition; write {_FORMS}") from None
-
-
-def parse_condition(text: str) -> Condition:
-    """
-    A condition from ``COLUMN OP VALUE``; a name or a value may stand in quotes (`` ` `` and ``'`` or ``"``).
-
-    Raises:
-        ConfigError: It has another form.
-    """
-    found = _SHAPE.fullmatch(text)
-    if found is None:
-        raise ConfigError(f"{text!r} is not a condition; write {_FORMS}")
-    column = found["quoted"] or found["plain"]
-    if found["nulls"] is not None:
-        return Condition(column, _operator(found["nulls"]), "")
-    return Condition(column, _operator(found["operator"]), _value(found["value"], text))
-
-
-def _value(text: str, condition: str) -> str:
-    """
-    A value without its quotes.
-
-    Raises:
-        ConfigError: It goes on behind its quotes, or with a second condition: taken for one value, it would be met by
-            no row, without a word.
-    """
-    quote = text[:1]
-    if quote in _QUOTES:
-        inner = text[1:-1].replace(quote * 2, "")
-        if len(text) > 1 and text.endswith(quote) and quote not in inner:
-            return text[1:-1].replace(quote * 2, quote)
-    elif not _SECOND.search(text):
-        return text
-    raise ConfigError(
-        f"{condition!r} is not one condition; give each condition by itself, all have to be met (there is no OR); a "
-        "quote within a quoted value is written twice"
-    )
-
-
-def _operator(text: object) -> str:
-    word = " ".join(str(text).lower().split())
-    return _OTHER_SPELLINGS.get(word, word)
-
-
-def _is_condition(given: object) -> bool:
-    """Whether a tuple is one condition, not several: no operator alone is a condition."""
-    return isinstance(given, tuple) and len(given) in (2, 3) and isinstance(given[1], str) and _is_operator(given[1])
-
-
-def _is_operator(text: str) -> bool:
-    return _operator(text) in {*_COMPARISONS, IS_NULL, IS_NOT_NULL}
-
-
-def _one(given: object) -> Condition:
-    if isinstance(given, Condition):
-        return given
-    if isinstance(given, str):
-        return parse_condition(given)
-    if isinstance(given, tuple) and _is_condition(given) and isinstance(given[0], str):
-        column, operator, *values = given
-        return _condition(column, _operator(operator), *values)
-    raise ConfigError(f"{given!r} is not a condition; write {_FORMS}")
-
-
-def _condition(column: str, operator: str, *values: Any) -> Condition:
-    takes_value = operator in _COMPARISONS
-    if len(values) != takes_value:
-        raise ConfigError(f"({column!r}, {operator!r}) takes {'one value' if takes_value else 'no value'}")
-    return Condition(column, operator, _text_of(column, *values) if values else "")
-
-
-def _text_of(column: str, value: Any) -> str:
-    """The value as `Condition.text` has it."""
-    plain = value.item() if hasattr(value, "item") else value  # NumPy's scalars
-    if isinstance(plain, str):
+    plain = value.item() if hasattr(value, "item") else value.as_py() if hasattr(value, "as_py") else value
+    if plain is None or isinstance(plain, (bool, int, float, str, Decimal, date)):
         return plain
-    if isinstance(plain, bool):
-        return str(plain).lower()
-    if isinstance(plain, (int, float, Decimal)):
-        return str(plain)
-    if isinstance(plain, date):
-        return plain.isoformat()
-    hint = f'; write "{column} {IS_NULL}"' if plain is None else ""
-    raise ConfigError(f"a condition on {column}: {value!r} cannot be compared with a column{hint}")
+    raise ConfigError(f"a condition on {name}: {value!r} cannot be compared with a column")
+
+
+def path_of(name: str) -> Path:
+    """
+    The names between the dots of *name*; one in backticks may hold dots itself.
+
+    Raises:
+        ConfigError: There is an empty one, or a backtick is missing.
+    """
+    parts, at = [], 0
+    while found := _PART.match(name, at):
+        quoted, plain = found.groups()
+        parts.append(plain if quoted is None else quoted.replace("``", "`"))
+        at = found.end()
+        if at == len(name):
+            return tuple(parts)
+        if name[at] != ".":
+            break
+        at += 1
+    raise ConfigError(f"{name!r} is no name of a column; a name with dots or backticks in it stands in backticks")
+
+
+def name_of(path: Path) -> str:
+    """As conditions are written."""
+    return ".".join(part if _PLAIN_NAME.fullmatch(part) else "`" + part.replace("`", "``") + "`" for part in path)
+
+
+def _literal(value: Value) -> str:
+    """As `parse_condition` reads it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime):
+        return f"timestamp '{value.isoformat()}'"
+    if isinstance(value, date):
+        return f"date '{value.isoformat()}'"
+    if isinstance(value, Word):
+        return value.text
+    if isinstance(value, float):
+        text = repr(value)
+        return (text if "e" in text else f"{text}e0") if math.isfinite(value) else f"'{text}'"
+    if isinstance(value, Decimal) and value.is_finite():
+        text = f"{value:f}"
+        return text if "." in text else f"{text}."
+    return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
+
+
+def _checked(other: object) -> Condition:
+    if not isinstance(other, Condition):
+        raise ConfigError(f"{other!r} is not a condition; put each comparison in parentheses: (a > 1) & (b = 2)")
+    return other

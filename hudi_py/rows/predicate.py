@@ -1,34 +1,41 @@
 """
-Conditions on columns: which rows meet them, and what bounds of a column rule out. Pure.
+Conditions bound to the columns of a table: which rows meet them. Pure.
 
-The meaning is Spark SQL's: a comparison with null is not met, NaN equals NaN and is larger than everything else, 0.0
-equals -0.0, strings are compared by their UTF-8 bytes. A value is taken in the type of its column, so that ``f = 0.1``
-meets a float that was written as 0.1.
-
-Bounds rule a row out only where they are of the column's own type; `Bounds` says what is known, and whatever is
-unknown rules nothing out.
+The meaning is Spark SQL's, with its logic of three values: a comparison with null is null, ``not`` leaves null as it
+is, ``and`` is false where one side is and ``or`` true where one side is, whatever the other; ``in`` is null where no
+value equals and one is null. What is null is not met. `hudi_py.rows.operand` tells how values are compared.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Sequence
-from datetime import date, datetime, timedelta, timezone
-from decimal import Decimal, InvalidOperation
-from typing import Any, Final, Protocol
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from typing import Any, Final, Protocol, TypeAlias
 
 import attrs
 import pyarrow as pa
 
 from hudi_py.errors import ConfigError
 from hudi_py.formats.arrow_types import Array, compute
-from hudi_py.model.instant_time import EPOCH
-from hudi_py.rows.condition import IS_NOT_NULL, IS_NULL, Condition
-
-_MICROSECOND: Final = timedelta(microseconds=1)
-_LONG_MAX: Final = 2**63 - 1
-_DECIMAL_DIGITS_MAX: Final = 76
+from hudi_py.formats.meta_columns import META_COLUMNS
+from hudi_py.rows.condition import (
+    And,
+    Comparison,
+    Condition,
+    IsIn,
+    IsNull,
+    Like,
+    Not,
+    Or,
+    Path,
+    Value,
+    Word,
+    leaves_of,
+    map_leaves,
+    name_of,
+)
+from hudi_py.rows.operand import Operand, is_in_mask, operand_of
+from hudi_py.rows.pattern import Pattern, pattern_of
 
 
 @attrs.frozen(kw_only=True)
@@ -37,7 +44,8 @@ class Bounds:
     What is known of one column in some rows.
 
     Args:
-        minimum: No value is smaller; in the form of `Filter.value`. None where unknown.
+        minimum: No value is smaller: bool, int (microseconds since 1970, UTC, for timestamps), float, str, date or
+            Decimal. None where unknown.
         maximum: No value is larger.
         has_only_nulls: Known to hold no value at all.
         has_nulls: False where it is known to hold no null.
@@ -52,7 +60,7 @@ class Bounds:
 UNKNOWN: Final = Bounds()
 
 
-class RowFilter(Protocol):
+class ColumnFilter(Protocol):
     """What decides about rows by one column."""
 
     @property
@@ -71,70 +79,77 @@ class RowFilter(Protocol):
 
 
 @attrs.frozen
-class Filter:
+class Leaf(Condition):
     """
-    A condition on a column of known type.
+    A condition on one column of known type.
 
     Args:
         condition: As given.
-        arrow: Type of the column in the rows that `mask` gets.
-        value: To compare with: bool, int (microseconds since 1970, UTC, for timestamps), float, str, date or Decimal;
-            None where the operator takes none.
+        path: The column.
+        arrow: Its type in the rows.
+        operands: What it is compared with, without nulls.
+        pattern: What it is compared with by ``like``.
+    """
+
+    condition: Comparison | IsIn | Like | IsNull
+    path: Path
+    arrow: pa.DataType
+    operands: tuple[Operand, ...] = ()
+    pattern: Pattern | None = None
+
+    def mask(self, column: Array) -> Array:
+        """Of values of the column: true, false or null."""
+        condition = self.condition
+        found: Array
+        if isinstance(condition, IsNull):
+            found = compute.is_null(column)
+        elif isinstance(condition, IsIn):
+            found = self._is_in(column, condition.values)
+        elif self.pattern is not None:
+            found = self.pattern.mask(column)
+        elif isinstance(condition, Comparison) and self.operands:
+            found = self.operands[0].mask(column, condition.operator)
+        else:
+            found = pa.nulls(len(column), pa.bool_())
+        return found
+
+    def _is_in(self, column: Array, values: Sequence[Value]) -> Array:
+        found = is_in_mask(column, self.operands)
+        if not values:
+            return found
+        null = pa.scalar(None, pa.bool_())
+        is_open = compute.invert(found) if None in values else compute.is_null(column)
+        result: Array = compute.if_else(is_open, null, found)
+        return result
+
+
+@attrs.frozen
+class Filter:
+    """
+    A condition on columns of known types.
+
+    Args:
+        condition: As given.
+        tree: The same with a `Leaf` for each condition on a single column.
     """
 
     condition: Condition
-    arrow: pa.DataType
-    value: Any
+    tree: Condition
 
     @property
-    def column(self) -> str:
-        """Name of the column."""
-        return self.condition.column
+    def leaves(self) -> tuple[Leaf, ...]:
+        """The conditions on single columns."""
+        return tuple(each for each in leaves_of(self.tree) if isinstance(each, Leaf))
 
-    def mask(self, column: Array) -> Array:
+    def mask(self, batch: pa.RecordBatch) -> Array:
         """Which rows meet it: true, false or null, which is not met either."""
-        operator = self.condition.operator
-        if operator in (IS_NULL, IS_NOT_NULL):
-            result: Array = compute.is_null(column) if operator == IS_NULL else compute.is_valid(column)
-            return result
-        if pa.types.is_floating(self.arrow):
-            return _float_mask(column, operator, self.value, self.arrow)
-        if pa.types.is_decimal(self.arrow):
-            wide = _wide_decimal(self.arrow, self.value)
-            return _compared(column.cast(wide), operator, pa.scalar(self.value, wide))
-        if pa.types.is_integer(self.arrow):
-            return _compared(column.cast(pa.int64()), operator, pa.scalar(self.value, pa.int64()))
-        if pa.types.is_timestamp(self.arrow):
-            return _compared(column.cast(pa.int64()), operator, pa.scalar(self.value, pa.int64()))
-        return _compared(column, operator, pa.scalar(self.value, self.arrow))
-
-    def may_match(self, bounds: Bounds) -> bool:
-        """Whether a row within *bounds* may meet it."""
-        operator = self.condition.operator
-        if operator == IS_NULL:
-            return bounds.has_nulls
-        if bounds.has_only_nulls:
-            return False
-        if operator == IS_NOT_NULL or bounds.minimum is None or bounds.maximum is None:
-            return True
-        if pa.types.is_floating(self.arrow) and (math.isnan(self.value) or operator in ("!=", ">", ">=")):
-            return True  # bounds do not tell of a NaN
-        low, high, value = bounds.minimum, bounds.maximum, self.value
-        verdicts = {
-            "=": low <= value <= high,
-            "!=": not low == value == high,
-            "<": low < value,
-            "<=": low <= value,
-            ">": high > value,
-            ">=": high >= value,
-        }
-        return bool(verdicts[operator])
+        return _mask(self.tree, batch)
 
 
 @attrs.frozen
 class OneOf:
     """
-    Rows with one of some texts in a column; see `RowFilter`.
+    Rows with one of some texts in a column; a `ColumnFilter`.
 
     Args:
         column: Name of the column.
@@ -161,111 +176,104 @@ class OneOf:
         return any(bounds.minimum <= value <= bounds.maximum for value in self.values)
 
 
-def filters_of(conditions: Sequence[Condition], schema: pa.Schema) -> tuple[Filter, ...]:
+RowFilter: TypeAlias = ColumnFilter | Filter
+"""What decides about rows."""
+
+
+def filters_of(conditions: Sequence[Condition], schema: pa.Schema, names: Iterable[str] = ()) -> tuple[Filter, ...]:
     """
-    Conditions bound to the columns of *schema*.
+    Conditions bound to the columns of *schema*; one filter for each that has to be met.
+
+    Args:
+        names: Of all columns of the table: words without quotes that name one are no text.
 
     Raises:
-        ConfigError: A value is none of its column's type, or the type has no order.
+        ConfigError: A value cannot be compared with its column, or a struct has no such field.
     """
-    return tuple(Filter(each, schema.field(each.column).type, _value(each, schema)) for each in conditions)
+    known = frozenset(names)
+    parts = [part for each in conditions for part in (each.parts if isinstance(each, And) else (each,))]
+    return tuple(Filter(part, map_leaves(part, lambda leaf: _bound(leaf, schema, known))) for part in parts)
 
 
 def filtered(batch: pa.RecordBatch, filters: Sequence[RowFilter]) -> pa.RecordBatch:
     """The rows that meet all of *filters*."""
     for each in filters:
-        batch = batch.filter(each.mask(batch.column(each.column)))
+        mask = each.mask(batch) if isinstance(each, Filter) else each.mask(batch.column(each.column))
+        batch = batch.filter(mask)
     return batch
 
 
-def _value(condition: Condition, schema: pa.Schema) -> Any:
-    if condition.operator in (IS_NULL, IS_NOT_NULL):
-        return None
-    arrow = schema.field(condition.column).type
-    try:
-        return _parsed(condition.text, arrow)
-    except (ValueError, InvalidOperation, OverflowError) as error:
-        raise ConfigError(
-            f"{condition.column} {condition.operator} {condition.text}: {condition.text!r} is no value of the column's "
-            f"type {arrow}; dates are written 2026-11-21, times 2026-11-21T08:30:00 (UTC without an offset)"
-        ) from error
+def columns_of(conditions: Iterable[Condition], names: Iterable[str]) -> list[str]:
+    """The columns of the table that conditions ask for, each once; *names* are those that it has."""
+    known = frozenset(names)
+    paths = (_resolved(_of(leaf).path, known) for each in conditions for leaf in leaves_of(each))
+    return list(dict.fromkeys(path[0] for path in paths))
 
 
-def _parsed(text: str, arrow: pa.DataType) -> Any:
-    if pa.types.is_integer(arrow):
-        value = int(text)
-        if abs(value) > _LONG_MAX:
-            raise OverflowError(text)
-        return value
-    if pa.types.is_floating(arrow):
-        return pa.scalar(float(text), pa.float64()).cast(arrow).as_py()
-    if pa.types.is_boolean(arrow):
-        if text.lower() not in ("true", "false"):
-            raise ValueError(text)
-        return text.lower() == "true"
-    if pa.types.is_string(arrow) or pa.types.is_large_string(arrow):
-        return text
-    if pa.types.is_decimal(arrow):
-        number = Decimal(text)
-        if not number.is_finite():
-            raise ValueError(text)
-        _wide_decimal(arrow, number)
-        return number
-    if pa.types.is_date(arrow):
-        return date.fromisoformat(text)
-    if pa.types.is_timestamp(arrow) and arrow.unit == "us":
-        return _micros(datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", text)), arrow)
-    raise ConfigError(f"a column of type {arrow} cannot be compared; `is null` and `is not null` can be asked")
+def _resolved(path: Path, names: frozenset[str]) -> Path:
+    """A column whose name has dots in it needs no backticks where nothing else is meant."""
+    whole = ".".join(path)
+    return path if path[0] in names or whole not in names else (whole,)
 
 
-def _micros(moment: datetime, arrow: Any) -> int:
-    if moment.tzinfo is not None and arrow.tz is None:
-        raise ValueError("the column's times have no zone")
-    return micros_of(moment)
+def _of(leaf: Condition) -> Comparison | IsIn | Like | IsNull:
+    assert isinstance(leaf, (Comparison, IsIn, Like, IsNull))
+    return leaf
 
 
-def micros_of(moment: datetime) -> int:
-    """Microseconds since 1970; a time without zone counts as UTC."""
-    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)
-    return (aware - EPOCH) // _MICROSECOND
+def _bound(given: Condition, schema: pa.Schema, names: frozenset[str]) -> Leaf:
+    condition = _of(given)
+    path = _resolved(condition.path, frozenset(schema.names))
+    arrow = _type_of(path, schema)
+    if isinstance(condition, IsNull):
+        return Leaf(condition, path, arrow)
+    text = str(condition)
+    if isinstance(condition, Like):
+        if not (pa.types.is_string(arrow) or pa.types.is_large_string(arrow)):
+            raise ConfigError(f"{text}: a column of type {arrow} has no patterns; like is for text")
+        return Leaf(
+            condition, path, arrow, pattern=None if condition.pattern is None else pattern_of(condition.pattern, text)
+        )
+    values = condition.values if isinstance(condition, IsIn) else (condition.value,)
+    for value in values:
+        if isinstance(value, Word) and value.text in names:
+            raise ConfigError(
+                f"{text}: {value.text} is a column, and columns are compared with values only; to compare with that "
+                "text, put it in quotes"
+            )
+    if path[0] in META_COLUMNS:  # instants and keys are text, and often look like numbers
+        values = tuple(_digits(value) for value in values)
+    return Leaf(condition, path, arrow, tuple(operand_of(value, arrow, text) for value in values if value is not None))
 
 
-def _wide_decimal(arrow: Any, value: Decimal) -> pa.DataType:
-    """A type that holds the column's values and the one they are compared with."""
-    exponent = value.as_tuple().exponent
-    scale = max(arrow.scale, -exponent if isinstance(exponent, int) else 0)
-    whole = max(arrow.precision - arrow.scale, value.adjusted() + 1, 1)
-    if scale + whole > _DECIMAL_DIGITS_MAX:
-        raise ValueError(f"more than {_DECIMAL_DIGITS_MAX} digits")
-    return pa.decimal256(scale + whole, scale)
+def _digits(value: Value) -> Value:
+    if isinstance(value, Word):
+        return value.text
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _float_mask(column: Array, operator: str, value: float, arrow: pa.DataType) -> Array:
-    is_nan: Array = compute.is_nan(column)
-    if math.isnan(value):
-        masks: dict[str, Array] = {
-            "=": is_nan,
-            "!=": compute.invert(is_nan),
-            "<": compute.invert(is_nan),
-            "<=": compute.or_(is_nan, compute.invert(is_nan)),
-            ">": compute.and_(is_nan, compute.invert(is_nan)),
-            ">=": is_nan,
-        }
-        return masks[operator]
-    compared = _compared(column, operator, pa.scalar(value, arrow))
-    if operator in (">", ">="):
-        compared = compute.or_(compared, is_nan)
-    return compared
+def _type_of(path: Path, schema: pa.Schema) -> pa.DataType:
+    arrow: pa.DataType = schema.field(path[0]).type
+    for at, name in enumerate(path[1:], 1):
+        if not isinstance(arrow, pa.StructType) or arrow.get_field_index(name) < 0:
+            has = f"it has {', '.join(field.name for field in arrow)}" if isinstance(arrow, pa.StructType) else ""
+            raise ConfigError(
+                f"the column {name_of(path[:at])} of type {arrow} has no field {name}" + (f"; {has}" if has else "")
+            )
+        arrow = arrow.field(name).type
+    return arrow
 
 
-def _compared(column: Array, operator: str, value: Any) -> Array:
-    names = {
-        "=": compute.equal,
-        "!=": compute.not_equal,
-        "<": compute.less,
-        "<=": compute.less_equal,
-        ">": compute.greater,
-        ">=": compute.greater_equal,
-    }
-    result: Array = names[operator](column, value)
-    return result
+def _mask(tree: Condition, batch: pa.RecordBatch) -> Array:
+    found: Array
+    if isinstance(tree, And):
+        found = reduce(compute.and_kleene, (_mask(part, batch) for part in tree.parts))
+    elif isinstance(tree, Or):
+        found = reduce(compute.or_kleene, (_mask(part, batch) for part in tree.parts))
+    elif isinstance(tree, Not):
+        found = compute.invert(_mask(tree.part, batch))
+    else:
+        assert isinstance(tree, Leaf)
+        column = batch.column(tree.path[0])
+        found = tree.mask(compute.struct_field(column, list(tree.path[1:])) if len(tree.path) > 1 else column)
+    return found

@@ -6,11 +6,12 @@ import base64
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta, timezone
 from datetime import time as time_of_day
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
     from hudi_py.formats.arrow_types import Array
+    from hudi_py.rows.condition import Path
     from hudi_py.rows.predicate import Bounds, RowFilter
     from hudi_py.storage.base import Storage
 
@@ -101,10 +103,13 @@ class FileCount:
     Args:
         read: Rows of so many were read.
         skipped: The statistics of so many told that no row can meet the conditions.
+        by_metadata_table: So many of the skipped ones were not opened at all, by `column_stats` of the metadata table;
+            of the others the footer told.
     """
 
     read: int = 0
     skipped: int = 0
+    by_metadata_table: int = 0
 
 
 def read_batches(
@@ -151,28 +156,41 @@ def read_batches(
 
 def _candidates(file: pq.ParquetFile, filters: Sequence[RowFilter]) -> list[int]:
     """The row groups whose statistics do not rule out that a row meets all of *filters*."""
+    from hudi_py.rows.pruning import may_match
+
     groups = list(range(file.metadata.num_row_groups))
     if not filters:
         return groups
     stored = file.schema_arrow
     places = {file.schema.column(at).path: at for at in range(len(file.schema))}
-    return [
-        group
-        for group in groups
-        if all(each.may_match(_bounds(file, group, places.get(each.column), each, stored)) for each in filters)
-    ]
+    return [group for group in groups if may_match(filters, partial(_bounds, file, group, places, stored))]
 
 
-def _bounds(file: pq.ParquetFile, group: int, place: int | None, condition: RowFilter, stored: pa.Schema) -> Bounds:
+def _bounds(
+    file: pq.ParquetFile, group: int, places: Mapping[str, int], stored: pa.Schema, path: Path, arrow: pa.DataType
+) -> Sequence[Bounds]:
     from hudi_py.rows.bounds import bounds_of_chunk
     from hudi_py.rows.predicate import UNKNOWN, Bounds
 
-    if condition.column not in stored.names:
-        return Bounds(has_only_nulls=True)
-    if place is None:  # it is nested
-        return UNKNOWN
-    chunk = file.metadata.row_group(group).column(place)
-    return bounds_of_chunk(chunk, stored.field(condition.column).type, condition.arrow)
+    if path[0] not in stored.names:
+        return [Bounds(has_only_nulls=True)]
+    place = places.get(".".join(path))
+    was = _stored_type(path, stored)
+    if place is None or was is None:  # it is nested, or a field that came later
+        return [UNKNOWN]
+    return [bounds_of_chunk(file.metadata.row_group(group).column(place), was, arrow)]
+
+
+def _stored_type(path: Path, stored: pa.Schema) -> pa.DataType | None:
+    """Of a column or a field of structs in a file; None where it is in no struct, or is one itself."""
+    import pyarrow as pa
+
+    arrow = stored.field(path[0]).type
+    for name in path[1:]:
+        if not isinstance(arrow, pa.StructType) or arrow.get_field_index(name) < 0:
+            return None
+        arrow = arrow.field(name).type
+    return None if pa.types.is_nested(arrow) else arrow
 
 
 @contextmanager

@@ -35,7 +35,7 @@ from hudi_py.runtime.log import log as events
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-    from hudi_py.rows.predicate import RowFilter
+    from hudi_py.rows.predicate import ColumnFilter, RowFilter
     from hudi_py.storage.base import Storage
 
 _BATCH_ROWS: Final = 32768
@@ -62,7 +62,7 @@ class LogReading:
     counts: Callable[[str], bool]
     until: str | None = None
     ordering: tuple[Field, ...] = ()
-    only: RowFilter | None = None
+    only: ColumnFilter | None = None
 
 
 def log_reading(
@@ -318,7 +318,7 @@ def _base_batches(
             raise CorruptMetadata(f"{storage.root}/{path} cannot be read: {one_line(error)}") from error
 
 
-def _keys(file: pq.ParquetFile, number: int, only: RowFilter | None) -> Any:
+def _keys(file: pq.ParquetFile, number: int, only: ColumnFilter | None) -> Any:
     """Record keys of one row group, null for a row that is passed over."""
     keys = _whole(file.read_row_group(number, columns=[KEY_COLUMN]).column(0)).cast(pa.string())
     if only is None:

@@ -43,7 +43,7 @@ from hudi_py.timeline.timeline import Timeline
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hudi_py.rows.predicate import RowFilter
+    from hudi_py.rows.predicate import ColumnFilter
     from hudi_py.rows.slice_reader import LogReading
 
 WRITES: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
@@ -62,7 +62,7 @@ class Changes(Snapshot):
     """
 
     _window: Window
-    _commits: RowFilter | None
+    _commits: ColumnFilter | None
     slices: tuple[FileSlice, ...]
     view_context: ViewContext
 
@@ -79,7 +79,7 @@ class Changes(Snapshot):
             return found
         return attrs.evolve(found, only=self._commits)
 
-    def row_commits(self) -> RowFilter | None:
+    def row_commits(self) -> ColumnFilter | None:
         """Those that a commit of the range changed last."""
         return self._commits
 

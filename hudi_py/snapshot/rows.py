@@ -9,12 +9,15 @@ about the result: a metadata table that cannot be read is told in the log, and e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hudi_py.errors import ConfigError, HudiError
+from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.mdt.statistics import COLUMN_STATS, column_prefix, key_suffix
-from hudi_py.rows.condition import Condition, Where, conditions_of
+from hudi_py.rows.condition import Condition, Where
 from hudi_py.rows.read import FileCount, chosen_columns
+from hudi_py.rows.where import conditions_of
 from hudi_py.runtime.log import log
 from hudi_py.snapshot.batches import Batches
 from hudi_py.snapshot.select import check_default_partition
@@ -24,7 +27,8 @@ if TYPE_CHECKING:
 
     from hudi_py.mdt.read_statistics import StatisticsReader
     from hudi_py.model.files import FileSlice
-    from hudi_py.rows.predicate import Filter, RowFilter
+    from hudi_py.rows.condition import Path
+    from hudi_py.rows.predicate import Bounds, ColumnFilter, Filter, RowFilter
     from hudi_py.rows.slice_reader import LogReading
     from hudi_py.storage.base import Storage
 
@@ -68,7 +72,7 @@ class Rows(Batches):
         with_meta: bool = False,
         statistics: OpenStatistics | None = None,
         partition_fields: Sequence[str] = (),
-        commits: RowFilter | None = None,
+        commits: ColumnFilter | None = None,
         logs: LogReading | None = None,
     ) -> None:
         self._storage = storage
@@ -90,11 +94,11 @@ class Rows(Batches):
         self.count = FileCount()
 
     def _bind(self, schema: pa.Schema, conditions: Sequence[Condition]) -> None:
-        from hudi_py.rows.predicate import filters_of
+        from hudi_py.rows.predicate import columns_of, filters_of
 
-        asked = chosen_columns(schema, list(dict.fromkeys(each.column for each in conditions)))
+        asked = chosen_columns(schema, columns_of(conditions, [*META_COLUMNS, *schema.names]))
         self._read_also(asked)
-        self._filters = filters_of(conditions, asked)
+        self._filters = filters_of(conditions, asked, schema.names)
 
     def _read_also(self, columns: pa.Schema) -> None:
         import pyarrow as pa
@@ -103,7 +107,7 @@ class Rows(Batches):
         self._read_schema = pa.schema([*self._read_schema, *more])
 
     def _facts(self) -> Mapping[str, object]:
-        where = [f"{each.column} {each.condition.operator} {each.condition.text}".strip() for each in self._filters]
+        where = [str(each.condition) for each in self._filters]
         return {"table": self._storage.root, "files": self.file_count, "columns": len(self.schema), "where": where}
 
     @property
@@ -118,7 +122,7 @@ class Rows(Batches):
         slices = self._slices
         if self._filters and self._statistics is not None:
             slices = _not_ruled_out(slices, self._filters, self._statistics)
-            self.count.skipped = len(self._slices) - len(slices)
+            self.count.skipped = self.count.by_metadata_table = len(self._slices) - len(slices)
         filters: list[RowFilter] = [*self._filters]
         if self._commits is not None:
             filters.insert(0, self._commits)
@@ -132,27 +136,27 @@ def _not_ruled_out(
     """
     Without the slices in which no row meets *filters*, by the metadata table.
 
-    A merged row takes each of its values from a file of its slice, so none meets a condition that is ruled out for all
-    of them.
+    A merged row takes each of its values from a file of its slice, so a condition on one column is ruled out where it
+    is for all of them.
     """
-    from hudi_py.rows.bounds import bounds_of_statistics
+    from hudi_py.rows.bounds import bounds_of_path
+    from hudi_py.rows.pruning import may_match, paths_of
 
     try:
         reader = statistics()
         if reader is None:
             return slices
         with reader:
-            of_columns = {column: reader.of_column(column) for column in {each.column for each in filters}}
+            of_columns = {path: reader.of_column(".".join(path)) for path in paths_of(filters)}
     except HudiError as error:
         log.warning("read.statistics.unusable", partition=COLUMN_STATS, reason=str(error))
         return slices
+    prefixes = {path: column_prefix(".".join(path)) for path in of_columns}
 
-    def may_match(each: Filter, partition: str, name: str) -> bool:
-        found = of_columns[each.column].get(column_prefix(each.column) + key_suffix(partition, name))
-        return found is None or each.may_match(bounds_of_statistics(found, each.arrow))
+    def bounds_in(partition: str, names: Sequence[str], path: Path, arrow: pa.DataType) -> Sequence[Bounds]:
+        found = (of_columns[path].get(prefixes[path] + key_suffix(partition, name)) for name in names)
+        return [bounds_of_path(each, path, arrow) for each in found]
 
     return [
-        each
-        for each in slices
-        if all(any(may_match(one, each.partition_path, name) for name in each.file_names) for one in filters)
+        each for each in slices if may_match(filters, partial(bounds_in, each.partition_path, tuple(each.file_names)))
     ]

@@ -15,7 +15,6 @@ import attrs
 from hudi_py.errors import RefusedError, UnsupportedTable
 from hudi_py.fsview.build import PartitionView, ViewContext, without_pending_files
 from hudi_py.model.files import (
-    DEFAULT_PARTITION,
     BaseFile,
     FileSlice,
     LogFile,
@@ -101,21 +100,27 @@ def check_default_partition(
     answered alike by both.
 
     Raises:
-        RefusedError: The snapshot has such rows, and a condition might meet them.
+        RefusedError: The snapshot has such rows, and whether they meet the conditions depends on that.
     """
-    for each in filters:
-        is_exact = each.condition.operator == "=" and each.condition.text not in ("", DEFAULT_PARTITION)
-        if is_exact or each.column not in partition_fields:
-            continue
-        position, count = partition_fields.index(each.column), len(partition_fields)
-        for partition in partitions:
-            if in_default_partition(partition, position, count):
-                raise RefusedError(
-                    f"the condition on {each.column} ({each.condition.operator}) cannot be answered: partition "
-                    f"{partition!r} holds rows without a {each.column} beside rows with an empty one, and Apache Hudi "
-                    f"reads null for both; ask for {each.column} = VALUE, or read without the condition and choose "
-                    "among the rows"
-                )
+    from hudi_py.rows.default_partition import depends_on
+
+    filters = tuple(filters)
+    asked = {".".join(leaf.path) for each in filters for leaf in each.leaves}.intersection(partition_fields)
+    if not asked:
+        return
+    count = len(partition_fields)
+    for partition in partitions:
+        without = frozenset(
+            name for name in asked if in_default_partition(partition, partition_fields.index(name), count)
+        )
+        condition = depends_on(filters, without) if without else None
+        if condition is not None:
+            name = ".".join(condition.path)
+            raise RefusedError(
+                f"the condition on {name} ({condition.condition}) cannot be answered: partition {partition!r} holds "
+                f"rows without a {name} beside rows with an empty one, and Apache Hudi reads null for both; ask for "
+                f"{name} = VALUE, or read without the condition and choose among the rows"
+            )
 
 
 def check_rows_are_whole(properties: Mapping[str, str], source: str) -> None:

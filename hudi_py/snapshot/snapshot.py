@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hudi_py.rows.condition import Where
-    from hudi_py.rows.predicate import RowFilter
+    from hudi_py.rows.predicate import ColumnFilter
     from hudi_py.rows.slice_reader import LogReading
     from hudi_py.snapshot.rows import Rows
 
@@ -152,7 +152,7 @@ class Snapshot(Shown):
             commits=self.row_commits(),
         )  # fmt: skip
 
-    def row_commits(self) -> RowFilter | None:
+    def row_commits(self) -> ColumnFilter | None:
         """What chooses among the rows of the slices; None for all."""
         return None
 

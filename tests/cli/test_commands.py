@@ -228,6 +228,10 @@ def test_read_where_gives_the_rows_that_meet_it(run, table, caplog, name, statis
         "name = 'zzz'": lambda row: row["name"] == "zzz",
         "region is null": lambda row: row["region"] is None,
         "_hoodie_commit_time < 2024": lambda row: row["_hoodie_commit_time"] < "2024",
+        "qty > 90 or name = 'zzz'": lambda row: row["qty"] > 90,
+        "not (qty <= 90 and name is not null)": lambda row: row["qty"] > 90,
+        "region in ('r0', 'zzz') and ts not between 0 and 1005": lambda row: row["region"] == "r0" and row["ts"] > 1005,
+        "_hoodie_record_key like 'z%' or qty = 1e9": lambda row: False,
     }.items():
         result = run("read", path, "--json", "--meta", "--where", where, *options)
         expected = [row for row in everything if check(row)]

@@ -4,7 +4,7 @@ import pytest
 
 from hudi_py.errors import RefusedError
 from hudi_py.model.files import in_default_partition
-from hudi_py.rows.condition import parse_condition
+from hudi_py.rows.condition_text import parse_condition
 from hudi_py.rows.predicate import filters_of
 from hudi_py.snapshot.select import check_default_partition
 
@@ -20,8 +20,13 @@ def check(partitions, *where, fields=("region", "day")):
 @pytest.mark.parametrize("path", [f"{DEFAULT}/1", f"region={DEFAULT}/day=1"])
 @pytest.mark.parametrize(
     "where",
-    ["region is null", "region is not null", "region = ''", "region != 'eu'", "region > 'a'", f"region = {DEFAULT}"],
-)
+    [
+        "region is null", "region is not null", "region = ''", "region != 'eu'", "region > 'a'", f"region = {DEFAULT}",
+        "not region = 'eu'", "region in ('eu', '')", "region not in ('eu', 'us')", "region like 'e%'",
+        "id = 'a' or region is null", "not (id = 'a' and region = 'eu')", "not (id = 'a' or region = 'eu')",
+        "id = 'a' and region != 'eu'", "region between 'a' and 'f'", "not (region is null)",
+    ],
+)  # fmt: skip
 def test_what_hudi_answers_otherwise_is_refused(path, where):
     """Hudi 1.1.1, rows with '', null and the name itself: null finds three, '' finds three, != finds none of them."""
     with pytest.raises(RefusedError, match="the condition on region"):
@@ -29,10 +34,26 @@ def test_what_hudi_answers_otherwise_is_refused(path, where):
 
 
 @pytest.mark.parametrize("path", [f"{DEFAULT}/1", f"region={DEFAULT}/day=1"])
-@pytest.mark.parametrize("where", ["region = 'eu'", "day is not null", "day != '1'", "id is null"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        "region = 'eu'", "day is not null", "day != '1'", "id is null", "region in ('eu', 'us', null)",
+        "not region != 'eu'", "not (region not in ('eu', 'us'))", "id = 'a' or region = 'eu'", "region != null",
+        "region = 'eu' and region is not null", "not (region != 'eu' or region is null)", "region not in ('eu', null)",
+        "region = 'eu' or (region = 'us' and region > 'a')",
+    ],
+)  # fmt: skip
 def test_what_both_answer_alike_is_answered(path, where):
     """Another value exactly, another partition column that has values, a column that is none."""
     check(["eu/1", path], where)
+
+
+def test_a_condition_that_rules_these_rows_out_settles_the_others():
+    """Whichever is given first."""
+    for where in (("region = 'eu'", "region is not null"), ("region is not null", "region = 'eu'")):
+        check([f"{DEFAULT}/1"], *where)
+    with pytest.raises(RefusedError, match="the condition on day"):
+        check([f"{DEFAULT}/1", f"eu/{DEFAULT}"], "region = 'eu'", "day is not null")
 
 
 def test_tables_without_such_rows_are_asked_anything():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import random
-from datetime import date, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from types import SimpleNamespace
 
@@ -20,57 +20,22 @@ from hudi_py.mdt.statistics import column_prefix, key_suffix
 from hudi_py.model.column_statistics import ColumnStatistics
 from hudi_py.model.files import FileSlice, format_base_file, parse_base_file
 from hudi_py.rows.bounds import bounds_of_chunk, bounds_of_statistics
-from hudi_py.rows.condition import Column, Condition, conditions_of, parse_condition
-from hudi_py.rows.predicate import Bounds, filters_of
+from hudi_py.rows.predicate import Bounds
 from hudi_py.snapshot.rows import Rows
 from hudi_py.storage.memory import MemoryStorage
+from where_model import SCHEMA, some_condition, some_rows
 
 UTC = timezone.utc
 NAN = float("nan")
-SCHEMA = pa.schema([
-    ("s", pa.string()), ("i", pa.int32()), ("l", pa.int64()), ("f", pa.float32()), ("d", pa.float64()),
-    ("b", pa.bool_()), ("day", pa.date32()), ("t", pa.timestamp("us", "UTC")), ("local", pa.timestamp("us")),
-    ("dec", pa.decimal128(9, 2)), ("bin", pa.binary()), ("nest", pa.struct([("s", pa.int32())])),
-])  # fmt: skip
 OLD_TYPES = {"l": pa.int32(), "d": pa.float32(), "dec": pa.decimal128(7, 2)}
-OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
-STRINGS = ["", "a", "ab", "b", "ü", "\uff00", "\U00010000", "o'k"]
 KINDS = {"s": "string", "i": "int", "l": "long", "f": "float", "d": "double", "b": "boolean", "day": "date",
-         "t": "timestamp-micros", "local": "local-timestamp-micros", "dec": "decimal"}  # fmt: skip
+         "t": "timestamp-micros", "local": "local-timestamp-micros", "dec": "decimal", "nest.n": "int",
+         "nest.deep.s": "string", "n.i": "int", "n.t": "string"}  # fmt: skip
 
 
 def slices(files):
     """File slices of base files alone."""
     return [FileSlice(path, base.file_id, base.instant_time, base) for path, base in files]
-
-
-def some_value(rng, column):
-    at = datetime(2024, 1, 1, 0, 0, rng.randrange(9), rng.randrange(2), UTC)
-    return {
-        "s": lambda: rng.choice(STRINGS),
-        "i": lambda: rng.randrange(-9, 9),
-        "l": lambda: rng.randrange(-9, 9),
-        "f": lambda: rng.choice([NAN, 0.0, -0.0, 0.5, -2.5, math.inf]),
-        "d": lambda: rng.choice([NAN, 0.0, -0.0, 0.5, 2.5, -math.inf]),
-        "b": lambda: rng.random() < 0.5,
-        "day": lambda: date(2024, 1, 1) + timedelta(rng.randrange(9)),
-        "t": lambda: at,
-        "local": lambda: at.replace(tzinfo=None),
-        "dec": lambda: Decimal(rng.randrange(-999, 999)) / 4 // Decimal("0.01") * Decimal("0.01"),
-        "bin": lambda: bytes([rng.randrange(256)]),
-        "nest": lambda: {"s": rng.randrange(9)},
-    }[column]()
-
-
-def some_rows(rng, names):
-    """Few values of a narrow range, so that bounds often rule out; columns of nulls, and columns without any."""
-    count = rng.randrange(0, 12)
-    columns = {}
-    for name in names:
-        pool = [some_value(rng, name) for _ in range(rng.randrange(1, 4))]
-        nulls = rng.choice([0, 0.3, 1])
-        columns[name] = [None if rng.random() < nulls else rng.choice(pool) for _ in range(count)]
-    return columns
 
 
 def write(storage, rng, number, columns):
@@ -105,8 +70,11 @@ class Told:
     def of_column(self, column):
         found = {}
         for name, data in self._tables.items():
-            if column in data.column_names and column in KINDS:
-                statistics = self._statistics(column, name, data[column])
+            path = column.split(".")
+            if path[0] in data.column_names and column in KINDS:
+                values = data[path[0]]
+                values = pa.compute.struct_field(values, path[1:]) if path[1:] else values
+                statistics = self._statistics(column, name, values)
                 found[column_prefix(column) + key_suffix("", name)] = statistics
         return found
 
@@ -114,7 +82,7 @@ class Told:
         known = [each for each in values.to_pylist() if each is not None]
         if any(isinstance(each, float) and math.isnan(each) for each in known):
             known = [0.0]  # as Hudi does
-        order = (lambda text: text.encode("utf-16-be")) if column == "s" else None  # as Java does
+        order = (lambda text: text.encode("utf-16-be")) if KINDS[column] == "string" else None  # as Java does
         bounds = [min(known, key=order), max(known, key=order)] if known else [None, None]
         if column in ("t", "local") and known:
             bounds = [(each.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(0, 0, 1)
@@ -125,68 +93,31 @@ class Told:
         )  # fmt: skip
 
 
-# --- the meaning, said once more, row by row --------------------------------------------------------------------------
-def meets(value, operator, wanted):
-    """Spark SQL's comparison of two values."""
-    if value is None:
-        return False
-    first, second = _ordered(value), _ordered(wanted)
-    return {"=": first == second, "!=": first != second, "<": first < second, "<=": first <= second,
-            ">": first > second, ">=": first >= second}[operator]  # fmt: skip
-
-
-def _ordered(value):
-    if isinstance(value, float):
-        return (1, 0.0) if math.isnan(value) else (0, value)
-    return value.encode() if isinstance(value, str) else value
-
-
-def text_of(value):
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, datetime):
-        return value.isoformat()
-    return str(value)
-
-
 @pytest.mark.parametrize("seed", range(60))
 def test_statistics_change_no_row(seed):
     """Of files old and new, with nulls, NaN, widened types and missing columns: what a look at every row gives."""
     rng = random.Random(seed)
     storage = MemoryStorage("/lake/trips")
-    names = [*rng.sample(SCHEMA.names, 1), *rng.sample(["s", "f", "d", "i"], 1)]
+    names = [*rng.sample(SCHEMA.names, 2), *rng.sample(["s", "f", "d", "i", "nest"], 1)]
     schema = pa.schema([field for field in SCHEMA if field.name in names])
     files, tables = [], {}
     for number in range(rng.randrange(2, 6)):
-        file, data = write(storage, rng, number, some_rows(rng, names))
+        file, data = write(storage, rng, number, some_rows(rng, schema.names))
         files.append(file)
         tables[file[1].name] = data
     everything = [row for batch in Rows(storage, slices(files), schema) for row in batch.to_pylist()]
     skipped = 0
-    for _ in range(60):
-        conditions, checks = [], []
-        for column in rng.sample(schema.names, rng.choice([1, 1, len(schema)])):
-            if column in ("bin", "nest") or rng.random() < 0.1:
-                is_null = rng.random() < 0.5
-                conditions.append(f"{column} is {'' if is_null else 'not '}null")
-                checks.append(lambda row, c=column, n=is_null: (row[c] is None) is n)
-            else:
-                operator, value = rng.choice(OPERATORS), some_value(rng, column)
-                conditions.append(f"`{column}` {operator} {_quoted(value)}")
-                checks.append(lambda row, c=column, o=operator, v=value: meets(row[c], o, v))
-        expected = [row for row in everything if all(check(row) for check in checks)]
+    for _ in range(14):
+        asked = [some_condition(rng, schema.names) for _ in range(rng.choice([1, 1, 2]))]
+        expected = [row for row in everything if all(each.of(row) for each in asked)]
         for statistics in (None, lambda: Told(tables), _broken):
-            rows = Rows(storage, slices(files), schema, where=conditions, statistics=statistics)
+            rows = Rows(storage, slices(files), schema, where=[each.text for each in asked], statistics=statistics)
             found = [row for batch in rows for row in batch.to_pylist()]
-            assert repr(expected) == repr(found), conditions
+            assert repr(expected) == repr(found), [each.text for each in asked]
             assert rows.count.read + rows.count.skipped == len(files)
+            assert rows.count.by_metadata_table <= rows.count.skipped
             skipped += rows.count.skipped
     assert skipped, "nothing was ever skipped"
-
-
-def _quoted(value):
-    text = text_of(value)
-    return "'" + text.replace("'", "''") + "'" if isinstance(value, str) else text
 
 
 def _broken():
@@ -199,7 +130,9 @@ def numbered(storage, count):
     files, tables = [], {}
     for number in range(count):
         name = format_base_file(f"f{number}-0", "0-0-0", f"202601010000000{number:02}")
-        data = pa.table({"i": pa.array(range(10 * number, 10 * number + 10), pa.int32())})
+        numbers = pa.array(range(10 * number, 10 * number + 10), pa.int32())
+        nested = pa.StructArray.from_arrays([numbers, numbers.cast(pa.string())], names=["i", "t"])
+        data = pa.table({"i": numbers, "n": nested})
         sink = io.BytesIO()
         pq.write_table(data, sink, row_group_size=5)
         storage.create_new(name, sink.getvalue())
@@ -216,7 +149,39 @@ def test_files_that_the_metadata_table_rules_out_are_not_opened():
     schema = pa.schema([("i", pa.int32())])
     rows = Rows(storage, slices(files), schema, where=["i >= 23", "i < 31"], statistics=lambda: Told(tables))
     assert [row["i"] for batch in rows for row in batch.to_pylist()] == list(range(23, 31))
-    assert (rows.count.read, rows.count.skipped, rows.file_count) == (2, 3, 5)
+    assert (rows.count.read, rows.count.skipped, rows.count.by_metadata_table, rows.file_count) == (2, 3, 3, 5)
+
+
+@pytest.mark.parametrize(
+    ("where", "read"),
+    [
+        ("i < 5 or i in (31, 44)", 3),
+        ("i in (1, 2, null)", 1),
+        ("i not in (1, 2)", 5),
+        ("not (i >= 10 and i < 50)", 1),
+        ("not (i < 40 or i is null)", 1),
+        ("i between 8 and 12", 2),
+        ("i not between 0 and 39", 1),
+        ("i is null or i = 1", 1),
+        ("i not in (1, null)", 0),
+        ("i > 38.5", 2),
+        ("i > 4e1", 1),
+        ("n.i = 23", 1),
+        ("n.t like '2%'", 2),
+        ("n.t like '1_' and i > 0", 2),
+        ("not (n.t >= '2')", 2),
+    ],
+)
+@pytest.mark.parametrize("told", [True, False])
+def test_each_kind_of_condition_leaves_files_closed(where, read, told):
+    """By the metadata table, and by footers as well: of both sides of `or`, under `not`, of fields of structs."""
+    storage = MemoryStorage("/lake/trips")
+    files, tables = numbered(storage, 5)
+    schema = pa.schema([("i", pa.int32()), ("n", pa.struct([("i", pa.int32()), ("t", pa.string())]))])
+    rows = Rows(storage, slices(files), schema, where=where, statistics=(lambda: Told(tables)) if told else None)
+    assert sum(batch.num_rows for batch in rows) > 0 or not read
+    assert (rows.count.read, rows.count.skipped) == (read, 5 - read)
+    assert rows.count.by_metadata_table == (rows.count.skipped if told else 0)
 
 
 def test_columns_asked_for_and_columns_of_conditions_are_apart():
@@ -266,145 +231,29 @@ def test_bounds_of_a_footer_that_are_not_numbers_rule_nothing_out():
     assert bounds_of_chunk(chunk, pa.float64(), pa.float64()) == Bounds(has_nulls=False)
 
 
-def test_bounds_rule_out_what_lies_outside_and_nothing_else():
-    """Against a list of all values within."""
-    schema = pa.schema([("c", pa.int32())])
-    for low in range(-2, 3):
-        for high in range(low, 3):
-            for value in range(-4, 5):
-                for operator in OPERATORS:
-                    (bound,) = filters_of([Condition("c", operator, str(value))], schema)
-                    possible = any(meets(each, operator, value) for each in range(low, high + 1))
-                    assert possible is bound.may_match(Bounds(minimum=low, maximum=high))
-                    assert not bound.may_match(Bounds(has_only_nulls=True))
-                    assert bound.may_match(Bounds())
-
-
-# --- texts ------------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("text", "condition"),
-    [
-        ("a=1", ("a", "=", "1")),
-        (" a  <= b c ", ("a", "<=", "b c")),
-        ("`a b`!='it''s'", ("a b", "!=", "it's")),
-        ('a > "x"', ("a", ">", "x")),
-        ("a = ''", ("a", "=", "")),
-        ("a IS  Not null", ("a", "is not null", "")),
-        ("a is null", ("a", "is null", "")),
-        ("a = is null", ("a", "=", "is null")),
-        ("a = b = c", ("a", "=", "b = c")),
-    ],
-)
-def test_conditions_are_read(text, condition):
-    """Names and values may be quoted; what follows the operator is the value."""
-    assert Condition(*condition) == parse_condition(text)
-
-
-@pytest.mark.parametrize("text", ["", "a", "= 1", "a ~ 1", "a is 1", "a like 'x%'", "a b = 1"])
-def test_text_that_is_not_a_condition_is_refused(text):
-    """The message tells the form."""
-    with pytest.raises(ConfigError, match="COLUMN OP VALUE"):
-        parse_condition(text)
-
-
+# --- what is refused --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     "text",
-    ["i = x", "i = 1.5", f"l = {2**63}", "f = one", "b = 1", "day = 2024", "t = noon", "dec = NaN", "dec = 1e99",
-     "bin = a", "nest = 1", "nowhere = 1", "local = 2024-01-01T00:00:00Z"],
+    ["i = x", "i = '1.5'", f"l = '{2**63}'", "f = one", "b = 1", "day = 2024", "t = noon", "dec = NaN", "bin = a",
+     f"dec = {10**80}", "nest = 1", "nowhere = 1", "local = 2024-01-01T00:00:00Z", "s = 7", "s in ('a', 7)", "s = 007",
+     "s = true", "s > date '2024-01-01'", "i = true", "day = timestamp '2024-01-01 00:00:00'", "i like '1%'",
+     "s like 'a\\'", "s like '\\a'", "nest.m = 1", "nest.n.x = 1", "i.x = 1", "s = s", "s = i", "nest.deep = 1"],
 )  # fmt: skip
 def test_values_of_another_type_are_refused(text):
-    """Before a file is opened."""
-    with pytest.raises(ConfigError):
+    """Before a file is opened; the message names the column."""
+    with pytest.raises(ConfigError, match=text.split()[0].split(".")[0]):
         Rows(MemoryStorage("/lake/trips"), [], SCHEMA, where=[text])
+
+
+def test_numbers_without_quotes_are_text_of_meta_columns():
+    """Instants and record keys look like numbers; zeros before them count."""
+    storage = MemoryStorage("/lake/trips")
+    file, _ = write(storage, random.Random(1), 0, {"s": ["x"] * 12})
+    for where, count in (("_hoodie_record_key = 7", 1), ("_hoodie_record_key = 07", 0), ("_hoodie_record_key > 8", 1)):
+        assert sum(batch.num_rows for batch in Rows(storage, slices([file]), SCHEMA, where=where)) == count
 
 
 def test_one_text_in_the_place_of_a_list_of_columns_is_refused_as_that():
     """It is not taken for a list of letters; the message shows the list."""
     with pytest.raises(ConfigError, match=r"give a list, also of one: columns=\['s'\]"):
         Rows(MemoryStorage(), [], SCHEMA, columns="s")
-
-
-VALUES = [
-    7,
-    -0.1,
-    1e300,
-    NAN,
-    "it's",
-    "",
-    True,
-    Decimal("1.50"),
-    date(2024, 1, 2),
-    datetime(2024, 1, 1, 8, 30, tzinfo=UTC),
-]
-
-
-@pytest.mark.parametrize("value", VALUES, ids=repr)
-def test_text_tuple_and_expression_are_one_condition(value):
-    """Whatever the form, alone or in a list, and whatever the value is made of."""
-    for operator, expressed in (
-        ("=", Column("a b") == value), ("!=", Column("a b") != value), ("<", Column("a b") < value),
-        ("<=", Column("a b") <= value), (">", Column("a b") > value), (">=", Column("a b") >= value),
-    ):  # fmt: skip
-        text = f"`a b` {operator} {_quoted(value)}"
-        for form in (text, ("a b", operator, value), expressed):
-            assert (expressed,) == conditions_of(form) == conditions_of([form]) == conditions_of((form,))
-        assert (expressed, expressed) == conditions_of((text, text))
-
-
-def test_conditions_on_null_have_the_same_forms():
-    """A tuple of two, or of an operator and no value."""
-    assert conditions_of("c is null") == conditions_of(("c", "IS NULL")) == conditions_of(Column("c").is_null())
-    assert conditions_of(["c is not null"]) == conditions_of(("c", "is not null")) == (Column("c").is_not_null(),)
-
-
-def test_other_spellings_of_the_comparisons_mean_the_same():
-    """Those of Spark SQL and Python, which a reader would take for values that begin with a sign."""
-    assert conditions_of("a == 1") == conditions_of(("a", "==", 1)) == conditions_of("a = 1")
-    assert conditions_of("a <> x") == conditions_of(("a", "<>", "x")) == conditions_of("a != x")
-    assert conditions_of("a = '= 1'") == (Condition("a", "=", "= 1"),)
-
-
-@pytest.mark.parametrize(
-    "where",
-    [7, [7], ("a", "~", 1), ("a", "="), ("a", "is null", 1), ("a", "=", None), ("a", "=", [1]), [("a",)], (1, "=", 2),
-     pa.compute.field("a") > 1],
-    ids=str,
-)  # fmt: skip
-def test_what_has_no_form_of_a_condition_is_refused(where):
-    """As an error of ours, before anything is read."""
-    with pytest.raises(ConfigError, match=r"condition|takes"):
-        conditions_of(where)
-
-
-def test_a_chain_of_comparisons_is_not_half_a_condition():
-    """Python would drop the first half of it."""
-    with pytest.raises(TypeError, match="list"):
-        assert 1 < Column("a") < 3
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "id = 'a' or id = 'b'",
-        'id = "a" and id = "b"',
-        "id = 'a' --",
-        "id = 'a",
-        "id = '",
-        "n = 1 or n = 2",
-        "n=1 AND m is null",
-    ],
-)
-def test_two_conditions_in_one_are_refused(text):
-    """Taken for one value they would be met by no row, without a word."""
-    with pytest.raises(ConfigError, match="is not one condition"):
-        parse_condition(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [("id = it's", "it's"), ("id = 'it''s'", "it's"), ("id = black or white", "black or white"),
-     ("id = 'x or y = z'", "x or y = z"), ("id = \"it's\"", "it's"), ("id = ''", ""), ("id = ''''", "'")],
-)  # fmt: skip
-def test_a_value_may_hold_words_and_quotes(text, value):
-    """In quotes anything goes; a quote of the same kind is written twice."""
-    assert parse_condition(text).text == value

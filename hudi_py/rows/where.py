@@ -1,0 +1,103 @@
+"""Every form in which users give conditions: text, tuples, expressions, lists of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from hudi_py.errors import ConfigError
+from hudi_py.rows.condition import (
+    COMPARISONS,
+    Condition,
+    IsNull,
+    Not,
+    Where,
+    all_of,
+    any_of,
+    compare,
+    like,
+    one_of,
+    path_of,
+)
+from hudi_py.rows.condition_text import OTHER_SPELLINGS, parse_condition
+
+_FORMS: Final = (
+    'text such as "fare > 20 and city in (\'Rome\', \'Oslo\')", a tuple such as ("fare", ">", 20) or ("city", "in", '
+    '["Rome", "Oslo"]), or hudi_py.Column("fare") > 20'
+)
+_NULLS: Final = {"is null": False, "is not null": True}
+_WITH_VALUE: Final = (*COMPARISONS, "in", "not in", "like", "not like", "between", "not between")
+
+
+def conditions_of(where: Where) -> tuple[Condition, ...]:
+    """
+    The conditions in *where*, all of which have to be met.
+
+    Raises:
+        ConfigError: One has none of the forms.
+    """
+    if isinstance(where, (str, Condition)) or _is_tuple_form(where):
+        return (_one(where),)
+    try:
+        given = list(where)
+    except TypeError:
+        raise ConfigError(f"{where!r} is not a condition; write {_FORMS}") from None
+    inner = [isinstance(each, list) for each in given]
+    if given and all(inner):
+        return (any_of([_all(each) for each in given]),)
+    return tuple(map(_one, given))
+
+
+def _all(given: Any) -> Condition:
+    if not given:
+        raise ConfigError("a list of conditions is empty; leave it out, or leave out where=")
+    return all_of(map(_one, given))
+
+
+def _one(given: object) -> Condition:
+    if isinstance(given, Condition):
+        return given
+    if isinstance(given, str):
+        return parse_condition(given)
+    if isinstance(given, tuple) and _is_tuple_form(given) and isinstance(given[0], str):
+        column, operator, *values = given
+        return _of_tuple(column, _operator(operator), values)
+    raise ConfigError(f"{given!r} is not a condition; write {_FORMS}")
+
+
+def _is_tuple_form(given: object) -> bool:
+    """Whether a tuple is one condition, not several: no operator alone is a condition."""
+    return isinstance(given, tuple) and len(given) in (2, 3) and isinstance(given[1], str) and _is_operator(given[1])
+
+
+def _is_operator(text: str) -> bool:
+    operator = _operator(text)
+    return operator in _WITH_VALUE or operator in _NULLS
+
+
+def _operator(text: object) -> str:
+    word = " ".join(str(text).lower().split())
+    return OTHER_SPELLINGS.get(word, word)
+
+
+def _of_tuple(column: str, operator: str, values: list[Any]) -> Condition:
+    takes_value = operator not in _NULLS
+    if len(values) != takes_value:
+        raise ConfigError(f"({column!r}, {operator!r}) takes {'one value' if takes_value else 'no value'}")
+    if operator in _NULLS:
+        found: Condition = IsNull(path_of(column))
+        return Not(found) if _NULLS[operator] else found
+    if operator in COMPARISONS:
+        return compare(column, operator, values[0])
+    found = _worded(column, operator.removeprefix("not "), values[0])
+    return Not(found) if operator.startswith("not ") else found
+
+
+def _worded(column: str, operator: str, value: Any) -> Condition:
+    if operator == "in":
+        return one_of(column, value)
+    if operator == "like":
+        return like(column, value)
+    if isinstance(value, (str, bytes)) or not isinstance(value, Sequence) or len(value) != 2:
+        raise ConfigError(f"({column!r}, 'between') takes a pair: the least value and the greatest")
+    return all_of((compare(column, ">=", value[0]), compare(column, "<=", value[1])))
