@@ -1,24 +1,25 @@
 """
-Every error that hudi_py raises on purpose.
+All errors that hudi_py raises on purpose.
 
-Few kinds, because a kind tells the caller what to *do*; what happened, where and why stands in the message::
+There are few classes, one for each thing that a caller can do about an error. The message says what happened, where and
+why::
 
     HudiError
-    ├── TableNotFound          no table at that place                        → fix the path
-    ├── UnsupportedTable       a table of a version or kind we do not serve  → upgrade, or use another tool
-    ├── ConfigError            a setting or an argument is wrong             → fix the setting
-    ├── RefusedError           doing it could lose data                      → take the way out that the message names
-    ├── TimelineStateError     the transition is not allowed                 → reload, look again
-    ├── ConflictError          another writer won or holds the lock          → redo from a fresh snapshot
-    ├── OutcomeUnknown         the write may or may not have landed          → reload, look for your instant
-    ├── CorruptMetadata        bytes on storage do not parse                 → repair; nothing was deleted
-    ├── WriteError             rows could not be written                     → fix the rows; nothing is visible
+    ├── TableNotFound          there is no table at this location            → fix the path
+    ├── UnsupportedTable       version or kind of the table not supported    → upgrade, or use another tool
+    ├── ConfigError            a setting or an argument is invalid           → fix the setting
+    ├── RefusedError           the operation could lose data                 → do what the message says
+    ├── TimelineStateError     the state of an instant does not allow this   → reload, look again
+    ├── ConflictError          another process won or holds the lock         → repeat with a fresh snapshot
+    ├── OutcomeUnknown         the write may or may not have happened        → reload, look for your instant
+    ├── CorruptMetadata        a file is damaged                             → repair; nothing was deleted
+    ├── WriteError             rows could not be written                     → fix the rows; nothing was committed
     ├── ServiceFailed          committed, but the clean after it failed      → do not write the rows again
-    └── StorageError           storage refused or is away                    → check access, retry
-        ├── NotFound           no such object
-        └── AlreadyExists      create-if-absent found the name taken
+    └── StorageError           the storage failed or is unreachable          → check access, retry
+        ├── NotFound           there is no such object
+        └── AlreadyExists      create-if-absent found an object with this name
 
-All fields are positional, so that an error raised on a Spark executor survives pickling.
+All fields are positional, so that errors of Spark executors can be pickled.
 """
 
 from __future__ import annotations
@@ -42,60 +43,60 @@ __all__ = [
 
 
 class HudiError(Exception):
-    """Root of all errors of hudi_py; catching it catches nothing else."""
+    """Base class of all errors of hudi_py."""
 
-    exit_code = 1  # of the command line, see the public contract
+    exit_code = 1  # exit code of the command line for this error
 
 
 class TableNotFound(HudiError):
-    """There is no Hudi table at the given place."""
+    """There is no Hudi table at the given location."""
 
     exit_code = 5
 
 
 class UnsupportedTable(HudiError):
-    """The table is of a version, layout or kind that this release does not serve."""
+    """The table has a version, layout or kind that this release does not support."""
 
     exit_code = 5
 
 
 class ConfigError(HudiError):
-    """A setting or an argument has a wrong value."""
+    """A setting or an argument is invalid."""
 
     exit_code = 2
 
 
 class RefusedError(HudiError):
-    """The operation could lose data and was not started; the message names the way out."""
+    """The operation could lose data and was not started; the message says what to do instead."""
 
 
 class TimelineStateError(HudiError):
-    """An instant cannot go from its present state to the wanted one."""
+    """An instant cannot change from its current state to the requested one."""
 
 
 class ConflictError(HudiError):
-    """Another writer won, or holds the lock."""
+    """Another process changed the table first, or holds the lock."""
 
     exit_code = 4
 
 
 class OutcomeUnknown(HudiError):
-    """A write was sent and its fate is unknown; nothing may be cleaned up before looking again."""
+    """A write was sent but not confirmed. Reload before cleaning up or repeating it: it may have happened."""
 
 
 class CorruptMetadata(HudiError):
-    """Bytes at rest do not parse as what they should be."""
+    """A file of the table is damaged: its content is not what it should be."""
 
 
 class WriteError(HudiError):
-    """Rows could not be written; nothing of them is visible."""
+    """Rows could not be written; nothing was committed."""
 
 
 class ServiceFailed(HudiError):
     """
-    The rows are committed and visible; the clean or the archival that follows a commit failed.
+    The rows are committed and visible, but the clean or the archival after the commit failed.
 
-    Writing the rows again would have them twice. The next commit, or a clean, goes on with what was left.
+    Do not write the rows again: they would be in the table twice. The next commit, or a clean, continues the service.
 
     Args:
         message: What, where, why.
@@ -116,7 +117,7 @@ class StorageError(HudiError):
 
     Args:
         message: What, where, why.
-        retryable: True when the same call may succeed later (time-outs, throttling).
+        retryable: Whether the same call may succeed later (time-outs, throttling).
     """
 
     def __init__(self, message: str, retryable: bool = False) -> None:
@@ -128,8 +129,8 @@ class StorageError(HudiError):
 
 
 class NotFound(StorageError):
-    """No object has that path."""
+    """There is no object with this path."""
 
 
 class AlreadyExists(StorageError):
-    """Create-if-absent found an object of that name."""
+    """Create-if-absent found an object with this name."""

@@ -1,7 +1,7 @@
 """
-A Hudi table, opened, and its services: clean, rollback, savepoints, restore, archival, recovery. No JVM.
+An opened Hudi table and its services: clean, rollback, savepoints, restore, archival, recovery. Needs no JVM.
 
-Each service is imported when it is first asked for, so that looking at a table does not load them all.
+Services are imported when they are first used, so that reading a table does not load them all.
 """
 
 from __future__ import annotations
@@ -50,21 +50,21 @@ def open_table(
     Open a table.
 
     Args:
-        location: Local path or URL (``s3://...``, whatever fsspec knows).
-        storage_options: For the storage library.
-        settings: ``hoodie.*`` settings, old and new spellings; docs/settings.md lists them all. Unknown ones are an
-            error unless ``hoodie_py.conf.allow.unknown`` is true.
+        location: Local path or URL (``s3://...``, or another URL that fsspec supports).
+        storage_options: Options of the storage library.
+        settings: ``hoodie.*`` settings under their old or new names; docs/settings.md lists them all. Unknown settings
+            are an error unless ``hoodie_py.conf.allow.unknown`` is true.
         clock: Replaces the machine's clock.
 
     Returns:
-        The table; its properties have been read, nothing else.
+        The table. Only its properties have been read.
 
     Raises:
-        ConfigError: A setting is unknown or not valid.
+        ConfigError: A setting is unknown or invalid.
         TableNotFound: There is no table.
-        UnsupportedTable: It is of a version that is not served.
-        CorruptMetadata: Its properties are damaged.
-        StorageError: The storage refused or is away.
+        UnsupportedTable: The version of the table is not supported.
+        CorruptMetadata: The properties of the table are damaged.
+        StorageError: The storage failed or is unreachable.
     """
     from hudi_py.storage.factory import open_storage
 
@@ -74,23 +74,24 @@ def open_table(
 
 class Table(TableView):
     """
-    A table and its services: what `TableView` shows, and what changes it.
+    A table and its services: everything that `TableView` shows, and methods that change the table.
 
-    With ``hoodie.write.lock.provider`` set, whatever changes the table takes the table's lock where Apache Hudi does,
-    and raises `ConflictError` where another writer does not give it back in time; try again then.
+    If ``hoodie.write.lock.provider`` is set, these methods take the table's lock as Apache Hudi does. They raise
+    `ConflictError` if another process does not release it in time; try again then.
     """
 
     @property
     def services(self) -> TableServices:
-        """The services of the table, step by step."""
+        """The services of the table, for callers who need their single steps."""
         return TableServices(self)
 
     def _changed(self, action: Callable[[], T], *, recorded: bool = False) -> T:
         """
-        Run what changes the table; whatever becomes of it, nothing loaded before is believed any more.
+        Run *action*, which changes the table, and forget what was loaded before, even if it fails.
 
         Args:
-            recorded: A result means that the metadata table has grown, so it is looked after.
+            action: Changes the table.
+            recorded: Whether a result means that the metadata table has grown, so that its upkeep is run.
         """
         try:
             result = action()
@@ -102,7 +103,11 @@ class Table(TableView):
         return result
 
     def _changed_alone(self, action: Callable[[], T]) -> T:
-        """`_changed` for what no writer may be at work beside, so a rewrite of the properties can be finished first."""
+        """
+        Run *action* as `_changed`, after finishing an interrupted rewrite of the properties.
+
+        Only for actions during which no writer may run: a rewrite in progress looks like an interrupted one.
+        """
 
         def run() -> T:
             with self._store.lock.held("properties"):
@@ -119,17 +124,17 @@ class Table(TableView):
         **options: Unpack[CleanOptions],
     ) -> CleanPlan:
         """
-        Plan a clean; nothing happens.
+        Plan a clean. Nothing is written or deleted.
 
         Args:
-            now: Aware; replaces the clock.
-            details: Ask for sizes and keep every verdict.
-            options: ``policy``, ``commits_retained``, ``file_versions_retained``, ``hours_retained``, what is kept
-                besides, and limits of this run; see `CleanOptions`.
+            now: Timezone-aware; replaces the clock.
+            details: Include sizes of files, and the verdict on every file slice.
+            options: ``policy``, ``commits_retained``, ``file_versions_retained``, ``hours_retained``, further keeps,
+                and limits of this run; see `CleanOptions`.
 
         Raises:
-            ConfigError: A value is wrong, or two contradict each other.
-            CorruptMetadata: An instant that the decision needs does not decode.
+            ConfigError: A value is invalid, or two values contradict each other.
+            CorruptMetadata: An instant that is needed for the plan is damaged.
         """
         config = self.services.clean_config(now=now, **options)
         return self.services.clean(config, now=now).plan(details=details)
@@ -143,29 +148,29 @@ class Table(TableView):
         **options: Unpack[CleanOptions],
     ) -> list[CleanResult]:
         """
-        Clean: finish pending cleans, else plan, store the plan, delete, complete.
+        Clean: finish pending cleans; if there are none, make and store a plan, delete the files, and complete.
 
-        Under the failed-writes policy LAZY, writes whose heartbeat is expired are rolled back before; savepoints whose
-        time to live is over, by the clock, are let go of before.
+        Before that, expired savepoints are deleted and, with the failed-writes policy LAZY, writes with an expired
+        heartbeat are rolled back.
 
         Args:
             now, options: As `plan_clean`.
-            engine: What deletes; local threads by default.
-            on_progress: Called with a `CleanProgress` as the run gets on, at most ten times a second and at the
-                beginning and end of each phase; never twice at once. What it raises ends the run.
+            engine: Engine that deletes files; local threads by default.
+            on_progress: Called with a `CleanProgress`, at most ten times a second and at the beginning and end of each
+                phase; never twice at the same time. An exception in it ends the run.
 
         Returns:
-            What was carried out, oldest first; empty when there was nothing to do.
+            The cleans that were run, oldest first; empty if there was nothing to do.
 
         Raises:
-            RefusedError: It could lose data; the message names the way out.
-            StorageError: Files refuse to go; the clean stays pending and is finished by the next one.
+            RefusedError: The clean could lose data; the message says what to do.
+            StorageError: Files cannot be deleted; the clean stays pending, and the next clean finishes it.
         """
         config = self.services.clean_config(now=now, **options)
         return self.run_clean(self.services.clean(config, now=now, engine=engine, on_progress=on_progress))
 
     def run_clean(self, service: CleanService) -> list[CleanResult]:
-        """Do what `clean` does by a service of `TableServices.clean`, for callers who want to look at it afterwards."""
+        """Run `clean` with a service from `TableServices.clean`, for callers who need the service afterwards."""
 
         def run() -> list[CleanResult]:
             self.services.failed_writes().with_clean()
@@ -181,15 +186,15 @@ class Table(TableView):
         **options: Unpack[CleanOptions],
     ) -> Explanation:
         """
-        Why files are still there, and when a clean may remove them; nothing happens.
+        Explain why files are kept, and when a clean may delete them. Nothing is changed.
 
         Args:
             target: A file (path or name), a file id, or a partition.
             now, options: As `plan_clean`.
 
         Raises:
-            ConfigError: Nothing of that name is in the table, or a value is wrong.
-            CorruptMetadata: An instant that the answer needs does not decode.
+            ConfigError: There is nothing with this name in the table, or a value is invalid.
+            CorruptMetadata: An instant that is needed for the answer is damaged.
         """
         config = self.services.clean_config(now=now, **options)
         from hudi_py.services.explain.files import explain
@@ -198,39 +203,39 @@ class Table(TableView):
 
     def rollback_failed_writes(self) -> list[RollbackMetadata]:
         """
-        Undo every write that did not complete, newest first; pending rollbacks are finished.
+        Undo all writes that did not complete, newest first, and finish pending rollbacks.
 
-        Only when no writer is at work, but those that have a heartbeat, which are spared.
+        Stop all writers before, except those with heartbeats (failed-writes policy LAZY), which are not touched.
 
         Raises:
-            CorruptMetadata: A marker names what is no file of its write; nothing was deleted.
-            RefusedError: It could lose data; the message names the way out.
+            CorruptMetadata: A marker names a file that its write cannot have written; nothing was deleted.
+            RefusedError: The rollback could lose data; the message says what to do.
         """
         return self._changed_alone(lambda: self.services.rollback().run())
 
     def rollback(self, requested_time: str) -> RollbackMetadata:
         """
-        Undo one write, failed or completed; of a completed one the rows go.
+        Undo a write, failed or completed; rows of a completed write are deleted.
 
         Raises:
             ConfigError: There is no such write.
-            RefusedError: A later commit, a savepoint, a clean or the write's own heartbeat stands in the way; nothing
-                was changed.
-            CorruptMetadata: What it wrote cannot be told; nothing was changed.
-            StorageError: A file refuses to go; the rollback stays pending and is finished by the next call.
+            RefusedError: A later commit, a savepoint, a clean or a live heartbeat of the write prevents it; nothing was
+                changed.
+            CorruptMetadata: The files of the write cannot be determined; nothing was changed.
+            StorageError: A file cannot be deleted; the rollback stays pending, and the next call finishes it.
         """
         return self._changed_alone(lambda: self.services.rollback().roll_back(requested_time))
 
     def check(self) -> tuple[Finding, ...]:
         """
-        Hold timeline, files and metadata table against each other; nothing is changed.
+        Check the table for damage: compare timeline, files and metadata table. Nothing is changed.
 
         Returns:
-            Findings, the worst first; empty for a table where everything is as it should be. The codes are stable, see
+            Findings, the most severe first; empty for an intact table. Their codes are stable, see
             `hudi_py.services.check.findings.RULES`.
 
         Raises:
-            StorageError: The storage refused or is away; what is damaged is a finding instead.
+            StorageError: The storage failed or is unreachable. Damage is not raised but returned as finding.
         """
         from hudi_py.services.check.service import CheckService
 
@@ -238,33 +243,33 @@ class Table(TableView):
 
     def create_savepoint(self, requested_time: str | None = None, **words: Unpack[SavepointWords]) -> Instant:
         """
-        Pin the files of a completed commit, the last one by default: no clean takes them, a restore can go back.
+        Create a savepoint of a completed commit: cleans keep its files, and a restore can go back to it.
 
         Args:
-            requested_time: Of the commit.
+            requested_time: Requested time of the commit; None for the last completed one.
             words: ``user``, ``comment``, ``name`` and ``ttl``; see `SavepointWords`.
 
         Raises:
-            ConfigError: There is no such completed commit; or the name reads as a time, or the time to live is none.
-            RefusedError: A clean has taken some of its files or is about to, it is savepointed already, or the name is
-                taken.
+            ConfigError: There is no such completed commit, the name looks like a time, or the time to live is invalid.
+            RefusedError: A clean has deleted some of its files or is about to, the commit has a savepoint already, or
+                another savepoint has this name.
         """
         service = self.services.savepoint()
         return self._changed(lambda: service.create(requested_time, **words))
 
     def delete_savepoint(self, savepoint: str, *, archive_commit: bool = False) -> bool:
         """
-        Let go of a savepoint; False when there was none.
+        Delete a savepoint; return False if there was none.
 
         Args:
             savepoint: Requested time of its commit, or its name.
-            archive_commit: Where archival has gone beyond the savepoint, archive its commit first: on the active
-                timeline it would hide those that are archived behind it.
+            archive_commit: If later commits are archived already, archive the savepoint's commit first. If it stayed on
+                the active timeline, it would hide the commits that were archived after it.
 
         Raises:
-            ConfigError: No savepoint has that name.
-            RefusedError: Archival has gone beyond it, or two savepoints have that name; nothing was changed. With
-                *archive_commit*: something still needs the commit on the active timeline.
+            ConfigError: No savepoint has this name.
+            RefusedError: Later commits are archived already, or two savepoints have this name; nothing was changed.
+                With *archive_commit*: the commit is still needed on the active timeline.
         """
         service = self.services.savepoint()
 
@@ -278,35 +283,37 @@ class Table(TableView):
 
     def remove_expired_savepoints(self) -> tuple[Instant, ...]:
         """
-        Let go of the savepoints whose time to live is over; each clean does so by itself.
+        Delete expired savepoints. Every clean does this by itself.
 
         Returns:
-            Those that are gone, oldest first.
+            The deleted savepoints, oldest first.
         """
         return self._changed(lambda: self.services.savepoint().remove_expired())
 
     def restore(self, savepoint: str) -> RestoreMetadata:
         """
-        Go back to a savepoint: every write after it is undone; a pending restore to it is finished.
+        Go back to a savepoint: undo all later writes. Finishes a pending restore to it.
 
         Args:
             savepoint: Requested time of its commit, or its name.
 
         Raises:
-            ConfigError, RefusedError, CorruptMetadata: It cannot be; nothing was changed.
-            StorageError: A file refuses to go; the restore stays pending, and no commit can start before it is done.
+            ConfigError, RefusedError, CorruptMetadata: The restore is impossible; nothing was changed.
+            StorageError: A file cannot be deleted; the restore stays pending, and no commit can begin before it is
+                finished.
         """
         time = self.services.savepoint().time_of(savepoint)
         return self._changed_alone(lambda: self.services.restore().run(time))
 
     def archive(self, **settings: int | bool) -> ArchiveResult:
         """
-        Move old instants from the active timeline to the archived one, as far as nothing needs them any more.
+        Move old instants that are not needed any more from the active timeline to the archived one.
 
-        The metadata table is compacted, cleaned and archived along with it.
+        Also compacts, cleans and archives the metadata table.
 
         Args:
-            settings: ``keep_min_commits``, ``keep_max_commits``, ``archive_beyond_savepoint``; default: the settings.
+            settings: ``keep_min_commits``, ``keep_max_commits``, ``archive_beyond_savepoint``; default: the table's
+                settings.
 
         Raises:
             ConfigError, CorruptMetadata, ConflictError: See `ArchiveService`; nothing was deleted.
@@ -323,18 +330,18 @@ class Table(TableView):
 
     def recover(self, *, dry_run: bool = False) -> tuple[RecoveryOutcome, ...]:
         """
-        Find everything that a crash left, and put right what can be proven to be safe; the rest is told.
+        Repair a table after a crash: find everything that is unfinished or damaged, and take the steps that are safe.
 
-        Only when no writer is at work, but those that have a heartbeat (failed-writes policy LAZY), which are spared.
+        Stop all writers before, except those with heartbeats (failed-writes policy LAZY), which are not touched.
 
         Args:
-            dry_run: Only tell; nothing is written.
+            dry_run: Only report; write nothing.
 
         Returns:
-            What was found, in the order in which it was dealt with; empty for a table in good health.
+            Findings and what was done about them, in this order; empty for an intact table.
 
         Raises:
-            StorageError: The storage refused or is away.
+            StorageError: The storage failed or is unreachable.
         """
         if dry_run:
             return self.rehearsal().services.recovery().rehearse()

@@ -1,7 +1,7 @@
 """
-The services of an opened table, step by step: what the verbs of `hudi_py.Table` and the commands are made of.
+Creates the services of an opened table, which methods of `hudi_py.Table` and commands use.
 
-Each service is imported when it is first asked for, so that looking at a table does not load them all.
+Services are imported when they are first used, so that reading a table does not load them all.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 @attrs.frozen
 class TableServices:
     """
-    Makes the services of one table.
+    Creates the services of a table.
 
     Args:
-        table: As it is opened; each service gets its settings and its timeline.
+        table: The opened table; services get its settings and its timeline.
     """
 
     _table: TableView
@@ -57,7 +57,7 @@ class TableServices:
         engine: Engine | None = None,
         on_progress: OnProgress | None = None,
     ) -> CleanService:
-        """The clean of this table, its steps callable one by one."""
+        """Return the clean service, whose steps can be called one by one."""
         self._table.require(Use.CLEAN)
         from hudi_py.services.clean.service import CleanService
 
@@ -72,7 +72,7 @@ class TableServices:
         )
 
     def rollback(self) -> RollbackService:
-        """Rollbacks of this table, step by step."""
+        """Return the rollback service."""
         self._table.require(Use.ROLLBACK)
         from hudi_py.services.rollback.service import RollbackService
 
@@ -84,7 +84,7 @@ class TableServices:
         )
 
     def savepoint(self) -> SavepointService:
-        """Savepoints of this table."""
+        """Return the savepoint service."""
         self._table.require(Use.SAVEPOINT)
         from hudi_py.services.savepoint.service import SavepointService
 
@@ -93,7 +93,7 @@ class TableServices:
         )
 
     def restore(self) -> RestoreService:
-        """Restores of this table."""
+        """Return the restore service."""
         self._table.require(Use.ROLLBACK)
         from hudi_py.services.restore.service import RestoreService
 
@@ -102,7 +102,7 @@ class TableServices:
         )
 
     def archive(self, **settings: int | bool) -> ArchiveService:
-        """Archival of this table, its steps callable one by one; arguments as `archive`."""
+        """Return the archival service; arguments as for `hudi_py.Table.archive`."""
         self._table.require(Use.ARCHIVE)
         named = {f"hoodie.{name.replace('_', '.')}": value for name, value in settings.items()}
         merged = self._table.settings.merged(named)
@@ -116,7 +116,7 @@ class TableServices:
         )
 
     def upkeep(self) -> UpkeepService:
-        """The metadata table's own compaction, clean and archival."""
+        """Return the service that compacts, cleans and archives the metadata table."""
         from hudi_py.services.upkeep.service import UpkeepService
 
         return UpkeepService(
@@ -125,9 +125,9 @@ class TableServices:
 
     def run_upkeep(self) -> None:
         """
-        Keep the metadata table small, under the table's lock; where another writer has that, some other time.
+        Keep the metadata table small, under the table's lock; skipped if another process holds the lock.
 
-        A failure is logged, not raised: it takes nothing from what was done before, and the next action tries again.
+        A failure is only logged: what was done before remains valid, and the next action tries the upkeep again.
         """
         try:
             with held_if_free(self._table.contents.store.lock, "upkeep of the metadata table") as is_held:
@@ -137,7 +137,7 @@ class TableServices:
             log.warning("metadata_table.upkeep.failed", reason=str(error))
 
     def failed_writes(self) -> FailedWrites:
-        """What the failed-writes policy asks for."""
+        """Return the service that rolls back failed writes as the failed-writes policy says."""
         self._table.require(Use.ROLLBACK)
         from hudi_py.services.recovery.failed_writes import FailedWrites
 
@@ -149,7 +149,7 @@ class TableServices:
         )
 
     def recovery(self) -> RecoveryService:
-        """Recovery of this table, looking and acting apart."""
+        """Return the recovery service, which finds problems and repairs them in separate steps."""
         self._table.require(Use.ROLLBACK)
         from hudi_py.services.recovery.service import RecoveryService
 
@@ -162,17 +162,17 @@ class TableServices:
 
     @property
     def metadata_table(self) -> MetadataTableKeeper:
-        """Keeps the table's metadata table in step with what we do."""
+        """The keeper, which updates the metadata table with every action on the table."""
         from hudi_py.mdt.keeper import MetadataTableKeeper
 
         return MetadataTableKeeper(self._table.storage, self._table.settings, self._table.contents.store.clock)
 
     def clean_config(self, *, now: datetime | None = None, **options: Unpack[CleanOptions]) -> CleanConfig:
         """
-        The table's cleaning settings with *options* on top; arguments as `plan_clean`.
+        Return the table's cleaning configuration, overridden by *options*; arguments as for `hudi_py.Table.plan_clean`.
 
         Raises:
-            ConfigError: A value is wrong, or two contradict each other.
+            ConfigError: A value is invalid, or two values contradict each other.
         """
         return clean_config_with(
             self._table.settings, options, now=now or self._table.contents.store.clock.now(), zone=self._table.zone

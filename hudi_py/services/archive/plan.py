@@ -1,8 +1,8 @@
 """
-Which instants leave the active timeline. Pure.
+Decides which instants leave the active timeline. Pure.
 
-Commits go from the oldest on, up to the first one that something still needs on the active timeline; each such bound
-has a name. Source: rules/table-services D.2, D.3; Hudi ``TimelineArchiverV1/V2``, ``ArchivalUtils``.
+Commits are archived from the oldest on, up to the first one that is still needed on the active timeline. Each reason to
+stop has a name, a `Bound`. Source: rules/table-services D.2, D.3; Hudi ``TimelineArchiverV1/V2``, ``ArchivalUtils``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hudi_py.versions.format import ArchiveForm
 
 
 class Bound(enum.Enum):
-    """What keeps commits active; values are what people read."""
+    """Why archival stops; values are texts for people."""
 
     COUNT = "as many commits stay as the settings say"
     PENDING_WRITE = "a write is under way"
@@ -45,12 +45,12 @@ class Bound(enum.Enum):
 @attrs.frozen(kw_only=True)
 class NewestClean:
     """
-    What the last completed clean recorded of its plan.
+    What the last completed clean recorded about its plan.
 
     Args:
-        requested_time: Of the clean.
-        earliest_to_retain: None for a clean by file versions.
-        savepoints: Times of the savepoints it spared files for.
+        requested_time: Requested time of the clean.
+        earliest_to_retain: Earliest commit to retain; None for a clean by file versions.
+        savepoints: Times of the savepoints whose files it kept.
     """
 
     requested_time: str
@@ -61,19 +61,20 @@ class NewestClean:
 @attrs.frozen(kw_only=True)
 class ArchiveFacts:
     """
-    What the decision needs beside the timeline.
+    What the decision needs in addition to the timeline.
 
     Args:
-        table_type: Of the table.
-        form: How the archive is stored; by that, what goes with the commits.
-        earliest_to_retain: Requested time of the first commit that cleaning keeps everything from, None without one.
-        last_clean: Of the last completed clean, None when there is none.
-        has_metadata_table: Whether the table has one.
-        metadata_compaction: Requested time of its last compaction, None when there was none.
-        replaced_files_of: Requested time of the first replacecommit, among those that would go, with replaced files
-            that are still there; None when there is none, or nobody has looked.
-        newest_behind_savepoint: Where archival goes beyond savepoints: `newest_writes_since` of the first one.
-        data_timeline_start: Of a metadata table: what the data table has active or under way from then on stays.
+        table_type: Type of the table.
+        form: How the archive is stored; it determines which other instants are archived with the commits.
+        earliest_to_retain: Requested time of the first commit since which cleaning keeps everything; None if unknown.
+        last_clean: The last completed clean; None if there is none.
+        has_metadata_table: Whether the table has a metadata table.
+        metadata_compaction: Requested time of its last compaction; None if there was none.
+        replaced_files_of: Requested time of the first replacecommit to be archived whose replaced files still exist;
+            None if there is none, or the folders were not listed.
+        newest_behind_savepoint: If archival continues after savepoints: `newest_writes_since` of the first savepoint.
+        data_timeline_start: For a metadata table: instants of the data table from this time on are active or pending,
+            so the corresponding instants here stay active.
     """
 
     table_type: TableType
@@ -90,12 +91,12 @@ class ArchiveFacts:
 @attrs.frozen(kw_only=True)
 class ArchivePlan:
     """
-    What an archival will do. A value: nothing has happened yet.
+    The plan of an archival; nothing has been written yet.
 
     Args:
-        instants: Completed instants, in the order in which they are archived and deleted (rule D-16).
-        keep_min, keep_max: In effect, after `ArchiveFacts.earliest_to_retain` was looked at (rule D-3).
-        bound: What stopped it; None when as much goes as the settings want.
+        instants: Completed instants, in the order in which they are archived and deleted (D-16).
+        keep_min, keep_max: Effective limits, which `ArchiveFacts.earliest_to_retain` can raise (D-3).
+        bound: Why no more is archived; None if everything is archived that the settings ask for.
     """
 
     instants: tuple[Instant, ...] = ()

@@ -1,14 +1,14 @@
 """
-Archiving a table's timeline: write, then delete what is proven to be written.
+Archives a table's timeline: writes instants to the archive, then deletes those that were certainly written.
 
-What a crash leaves, step by step, and what the next run makes of it:
+What a crash leaves after each step, and how the next run handles it:
 
-1. the archive written, the instants still active: in both, readers count them once; archived again (layout 1) or
-   recognised (layout 2), then deleted;
-2. files of earlier states gone, the completed one there: the instant counts as before and is archived again;
-3. some completed files gone, oldest first: the active timeline starts later, without a hole;
-4. everything deleted, small archive files or levels not merged, or old snapshots there: the next run that archives
-   something does it.
+1. The archive is written, the instants are still active. Readers count instants in both places once. The next run
+   archives them again (layout 1) or recognizes them (layout 2), then deletes them.
+2. Files of earlier states are deleted, the completed file exists. The instant counts as before; it is archived again.
+3. Some completed files are deleted, the oldest first. The active timeline begins later, without a gap.
+4. All files are deleted, but small archive files or levels are not merged, or old snapshots exist. The next run that
+   archives something does this.
 
 Source: rules/table-services D; Hudi ``TimelineArchiverV1/V2``.
 """
@@ -53,18 +53,18 @@ from hudi_py.timeline.markers import delete_markers, instants_with_markers
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.versions.format import ArchiveForm
 
-_INSTANTS_AT_ONCE = 500  # memory holds the contents of so many
+_INSTANTS_AT_ONCE = 500  # number of instants whose contents are in memory at the same time
 
 
 @attrs.frozen(kw_only=True, repr=False)
 class ArchiveResult(Shown):
     """
-    What was done.
+    Result of an archival.
 
     Args:
-        instants: That left the active timeline, in the order in which they did.
-        bound: What kept more from going, None when as much went as the settings want.
-        merges: Layout 1: archive files that were merged into one. Layout 2: merges of history files.
+        instants: Archived instants, in the order in which they were deleted from the active timeline.
+        bound: Why no more was archived; None if everything was archived that the settings ask for.
+        merges: Layout 1: number of archive files that were merged into one. Layout 2: number of merges.
     """
 
     instants: tuple[Instant, ...] = ()
@@ -82,17 +82,17 @@ class ArchiveResult(Shown):
 @attrs.frozen(kw_only=True)
 class ArchiveService:
     """
-    Archives the timeline of one table.
+    Archives the timeline of a table.
 
     Args:
-        contents: The table's timeline.
-        table: Its settings.
+        contents: Contents of the table's timeline.
+        table: Configuration of the table.
         config: How much stays active.
-        cleaning: The table's cleaning settings: what a clean still needs stays active.
-        data_timeline: Where the table is a metadata table, that of its data table.
+        cleaning: Configuration of cleaning; instants that a clean still needs stay active.
+        data_timeline: For a metadata table, the timeline of its data table; else None.
 
-    A run holds the table's lock from beginning to end (rule D-18). For a table without one it is for the caller to see
-    to it that one process at a time archives it.
+    A run holds the table's lock from beginning to end (D-18). If the table has no lock, the caller must make sure that
+    only one process archives it at a time.
     """
 
     contents: Contents
@@ -103,10 +103,10 @@ class ArchiveService:
 
     def plan(self) -> ArchivePlan:
         """
-        What an archival would do; nothing is written.
+        Plan an archival; nothing is written.
 
-        The rules trust the last clean to have removed what was replaced (D-9, D-10). A savepoint that Hudi's cleans do
-        not record, or a file that refused to go, proves them wrong, so the folders have the last word.
+        The rules assume that the last clean has deleted all replaced files (D-9, D-10). This is wrong if Hudi's cleans
+        did not record a savepoint, or a file could not be deleted; so the folders are listed to make sure.
 
         Raises:
             CorruptMetadata: The last clean, which tells what may go, does not decode.

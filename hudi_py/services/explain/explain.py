@@ -1,8 +1,8 @@
 """
-Why a file is still there, and when it may go. Pure.
+Explains why a file is kept, and when it can be deleted. Pure.
 
-A file's fate is that of its slice, so the verdict is the planner's own; what is added here is everything else that
-holds it and what has to happen before a clean removes it. Source: rules/table-services A.3, A.5.
+A file is deleted with its slice, so the verdict is that of the clean's planner. This module adds all other reasons that
+keep the file, and what must happen before a clean deletes it. Source: rules/table-services A.3, A.5.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ONE_MS = timedelta(milliseconds=1)
 
 
 class Need(enum.Enum):
-    """What a clean has to wait for; values are what people read."""
+    """What must happen before a clean deletes a file; values are texts for people."""
 
     COMMITS = "after {} more completed commits"
     REWRITE = "after {} more completed commits, the first of which rewrites this file group"
@@ -51,7 +51,7 @@ class Need(enum.Enum):
 
 @attrs.frozen
 class Awaited:
-    """One thing that has to happen; all of a file's conditions have to hold."""
+    """One condition for the deletion of a file; all conditions of the file must be met."""
 
     need: Need
     value: str
@@ -63,18 +63,18 @@ class Awaited:
 @attrs.frozen(kw_only=True)
 class Surroundings:
     """
-    What the verdicts alone do not tell.
+    What an explanation needs in addition to the verdicts.
 
     Args:
         timeline: The active timeline.
-        table_commits: Number of completed instants of ``TL.table`` (rule A-41).
-        config: How to clean.
-        earliest: Requested time of the earliest instant to retain, if the policy has one.
-        zone: Of the table's instant times.
-        savepoints: Savepoint time to the files it holds, by partition.
-        savepoint_notes: Savepoint time to who made it, and what for.
-        keeps: All keeps, where there are more than Hudi's policy.
-        always: Conditions of every removal at this moment: a pending clean, a clean that is not due.
+        table_commits: Number of completed instants of ``TL.table`` (A-41).
+        config: Configuration of cleaning.
+        earliest: Requested time of the earliest instant to retain; None if the policy has none.
+        zone: Time zone of the table's instants.
+        savepoints: Time of each savepoint to its files, by partition.
+        savepoint_notes: Time of each savepoint to who created it, and what for.
+        keeps: All keeps, if there are more than Hudi's policy.
+        always: Conditions for all deletions at this time: a pending clean, or a clean that is not due.
     """
 
     timeline: Timeline
@@ -91,13 +91,13 @@ class Surroundings:
 @attrs.frozen(kw_only=True)
 class SliceExplanation:
     """
-    One slice's fate.
+    Why a file slice is kept, and when it can be deleted.
 
     Args:
-        removable: Whether the policy lets it go and nothing else holds it.
-        rule: What decides.
-        also: Whatever protects it besides.
-        conditions: What has to happen first; empty when the next clean removes it.
+        removable: Whether neither the policy nor anything else keeps it.
+        rule: The rule that decides.
+        also: Further reasons that keep it.
+        conditions: What must happen before it is deleted; empty if the next clean deletes it.
         replaced_by: Requested time of the replacecommit that superseded its group.
     """
 

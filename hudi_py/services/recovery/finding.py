@@ -1,4 +1,4 @@
-"""What recovery finds, and what it proposes. Pure values."""
+"""The findings of recovery, and the steps that it proposes. Pure values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hudi_py.model.instant import Instant
 
 
 class Problem(enum.Enum):
-    """What it is; values are the words of the report."""
+    """Kinds of findings; values are the words in the report."""
 
     PROPERTIES = "properties half rewritten"
     DAMAGED_INSTANT = "damaged instant"
@@ -36,7 +36,7 @@ class Problem(enum.Enum):
 
 
 class Step(enum.Enum):
-    """What is proposed; values are the words of the report, in the order in which the steps are taken."""
+    """Proposed steps, in the order in which they are taken; values are the words in the report."""
 
     RESTORE_PROPERTIES = "take the valid one of the two files"
     MEND_PLAN = "put the plan back from its copy"
@@ -62,16 +62,16 @@ ORDER = {step: position for position, step in enumerate(Step)}
 @attrs.frozen(kw_only=True)
 class RecoveryFinding:
     """
-    One thing that is not as it should be, or not over yet.
+    Something in the table that is damaged or unfinished.
 
     Args:
-        problem: What it is.
-        step: What is proposed.
-        evidence: What was seen, and why the step is safe or none is taken; sentences.
-        instant: Which instant it is about, None for none.
-        requested_time: Of the write that it is about where *instant* is None; ``""`` for none.
-        paths: Files and folders (with a trailing slash) that the step takes, relative to the table.
-        content: What the step writes into the one file of *paths*.
+        problem: Kind of the finding.
+        step: Proposed step.
+        evidence: Sentences: what was found, and why the step is safe, or why none is taken.
+        instant: The instant concerned; None if there is none.
+        requested_time: Requested time of the write concerned if *instant* is None; ``""`` if there is none.
+        paths: Files and folders (with a trailing slash) that the step deletes or writes, relative to the table.
+        content: What the step writes to the only file in *paths*.
     """
 
     problem: Problem
@@ -84,24 +84,24 @@ class RecoveryFinding:
 
     @property
     def time(self) -> str:
-        """Requested time it is about, ``""`` for none."""
+        """Requested time of the instant or write concerned; ``""`` if there is none."""
         return self.instant.requested_time if self.instant is not None else self.requested_time
 
     @property
     def is_settled_by_us(self) -> bool:
-        """Whether recovery does something about it."""
+        """Whether recovery takes a step itself."""
         return self.step not in (Step.LEAVE, Step.DECIDE)
 
 
 @attrs.frozen(kw_only=True)
 class RecoveryOutcome:
     """
-    A finding and what became of it.
+    A finding, and what was done about it.
 
     Args:
-        finding: As it was found.
-        done: Whether its step was taken; False in a dry run, and for what is left as it is.
-        error: Why the step could not be taken, None otherwise.
+        finding: The finding.
+        done: Whether its step was taken; False in a dry run, and for findings that recovery leaves alone.
+        error: Why the step failed; None otherwise.
     """
 
     finding: RecoveryFinding
@@ -110,5 +110,5 @@ class RecoveryOutcome:
 
     @property
     def is_open(self) -> bool:
-        """Whether somebody has to look after it."""
+        """Whether a person has to deal with it."""
         return self.error is not None or self.finding.step is Step.DECIDE

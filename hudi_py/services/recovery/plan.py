@@ -1,7 +1,7 @@
 """
-What is wrong with a table, and what is to be done about it. Pure.
+Decides what is wrong with a table, and what to do about it. Pure.
 
-Whatever cannot be proven to be garbage stays; then the evidence says what is missing to the proof, and the way out.
+Only what is proven to be garbage is deleted. Otherwise the evidence says why there is no proof, and what to do.
 Source: rules/timeline 3.3, rules/table-services B, K-11, K-14, K-25.
 """
 
@@ -18,17 +18,17 @@ from hudi_py.services.recovery.finding import ORDER, Problem, RecoveryFinding, S
 from hudi_py.timeline.markers import marker_folder
 
 TEMPORARY_AGE_MS: Final = 3_600_000
-"""A temporary file is renamed within moments; after an hour nobody is writing it any more."""
+"""A temporary file is renamed within moments; after an hour no process is writing it any more."""
 
 _WRITES: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
 _SERVICES: Final = frozenset({Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING, Action.INDEXING})
 _CLOUDING: Final = frozenset({Problem.DAMAGED_INSTANT, Problem.PENDING_RESTORE, Problem.PROPERTIES})
-"""As long as one of these is to be put right, instants and files cannot be held against each other."""
+"""While one of these problems exists, comparing instants with files would report wrong findings."""
 _HEARTBEATS: Final = ".hoodie/.heartbeat"
 
 
 def plan_recovery(facts: RecoveryFacts) -> tuple[RecoveryFinding, ...]:
-    """Everything that is found, in the order in which it is put right."""
+    """Return all findings, in the order in which their steps are taken."""
     found = [*_properties(facts), *_instants(facts), *_left_behind(facts), *_files(facts), *_metadata_table(facts)]
     found += _metafiles(facts)
     if not any(each.is_settled_by_us and each.problem in _CLOUDING for each in found):

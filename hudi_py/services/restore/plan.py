@@ -1,5 +1,5 @@
 """
-What a restore has to undo. Pure.
+Decides what a restore has to undo. Pure.
 
 Source: rules/table-services B-27 to B-29; Hudi ``SavepointHelpers``, ``RestorePlanActionExecutor``.
 """
@@ -17,7 +17,7 @@ from hudi_py.txn.pairs import Relation, Service, judge
 
 
 class FilesGone(RefusedError):
-    """Files that held the savepoint's rows are not there any more."""
+    """Files of the savepoint are missing."""
 
 
 def restore_targets(
@@ -29,15 +29,16 @@ def restore_targets(
     clusterings: frozenset[str],
 ) -> tuple[Instant, ...]:
     """
-    The writes after a savepoint in the order in which they are undone: pending clusterings, then all others, newest
-    first (rule B-29).
+    Return the writes after a savepoint in the order in which they are undone.
+
+    These are pending clusterings, then all others, the newest first (B-29).
 
     Args:
         timeline: The active timeline.
-        savepoint_time: Of a completed savepoint.
-        by_completion: Order by completion time, as Hudi 1.1 does; otherwise by requested time.
-        is_merge_on_read: Then a ``commit`` is a compaction, which is after the savepoint only if it was requested
-            after: what completed meanwhile lies on top of it.
+        savepoint_time: Requested time of a completed savepoint.
+        by_completion: Order by completion time, as in Hudi 1.1; otherwise by requested time.
+        is_merge_on_read: Whether the table is merge-on-read. There a ``commit`` is a compaction, which is undone only
+            if it was requested after the savepoint: writes that completed since its request build on it.
         clusterings: Requested times of pending layout-1 replacecommits that are clusterings.
 
     Raises:
@@ -74,19 +75,19 @@ def restore_targets(
 
 def check_savepoints_after(timeline: Timeline, savepoint_time: str, undone: Collection[str], location: str) -> None:
     """
-    Refuse to undo commits that other savepoints are of: those would stay listed and could not be read.
+    Raise if a commit to be undone has a savepoint: the savepoint would still be listed, but could not be read.
 
-    Apache Hudi undoes everything newer, then stops at the savepointed commit with an error; the restore stays pending
-    and no commit can start before it is done. Here nothing is begun.
+    Apache Hudi undoes everything newer, then stops at the commit with the savepoint with an error. The restore stays
+    pending, and no commit can begin before it is finished. To avoid this, nothing is begun here.
 
     Args:
         timeline: The active timeline.
-        savepoint_time: Of the savepoint to go back to.
+        savepoint_time: Requested time of the savepoint to restore.
         undone: Requested times of the writes that would be undone.
-        location: Of the table, for the way out.
+        location: Path or URL of the table, for the commands in the message.
 
     Raises:
-        RefusedError: There are such savepoints, completed or being made; nothing was changed.
+        RefusedError: There are such savepoints, completed or pending; nothing was changed.
     """
     others = [i for i in timeline.of((Action.SAVEPOINT,)) if i.requested_time in undone]
     if others:
@@ -94,9 +95,9 @@ def check_savepoints_after(timeline: Timeline, savepoint_time: str, undone: Coll
         reasons = {judge(Service.RESTORE, each, {Relation.SAME}).reason for each in others if each.is_pending}
         deletions = " && ".join(f"hudi-py savepoint delete {location} {time}" for time in times)
         raise RefusedError(
-            f"restore to {savepoint_time} refused: it would undo {len(times)} commits that are savepointed, "
-            f"{', '.join(times)}; nothing was changed. Delete those savepoints first: {deletions}"
-            + "".join(f". Of one that is not completed: {reason}" for reason in sorted(reasons))
+            f"restore to {savepoint_time} refused: it would undo {len(times)} commits that have savepoints, "
+            f"{', '.join(times)}; nothing was changed. Delete these savepoints first: {deletions}"
+            + "".join(f". About one that is not completed: {reason}" for reason in sorted(reasons))
         )
 
 

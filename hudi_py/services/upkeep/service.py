@@ -1,13 +1,14 @@
 """
-The metadata table's own compaction, clean and archival, so that it stays small on a table that only we work on.
+Compacts, cleans and archives the metadata table, so that it stays small even if only hudi_py works on the table.
 
-A write of ours compacts as it begins, as Apache Hudi's do. A table that is only cleaned, by us, grows there too: so
-this compacts as well, once nothing but cleans and their like came last. Right after a commit it does not, or Apache
-Hudi could not take the commit back.
+A write of hudi_py compacts the metadata table when it begins, as writes of Apache Hudi do. But cleans without writes
+make the metadata table grow too, so this service compacts it when the last instants are only cleans and the like. It
+does not compact right after a commit: Apache Hudi could not roll that commit back then.
 
-Clean and archival are the services of any table, with the settings that Apache Hudi gives them there: the data table's
-policy, a fifth more of it than there and at least 20 commits, and one more instant on the active timeline. They come
-after a compaction, which alone makes slices that can go. A crash leaves what a crash of each of the three leaves.
+Clean and archival are the same services as for any table, with the settings of Apache Hudi for metadata tables: the
+policy of the data table, with a fifth more retained and at least 20 commits, and one more instant on the active
+timeline. They run after a compaction, because only a compaction makes slices deletable. A crash leaves what a crash of
+one of the three services leaves.
 
 Source: Hudi 0.15.0 to 1.1.1 ``HoodieMetadataWriteUtils.createMetadataWriteConfig``,
 ``HoodieBackedTableMetadataWriter.performTableServices``.
@@ -41,21 +42,21 @@ from hudi_py.timeline.timeline import Timeline
 _COMMITS_RETAINED_MIN: Final = 20
 _MORE: Final = 1.2
 _DELTA_COMMITS_AFTER_COMPACTION: Final = 3
-"""Up to so many, the compaction is news: that of a commit, its clean, and one in reserve."""
+"""Up to this number of delta commits, a compaction counts as recent: a commit, its clean, and one in reserve."""
 
 _QUIET_MIN: Final = 2
-"""So many cleans and their like after a write: a writer that cleans after each of its commits makes one."""
+"""Compact after this number of cleans and the like since a write; a writer that cleans after a commit makes one."""
 
 
 @attrs.frozen(kw_only=True)
 class UpkeepService:
     """
-    Keeps the metadata table of one table small.
+    Keeps the metadata table of a table small.
 
     Args:
-        storage: Of the data table.
-        settings: Of the data table; with ``hoodie.metadata.enable=false`` nothing is done.
-        clock: For times.
+        storage: Storage of the data table.
+        settings: Settings of the data table; with ``hoodie.metadata.enable=false`` nothing is done.
+        clock: Source of instant times.
     """
 
     storage: Storage
@@ -64,11 +65,12 @@ class UpkeepService:
 
     def run(self) -> None:
         """
-        Compact the metadata table where that is due, clean and archive it where a compaction made that worth while.
+        Compact the metadata table if that is due; then clean and archive it if there was a compaction.
 
-        Call it under the table's lock, after an action that was recorded there. While an action of the table is
-        pending somebody may be at work in the metadata table too, so it is left alone; one with partitions that
-        we do not merge is left to Apache Hudi. Where nothing is due the metadata table's timeline is listed, no more.
+        Call it under the table's lock, after an action that was recorded in the metadata table. Nothing is done while
+        an action of the table is pending, because its process may be working on the metadata table too; nor if there
+        are partitions that hudi_py does not merge, which are left to Apache Hudi. If nothing is due, this only lists
+        the timeline of the metadata table.
 
         Raises:
             CorruptMetadata, StorageError, ConflictError: As the services; the table itself is not touched.
