@@ -255,20 +255,22 @@ def readable_slices(
         partition: Its file groups.
         pending_compactions: Requested times.
     """
-    opened: dict[str, list[LogFile]] = {}
-    for each in partition.uncommitted:
-        if each.base_instant_time in pending_compactions:
-            opened.setdefault(each.file_id, []).extend(each.log_files)
+    opened = {
+        each.file_id: attrs.evolve(each, base_file=None)
+        for each in partition.uncommitted
+        if each.base_instant_time in pending_compactions
+    }
     found = []
     for group in partition.groups:
         slices = [each for each in group.slices if not each.is_empty]
-        if not slices:
+        if not slices and group.file_id not in opened:
             continue
-        newest = slices[0]
+        # of what a range of commits wrote there may be nothing before that slice
+        newest = slices[0] if slices else attrs.evolve(opened[group.file_id], log_files=())
         if newest.base_file is None and newest.base_instant_time in pending_compactions and len(slices) > 1:
             newest = attrs.evolve(slices[1], log_files=(*slices[1].log_files, *newest.log_files))
         if group.file_id in opened:
-            newest = attrs.evolve(newest, log_files=(*newest.log_files, *opened[group.file_id]))
+            newest = attrs.evolve(newest, log_files=(*newest.log_files, *opened[group.file_id].log_files))
         visible = without_pending_files(context, newest)
         if not visible.is_empty:
             found.append(visible)

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures import expected_rows, row_fixture_names, row_hash, unpack_rows
+from fixtures import expected_rows, fixture_names, row_fixture_names, row_hash, unpack, unpack_rows
 from hudi_py.errors import RefusedError
 from hudi_py.model.instant import Instant
 from hudi_py.rows.read import plain_rows
 from hudi_py.snapshot.deleted import DELETED
 from hudi_py.table import open_table
+
+BESIDE_SERVICES = [
+    name
+    for name in fixture_names()
+    if name.endswith(("-0.15.0", "-1.1.1"))
+    and any(word in name for word in ("pending", "clustered", "archived", "compacted", "overwrite", "rolled_back"))
+]
 
 
 def begin_of(name: str, begin: str) -> str:
@@ -86,6 +93,21 @@ def test_deletes_of_merge_on_read_tables_are_what_snapshots_lack(name, tmp_path)
             found = table.changes(time_of(commits[first]), time_of(commits[last]), with_deletes=True, with_meta=True)
             marked = [batch.filter(batch.column(DELETED)) for batch in found]
             assert by_key(marked).keys() == keys[first] - keys[last]
+
+
+@pytest.mark.parametrize("name", BESIDE_SERVICES)
+def test_ranges_tell_all_that_changed_beside_table_services(name, tmp_path):
+    """Compactions, pending and completed, clusterings, archivals, rollbacks, overwritten partitions."""
+    table = open_table(unpack(name, tmp_path))
+    commits = [*table.archived_timeline().commits.completed(), *table.timeline.commits.completed()]
+    times = {each.requested_time: time_of(each) for each in commits}
+    latest = by_key(table.rows(with_meta=True))
+    for begin in ("0", *sorted(times.values())):
+        told = by_key(table.changes(begin, with_meta=True))
+        changed = {key: row for key, row in latest.items() if begin == "0" or times[row["_hoodie_commit_time"]] > begin}
+        assert told.keys() >= changed.keys(), begin
+        if name.startswith("cow_"):
+            assert told == changed, begin
 
 
 def time_of(commit: Instant) -> str:
