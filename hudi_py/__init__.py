@@ -1,8 +1,8 @@
 """
 hudi_py: Apache Hudi tables from Python.
 
-Everything public is here; nothing else is, except `hudi_py.testing`. What needs Spark is imported when it is used, so
-looking at a table costs no pyspark.
+All public names are here, except those of `hudi_py.testing`. Names that need Spark are imported when they are first
+used, so reading a table does not import pyspark.
 """
 
 from __future__ import annotations

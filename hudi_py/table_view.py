@@ -1,4 +1,4 @@
-"""What an opened table shows: its timeline, its partitions and files, its state at an earlier time. No JVM."""
+"""The reading half of an opened table: timeline, partitions, files, rows, and earlier states. Needs no JVM."""
 
 from __future__ import annotations
 
@@ -51,20 +51,20 @@ if TYPE_CHECKING:
 __all__ = ["TableView"]
 
 OVERVIEW_FILES_MAX = 1000
-"""Up to so many files the statistics of some thirty columns are read in a few seconds at most."""
+"""For this number of files, the statistics of about thirty columns are read in a few seconds."""
 
 
 class TableView(Shown):
     """
-    A table on a storage, to look at; nothing here changes it.
+    A table, for reading; no method changes it.
 
     Args:
-        storage: Rooted at the table's base path.
+        storage: Storage whose root is the table's base path.
         settings: ``hoodie.*`` settings.
         clock: Replaces the machine's clock.
 
     Raises:
-        ConfigError: A setting is unknown, not valid, or one that makes even looking at a table wrong.
+        ConfigError: A setting is unknown, invalid, or not supported even for reading.
     """
 
     def __init__(
@@ -88,11 +88,11 @@ class TableView(Shown):
 
     def require(self, use: Use) -> None:
         """
-        Refuse a use that the settings or the table's properties make wrong, before anything of it is done.
+        Raise if the settings or the table's properties ask for something that hudi_py does not do in an operation.
 
         Raises:
-            ConfigError: By the settings.
-            UnsupportedTable: By the properties.
+            ConfigError: A setting is not supported.
+            UnsupportedTable: A property of the table is not supported.
         """
         from hudi_py.config.property_verdicts import require_table_served, unknown_properties
 
@@ -104,15 +104,15 @@ class TableView(Shown):
 
     @cached_property
     def timeline(self) -> Timeline:
-        """The active timeline as it was when first asked for; see `refresh`."""
+        """The active timeline, loaded on first use; `refresh` forgets it."""
         try:
             return self._opened[0]
-        except (CorruptMetadata, NotFound):  # of the metadata table; who asks for files is told
+        except (CorruptMetadata, NotFound):  # the metadata table is damaged; `listing` raises this for its users
             return self._store.load()
 
     @property
     def listing(self) -> Listing:
-        """Where partitions and files are looked up: in the metadata table where there is one, else in the folders."""
+        """Lists partitions and files: from the metadata table if there is one, else from the folders."""
         return self._opened[1]
 
     @cached_property
@@ -121,11 +121,11 @@ class TableView(Shown):
 
     @property
     def contents(self) -> Contents:
-        """What the instants hold."""
+        """Decoded contents of the instants."""
         return self._contents
 
     def refresh(self) -> Self:
-        """Forget what was loaded, so that the next question sees the table as it is now."""
+        """Forget what was loaded, so that the next call reads the current state of the table."""
         self.config = read_table_config(self.storage)
         self._forget()
         return self
@@ -136,20 +136,20 @@ class TableView(Shown):
 
     @cached_property
     def view_context(self) -> ViewContext:
-        """What decides about file slices, for every partition."""
+        """The facts of the timeline that are needed to build the view of any partition."""
         return load_context(self.timeline, self._contents)
 
     def partitions(self) -> tuple[str, ...]:
-        """Relative paths of all partitions, sorted; ``("",)`` for a table without partition columns."""
+        """Return the relative paths of all partitions, sorted; ``("",)`` for a table without partition columns."""
         return tuple(sorted(path for path, _ in self.listing.walk()))
 
     def partition(self, partition_path: str) -> PartitionView:
-        """All file groups of one partition, replaced and uncommitted files included; sizes are known."""
+        """Return all file groups of a partition with sizes, including replaced and uncommitted files."""
         entries = self.listing.partition(partition_path, details=True)
         return build_partition(self.view_context, partition_path, ((e.name, e.size_bytes) for e in entries))
 
     def file_slices(self, partition_path: str = "") -> tuple[FileSlice, ...]:
-        """The newest slice of each live file group of one partition, without files of pending writes."""
+        """Return the newest slice of each file group that is not replaced, without files of pending writes."""
         return latest_slices(self.view_context, self.partition(partition_path))
 
     def snapshot(self, as_of: str | datetime | None = None, *, savepoint: str | None = None) -> Snapshot:
@@ -372,10 +372,10 @@ class TableView(Shown):
 
     def overview(self, *, columns_files_max: int = OVERVIEW_FILES_MAX) -> Overview:
         """
-        One page about the table; costs one listing.
+        Return a summary of the table; lists all files once.
 
         Args:
-            columns_files_max: The ranges of columns are looked up where the snapshot has no more files than this.
+            columns_files_max: Value ranges of columns are included if the snapshot has at most this number of files.
 
         Raises:
             CorruptMetadata: The metadata table or an instant is damaged.
@@ -387,7 +387,7 @@ class TableView(Shown):
 
     def archived_timeline(self) -> Timeline:
         """
-        Completed and pending instants that were archived, oldest first; layout 2 archives completed ones only.
+        Return the archived instants, completed and pending, oldest first. In layout 2 only completed ones are archived.
 
         Raises:
             CorruptMetadata: A file of the archive is damaged.
@@ -396,17 +396,20 @@ class TableView(Shown):
 
     @property
     def zone(self) -> tzinfo:
-        """The zone of the table's instant times."""
+        """The time zone of the table's instant times."""
         return self._store.zone
 
     def resolve_time(self, time: str | datetime) -> str:
         """
-        An instant time from what a user gave: a datetime, or as text digits, ISO 8601, a duration counted back from
-        now, or the name of a savepoint.
+        Return the instant time that a user's input stands for.
+
+        Args:
+            time: A datetime, or a text: digits of an instant time, ISO 8601, a duration before now, or the name of a
+                savepoint.
 
         Raises:
-            ConfigError: None of these.
-            RefusedError: Two savepoints have that name.
+            ConfigError: *time* has none of these forms.
+            RefusedError: Two savepoints have this name.
         """
         try:
             return resolve_time(time, now=self._store.clock.now(), zone=self.zone)
@@ -422,7 +425,7 @@ class TableView(Shown):
             return found
 
     def _knows(self, requested_time: str) -> bool:
-        """Whether an instant of the timeline, active or archived, has that time."""
+        """Return whether an instant of the timeline, active or archived, has this requested time."""
         if self.timeline.find(requested_time) is not None:
             return True
         try:
@@ -431,15 +434,15 @@ class TableView(Shown):
             return False
 
     def read_only(self) -> Self:
-        """The same table through a storage that refuses every write."""
+        """Return the same table on a storage that refuses all changes."""
         return type(self)(ReadOnlyStorage(self.storage), settings=self.settings.as_dict(), clock=self._store.clock)
 
     def rehearsal(self) -> Self:
         """
-        As `read_only`, for a dry run: a lock provider that nobody knows is refused there too.
+        Return the table as `read_only` does, for a dry run: also checks that the lock provider is known.
 
         Raises:
-            ConfigError: The settings ask for one.
+            ConfigError: The settings name an unknown lock provider.
         """
         self._store.lock.examine()
         return self.read_only()

@@ -79,8 +79,8 @@ def _elsewhere() -> Iterator[str]:
 
 def _properties() -> Iterator[str]:
     yield (
-        "\n## What stands in a table's hoodie.properties\n\nA property that no release is known to write is told when "
-        "rows are read, and refused for everything that changes the table.\n\nRead and acted upon:\n"
+        "\n## Properties of a table (hoodie.properties)\n\nA property that no known release writes is reported when "
+        "rows are read, and refused by everything that changes the table.\n\nUsed by hudi_py:\n"
     )
     yield from (f"- `{name}`" for name in sorted(SERVED))
     yield "\n| property | accepted | not supported for | because |\n|---|---|---|---|"
