@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from hudi_py.rows.predicate import ColumnFilter
     from hudi_py.rows.slice_reader import LogReading
+    from hudi_py.rows.time_partitions import TimePartitions
 
 WRITES: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
 
@@ -82,6 +83,11 @@ class Changes(Snapshot):
     def row_commits(self) -> ColumnFilter | None:
         """Those that a commit of the range changed last."""
         return self._commits
+
+    def time_partitions(self) -> TimePartitions | None:
+        """Incremental reads of Hudi 0.15 show the values that are stored."""
+        found = super().time_partitions()
+        return None if found is None or found.is_path_shown else found
 
     @property
     def _logs_until(self) -> str | None:

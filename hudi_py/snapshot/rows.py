@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from hudi_py.rows.condition import Path
     from hudi_py.rows.predicate import Bounds, ColumnFilter, Filter, RowFilter
     from hudi_py.rows.slice_reader import LogReading
+    from hudi_py.rows.time_partitions import TimePartitions
     from hudi_py.storage.base import Storage
 
 OpenStatistics = Callable[[], "StatisticsReader | None"]
@@ -51,6 +52,7 @@ class Rows(Batches):
         partition_fields: The table's partition columns.
         commits: Only rows that meet this, as that a commit of a range changed them last; None for all.
         logs: How log files are read; None where no slice has any.
+        time_partitions: What is shown in the place of stored partition values; None for these.
 
     Attributes:
         schema: Of the batches, a `pyarrow.Schema`.
@@ -74,6 +76,7 @@ class Rows(Batches):
         partition_fields: Sequence[str] = (),
         commits: ColumnFilter | None = None,
         logs: LogReading | None = None,
+        time_partitions: TimePartitions | None = None,
     ) -> None:
         self._storage = storage
         self._slices = slices
@@ -88,6 +91,10 @@ class Rows(Batches):
         if conditions:
             self._bind(schema, conditions)
             check_default_partition({each.partition_path for each in slices}, self._filters, partition_fields)
+        self._time_partitions = time_partitions
+        if time_partitions is not None:
+            self._check_not_asked_for(time_partitions, schema, conditions)
+            self.schema = time_partitions.schema(self.schema)
         self._commits = commits
         if commits is not None:
             self._read_also(chosen_columns(schema, [commits.column]))
@@ -126,8 +133,25 @@ class Rows(Batches):
         filters: list[RowFilter] = [*self._filters]
         if self._commits is not None:
             filters.insert(0, self._commits)
-        for batch in read_slices(self._storage, slices, self._read_schema, self._logs, filters, self.count):
-            yield batch if len(self._read_schema) == len(self.schema) else batch.select(self.schema.names)
+        for each in slices:
+            for batch in read_slices(self._storage, [each], self._read_schema, self._logs, filters, self.count):
+                chosen = batch if len(self._read_schema) == len(self.schema) else batch.select(self.schema.names)
+                if self._time_partitions is not None:
+                    chosen = self._time_partitions.shown(chosen, each.partition_path)
+                yield chosen
+
+    @staticmethod
+    def _check_not_asked_for(
+        time_partitions: TimePartitions, schema: pa.Schema, conditions: Sequence[Condition]
+    ) -> None:
+        from hudi_py.rows.predicate import columns_of
+
+        asked = [name for name in columns_of(conditions, schema.names) if name in time_partitions.fields]
+        if asked:
+            raise ConfigError(
+                f"a condition on {asked[0]} is not supported: a time-based key generator made partitions of it, and "
+                "Apache Hudi shows another value than is stored; filter the rows that come back"
+            )
 
 
 def _not_ruled_out(

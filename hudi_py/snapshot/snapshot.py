@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from hudi_py.rows.condition import Where
     from hudi_py.rows.predicate import ColumnFilter
     from hudi_py.rows.slice_reader import LogReading
+    from hudi_py.rows.time_partitions import TimePartitions
     from hudi_py.snapshot.rows import Rows
 
 __all__ = ["Snapshot"]
@@ -149,8 +150,14 @@ class Snapshot(Shown):
             self.storage, slices, schema,
             columns=columns, where=where, with_meta=with_meta, statistics=self.column_statistics,
             partition_fields=self.config.partition_fields, logs=self._log_reading(slices, schema),
-            commits=self.row_commits(),
+            commits=self.row_commits(), time_partitions=self.time_partitions(),
         )  # fmt: skip
+
+    def time_partitions(self) -> TimePartitions | None:
+        """What is shown in the place of stored partition values; None for these."""
+        from hudi_py.rows.time_partitions import time_partitions_of
+
+        return time_partitions_of(self.config)
 
     def row_commits(self) -> ColumnFilter | None:
         """What chooses among the rows of the slices; None for all."""

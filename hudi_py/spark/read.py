@@ -25,12 +25,13 @@ from hudi_py.config.uses import Use
 from hudi_py.errors import ConfigError
 from hudi_py.formats.arrow_types import Field
 from hudi_py.formats.record_schema import meta_fields, parse_record_schema
-from hudi_py.model.files import BaseFile, FileSlice, join_path
+from hudi_py.model.files import BaseFile, FileSlice, LogFile, join_path
 from hudi_py.rows.ages import by_stored_schema
 from hudi_py.rows.committed import COMMIT_TIME, Commits
 from hudi_py.rows.read import file_schema
 from hudi_py.rows.slice_reader import LogReading, read_slices
-from hudi_py.snapshot.select import bases_of, has_logs, slices_of_names
+from hudi_py.rows.time_partitions import TimePartitions
+from hudi_py.snapshot.select import bases_of, has_logs, slices_of_names, with_recorded_sizes
 from hudi_py.storage.base import Storage
 from hudi_py.table import open_table
 
@@ -88,13 +89,15 @@ def read(
     found = _asked(table, as_of, savepoint, start, end)
     slices, text = found.sized_slices(read_optimized=read_optimized), found.schema_text()
     fields = meta_fields() + (list(parse_record_schema(text)) if text is not None else [])
-    schema = _nullable(from_arrow_schema(pa.schema(fields)))
+    shown = found.time_partitions()
+    stored = pa.schema(fields)
+    schema = _nullable(from_arrow_schema(stored if shown is None else shown.schema(stored)))
     if not slices:
         return spark.createDataFrame([], schema)
     logs = found._log_reading(slices, pa.schema(fields))  # noqa: SLF001  # not for users
-    reader = _ReadSlices(table.storage, tuple(fields), logs)
+    reader = _ReadSlices(table.storage, tuple(fields), logs, shown)
     base = _url_for_spark(spark, table.storage.root)
-    if base is None:
+    if base is None or shown is not None:
         return _changed(_through_storage(spark, slices, reader, schema), found)
     merged = [each for each in slices if has_logs([each])]
     files = bases_of(each for each in slices if not has_logs([each]))
@@ -180,9 +183,18 @@ def _through_storage(
 ) -> DataFrame:
     count = len(slices)
     tasks = max(-(-count // _FILES_PER_TASK_MAX), min(count, spark.sparkContext.defaultParallelism))
-    named = [(each.partition_path, list(each.file_names)) for each in slices]
-    frame = spark.createDataFrame(spark.sparkContext.parallelize(named, tasks), "partition string, names array<string>")
+    frame = spark.createDataFrame(spark.sparkContext.parallelize(map(_named, slices), tasks), _NAMED)
     return frame.mapInArrow(reader, schema)
+
+
+_NAMED: Final = "partition string, names array<string>, sizes array<bigint>"
+
+
+def _named(file_slice: FileSlice) -> tuple[str, list[str], list[int | None]]:
+    """What a task needs of a slice; its files are held against the sizes, where they are known."""
+    bases = () if file_slice.base_file is None else (file_slice.base_file,)
+    files: tuple[BaseFile | LogFile, ...] = (*bases, *file_slice.log_files)
+    return file_slice.partition_path, [file.name for file in files], [file.size_bytes for file in files]
 
 
 @attrs.frozen
@@ -192,11 +204,15 @@ class _ReadSlices:
     storage: Storage
     fields: tuple[Field, ...]
     logs: LogReading | None
+    time_partitions: TimePartitions | None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         schema = pa.schema(field.with_nullable(nullable=True) for field in self.fields)
         for batch in batches:
             for row in batch.to_pylist():
-                yield from read_slices(
-                    self.storage, slices_of_names({row["partition"]: row["names"]}), schema, self.logs
-                )
+                partition, sizes = row["partition"], dict(zip(row["names"], row["sizes"], strict=True))
+                known = {name: size for name, size in sizes.items() if size is not None}
+                slices = with_recorded_sizes(slices_of_names({partition: row["names"]}), lambda: {partition: known})  # noqa: B023
+                for rows in read_slices(self.storage, slices, schema, self.logs):
+                    shown = self.time_partitions
+                    yield rows if shown is None else shown.shown(rows, partition)

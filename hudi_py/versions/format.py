@@ -80,6 +80,7 @@ class TableFormat:
             what was requested after it.
         ranges_come_first: Whether a reader of what changed in a range of time leaves rows of base files that did not
             change out before it merges log files with them; otherwise it does so afterwards.
+        shows_time_paths: Whether readers show the text of the path in partition columns of time-based key generators.
         metadata_table: The same for the metadata table.
     """
 
@@ -97,4 +98,5 @@ class TableFormat:
     prefixes_single_key: bool
     restores_by_completion: bool
     ranges_come_first: bool
+    shows_time_paths: bool
     metadata_table: MetadataTableFormat

@@ -24,6 +24,7 @@ V6: Final = TableFormat(
     prefixes_single_key=False,
     restores_by_completion=False,
     ranges_come_first=False,
+    shows_time_paths=True,
     metadata_table=MetadataTableFormat(
         properties={
             **_TIMELINE,

@@ -30,6 +30,7 @@ V8: Final = TableFormat(
     prefixes_single_key=False,
     restores_by_completion=False,
     ranges_come_first=False,
+    shows_time_paths=False,
     metadata_table=MetadataTableFormat(
         properties={
             "hoodie.timeline.layout.version": "2",

@@ -24,6 +24,10 @@ def begin_of(name: str, begin: str) -> str:
     return str(int(begin) - 1) if name.endswith("-1.0.2") and begin.strip("0") else begin
 
 
+CONSISTENT = [name for name in row_fixture_names("cow_") if not name.endswith("_keygen-0.15.0")]
+"""Tables whose snapshots and ranges show the same values: 0.15.0 shows paths in snapshots, in the place of times."""
+
+
 def rows_of(batches) -> list[dict[str, object]]:
     return [row for batch in batches for row in plain_rows(batch)]
 
@@ -48,7 +52,7 @@ def test_a_range_holds_the_rows_that_hudi_reads(name, tmp_path):
         assert (row_hash(rows), len(rows)) == (each["hash"], each["rows"]), each
 
 
-@pytest.mark.parametrize("name", row_fixture_names("cow_"))
+@pytest.mark.parametrize("name", CONSISTENT)
 def test_ranges_of_one_commit_add_up_to_the_snapshot(name, tmp_path):
     """Whoever goes on where the last range ended has all rows that are not deleted, each in its latest state."""
     table = open_table(unpack_rows(name, tmp_path))
@@ -60,7 +64,7 @@ def test_ranges_of_one_commit_add_up_to_the_snapshot(name, tmp_path):
     assert {key: state.get(key) for key in latest} == latest
 
 
-@pytest.mark.parametrize("name", row_fixture_names("cow_"))
+@pytest.mark.parametrize("name", CONSISTENT)
 def test_ranges_with_deletes_make_the_snapshot(name, tmp_path):
     """Whoever takes out what is marked and puts in the rest has the snapshot; overwritten rows are deletes, too."""
     table = open_table(unpack_rows(name, tmp_path))

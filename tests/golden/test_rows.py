@@ -1,4 +1,4 @@
-"""Rows of merge-on-read tables as real Hudi reads them: snapshots, earlier times, base files alone."""
+"""Rows of tables as real Hudi reads them: snapshots, earlier times, base files alone."""
 
 import re
 
@@ -9,7 +9,7 @@ import hudi_py
 from hudi_py.errors import HudiError, RefusedError
 from hudi_py.rows.read import plain_rows
 
-WITH_ROWS = fixtures.row_fixture_names("mor_")
+WITH_ROWS = fixtures.row_fixture_names("")
 OTHERS = tuple(name for name in fixtures.fixture_names() if name.startswith("mor_"))
 
 
@@ -39,7 +39,7 @@ def check(name, table, reads):
 
 
 @pytest.mark.parametrize("name", WITH_ROWS)
-def test_merged_rows_are_those_that_hudi_reads(name, tmp_path):
+def test_rows_are_those_that_hudi_reads(name, tmp_path):
     """Each release's own rules for its own tables; what it refuses is refused."""
     check(name, hudi_py.open_table(fixtures.unpack_rows(name, tmp_path)), fixtures.expected_rows(name))
 
