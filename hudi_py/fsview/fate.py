@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
 
 import attrs
@@ -244,7 +245,7 @@ class TableFacts:
         reads = self._reads.get(partition_path)
         return reads is not None and not reads.isdisjoint(names)
 
-    @property
+    @cached_property
     def _reads(self) -> Mapping[str, set[str]]:
         reads: dict[str, set[str]] = {}
         for partition, name in (*self.protection.pending_files, *self.protection.clustered_files):
