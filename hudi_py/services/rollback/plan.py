@@ -273,8 +273,8 @@ def blocks_to_undo(plan: RollbackPlan, target_time: str, log_naming: LogNaming) 
 
 def target_info(instant: Instant) -> InstantInfo:
     """A write as rollback plans name it: by its completed action, unless its plan stays and is run again."""
-    keeps = instant.is_pending and instant.action in RUN_AGAIN
-    return InstantInfo(instant.requested_time, (instant.action if keeps else instant.comparable_action).value)
+    action = instant.action if instant.is_pending else instant.comparable_action
+    return InstantInfo(instant.requested_time, action.value)
 
 
 def belongs_to(name: str, instant_time: str, *, logs: bool = True) -> bool:
