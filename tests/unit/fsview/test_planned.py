@@ -83,13 +83,23 @@ def test_a_group_of_which_nothing_is_left_stops_readers_and_no_plan(layout):
 
 
 @pytest.mark.parametrize("layout", [1, 2])
-def test_a_plan_misses_partitions_that_are_hidden(layout):
-    """Their metafile is missing, or one above them says that the walk ends there."""
-    builder = written(layout)
+@pytest.mark.parametrize("after", ["nothing", "a folder", "a partition"])
+def test_a_plan_misses_partitions_that_are_hidden(layout, after):
+    """Their metafile is missing, or one above them says that the walk ends there; whatever is walked after them."""
+
+    def story() -> TableBuilder:
+        builder = written(layout)
+        if after == "a folder":
+            builder.put("zz/notes.txt")
+        elif after == "a partition":
+            builder.commit(at(6), {"zz": ["z"]})
+        return builder
+
+    builder = story()
     builder.storage.delete("us/ny/.hoodie_partition_metadata")
     with pytest.raises(CorruptMetadata, match=r"us/ny/\.hoodie_partition_metadata is missing"):
         builder.table().plan_clean(commits_retained=1)
-    builder = written(layout)
+    builder = story()
     builder.put("us/.hoodie_partition_metadata")
     with pytest.raises(CorruptMetadata, match="holds no data files"):
         Table(builder.storage).plan_clean(commits_retained=1)

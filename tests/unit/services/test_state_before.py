@@ -165,3 +165,26 @@ def test_rows_that_a_clean_left_only_there_are_not_lost(builder):
     with pytest.raises(RefusedError, match="the rows of before cannot come back"):
         builder.table().rollback(at(2))
     assert before == data_files(builder.storage)
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("deleted", [(), (1,), (2,), (1, 2)])
+def test_the_newest_slice_of_archived_commits_comes_back_or_nothing(layout, deleted):
+    """A clean after the replacement could not delete all files of the group: what it recorded tells which are gone."""
+    builder = TableBuilder(layout)
+    for number in (1, 2):
+        builder.commit(at(number), {"eu": ["a"]})
+    for number in range(3, 7):
+        builder.commit(at(number), {"us": ["b"]})
+    builder.table().archive(keep_min_commits=2, keep_max_commits=3)
+    assert times(builder, "commit") == [at(5), at(6)]
+    builder.commit(at(8), {"eu": ["n"]}, replaced={"eu": ["a"]})
+    builder.table().clean(file_versions_retained=1)
+    for number in {1, 2}.difference(deleted):
+        builder.put(f"eu/{builder.base_name('a', at(number))}")
+    if 2 in deleted:
+        with pytest.raises(RefusedError, match=r"the rows of before cannot come back, .*: a clean deleted them"):
+            builder.table().rollback(at(8))
+        return
+    builder.table().rollback(at(8))
+    assert [each.base_instant_time for each in builder.table().file_slices("eu")] == [at(2)]

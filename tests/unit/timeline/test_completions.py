@@ -136,6 +136,8 @@ def test_what_came_before_a_write_proves_nothing_of_it(content):
     for number in (2, 3):
         assert lost_completions(timeline, [(completed(number, Action.CLEAN), content)]) == {}
     assert lost_completions(timeline, [(completed(5), built_on(3, ".a_5.log.1_0-1-0"))]) == {}
+    stats = (WriteStat(file_id="a", prev_commit=None), WriteStat(file_id="a", path=None, prev_commit=at(1)))
+    assert lost_completions(timeline, [(completed(5), CommitMetadata(partition_to_write_stats={"r0": stats}))]) == {}
 
 
 def test_a_write_that_is_only_requested_was_never_completed():
@@ -178,7 +180,9 @@ def test_rollbacks_and_restores_on_the_timeline_account_for_it(layout, state, nu
         done = codec.encode_restore_metadata(restore(number), sync=SYNC)
     for each in State:
         if each <= state:
-            told = {State.REQUESTED: plan, State.INFLIGHT: b"", State.COMPLETED: done}[each]
+            told = {State.REQUESTED: b"torn" if state is State.COMPLETED else plan, State.COMPLETED: done}.get(
+                each, b""
+            )
             builder.instant(at(5), action, each, told)
     table = builder.table()
     if number == 3:
@@ -189,10 +193,25 @@ def test_rollbacks_and_restores_on_the_timeline_account_for_it(layout, state, nu
 
 
 @LAYOUTS
+def test_an_older_rollback_accounts_for_nothing(layout):
+    """It cannot have taken back a write that began after it, even where it cannot be read."""
+    builder = without_completion(layout)
+    builder.instant("20260101023000000", "rollback", State.REQUESTED, b"torn")
+    table = builder.table()
+    with pytest.raises(CorruptMetadata, match=f"{at(3)}.*was completed once"):
+        refuse_lost_completions(table.timeline, table.contents)
+
+
+@LAYOUTS
 def test_only_the_writes_that_matter_are_asked_about(layout):
-    """Another lost one is for those who need it."""
-    table = without_completion(layout).table()
-    for times, is_refused in (([], False), ([at(2)], False), ([at(3)], True), ([at(2), at(3)], True)):
+    """Another lost one is for those who need it; one that is under way beside it does not stand for it."""
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"r0": ["a"]})
+    for number in (2, 3):
+        builder.commit(at(number), {"r0": ["a"]}, state=State.INFLIGHT)
+    builder.cleaned(at(4), earliest=at(1), last_commit=at(3))
+    table = builder.table()
+    for times, is_refused in (([], False), ([at(2)], False), ([at(3)], True), ([at(2), at(3)], True), (None, True)):
         if is_refused:
             with pytest.raises(CorruptMetadata, match=at(3)):
                 refuse_lost_completions(table.timeline, table.contents, times)
