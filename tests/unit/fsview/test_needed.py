@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+from itertools import combinations
 
 import pytest
 
-from hudi_py.errors import CorruptMetadata
+from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
 from hudi_py.fsview import needed
 from hudi_py.fsview.expected import expected_slices
-from hudi_py.fsview.needed import NeededFiles
+from hudi_py.fsview.needed import NeededFiles, archived_replacements
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
 from hudi_py.versions.format import LogNaming
@@ -111,3 +112,99 @@ def test_commits_in_an_object_store_are_read_at_the_same_time(layout):
     for path, content in rewritten(layout).storage.files().items():
         storage.replace(path, content)
     assert ["eu", "us/ny"] == sorted(path for path, _ in Table(storage).listing.walk())
+
+
+def with_logs(layout: int) -> TableBuilder:
+    """The newest commit names base files only; an older one names a log file, which only decoding understands."""
+    builder = TableBuilder(layout, table_type="MERGE_ON_READ")
+    builder.commit(at(1), {"eu": ["a", "b"]}, action="deltacommit")
+    builder.log_files(at(2), [("eu", "a", at(1))])
+    builder.commit(at(3), {"eu": ["b"], "us/ny": ["c"]}, action="deltacommit")
+    return builder
+
+
+def with_replaced(layout: int) -> TableBuilder:
+    """A group was replaced, and another one written again since."""
+    builder = rewritten(layout)
+    builder.commit(at(5), {"eu": ["n"]}, replaced={"eu": ["a"]})
+    builder.commit(at(6), {"us/ny": ["c"]})
+    return builder
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("story", [rewritten, with_logs, with_replaced])
+def test_sizes_of_some_groups_are_those_of_all(story, layout):
+    """Whichever groups are asked for, and whether the bytes of the commits tell or only decoding does."""
+    table = story(layout).table()
+    files = NeededFiles(table.contents, table.timeline)
+    wanted = decoded(files, table.config.format.log_naming)
+    assert wanted == files.sizes
+    for each in (files, NeededFiles(table.contents, table.timeline)):
+        assert {path: frozenset(sizes) for path, sizes in wanted.items()} == each.by_partition
+    groups = [("eu", "a"), ("eu", "b"), ("eu", "n"), ("us/ny", "c"), ("us/ny", "x")]
+    for count in range(len(groups) + 1):
+        for some in combinations(groups, count):
+            asked: dict[str, list[str]] = {}
+            for path, group in some:
+                asked.setdefault(path, []).append(group)
+            sizes = NeededFiles(table.contents, table.timeline).sizes_of(asked)
+            found = {(path, *item) for path, each in sizes.items() for item in each.items()}
+            assert found == {
+                (path, name, size)
+                for path, each in wanted.items()
+                for name, size in each.items()
+                if (path, name.removeprefix(".").partition("_")[0]) in some
+            }
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("gone", [1, 2, 3, 4])
+@pytest.mark.parametrize("root", ["/lake/trips", REMOTE])
+def test_nothing_is_told_of_a_commit_that_is_gone_by_then(root, gone, layout):
+    """Archived or rolled back since: a write starts again, views ask later, and asking again tells no more."""
+    storage = MemoryStorage.from_files(rewritten(layout).storage.files(), root)
+    table = Table(storage)
+    timeline = table.timeline
+    storage.delete(table.contents.store.path(timeline.find(at(gone))))
+    names = {f"a_0-1-0_{at(4)}.parquet", f"b_0-1-0_{at(3)}.parquet"}
+    for _ in range(2):
+        files = NeededFiles(table.contents, timeline)
+        assert not files.are_newest("eu", {*names, f"d_0-1-0_{at(1)}.parquet"})
+        for _ in range(2):
+            with pytest.raises(ConflictError, match="another process archived or undid it meanwhile; try again"):
+                files.of_write()
+        assert (files.by_partition, files.sizes) == ({}, {})
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("is_torn", [False, True])
+def test_of_some_groups_newer_commits_tell_what_they_can(layout, is_torn):
+    """Behind a commit that is gone or damaged nothing is known: an older file would pass for the newest."""
+    builder = rewritten(layout)
+    table = builder.table()
+    timeline, path = table.timeline, table.contents.store.path(table.timeline.find(at(3)))
+    if is_torn:
+        builder.put(path, b"torn")
+    else:
+        builder.storage.delete(path)
+    files, asked = NeededFiles(table.contents, timeline), {"eu": ["a", "b"], "us/ny": ["c"]}
+    assert files.newest_of(asked).keys() == {("eu", "a")}
+    assert files.sizes_of(asked).keys() == {"eu"}
+    assert files.sizes_of(asked)["eu"].keys() == {f"a_0-1-0_{at(4)}.parquet"}
+
+
+@pytest.mark.parametrize("error", [CorruptMetadata("torn"), NotFound("deleted")])
+def test_an_archive_that_cannot_be_read_tells_of_no_replacement(error, monkeypatch):
+    """Then the files of the group are missed, rather than taken for replaced."""
+    table = rewritten(2).table()
+    since = {("eu", "a"): at(4)}
+    replaced = {("eu", "a"): at(5), ("eu", "b"): at(5)}
+    monkeypatch.setattr(needed, "load_archived_replaced", lambda *_: replaced)
+    assert archived_replacements(table.contents, since) == {("eu", "a")}
+    assert archived_replacements(table.contents, {("eu", "a"): at(5)}) == set()
+
+    def unreadable(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(needed, "load_archived_replaced", unreadable)
+    assert archived_replacements(table.contents, since) == set()
