@@ -10,7 +10,7 @@ Source: rules/data-files 9; Hudi 1.1.1 ``KeyBasedFileGroupRecordBuffer``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import attrs
@@ -22,6 +22,7 @@ from hudi_py.errors import ConfigError, CorruptMetadata, UnsupportedTable, Write
 from hudi_py.formats.arrow_types import Field, compute
 from hudi_py.formats.conform import conform_batch
 from hudi_py.formats.log_block import LogBlock
+from hudi_py.fsview.expected import WAY_OUT
 from hudi_py.model.files import BaseFile, FileSlice, LogFile, join_path
 from hudi_py.rows.log_merge import MergedLogs, merge_records
 from hudi_py.rows.log_records import KEY_COLUMN, Kind, RecordShape, records_of
@@ -56,6 +57,7 @@ class LogReading:
         until: Instant time of an earlier snapshot; None for the latest.
         ordering: The table's columns that are ordering fields, in the order of *rules*.
         only: Rows of base files that do not meet this are passed over as if they were not there; None for none.
+        written: Path of a log file to the ranges of bytes (first, behind the last) that completed commits wrote there.
     """
 
     rules: LogRules
@@ -63,6 +65,7 @@ class LogReading:
     until: str | None = None
     ordering: tuple[Field, ...] = ()
     only: ColumnFilter | None = None
+    written: Mapping[str, Sequence[tuple[int, int]]] = attrs.field(factory=dict)
 
 
 def log_reading(
@@ -163,8 +166,9 @@ def blocks_of(storage: Storage, file_slice: FileSlice, logs: LogReading) -> Iter
     """
     The blocks of a slice that count, with their contents, and where they stand; oldest first.
 
-    What is no block is passed over as Apache Hudi does, with a warning: a writer that died leaves such. A file that is
-    shorter than a completed commit recorded has lost rows, and is refused.
+    What is no block is passed over with a warning, as Apache Hudi does: a writer that died leaves such. Where a
+    completed commit wrote those bytes rows are lost, as where a file is shorter than a completed commit recorded: both
+    are refused.
     """
 
     def blocks() -> Iterator[tuple[LogFile, LogBlock, str]]:
@@ -177,6 +181,12 @@ def blocks_of(storage: Storage, file_slice: FileSlice, logs: LogReading) -> Iter
     found = scan_blocks(blocks(), logs.counts, logs.until)
     for log, block in found.torn:
         path = join_path(file_slice.partition_path, log.name)
+        end = block.offset + block.size_bytes
+        if any(first < end and block.offset < behind for first, behind in logs.written.get(path, ())):
+            raise CorruptMetadata(
+                f"{storage.root}/{path} holds {block.size_bytes} bytes at byte {block.offset} that are not a log "
+                f"block, and a completed commit wrote there: its rows are lost, older ones would be shown. {WAY_OUT}"
+            )
         events.warning("read.log.torn", file=f"{storage.root}/{path}", byte=block.offset, bytes=block.size_bytes)
     for log, block in found.blocks:
         path = join_path(file_slice.partition_path, log.name)

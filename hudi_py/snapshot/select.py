@@ -24,6 +24,8 @@ from hudi_py.model.files import (
     parse_log_file,
 )
 from hudi_py.model.holes import NO_HOLES, Holes
+from hudi_py.model.instant import Instant
+from hudi_py.model.records import CommitMetadata
 from hudi_py.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -233,6 +235,27 @@ def with_recorded_sizes(
         return attrs.evolve(each, base_file=base, log_files=tuple(logs))
 
     return tuple(map(sized, slices))
+
+
+def written_ranges(
+    commits: Iterable[tuple[Instant, CommitMetadata]], slices: Sequence[FileSlice]
+) -> dict[str, list[tuple[int, int]]]:
+    """
+    Where in the log files of slices completed commits wrote: path to ranges of bytes (first, behind the last).
+
+    Args:
+        commits: Completed ones, and what they hold.
+        slices: Of a snapshot.
+    """
+    found: dict[str, list[tuple[int, int]]] = {
+        join_path(each.partition_path, log.name): [] for each in slices for log in each.log_files
+    }
+    for _, commit in commits:
+        for stats in commit.partition_to_write_stats.values():
+            for stat in stats:
+                if stat.path in found:
+                    found[stat.path].append((stat.log_offset or 0, stat.file_size_in_bytes))
+    return found
 
 
 def _files_of(file_slice: FileSlice) -> Iterator[BaseFile | LogFile]:

@@ -42,6 +42,7 @@ from hudi_py.snapshot.select import (
     readable_slices,
     slices_of_names,
     with_recorded_sizes,
+    written_ranges,
 )
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
@@ -180,7 +181,9 @@ class Snapshot(Shown):
 
         root = self.storage.root
         rules = log_rules_of(self.config.properties, root)
-        return log_reading(rules, self._log_context().is_completed, self._logs_until, schema, root)
+        reading = log_reading(rules, self._log_context().is_completed, self._logs_until, schema, root)
+        commits = NeededFiles(self._contents, self.timeline, self.requested_time).metadata
+        return attrs.evolve(reading, written=written_ranges(commits, slices))
 
     @property
     def _logs_until(self) -> str | None:

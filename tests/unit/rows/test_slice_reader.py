@@ -17,7 +17,7 @@ from hudi_py.formats.hfile_writer import HFileWriter
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block, join_data_block
 from hudi_py.formats.record_schema import format_record_schema
 from hudi_py.model.files import FileSlice, parse_base_file, parse_log_file
-from hudi_py.rows.condition import parse_condition
+from hudi_py.rows.condition_text import parse_condition
 from hudi_py.rows.log_rules import LogRules, log_rules_of
 from hudi_py.rows.predicate import filters_of
 from hudi_py.rows.slice_reader import log_reading, read_slices

@@ -1,12 +1,14 @@
 """Snapshots of merge-on-read tables that real Hudi wrote: savepoints, pickles, conditions, lost log files."""
 
 import pickle
+import re
 
 import pytest
 
 import fixtures
 import hudi_py
 from hudi_py.errors import CorruptMetadata, RefusedError, UnsupportedTable
+from hudi_py.formats.log_block import MAGIC, iterate_log_blocks
 from hudi_py.storage.local import LocalStorage
 from tables import TableBuilder, at
 
@@ -72,6 +74,28 @@ def test_a_lost_log_file_is_never_passed_over(name, tmp_path):
     path.unlink()
     with pytest.raises(CorruptMetadata, match="missing"):
         rows(hudi_py.open_table(root).rows())
+
+
+@TABLES
+def test_a_damaged_frame_of_a_block_never_shows_older_rows(name, tmp_path):
+    """Its magic or its size, of each block: those bytes were written by a completed commit."""
+    table = opened(name, tmp_path)
+    before, storage = rows(table.rows()), LocalStorage(str(tmp_path / name.rpartition("-")[0]))
+    logs = [
+        f"{each.partition_path}/{log.name}" for each in table.snapshot().slices_with_rows() for log in each.log_files
+    ]
+    damages = 0
+    for path in logs:
+        content = storage.read(path)
+        for block in iterate_log_blocks(content, path):
+            for place in (block.offset, block.offset + len(MAGIC)):  # the magic, and the size behind it
+                storage.replace(path, content[:place] + b"\x7f" + content[place + 1 :])
+                with pytest.raises(CorruptMetadata, match=re.escape(path)):
+                    rows(hudi_py.open_table(storage.root).rows())
+                damages += 1
+        storage.replace(path, content)
+    assert damages >= 2 * len(logs) > 0
+    assert rows(table.rows()) == before
 
 
 @TABLES
