@@ -432,3 +432,13 @@ def test_a_file_is_held_by_whatever_names_it_and_only_in_its_partition():
         for count in range(4):
             for names in combinations("stpcx", count):
                 assert facts.holds_any(path, names) is any((path, name) in held for name in names)
+
+
+def test_what_comes_back_waits_for_the_last_of_several_rollbacks():
+    """Until then the slice is not the newest again, whichever of them was planned first."""
+    times = [at(5), at(6)]
+    for undoing in (times, times[::-1]):
+        pending = {at(n): Pending(Action.ROLLBACK, time) for n, time in zip((2, 3), undoing, strict=True)}
+        facts = attrs.evolve(facts_of(three_versions()), undoing=pending)
+        judged = judge_partition_files(facts, "r0", [NAME("a", at(n)) for n in (1, 2, 3)])
+        assert judged.of(NAME("a", at(1))) == Needed((Pending(Action.ROLLBACK, at(6)),))

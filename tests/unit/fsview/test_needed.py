@@ -131,8 +131,15 @@ def with_replaced(layout: int) -> TableBuilder:
     return builder
 
 
+def with_both(layout: int) -> TableBuilder:
+    """Log files, and a group that was replaced."""
+    builder = with_logs(layout)
+    builder.commit(at(4), {"eu": ["n"]}, replaced={"eu": ["b"]})
+    return builder
+
+
 @pytest.mark.parametrize("layout", [1, 2])
-@pytest.mark.parametrize("story", [rewritten, with_logs, with_replaced])
+@pytest.mark.parametrize("story", [TableBuilder, rewritten, with_logs, with_replaced, with_both])
 def test_sizes_of_some_groups_are_those_of_all(story, layout):
     """Whichever groups are asked for, and whether the bytes of the commits tell or only decoding does."""
     table = story(layout).table()
