@@ -54,3 +54,19 @@ def test_other_groups_and_partitions_do_not_stand_for_a_file():
     assert gone_at(everything, at(2), found, deleted) == f"r0/{NAME('a', at(1))}"
     assert gone_at(everything, at(2), found, {"r1": deleted["r1"]}) is None
     assert gone_at(everything, at(2), found, {"r0": deleted["r0"][:2]}) is None
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_groups_that_an_archived_commit_replaced_are_not_missed(layout):
+    """Only the archive tells that the files which the clean deleted held no rows of that time any more."""
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"r0": ["a", "b"]})
+    builder.commit(at(2), {"r0": ["n"]}, replaced={"r0": ["a"]})
+    for number in range(3, 8):
+        builder.commit(at(number), {"r1": [f"c{number}"]})
+    builder.table().clean(file_versions_retained=1)
+    builder.table().archive(keep_min_commits=5, keep_max_commits=6)
+    table = builder.table()
+    assert table.timeline.find(at(2)) is None
+    assert f"r0/{NAME('a', at(1))}" not in builder.storage.files()
+    assert {base.file_id for _, base in table.as_of(at(4)).base_files()} == {"b", "n", "c3", "c4"}
