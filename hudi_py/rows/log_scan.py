@@ -33,6 +33,7 @@ from hudi_py.fsview.expected import damaged_file, is_size_right
 from hudi_py.model.files import LogFile
 from hudi_py.storage.base import Storage
 
+_BLOCK_BYTES_MAX: Final = 1 << 30  # the largest log file that Hudi writes by default; its blocks have a quarter of that
 _WHOLE_BYTES_MAX: Final = 8 * 1024 * 1024
 """Log files up to this size are read at once; of larger ones the headers first, then the blocks that count."""
 
@@ -114,10 +115,15 @@ def with_content(storage: Storage, path: str, block: LogBlock, source: str) -> L
     The block with its content, read again where `read_log_blocks` left it out.
 
     Raises:
-        CorruptMetadata: The file has changed meanwhile.
+        CorruptMetadata: The file has changed meanwhile, or the block is larger than Apache Hudi makes any.
     """
     if block.content:
         return block
+    if block.size_bytes > _BLOCK_BYTES_MAX:
+        raise CorruptMetadata(
+            f"{source}: the block at byte {block.offset} claims {block.size_bytes} bytes; Apache Hudi makes none "
+            f"larger than {_BLOCK_BYTES_MAX}. Bring the file back from a copy of the table"
+        )
     with storage.open_read(path) as stream:
         stream.seek(block.offset)
         data = stream.read(block.size_bytes)

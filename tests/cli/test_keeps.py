@@ -43,7 +43,7 @@ def test_keeps_on_the_command_line_are_those_of_python(run, table):
         (("--older-than", "9999-12-31T23:59:59-12:00"), "is not a time"),
         (("--hours-retained", "1", "--now", "0001-01-01T00:00:00+12:00"), "is not a time"),
         (("--hours-retained", "1", "--now", "99999999999d"), "is not a date"),
-        (("--conf", "hoodie_py.write.single.pas=1"), "meant is perhaps hoodie_py.write.single.pass.max.bytes"),
+        (("--conf", "hoodie_py.write.single.pas=1"), "did you mean hoodie_py.write.single.pass.max.bytes?"),
     ],
 )
 def test_contradictions_are_wrong_usage_in_one_line(run, table, options, message):

@@ -71,7 +71,7 @@ def test_a_table_of_buckets_is_not_written(tmp_path):
 def test_a_misspelled_setting_stops_the_client(tmp_path):
     """Its default would have deleted more than wanted after the first commit; as an argument, so for reading."""
     typo = {"hoodie.cleaner.commits.retaned": "24"}
-    with pytest.raises(hudi_py.ConfigError, match=r"meant is perhaps hoodie\.cleaner\.commits\.retained"):
+    with pytest.raises(hudi_py.ConfigError, match=r"did you mean hoodie\.cleaner\.commits\.retained"):
         hudi_py.WriteClient(None, tmp_path / "new", BASE | typo)
     assert not (tmp_path / "new").exists()
     with pytest.raises(hudi_py.ConfigError, match="retaned"):
