@@ -84,9 +84,9 @@ class Changes(Snapshot):
         """Those that a commit of the range changed last."""
         return self._commits
 
-    def time_partitions(self) -> TimePartitions | None:
+    def _time_partitions(self) -> TimePartitions | None:
         """Incremental reads of Hudi 0.15 show the values that are stored."""
-        found = super().time_partitions()
+        found = super()._time_partitions()
         return None if found is None or found.is_path_shown else found
 
     @property

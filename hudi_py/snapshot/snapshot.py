@@ -151,10 +151,10 @@ class Snapshot(Shown):
             self.storage, slices, schema,
             columns=columns, where=where, with_meta=with_meta, statistics=self.column_statistics,
             partition_fields=self.config.partition_fields, logs=self._log_reading(slices, schema),
-            commits=self.row_commits(), time_partitions=self.time_partitions(),
+            commits=self.row_commits(), time_partitions=self._time_partitions(),
         )  # fmt: skip
 
-    def time_partitions(self) -> TimePartitions | None:
+    def _time_partitions(self) -> TimePartitions | None:
         """What is shown in the place of stored partition values; None for these."""
         from hudi_py.rows.time_partitions import time_partitions_of
 

@@ -89,7 +89,7 @@ def read(
     found = _asked(table, as_of, savepoint, start, end)
     slices, text = found.sized_slices(read_optimized=read_optimized), found.schema_text()
     fields = meta_fields() + (list(parse_record_schema(text)) if text is not None else [])
-    shown = found.time_partitions()
+    shown = found._time_partitions()  # noqa: SLF001  # not for users
     stored = pa.schema(fields)
     schema = _nullable(from_arrow_schema(stored if shown is None else shown.schema(stored)))
     if not slices:

@@ -43,7 +43,7 @@ from typing import BinaryIO, NamedTuple, Protocol, TypeAlias
 
 from hudi_py.errors import ConfigError, CorruptMetadata
 
-READING_VERBS = frozenset({"list", "list_hidden", "read", "read_version", "size", "sizes", "open_read"})
+READING_VERBS = frozenset({"list", "list_hidden", "read", "read_version", "size", "sizes", "barrier", "open_read"})
 # A damaged or foreign file must not exhaust memory. Users can raise the limit: savepoints of 2 GB have been seen.
 READ_BYTES_MAX = 1 << 30
 SMALL_BYTES_MAX = 1 << 24  # limit for files that are always small; the names of 50,000 markers take 5 MB

@@ -143,6 +143,7 @@ class MemoryStorage:
         return {name: len(stored[0]) for name, stored in found.items() if stored is not None}
 
     def barrier(self, folder: str) -> str | None:
+        check_path(folder)
         return None  # there are no links
 
     def open_read(self, path: str) -> BinaryIO:

@@ -144,6 +144,7 @@ class RemoteStorage:
         return {entry.name: entry.size_bytes or 0 for entry in listed if not entry.is_folder and entry.name in wanted}
 
     def barrier(self, folder: str) -> str | None:
+        check_path(folder)
         return None  # there are no links
 
     def open_read(self, path: str) -> BinaryIO:

@@ -196,7 +196,7 @@ def test_only_regular_files_are_read(storage, outside):
     os.symlink(outside / CANARY, f"{storage.root}/p/linked")
     for name in ("pipe", "to-pipe", "endless"):
         for read in (storage.read, storage.open_read, storage.read_version):
-            with pytest.raises(CorruptMetadata, match="no regular file"):
+            with pytest.raises(CorruptMetadata, match="is not a regular file"):
                 read(f"p/{name}")
     assert storage.read("p/linked") == CANARY.encode()
     with pytest.raises(NotFound):
@@ -211,7 +211,7 @@ def test_no_more_than_the_bound_is_read_at_once(tmp_path):
     with open(tmp_path / "sparse", "wb") as file:
         file.truncate(3_000_000_000)
     for read in (storage.read, storage.read_version, LocalStorage(tmp_path).read):
-        with pytest.raises(CorruptMetadata, match=r"sparse: 3000000000 bytes; .*hoodie_py\.read\.max\.bytes"):
+        with pytest.raises(CorruptMetadata, match=r"sparse: 3000000000 bytes, .*hoodie_py\.read\.max\.bytes"):
             read("sparse")
 
 
@@ -241,7 +241,7 @@ def test_files_that_are_small_by_their_nature_have_a_small_bound(tmp_path, path)
         if not is_refused:
             assert len(LocalStorage(tmp_path).read(name)) == SMALL_BYTES_MAX + 1
             continue
-        with pytest.raises(CorruptMetadata, match="bring it back from a copy of the table") as told:
+        with pytest.raises(CorruptMetadata, match="restore it from a copy of the table") as told:
             LocalStorage(tmp_path).read(name)
         assert "remove" not in str(told.value)
         assert "max.bytes" not in str(told.value)

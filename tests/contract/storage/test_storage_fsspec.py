@@ -47,7 +47,7 @@ def test_no_more_than_the_bound_is_read_at_once(storage):
     storage.replace("more", bytes(11))
     assert len(bounded.read("just")) == len(bounded.read_version("just").content) == 10
     for read in (bounded.read, bounded.read_version):
-        with pytest.raises(CorruptMetadata, match=r"trips/more: 11 bytes; .*hoodie_py\.read\.max\.bytes"):
+        with pytest.raises(CorruptMetadata, match=r"trips/more: 11 bytes, .*hoodie_py\.read\.max\.bytes"):
             read("more")
     with bounded.open_read("more") as stream:
         assert len(stream.read()) == 11, "data files are read by ranges"

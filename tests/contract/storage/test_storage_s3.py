@@ -443,7 +443,7 @@ def test_no_more_than_the_bound_is_read_at_once(storage, url, s3_options, monkey
     monkeypatch.setattr(kind, "_call_s3", counted)
     assert bounded.read("just") == bounded.read_version("just").content == bytes(1000)
     for read in (bounded.read, bounded.read_version):
-        with pytest.raises(CorruptMetadata, match=r"/more: 1001 bytes; .*hoodie_py\.read\.max\.bytes"):
+        with pytest.raises(CorruptMetadata, match=r"/more: 1001 bytes, .*hoodie_py\.read\.max\.bytes"):
             read("more")
     assert requests == ["get_object"] * 4
     assert len(storage.read("more")) == 1001, "the connection is as good as before"

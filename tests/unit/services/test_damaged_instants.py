@@ -182,7 +182,7 @@ def test_plans_to_undo_name_a_known_action_and_a_time(info):
         codec.decode_rollback_plan(rollback_plan(info), "the-file")
     with pytest.raises(CorruptMetadata, match=r"the-file.*nothing was undone"):
         codec.decode_restore_plan(restore_plan(info), "the-file")
-    with pytest.raises(CorruptMetadata, match=r"the-file.*no time"):
+    with pytest.raises(CorruptMetadata, match=r"the-file.*not a time"):
         codec.decode_restore_plan(restore_plan(savepoint="yesterday"), "the-file")
 
 

@@ -57,7 +57,7 @@ def test_no_new_table_is_created_over_data_files_without_a_timeline(version):
         storage.delete(path)
     before = {path: storage.read(path) for path in storage.files()}
     assert before
-    with pytest.raises(CorruptMetadata, match=r"holds no table, but \S+\.parquet is a data file of one"):
+    with pytest.raises(CorruptMetadata, match=r"is not a table, but \S+\.parquet is a data file of one"):
         WriteService(storage, NEW, FixedClock(writes.START), LocalEngine).write(CHANGES, "UPSERT")
     assert {path: storage.read(path) for path in storage.files()} == before
 
