@@ -241,7 +241,7 @@ class RestoreService:
                     f"hudi-py restore {store.storage.root} {time}"
                 )
             in_the_way.append(time)
-        return "No earlier state can be reached: there is no savepoint whose files are all there"
+        return "No earlier state can be reached: there is no savepoint that the table can be restored to"
 
     def _is_reachable(self, timeline: Timeline, savepoint_time: str) -> bool:
         try:
