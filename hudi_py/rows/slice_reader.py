@@ -10,7 +10,7 @@ Source: rules/data-files 9; Hudi 1.1.1 ``KeyBasedFileGroupRecordBuffer``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import attrs
@@ -46,6 +46,10 @@ Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
 
 
+def _nowhere(_: str) -> Sequence[tuple[int, int]]:
+    return ()
+
+
 @attrs.frozen(kw_only=True)
 class LogReading:
     """
@@ -57,7 +61,8 @@ class LogReading:
         until: Instant time of an earlier snapshot; None for the latest.
         ordering: The table's columns that are ordering fields, in the order of *rules*.
         only: Rows of base files that do not meet this are passed over as if they were not there; None for none.
-        written: Path of a log file to the ranges of bytes (first, behind the last) that completed commits wrote there.
+        written: Gives the ranges of bytes (first, behind the last) that completed commits wrote in a log file, by its
+            path; asked only where a file holds what is no block.
     """
 
     rules: LogRules
@@ -65,7 +70,7 @@ class LogReading:
     until: str | None = None
     ordering: tuple[Field, ...] = ()
     only: ColumnFilter | None = None
-    written: Mapping[str, Sequence[tuple[int, int]]] = attrs.field(factory=dict)
+    written: Callable[[str], Sequence[tuple[int, int]]] = _nowhere
 
 
 def log_reading(
@@ -182,7 +187,7 @@ def blocks_of(storage: Storage, file_slice: FileSlice, logs: LogReading) -> Iter
     for log, block in found.torn:
         path = join_path(file_slice.partition_path, log.name)
         end = block.offset + block.size_bytes
-        if any(first < end and block.offset < behind for first, behind in logs.written.get(path, ())):
+        if any(first < end and block.offset < behind for first, behind in logs.written(path)):
             raise CorruptMetadata(
                 f"{storage.root}/{path} holds {block.size_bytes} bytes at byte {block.offset} that are not a log "
                 f"block, and a completed commit wrote there: its rows are lost, older ones would be shown. {WAY_OUT}"

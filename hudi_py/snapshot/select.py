@@ -237,25 +237,21 @@ def with_recorded_sizes(
     return tuple(map(sized, slices))
 
 
-def written_ranges(
-    commits: Iterable[tuple[Instant, CommitMetadata]], slices: Sequence[FileSlice]
-) -> dict[str, list[tuple[int, int]]]:
+def written_ranges(commits: Iterable[tuple[Instant, CommitMetadata]], path: str) -> list[tuple[int, int]]:
     """
-    Where in the log files of slices completed commits wrote: path to ranges of bytes (first, behind the last).
+    Where completed commits wrote in one log file: ranges of bytes (first, behind the last).
 
     Args:
         commits: Completed ones, and what they hold.
-        slices: Of a snapshot.
+        path: Of the file, relative to the table.
     """
-    found: dict[str, list[tuple[int, int]]] = {
-        join_path(each.partition_path, log.name): [] for each in slices for log in each.log_files
-    }
-    for _, commit in commits:
-        for stats in commit.partition_to_write_stats.values():
-            for stat in stats:
-                if stat.path in found:
-                    found[stat.path].append((stat.log_offset or 0, stat.file_size_in_bytes))
-    return found
+    return [
+        (stat.log_offset or 0, stat.file_size_in_bytes)
+        for _, commit in commits
+        for stats in commit.partition_to_write_stats.values()
+        for stat in stats
+        if stat.path == path
+    ]
 
 
 def _files_of(file_slice: FileSlice) -> Iterator[BaseFile | LogFile]:

@@ -182,8 +182,7 @@ class Snapshot(Shown):
         root = self.storage.root
         rules = log_rules_of(self.config.properties, root)
         reading = log_reading(rules, self._log_context().is_completed, self._logs_until, schema, root)
-        commits = NeededFiles(self._contents, self.timeline, self.requested_time).metadata
-        return attrs.evolve(reading, written=written_ranges(commits, slices))
+        return attrs.evolve(reading, written=_Written(self._contents, self.timeline, self.requested_time))
 
     @property
     def _logs_until(self) -> str | None:
@@ -273,6 +272,18 @@ class LatestSnapshot(Snapshot):
             bytes_max = self._settings[keys.READ_ARCHIVE_BYTES_MAX]
             refuse_what_is_missing(self._contents, self.timeline, bases_of(found), bytes_max)
         return found
+
+
+@attrs.frozen
+class _Written:
+    """Looks into the commits for what they wrote in a log file; can be sent to where the file is read."""
+
+    contents: Contents
+    timeline: Timeline
+    until: str | None
+
+    def __call__(self, path: str) -> list[tuple[int, int]]:
+        return written_ranges(NeededFiles(self.contents, self.timeline, self.until).metadata, path)
 
 
 def _itself(listing: Listing) -> Listing:
