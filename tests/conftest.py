@@ -114,7 +114,7 @@ def s3_options() -> Iterator[dict[str, str]]:
         yield options
         return
     pytest.importorskip("moto.server", reason="the S3 part needs moto[server]")
-    command = [sys.executable, str(Path(__file__).with_name("s3_server.py"))]
+    command = [sys.executable, str(Path(__file__).with_name("support") / "s3_server.py")]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as server:
         try:
             assert server.stderr is not None

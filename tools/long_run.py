@@ -28,7 +28,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the first; the others count up")
     parser.add_argument("--jobs", type=int, default=1)
     given = parser.parse_args()
-    from property.history_runner import Failure
+    from support.history_runner import Failure
 
     started, counts, laws = time.monotonic(), Counter[str](), Counter[str]()
     seeds = range(given.seed, given.seed + given.sequences)
@@ -51,7 +51,7 @@ def main() -> int:
 
 def _one(seed: int) -> tuple[object, Counter[str]]:
     logging.getLogger("hudi_py").setLevel(logging.CRITICAL + 1)
-    from property.history_runner import find_failure
+    from support.history_runner import find_failure
 
     return find_failure(seed)
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import pytest
 from click.testing import CliRunner
 
-import fixtures
 from hudi_py.inspection.cli import main
+from support import fixtures
 
 
 class Result(NamedTuple):

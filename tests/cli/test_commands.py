@@ -7,12 +7,12 @@ import shutil
 
 import pytest
 
-import fixtures
 from hudi_py.config.keys import ALL_KEYS
 from hudi_py.errors import ConfigError
 from hudi_py.inspection.cli import main
 from hudi_py.services.check.findings import RULES
 from hudi_py.table import open_table
+from support import fixtures
 
 VERSIONS = ("0.15.0", "1.0.2", "1.1.1")
 EVERY = pytest.mark.parametrize("version", VERSIONS)

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from cli.hostile_tables import KINDS, LOG_KINDS
-from fixtures import unpack
+from support.fixtures import unpack
+from support.hostile_tables import KINDS, LOG_KINDS
 
 PEAK_MB_MAX = 1000
 CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 FIXTURES = ("cow_archived-0.15.0", "cow_archived-1.1.1")
 WITH_LOGS = ("mor_failed_write-0.15.0", "mor_failed_write-1.1.1")
-RUNNER = Path(__file__).with_name("hostile_commands.py")
+RUNNER = Path(__file__).resolve().parents[1] / "support/hostile_commands.py"
 
 
 def prints(folder: Path) -> dict[str, str]:

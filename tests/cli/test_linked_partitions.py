@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from cli.hostile_tables import link_away, timeline
+from support.hostile_tables import link_away, timeline
 
 
 def tree(folder):

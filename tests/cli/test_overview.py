@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-import fixtures
 import hudi_py
 from hudi_py.mdt.statistics import column_prefix, key_suffix
 from hudi_py.model.column_statistics import ColumnStatistics
 from hudi_py.snapshot.overview import ranges_of
+from support import fixtures
 
 NAMES = [
     f"{table}-{version}"

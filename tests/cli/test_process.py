@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-import fixtures
 from hudi_py.errors import ConflictError
+from support import fixtures
 
 HEAVY = {"pyspark", "py4j", "pandas", "numpy", "fsspec", "pyarrow", "rich", "structlog"}
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-import fixtures
+from support import fixtures
 
 
 @pytest.mark.parametrize("name", ["cow_small_files-0.15.0", "cow_small_files-1.1.1"])

@@ -12,7 +12,7 @@ from zlib import crc32
 
 import pytest
 
-from crash_points import IS_SAMPLE
+from support.crash_points import IS_SAMPLE
 
 FOLDER = Path(__file__).resolve().parent
 RELEASES = ("0.15.0", "1.0.2", "1.1.1", "1.2.0")

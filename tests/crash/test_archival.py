@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from crash.history_tables import fixture_in_memory, open_in, state_of
-from crash_points import interruptions
 from hudi_py.errors import CorruptMetadata
 from hudi_py.model.instant import Action, State
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
 from hudi_py.testing import INTERRUPTION_MODES
-from tests.tables import TableBuilder, at, data_files
+from support.crash_points import interruptions
+from support.history_tables import fixture_in_memory, open_in, state_of
+from support.tables import TableBuilder, at, data_files
 
 SETTINGS = {"keep_min_commits": 2, "keep_max_commits": 4}
 MERGING = {"hoodie.timeline.compaction.batch.size": 2}

@@ -4,8 +4,8 @@ import functools
 
 import pytest
 
-from crash.states import SerialEngine, canonical, data_files, open_real, real_table, visible_files
-from crash_points import EVERY, interruptions
+from support.crash_points import EVERY, interruptions
+from support.crash_states import SerialEngine, canonical, data_files, open_real, real_table, visible_files
 
 COMMITS, VERSIONS, HOURS = {"commits_retained": 1}, {"file_versions_retained": 1}, {"hours_retained": 26}
 PLANNED = [

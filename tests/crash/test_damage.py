@@ -8,7 +8,7 @@ from hudi_py.errors import CorruptMetadata, HudiError, NotFound, RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.model.instant import Action, State
 from hudi_py.model.records import CleanerPlan, CleanFileInfo, RollbackPlan
-from tables import SYNC, TableBuilder, at, data_files, planned
+from support.tables import SYNC, TableBuilder, at, data_files, planned
 
 LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
 DAMAGES = {

@@ -14,7 +14,6 @@ import attrs
 import pyarrow as pa
 import pytest
 
-from crash_points import interruptions
 from hudi_py.errors import ConflictError
 from hudi_py.storage.base import Storage
 from hudi_py.storage.memory import MemoryStorage
@@ -24,7 +23,8 @@ from hudi_py.timeline.fence import put_up_fence
 from hudi_py.txn.commit import Begun
 from hudi_py.writing.tasks import TaskIdentity, run_task
 from hudi_py.writing.transaction import WriteTransaction, begin_write
-from writes import CHANGES, NEW, OLD, SCHEMA, create_table, open_table, rows_of, upsert, write
+from support.crash_points import interruptions
+from support.writes import CHANGES, NEW, OLD, SCHEMA, create_table, open_table, rows_of, upsert, write
 
 T = TypeVar("T")
 

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from crash.victim import batch, opened
 from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties
 from hudi_py.model.files import parse_base_file
@@ -23,7 +22,8 @@ from hudi_py.runtime.clock import FixedClock, SystemClock
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
 from hudi_py.timeline.properties_file import create_properties
-from tables import rows_of
+from support.tables import rows_of
+from support.victim import batch, opened
 
 ROOT = Path(__file__).resolve().parents[2]
 KILLS = int(os.environ.get("HUDI_PY_KILLS", "10"))
@@ -35,7 +35,7 @@ class Zygote:
     def __init__(self, table, journal):
         environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"}
         self.process = subprocess.Popen(
-            [sys.executable, str(ROOT / "tests/crash/victim.py"), str(table), str(journal)],
+            [sys.executable, str(ROOT / "tests/support/victim.py"), str(table), str(journal)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -4,12 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from crash_points import EVERY, interruptions
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
-from tables import rows_of
-from writes import CHANGES, NEW, OLD, START, assert_tidy, create_table, upsert
+from support.crash_points import EVERY, interruptions
+from support.tables import rows_of
+from support.writes import CHANGES, NEW, OLD, START, assert_tidy, create_table, upsert
 
 LAZY = {"hoodie.clean.failed.writes.policy": "LAZY"}
 

@@ -9,11 +9,8 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from crash.states import data_files, real_table
 from crash.test_lazy_write import World
 from crash.test_races import RACER, ROOT, race
-from crash_points import EVERY, interruptions
-from fixtures import unpack
 from hudi_py.config.keys import Settings
 from hudi_py.errors import ConflictError
 from hudi_py.runtime.clock import FixedClock
@@ -22,6 +19,9 @@ from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
 from hudi_py.txn.process import this_process
 from hudi_py.txn.table_lock import TableLock
+from support.crash_points import EVERY, interruptions
+from support.crash_states import data_files, real_table
+from support.fixtures import unpack
 
 FILE = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
 LEASE = "org.apache.hudi.client.transaction.lock.StorageBasedLockProvider"

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from crash.history_tables import fixture_in_memory, open_in, state_of
-from crash_points import interruptions
 from hudi_py.errors import ConfigError
 from hudi_py.formats.log_block import BlockType, HeaderKey, iterate_log_blocks
 from hudi_py.mdt.table import INIT_TIME, MetadataTable
 from hudi_py.model.instant import Action, State
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.testing import INTERRUPTION_MODES
-from tests.tables import TableBuilder, at
+from support.crash_points import interruptions
+from support.history_tables import fixture_in_memory, open_in, state_of
+from support.tables import TableBuilder, at
 
 RELEASES = ("0.15.0", "1.0.2", "1.1.1")
 FAILED = ["layout 1", "layout 2", *(f"mor_failed_write-{release}" for release in RELEASES)]

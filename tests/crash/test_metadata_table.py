@@ -2,14 +2,14 @@
 
 import pytest
 
-from crash.history_tables import fixture_in_memory
-from crash.states import SerialEngine
-from crash_points import EVERY, interruptions
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.model.instant import Action
 from hudi_py.services.check.findings import Severity
 from hudi_py.table import Table
-from writes import CHANGES, NEW, OLD, create_table, open_table, rows_of, upsert
+from support.crash_points import EVERY, interruptions
+from support.crash_states import SerialEngine
+from support.history_tables import fixture_in_memory
+from support.writes import CHANGES, NEW, OLD, create_table, open_table, rows_of, upsert
 
 CREATE = {"hoodie.metadata.enable": "true"}
 FOLDERS = {"hoodie.metadata.enable": "false"}

@@ -13,9 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from crash.history_tables import open_in, state_of
 from crash.test_recovery import troubled
-from crash_points import EVERY, interruptions
 from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties
 from hudi_py.errors import ConfigError, RefusedError, StorageError
@@ -25,8 +23,10 @@ from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.testing import FailNth, InterruptionMode
 from hudi_py.timeline.properties_file import create_properties
-from tests.tables import TableBuilder, at
-from writes import CHANGES, NEW, OLD, rows_of, upsert
+from support.crash_points import EVERY, interruptions
+from support.history_tables import open_in, state_of
+from support.tables import TableBuilder, at
+from support.writes import CHANGES, NEW, OLD, rows_of, upsert
 
 GROWING = {"create_new", "replace", "open_write"}
 SHRINKING = {"delete", "delete_many", "delete_folder"}

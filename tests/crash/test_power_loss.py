@@ -5,8 +5,8 @@ from fnmatch import fnmatch
 import pytest
 
 from hudi_py.storage.local import LocalStorage
-from power_loss import Disk
-from writes import CHANGES, OLD, create_table, upsert
+from support.power_loss import Disk
+from support.writes import CHANGES, OLD, create_table, upsert
 
 
 @pytest.mark.slow

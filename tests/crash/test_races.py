@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import fixtures
 from hudi_py.errors import CorruptMetadata
 from hudi_py.model.instant import Action
 from hudi_py.model.instant_time import format_instant_time, next_instant_time, parse_instant_time
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
-from tables import TableBuilder
+from support import fixtures
+from support.tables import TableBuilder
 
 ROOT = Path(__file__).resolve().parents[2]
-RACER = Path(__file__).with_name("racer.py")
+RACER = ROOT / "tests/support/racer.py"
 
 
 def race(*commands):

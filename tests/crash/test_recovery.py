@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from crash.history_tables import fixture_in_memory, open_in, state_of
-from crash_points import interruptions
 from hudi_py.formats import records_codec as codec
 from hudi_py.model.instant import State
 from hudi_py.model.records import InstantInfo, RestorePlan, RollbackMetadata
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.timeline.markers import Marker, MarkerType, create_marker
-from tests.tables import SYNC, TableBuilder, at
+from support.crash_points import interruptions
+from support.history_tables import fixture_in_memory, open_in, state_of
+from support.tables import SYNC, TableBuilder, at
 
 
 def troubled(layout: int) -> MemoryStorage:

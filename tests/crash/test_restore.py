@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from crash.history_tables import fixture_in_memory, open_in, state_of
-from crash_points import interruptions
 from hudi_py.model.instant import Action
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.testing import INTERRUPTION_MODES
-from tests.tables import TableBuilder, at
+from support.crash_points import interruptions
+from support.history_tables import fixture_in_memory, open_in, state_of
+from support.tables import TableBuilder, at
 
 TABLES = [
     "layout 1",

@@ -2,9 +2,6 @@
 
 import pytest
 
-from crash.history_tables import open_in
-from crash.states import canonical, data_files, open_real, real_table, visible_files
-from crash_points import EVERY, interruptions
 from hudi_py.errors import HudiError
 from hudi_py.runtime.clock import SystemClock
 from hudi_py.storage.memory import MemoryStorage
@@ -15,7 +12,10 @@ from hudi_py.timeline.properties_file import (
     read_properties,
     update_properties,
 )
-from tests.tables import TableBuilder, at
+from support.crash_points import EVERY, interruptions
+from support.crash_states import canonical, data_files, open_real, real_table, visible_files
+from support.history_tables import open_in
+from support.tables import TableBuilder, at
 
 FAILED = [
     f"{table}-{version}"

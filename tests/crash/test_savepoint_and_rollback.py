@@ -6,15 +6,15 @@ from datetime import timedelta
 
 import pytest
 
-from crash.history_tables import fixture_in_memory, open_in, state_of
-from crash_points import interruptions
 from hudi_py.errors import ConfigError, RefusedError
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
-from tests.tables import NOW, TableBuilder, at
+from support.crash_points import interruptions
+from support.history_tables import fixture_in_memory, open_in, state_of
+from support.tables import NOW, TableBuilder, at
 
 TABLES = [
     "layout 1",

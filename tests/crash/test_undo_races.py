@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-import writes
-from crash.history_tables import open_in
-from crash.turns import interleavings
 from hudi_py.errors import ConfigError, ConflictError, RefusedError
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action
 from hudi_py.storage.memory import MemoryStorage
-from tests.tables import TableBuilder, at
+from support import writes
+from support.history_tables import open_in
+from support.tables import TableBuilder, at
+from support.turns import interleavings
 
 LATE = (ConfigError, ConflictError, RefusedError)
 

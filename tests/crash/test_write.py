@@ -5,11 +5,11 @@ import io
 import pyarrow.parquet as pq
 import pytest
 
-from crash_points import EVERY, interruptions
 from hudi_py.errors import CorruptMetadata
 from hudi_py.model.files import parse_base_file
 from hudi_py.timeline.markers import read_markers
-from writes import CHANGES, NEW, OLD, assert_tidy, create_table, open_table, rows_of, upsert
+from support.crash_points import EVERY, interruptions
+from support.writes import CHANGES, NEW, OLD, assert_tidy, create_table, open_table, rows_of, upsert
 
 
 def assert_marked(storage, case):

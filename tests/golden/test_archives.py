@@ -15,7 +15,7 @@ from hudi_py.model.instant import State
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
 from hudi_py.timeline.archive import load_archived_contents
-from tests.fixtures import expected, fixture_names, metadata_files, unpack
+from support.fixtures import expected, fixture_names, metadata_files, unpack
 
 V1 = [name for name in fixture_names() if name.endswith("0.15.0")]
 V2 = [name for name in fixture_names() if not name.endswith("0.15.0")]

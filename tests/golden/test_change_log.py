@@ -7,11 +7,11 @@ from collections import Counter
 
 import pytest
 
-from fixtures import expected_rows, row_fixture_names, unpack_rows
 from hudi_py.errors import RefusedError
 from hudi_py.model.instant import Action
 from hudi_py.rows.read import plain_rows
 from hudi_py.table import open_table
+from support.fixtures import expected_rows, row_fixture_names, unpack_rows
 
 NAMES = row_fixture_names("cow_cdc")
 ALL = (*NAMES, *row_fixture_names("mor_cdc"))

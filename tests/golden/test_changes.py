@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures import expected_rows, fixture_names, row_fixture_names, row_hash, unpack, unpack_rows
 from hudi_py.errors import RefusedError
 from hudi_py.model.instant import Instant
 from hudi_py.rows.read import plain_rows
 from hudi_py.snapshot.deleted import DELETED
 from hudi_py.table import open_table
+from support.fixtures import expected_rows, fixture_names, row_fixture_names, row_hash, unpack, unpack_rows
 
 BESIDE_SERVICES = [
     name

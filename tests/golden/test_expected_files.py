@@ -14,7 +14,7 @@ from hudi_py.fsview.expected import ExpectedSlice, expected_slices, mismatches
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
-from tests.fixtures import expected, fixture_names, unpack
+from support.fixtures import expected, fixture_names, unpack
 
 
 @pytest.fixture(scope="module", params=fixture_names())

@@ -3,7 +3,6 @@
 import attrs
 import pytest
 
-from fixtures import expected, fixture_names, metadata_files
 from hudi_py.formats import records_codec as codec
 from hudi_py.formats.archive_log import archive_file_number, decode_archive_log, latest_entries
 from hudi_py.formats.instant_content import decode_content, encode_content
@@ -18,6 +17,7 @@ from hudi_py.formats.lsm_history import (
 )
 from hudi_py.formats.properties import checksum, format_properties, parse_properties
 from hudi_py.versions.served import FORMATS
+from support.fixtures import expected, fixture_names, metadata_files
 
 TABLE_VERSION = {"0.15.0": 6, "1.0.2": 8, "1.1.1": 9, "1.2.0": 9}
 ARCHIVES = tuple(name for name in fixture_names() if name.startswith("cow_archived"))

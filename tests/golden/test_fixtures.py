@@ -17,7 +17,7 @@ from hudi_py.inspection.report import files_report, instant_entry, plan_report
 from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
-from tests.fixtures import expected, fixture_names, unpack
+from support.fixtures import expected, fixture_names, unpack
 
 KEEP: dict[str, str] = {}
 DROP = {"hoodie.metadata.enable": "false"}

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from hudi_py.inspection.cli import main
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
-from tests.fixtures import unpack
+from support.fixtures import unpack
 
 NAMES = ["cow_partitioned-0.15.0", "cow_partitioned-1.0.2", "cow_partitioned-1.1.1", "cow_partitioned-1.2.0"]
 

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-import fixtures
 import hudi_py
 from hudi_py.errors import HudiError, RefusedError
 from hudi_py.rows.read import plain_rows
+from support import fixtures
 
 WITH_ROWS = fixtures.row_fixture_names("")
 OTHERS = tuple(name for name in fixtures.fixture_names() if name.startswith("mor_"))

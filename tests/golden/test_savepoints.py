@@ -11,7 +11,7 @@ from hudi_py.model.instant import Action
 from hudi_py.services.savepoint.plan import held_files
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
-from tests.fixtures import expected, fixture_names, unpack
+from support.fixtures import expected, fixture_names, unpack
 
 
 def with_savepoints() -> list[str]:

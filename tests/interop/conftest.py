@@ -17,13 +17,13 @@ from zlib import crc32
 
 import pytest
 
-# pytest's import mode decides whether the helpers of this folder would be found without this
+# for real_hudi, which the helpers of the interop tests import, too
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from interop_ours import Ours
-from interop_sample import IS_SAMPLE, releases
 from real_hudi import RealHudi, Unavailable
+
+from support.interop_ours import Ours
+from support.interop_sample import IS_SAMPLE, releases
 
 
 def pytest_configure(config):

@@ -10,10 +10,11 @@ import os
 import shutil
 
 import pytest
-from interop_history import PLAIN, History
-from interop_ours import hudi_py_json
-from interop_sample import seed_of, sized
 from real_hudi import RealHudiError
+
+from support.interop_history import PLAIN, History
+from support.interop_ours import hudi_py_json
+from support.interop_sample import seed_of, sized
 
 pytestmark = pytest.mark.oracle
 

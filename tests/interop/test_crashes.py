@@ -4,8 +4,9 @@ import sys
 
 import pyarrow.parquet as pq
 import pytest
-from interop_crash import kill_between_inflight_and_completion
-from interop_model import PARTITIONED, Model, numbers
+
+from support.interop_crash import kill_between_inflight_and_completion
+from support.interop_model import PARTITIONED, Model, numbers
 
 pytestmark = pytest.mark.oracle
 

@@ -4,14 +4,14 @@ import shutil
 from contextlib import suppress
 
 import pytest
-from interop_model import PARTITIONED, Model, numbers
-from interop_moments import moments, some
-from interop_sample import sized
 
 import hudi_py
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
 from hudi_py.testing import Crash, StopBefore
+from support.interop_model import PARTITIONED, Model, numbers
+from support.interop_moments import moments, some
+from support.interop_sample import sized
 
 pytestmark = pytest.mark.oracle
 

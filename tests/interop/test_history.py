@@ -1,11 +1,11 @@
 """Savepoints, rollbacks and archives: made by one side, respected, read and continued by the other."""
 
 import pytest
-from interop_model import PARTITIONED, Model, numbers
-from interop_sample import releases
 
 import hudi_py
 from hudi_py.model.instant import State
+from support.interop_model import PARTITIONED, Model, numbers
+from support.interop_sample import releases
 
 pytestmark = pytest.mark.oracle
 

@@ -1,11 +1,11 @@
 """A second, independent reader: hudi-rs (package ``hudi``) reads the tables that we write. Needs no real Hudi."""
 
 import pytest
-from interop_model import DEEP, FLAT, PARTITIONED, Model, numbers
 from real_hudi import canonical_rows
 
 from hudi_py.storage.local import LocalStorage
-from writes import CHANGES, NEW, OLD, create_table, upsert
+from support.interop_model import DEEP, FLAT, PARTITIONED, Model, numbers
+from support.writes import CHANGES, NEW, OLD, create_table, upsert
 
 pytestmark = pytest.mark.spark
 

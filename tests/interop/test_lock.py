@@ -5,13 +5,13 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from interop_model import PARTITIONED, Model, numbers
-from interop_sample import releases
 from real_hudi import RealHudiError
 
 import hudi_py
 from hudi_py.errors import ConflictError
 from hudi_py.txn.lease_lock import Lease, format_lease, parse_lease
+from support.interop_model import PARTITIONED, Model, numbers
+from support.interop_sample import releases
 
 pytestmark = pytest.mark.oracle
 

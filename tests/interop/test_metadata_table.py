@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from interop_metadata import OurTable, Stop
+
+from support.interop_metadata import OurTable, Stop
 
 pytestmark = pytest.mark.oracle
 

@@ -12,14 +12,14 @@ import random
 from unittest import mock
 
 import pytest
-from interop_metadata import OurTable, Stop
-from interop_model import PARTITIONED, Model
-from interop_sample import seed_of, sized
 
 import hudi_py
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.services.check.findings import Severity
 from hudi_py.writing.transaction import WriteTransaction
+from support.interop_metadata import OurTable, Stop
+from support.interop_model import PARTITIONED, Model
+from support.interop_sample import seed_of, sized
 
 pytestmark = pytest.mark.oracle
 

@@ -7,7 +7,6 @@ import shutil
 from unittest import mock
 
 import pytest
-from interop_sample import sized
 
 import hudi_py
 from hudi_py.mdt.keeper import MetadataTableKeeper
@@ -17,7 +16,8 @@ from hudi_py.services.check.findings import Severity
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
 from hudi_py.testing import Crash, StopBefore
-from writes import upsert
+from support.interop_sample import sized
+from support.writes import upsert
 
 pytestmark = pytest.mark.oracle
 

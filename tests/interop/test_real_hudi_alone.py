@@ -1,8 +1,9 @@
 """The harness and the models by themselves: real Hudi reads back what it wrote. No code of ours takes part."""
 
 import pytest
-from interop_model import DEEP, Model, numbers
 from real_hudi import RealHudiError
+
+from support.interop_model import DEEP, Model, numbers
 
 pytestmark = pytest.mark.oracle
 

@@ -1,9 +1,9 @@
 """Tables of real Hudi that hudi_py must not write: it looks at them, cleans them, and says why it goes no further."""
 
 import pytest
-from interop_model import PARTITIONED, Model, numbers
 
 import hudi_py
+from support.interop_model import PARTITIONED, Model, numbers
 
 pytestmark = pytest.mark.oracle
 

@@ -4,13 +4,13 @@ import contextlib
 import shutil
 
 import pytest
-from interop_model import PARTITIONED, Model
-from interop_ours import hudi_py_json
 from real_hudi import RealHudiError
 
 import hudi_py
 from hudi_py.model.instant import State
 from hudi_py.services.check.findings import Severity
+from support.interop_model import PARTITIONED, Model
+from support.interop_ours import hudi_py_json
 
 pytestmark = pytest.mark.oracle
 

@@ -9,7 +9,6 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from interop_sample import sized
 
 import hudi_py
 from hudi_py.formats.records_codec import decode_compaction_plan
@@ -21,6 +20,7 @@ from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.storage.local import LocalStorage
 from hudi_py.testing import Crash, StopBefore
+from support.interop_sample import sized
 
 pytestmark = pytest.mark.oracle
 

@@ -3,10 +3,10 @@
 from datetime import datetime, timezone
 
 import pytest
-from interop_model import DEEP, PARTITIONED, VARIANTS, Model, numbers
 
 import hudi_py
 from hudi_py.runtime.clock import FixedClock
+from support.interop_model import DEEP, PARTITIONED, VARIANTS, Model, numbers
 
 pytestmark = pytest.mark.oracle
 

@@ -2,10 +2,10 @@
 
 import pyarrow as pa
 import pytest
-from interop_model import PARTITIONED, Model, numbers
 from real_hudi import canonical_rows
 
 import hudi_py
+from support.interop_model import PARTITIONED, Model, numbers
 
 pytestmark = pytest.mark.oracle
 

@@ -1,11 +1,11 @@
 """Rollbacks and restores beside pending plans and newer savepoints: what real Hudi does, and finds after ours."""
 
 import pytest
-from interop_model import PARTITIONED, Model, numbers
 from real_hudi import RealHudiError
 
 import hudi_py
 from hudi_py.errors import RefusedError
+from support.interop_model import PARTITIONED, Model, numbers
 
 pytestmark = pytest.mark.oracle
 

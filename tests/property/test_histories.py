@@ -2,9 +2,9 @@
 
 import pytest
 
-from property.history_corpus import CORPUS
-from property.history_runner import find_failure, kinds, make_steps, outcome_of
-from property.history_world import Kind
+from support.history_corpus import CORPUS
+from support.history_runner import find_failure, kinds, make_steps, outcome_of
+from support.history_world import Kind
 
 SEQUENCES, CHUNK = 100, 5
 STEPS_MAX = 7  # a long run plays longer ones

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark.trips import PARTITIONED, Trips
+from support.trips import PARTITIONED, Trips
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import hudi_py
 from hudi_py.errors import ConfigError, ServiceFailed, StorageError
 from hudi_py.services.clean.service import CleanService
 from hudi_py.spark.engine import SparkEngine
-from spark.trips import PARTITIONED, trip
+from support.trips import PARTITIONED, trip
 
 pytestmark = pytest.mark.spark
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # executors do not find the tests

@@ -17,7 +17,7 @@ from hudi_py.services.clean.executing.tasks import delete_files
 from hudi_py.spark.engine import SparkEngine
 from hudi_py.spark.session import ensure_java
 from hudi_py.storage.local import LocalStorage
-from spark.trips import PARTITIONED, trip
+from support.trips import PARTITIONED, trip
 
 pytestmark = pytest.mark.spark
 

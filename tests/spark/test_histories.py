@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from spark.trips import COMMON, PARTITIONED, TWO_PASSES, trip
+from support.trips import COMMON, PARTITIONED, TWO_PASSES, trip
 
 pytestmark = pytest.mark.spark
 STEPS = 6

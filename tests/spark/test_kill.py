@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from crash.test_kill import assert_nothing_leaks, expected, visible
-from crash.victim import opened
+from support.victim import opened
 
 pytestmark = pytest.mark.spark
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,7 +25,7 @@ VERSIONS = [6, 9] if KILLS > 1 else [9]  # a Spark takes its time to start; test
 
 def killed_writer(path, version, number, chance):
     """Let a writer do one batch, kill it during the second; returns the last batches begun and done."""
-    command = [sys.executable, str(ROOT / "tests/spark/spark_victim.py"), str(path), str(version), str(number)]
+    command = [sys.executable, str(ROOT / "tests/support/spark_victim.py"), str(path), str(version), str(number)]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment, start_new_session=True

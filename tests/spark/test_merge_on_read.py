@@ -2,8 +2,8 @@
 
 import pytest
 
-import fixtures
 import hudi_py
+from support import fixtures
 
 pytestmark = pytest.mark.spark
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-import fixtures
 import hudi_py
 from hudi_py.errors import ConfigError
+from support import fixtures
 
 pytestmark = pytest.mark.spark
 

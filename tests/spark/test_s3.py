@@ -11,7 +11,7 @@ import pytest
 
 import hudi_py
 from hudi_py.storage.remote import RemoteStorage
-from spark.trips import COMMON, PARTITIONED, Trips, trip
+from support.trips import COMMON, PARTITIONED, Trips, trip
 
 pytestmark = [pytest.mark.spark, pytest.mark.s3]
 KEEPING = PARTITIONED | {"hoodie.clean.commits.retained": "1", "hoodie.metadata.enable": "true"}

@@ -13,7 +13,7 @@ from hudi_py.spark.columns import estimated_bytes, int_hashing_to
 from hudi_py.timeline.fence import is_fenced, put_up_fence
 from hudi_py.timeline.markers import Marker, MarkerType, create_marker
 from hudi_py.writing import tasks
-from spark.trips import COMMON, PARTITIONED, TWO_PASSES, hudi_rs_rows, trip
+from support.trips import COMMON, PARTITIONED, TWO_PASSES, hudi_rs_rows, trip
 
 pytestmark = pytest.mark.spark
 SMALL_FILES = {"hoodie.parquet.max.file.size": "60000", "hoodie.copyonwrite.record.size.estimate": "40"}

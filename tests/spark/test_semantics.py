@@ -7,7 +7,7 @@ import pytest
 
 import hudi_py
 from hudi_py.errors import ConfigError, CorruptMetadata, TableNotFound, WriteError
-from spark.trips import COMMON, PARTITIONED, ROWS, TWO_PASSES, Trips, hudi_rs_rows, trip
+from support.trips import COMMON, PARTITIONED, ROWS, TWO_PASSES, Trips, hudi_rs_rows, trip
 
 pytestmark = pytest.mark.spark
 BOTH_WAYS = pytest.mark.parametrize("way", [{}, TWO_PASSES], ids=["single pass", "two passes"])

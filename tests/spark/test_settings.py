@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
-import fixtures
 import hudi_py
 from hudi_py.config.refused import REFUSED
 from hudi_py.config.uses import Use
+from support import fixtures
 
 pytestmark = pytest.mark.spark
 

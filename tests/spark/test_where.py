@@ -11,7 +11,7 @@ import pytest
 
 from hudi_py.rows.condition_text import parse_condition
 from hudi_py.rows.predicate import filtered, filters_of
-from where_model import COMPARED, NAN, SCHEMA, some_condition, some_value
+from support.where_model import COMPARED, NAN, SCHEMA, some_condition, some_value
 
 pytestmark = pytest.mark.spark
 

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from hudi_py.services.check.findings import RULES, Severity
-from tidy.repository import PACKAGE, ROOT, TOP_LEVEL, modules, repository_files, text_files, tree_of
+from support.repository import PACKAGE, ROOT, TOP_LEVEL, modules, repository_files, text_files, tree_of
 
 LINES_MAX = 500
 SIZE_BYTES_MAX = 2 * 2**20

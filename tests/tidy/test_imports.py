@@ -6,7 +6,7 @@ from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
-from tidy.repository import ROOT, imports, modules, tree_of
+from support.repository import ROOT, imports, modules, tree_of
 
 LAYERS = (
     {"errors", "model", "avro_schemas"},

@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from tidy.repository import ROOT
+from support.repository import ROOT
 
 pytestmark = pytest.mark.slow
 

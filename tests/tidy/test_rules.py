@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from tidy.repository import ROOT
-from tidy.rules import DOCUMENTS, FOLDER, LETTERED, defined, other_spellings, references
+from support.repository import ROOT
+from support.rules import DOCUMENTS, FOLDER, LETTERED, defined, other_spellings, references
 
 SECTIONS = "ABCDGK"
 """Of docs/rules/table-services.md: cleaning, rollback, savepoints, archival, sequences, and what went wrong before."""

@@ -2,7 +2,7 @@
 
 import importlib.util
 
-from tidy.repository import ROOT
+from support.repository import ROOT
 
 
 def test_the_page_about_settings_is_up_to_date():

@@ -5,7 +5,7 @@ import importlib
 
 import pytest
 
-from tidy.repository import imports, modules, tree_of
+from support.repository import imports, modules, tree_of
 
 MODULES = modules()
 PUBLIC = importlib.import_module("hudi_py")

@@ -10,7 +10,7 @@ import pytest
 
 from hudi_py.errors import HudiError
 from hudi_py.storage.local import LocalStorage
-from power_loss import Disk
+from support.power_loss import Disk
 
 PATHS = ["name", "new/folder/name"]
 CONTENTS = [b"", b"data", b"d" * 200_000]

@@ -8,7 +8,7 @@ import pytest
 from hudi_py.storage.remote import RemoteStorage
 from hudi_py.storage.remote_backends import S3Backend
 from hudi_py.table import Table
-from tables import TableBuilder, at, data_files
+from support.tables import TableBuilder, at, data_files
 
 pytestmark = pytest.mark.s3
 

@@ -11,12 +11,12 @@ from uuid import uuid4
 
 import pytest
 
-import fixtures
 from hudi_py.inspection.report import files_report, instant_entry, plan_report
 from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
+from support import fixtures
 
 ROOT = Path(__file__).resolve().parents[3]
 DROP = {"hoodie.metadata.enable": "false"}

@@ -6,7 +6,6 @@ from collections import Counter
 
 import pytest
 
-import fixtures
 from hudi_py.config.harmless import ELSEWHERE
 from hudi_py.config.hudi_options import hudi_options
 from hudi_py.config.property_verdicts import (
@@ -21,7 +20,8 @@ from hudi_py.config.verdict import FAMILY
 from hudi_py.errors import UnsupportedTable
 from hudi_py.formats.properties import format_properties, parse_properties
 from hudi_py.table import Table
-from tables import NOW, TableBuilder, at
+from support import fixtures
+from support.tables import NOW, TableBuilder, at
 
 OTHER = "something.else"
 PROPERTIES = ".hoodie/hoodie.properties"

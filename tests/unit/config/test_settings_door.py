@@ -18,7 +18,7 @@ from hudi_py.config.uses import Use
 from hudi_py.config.verdict import FAMILY, Kind, verdict_of
 from hudi_py.errors import ConfigError
 from hudi_py.table import Table
-from tables import NOW, TableBuilder, at
+from support.tables import NOW, TableBuilder, at
 
 PACKAGE = Path(hudi_py.__file__).parent
 NAMES = [name for names in HARMLESS.values() for name in names.split()]

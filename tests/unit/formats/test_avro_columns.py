@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hudi_py.errors import CorruptMetadata, UnsupportedTable
 from hudi_py.formats.avro_columns import decode_columns
 from hudi_py.formats.record_schema import format_record_schema
-from laws import examples
+from support.laws import examples
 
 UTC = timezone.utc
 LONG = st.integers(-(2**63), 2**63 - 1)

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fixtures import fixture_names, metadata_files
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats import bounds
 from hudi_py.formats.avro_file import MAGIC, _parse_header, decode_record
@@ -19,6 +18,7 @@ from hudi_py.formats.avro_registry import schema_files, schema_text
 from hudi_py.formats.commit_json import decode_json
 from hudi_py.formats.lsm_history import read_history
 from hudi_py.formats.properties import parse_properties
+from support.fixtures import fixture_names, metadata_files
 
 
 @pytest.mark.parametrize("name", schema_files())

@@ -4,10 +4,10 @@ import tarfile
 
 import pytest
 
-from fixtures import FOLDER
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.change_block import decode_change_log
 from hudi_py.formats.log_block import encode_rollback_block
+from support.fixtures import FOLDER
 
 
 def logs_of(name):

@@ -11,7 +11,7 @@ from hudi_py.formats.commit_codec import Touched, decode_commit, decode_touched,
 from hudi_py.formats.commit_json import decode_json
 from hudi_py.formats.instant_content import decode_content
 from hudi_py.model.records import CommitMetadata, RuntimeStats, WriteStat
-from laws import examples
+from support.laws import examples
 
 SYNC = bytes(range(16))
 AVRO_ONLY = {"prev_base_file": None, "num_updates": 0, "total_log_read_time_ms": 0}

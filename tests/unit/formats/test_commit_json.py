@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.commit_json import decode_json, encode_json, format_double
-from laws import examples
+from support.laws import examples
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 values = st.recursive(

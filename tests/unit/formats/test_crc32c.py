@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.formats.crc32c import crc32c_chunks
-from laws import examples
+from support.laws import examples
 
 
 def by_definition(data: bytes) -> int:

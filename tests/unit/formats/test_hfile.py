@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.hfile import HFile
 from hudi_py.formats.hfile_writer import encode_hfile
-from laws import examples
-from tests.fixtures import fixture_names, metadata_files
+from support.fixtures import fixture_names, metadata_files
+from support.laws import examples
 
 BLOCKS = {"data": b"DATABLK*", "leaf": b"IDXLEAF2", "intermediate": b"IDXINTE2"}
 MADE_BY_HBASE = sorted((Path(__file__).parents[2] / "fixtures" / "hfile").glob("*.hfile"))

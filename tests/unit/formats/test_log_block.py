@@ -21,7 +21,7 @@ from hudi_py.formats.log_block import (
     scan_log_blocks,
     split_data_block,
 )
-from laws import examples
+from support.laws import examples
 
 blocks = st.builds(
     LogBlock,

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.properties import checksum, format_properties, parse_properties
-from laws import examples
+from support.laws import examples
 
 entries = st.dictionaries(st.text(max_size=6), st.text(max_size=6), max_size=4)
 

@@ -11,7 +11,7 @@ from hudi_py.formats.avro_file import encode_avro_file
 from hudi_py.formats.avro_registry import schema_text
 from hudi_py.formats.instant_content import decode_content, encode_content
 from hudi_py.model import records
-from laws import examples
+from support.laws import examples
 
 SYNC = bytes(range(16))
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

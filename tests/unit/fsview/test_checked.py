@@ -10,8 +10,8 @@ from hudi_py.fsview.named import base_paths
 from hudi_py.inspection.report import files_report
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
-from tests.fixtures import fixture_names, metadata_files
-from tests.tables import TableBuilder, at
+from support.fixtures import fixture_names, metadata_files
+from support.tables import TableBuilder, at
 
 DROP = {"hoodie.metadata.enable": "false"}
 

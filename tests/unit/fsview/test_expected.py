@@ -18,7 +18,7 @@ from hudi_py.model.records import (
     WriteStat,
 )
 from hudi_py.versions.format import LogNaming
-from tests.tables import at, done
+from support.tables import at, done
 
 NAMING = {1: LogNaming.BY_SLICE, 2: LogNaming.BY_WRITE}
 

@@ -7,8 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import fixtures
-from crash.states import open_real, real_table
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.build import PendingOperation
 from hudi_py.fsview.fate import (
@@ -38,8 +36,10 @@ from hudi_py.model.records import (
     RestorePlan,
     RollbackPlan,
 )
-from laws import examples
-from tables import SYNC, TableBuilder, at
+from support import fixtures
+from support.crash_states import open_real, real_table
+from support.laws import examples
+from support.tables import SYNC, TableBuilder, at
 
 NAME = TableBuilder.base_name
 

@@ -11,7 +11,7 @@ from hudi_py.formats.properties import parse_properties
 from hudi_py.fsview.loader import load_context
 from hudi_py.model.instant import State
 from hudi_py.writing.partition import load_partition
-from tests.tables import TableBuilder, at, planned
+from support.tables import TableBuilder, at, planned
 
 EXTENSIONS = pytest.mark.parametrize("extension", ["orc", "lance", "hfile"])
 LAYOUTS = pytest.mark.parametrize("layout", [1, 2])

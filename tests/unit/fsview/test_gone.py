@@ -10,7 +10,7 @@ from hudi_py.fsview.build import ViewContext
 from hudi_py.fsview.gone import gone_at
 from hudi_py.model.files import parse_base_file
 from hudi_py.versions.format import LogNaming
-from tests.tables import TableBuilder, at
+from support.tables import TableBuilder, at
 
 NAME = TableBuilder.base_name
 WRITES = (1, 2, 3)

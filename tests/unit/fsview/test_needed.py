@@ -14,8 +14,8 @@ from hudi_py.fsview.needed import NeededFiles, archived_replacements
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
 from hudi_py.versions.format import LogNaming
-from tests.fixtures import fixture_names, metadata_files
-from tests.tables import TableBuilder, at
+from support.fixtures import fixture_names, metadata_files
+from support.tables import TableBuilder, at
 
 REMOTE = "s3://lake/trips"
 

@@ -11,7 +11,7 @@ from hudi_py.errors import CorruptMetadata
 from hudi_py.fsview import needed
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
-from tests.tables import TableBuilder, at
+from support.tables import TableBuilder, at
 
 COMMITS = {1: ("a", "b", "c", "d"), 2: ("a", "b"), 3: ("a", "b", "c"), 4: ("a", "d"), 5: ("b",)}
 GROUPS = {"eu": ("a", "b", "c"), "us/ny": ("d",)}

@@ -16,8 +16,8 @@ from hudi_py.storage.base import Listing
 from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
-from tests import tables
-from tests.fixtures import fixture_names, metadata_files, unpack
+from support import tables
+from support.fixtures import fixture_names, metadata_files, unpack
 
 FOLDERS = {"hoodie.metadata.enable": "false"}
 

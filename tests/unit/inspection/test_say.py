@@ -14,7 +14,7 @@ from hudi_py.inspection import render
 from hudi_py.inspection.json_stream import json_chunks
 from hudi_py.inspection.say import say, show_traceback, visible, visible_json
 from hudi_py.runtime.log import Log
-from laws import examples
+from support.laws import examples
 
 CONTROLS = [*map(chr, range(32)), *map(chr, range(0x7F, 0xA0)), "\u202e", "\u2066", "\u2028", "\u200f", "\U000e0041"]
 HOSTILE = f"a{''.join(CONTROLS)}[red]b[/red]"

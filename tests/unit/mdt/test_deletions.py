@@ -2,7 +2,6 @@
 
 import pytest
 
-import fixtures
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.avro_registry import schema_text
 from hudi_py.formats.delete_block import DeletedKey, decode_delete_block
@@ -13,6 +12,7 @@ from hudi_py.mdt.read import Part
 from hudi_py.mdt.records import RECORD, FileInfo, encode_files, sorted_entries
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.storage.local import LocalStorage
+from support import fixtures
 
 NOTHING = b"\0\0\0\3\0\0\0\1\0"
 ASIA = b"\0\0\0\3\0\0\0\x11\2\2\x08asia\2\nfiles\4\0\0"

@@ -14,7 +14,7 @@ from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata, WriteStat
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.timeline.timeline import Timeline
-from tests.mdt_helpers import VERSIONS, config_of, store_of, table_of, with_metadata_table
+from support.metadata_tables import VERSIONS, config_of, store_of, table_of, with_metadata_table
 
 FOLDER = ".hoodie/metadata/"
 DAMAGES: dict[str, Callable[[bytes], bytes | None]] = {

@@ -12,7 +12,8 @@ from hudi_py.mdt.table import MetadataTable
 from hudi_py.mdt.update import write_delta_commit
 from hudi_py.model.instant import Action
 from hudi_py.storage.wrappers import RecordingStorage
-from mdt_helpers import (
+from support.fixtures import expected
+from support.metadata_tables import (
     LATER,
     VERSIONS,
     begin,
@@ -24,7 +25,6 @@ from mdt_helpers import (
     timeline_of,
     with_metadata_table,
 )
-from tests.fixtures import expected
 
 FILES = ".hoodie/metadata/files"
 ADDED = {"r0": {"f-0_1-1-1_20991231235959000.parquet": 77}}

@@ -28,8 +28,8 @@ from hudi_py.model.records import (
     RollbackPartitionMetadata,
     WriteStat,
 )
-from laws import examples
-from tests.fixtures import metadata_files
+from support.fixtures import metadata_files
+from support.laws import examples
 
 GONE = FileInfo(0, True)
 names = st.sampled_from(["a", "b", "c", "d"])

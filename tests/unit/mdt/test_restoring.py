@@ -10,7 +10,7 @@ from hudi_py.mdt.table import MetadataTable
 from hudi_py.model.instant import Action
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.testing import INTERRUPTION_MODES, interruptions
-from mdt_helpers import LATER, LATEST, VERSIONS, begin, end, listing, partitions, table_of, timeline_of
+from support.metadata_tables import LATER, LATEST, VERSIONS, begin, end, listing, partitions, table_of, timeline_of
 
 NEW = "f-0_1-1-1_20991231235959000.parquet"
 METAFILE = ".hoodie_partition_metadata"

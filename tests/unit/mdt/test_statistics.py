@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 from xxhash import xxh64_intdigest
 
-from fixtures import unpack
 from hudi_py.errors import CorruptMetadata, UnsupportedTable
 from hudi_py.formats.avro_registry import schema_text
 from hudi_py.formats.commit_codec import decode_commit, encode_commit
@@ -37,7 +36,8 @@ from hudi_py.mdt.update import write_delta_commit
 from hudi_py.model.instant import Action
 from hudi_py.storage.local import LocalStorage
 from hudi_py.testing import interruptions
-from mdt_helpers import LATER, SYNC, begin, end, listing, table_of, timeline_of
+from support.fixtures import unpack
+from support.metadata_tables import LATER, SYNC, begin, end, listing, table_of, timeline_of
 
 VERSIONS = ("1.0.2", "1.1.1", "1.2.0")
 WRAPPER = "org.apache.hudi.avro.model.{}Wrapper"

@@ -9,7 +9,7 @@ import pytest
 from hudi_py.model.shown import Shown
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
-from writes import CHANGES, OLD, create_table, open_table, upsert
+from support.writes import CHANGES, OLD, create_table, open_table, upsert
 
 EVIL = "<script>alert('x')</script> & \"y\""
 

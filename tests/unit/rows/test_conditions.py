@@ -14,7 +14,7 @@ from hudi_py.errors import ConfigError
 from hudi_py.rows.condition import And, Column, Comparison, IsIn, IsNull, Like, Not, Or, Word
 from hudi_py.rows.condition_text import parse_condition
 from hudi_py.rows.where import conditions_of
-from where_model import SCHEMA, some_condition
+from support.where_model import SCHEMA, some_condition
 
 UTC = timezone.utc
 A, B = Comparison(("a",), "=", 1), Comparison(("b",), "=", 2)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hudi_py.rows.log_merge import merge_records
 from hudi_py.rows.log_records import Kind, LogRecords, RecordShape
 from hudi_py.rows.log_rules import LogRules
-from laws import examples
+from support.laws import examples
 
 SCHEMA = pa.schema([("_hoodie_record_key", pa.string()), ("ts", pa.int64()), ("v", pa.int64()), ("w", pa.int64())])
 SHAPE = RecordShape(schema=SCHEMA, ordering=(SCHEMA.field("ts"),))

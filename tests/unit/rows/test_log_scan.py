@@ -10,7 +10,7 @@ from hudi_py.model.files import parse_log_file
 from hudi_py.rows import log_scan
 from hudi_py.rows.log_scan import read_log_blocks, scan_blocks, with_content
 from hudi_py.storage.memory import MemoryStorage
-from laws import examples
+from support.laws import examples
 
 LOG = parse_log_file(".g-0_20260101000000000.log.1_0-1-2")
 

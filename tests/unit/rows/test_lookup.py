@@ -12,7 +12,7 @@ from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.bloom import BloomKind, BloomSizing
 from hudi_py.rows.base_file import BaseFileOptions
 from hudi_py.rows.lookup import lookup_keys, read_footer, read_keys
-from laws import examples
+from support.laws import examples
 
 KEY = st.text("ab\ue000\U00010000", min_size=1, max_size=3)
 

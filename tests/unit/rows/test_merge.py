@@ -14,7 +14,7 @@ from hudi_py.rows import merge as merge_module
 from hudi_py.rows.lookup import read_footer
 from hudi_py.rows.merge import combine_changes, key_deletes
 from hudi_py.rows.precedence import MergeMode, MergeRules
-from laws import examples
+from support.laws import examples
 
 RULES = [MergeRules(mode, ("ts",)) for mode in MergeMode]
 KEYS = st.integers(0, 11).map("k{:02}".format)

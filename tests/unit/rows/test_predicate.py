@@ -12,7 +12,7 @@ from hudi_py.rows.condition import Column
 from hudi_py.rows.condition_text import parse_condition
 from hudi_py.rows.predicate import Bounds, filtered, filters_of
 from hudi_py.rows.pruning import leaf_may, may_match
-from where_model import SCHEMA, some_condition, some_rows
+from support.where_model import SCHEMA, some_condition, some_rows
 
 
 def bound(text, schema=SCHEMA):

@@ -22,7 +22,7 @@ from hudi_py.rows.log_rules import LogRules, log_rules_of
 from hudi_py.rows.predicate import filters_of
 from hudi_py.rows.slice_reader import log_reading, read_slices
 from hudi_py.storage.memory import MemoryStorage
-from laws import examples
+from support.laws import examples
 
 BASE_TIME = "20260101000000000"
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("v", pa.string())])

@@ -8,7 +8,7 @@ from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.archive_log import MergePlan, decode_merge_plan, encode_merge_plan
 from hudi_py.model.instant import State
 from hudi_py.services.archive.merge_logs import PLAN_FILE
-from tests.tables import SYNC, TableBuilder, at
+from support.tables import SYNC, TableBuilder, at
 
 FOLDER = ".hoodie/archived"
 MERGING = {

@@ -23,7 +23,7 @@ from hudi_py.services.archive.plan import (
 )
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.versions.format import ArchiveForm
-from tests.tables import TableBuilder, at, done
+from support.tables import TableBuilder, at, done
 
 COW, MOR = TableType.COPY_ON_WRITE, TableType.MERGE_ON_READ
 

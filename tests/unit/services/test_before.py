@@ -9,7 +9,7 @@ from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata, WriteStat
 from hudi_py.services.rollback.before import Touch, judge_before, together, touched_groups
 from hudi_py.versions.format import LogNaming
-from tables import TableBuilder, at
+from support.tables import TableBuilder, at
 
 BASE = TableBuilder.base_name
 A = ("eu", "a")

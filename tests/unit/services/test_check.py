@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import fixtures
 from hudi_py.formats.commit_codec import encode_commit
 from hudi_py.mdt.changes import ListingChanges
 from hudi_py.mdt.table import MetadataTable
@@ -22,7 +21,8 @@ from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.table import Table
 from hudi_py.timeline.contents import Contents
-from mdt_helpers import LATER, SYNC, begin, store_of, timeline_of
+from support import fixtures
+from support.metadata_tables import LATER, SYNC, begin, store_of, timeline_of
 
 VERSIONS = ("0.15.0", "1.0.2", "1.1.1")
 EVERY = pytest.mark.parametrize("version", VERSIONS)

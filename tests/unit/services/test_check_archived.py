@@ -2,8 +2,8 @@
 
 import pytest
 
-import writes
 from hudi_py.services.check.findings import Severity
+from support import writes
 
 
 def archived_table(version):

@@ -17,7 +17,7 @@ from hudi_py.model.instant import State
 from hudi_py.services.check.findings import Severity
 from hudi_py.services.recovery.finding import Problem
 from hudi_py.table import Table
-from tables import SYNC, TableBuilder, at
+from support.tables import SYNC, TableBuilder, at
 
 LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
 

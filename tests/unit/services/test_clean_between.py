@@ -19,7 +19,7 @@ from hudi_py.services.clean.service import CleanService
 from hudi_py.storage.wrappers import DelegatingStorage, RecordingStorage
 from hudi_py.table import Table
 from hudi_py.timeline.timeline import Timeline
-from tables import TableBuilder, at, data_files
+from support.tables import TableBuilder, at, data_files
 
 NAME = TableBuilder.base_name
 LAYOUTS = pytest.mark.parametrize("layout", [1, 2])

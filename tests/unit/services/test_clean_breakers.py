@@ -12,7 +12,7 @@ from hudi_py.model.records import ActionInstant, CleanerPlan, CleanFileInfo
 from hudi_py.services.clean.planning.quick import QuickJudge
 from hudi_py.services.clean.planning.situation import Situation
 from hudi_py.services.clean.retention.policy import Reason
-from tables import SYNC, TableBuilder, at, data_files
+from support.tables import SYNC, TableBuilder, at, data_files
 
 pytestmark = pytest.mark.parametrize("layout", [1, 2])
 

@@ -10,7 +10,7 @@ from hudi_py.formats.records_codec import encode_rollback_plan
 from hudi_py.model.instant import State
 from hudi_py.storage.wrappers import RecordingStorage
 from hudi_py.table import Table
-from tables import TableBuilder, at, data_files
+from support.tables import TableBuilder, at, data_files
 
 LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
 COMMITS, HOURS, VERSIONS = (

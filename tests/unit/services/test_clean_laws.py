@@ -10,8 +10,8 @@ from hudi_py.fsview.build import build_partition, latest_slices
 from hudi_py.fsview.listing import walk_partitions
 from hudi_py.model.instant import State
 from hudi_py.model.instant_time import parse_instant_time
-from laws import examples
-from tables import TableBuilder, at, data_files
+from support.laws import examples
+from support.tables import TableBuilder, at, data_files
 
 PARTITIONS = ("r0", "r1", "r2")
 

@@ -13,8 +13,8 @@ from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.table import Table
 from hudi_py.testing import interruptions
-from tables import TableBuilder, at
-from tables import data_files as listed
+from support.tables import TableBuilder, at
+from support.tables import data_files as listed
 
 LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
 

@@ -19,8 +19,8 @@ from hudi_py.services.clean.retention.policy import Reason, judge_partition
 from hudi_py.storage.base import is_hidden
 from hudi_py.storage.local import LocalStorage
 from hudi_py.versions.format import LogNaming
-from laws import examples
-from tables import TableBuilder, at
+from support.laws import examples
+from support.tables import TableBuilder, at
 
 TIMES = tuple(at(number) for number in range(1, 9))
 ARCHIVED = at(0)

@@ -8,7 +8,7 @@ from hudi_py.errors import ConfigError, CorruptMetadata
 from hudi_py.model.instant import State
 from hudi_py.services.clean.planning.stored_plan import to_record
 from hudi_py.services.clean.retention.policy import Reason
-from tables import TableBuilder, at, planned
+from support.tables import TableBuilder, at, planned
 
 pytestmark = pytest.mark.parametrize("layout", [1, 2])
 

@@ -20,7 +20,7 @@ from hudi_py.services.recovery.finding import Step
 from hudi_py.table import Table
 from hudi_py.testing import interruptions
 from hudi_py.timeline.cleaned import whole_from
-from stale_plans import (
+from support.stale_plans import (
     LATER,
     LAYOUTS,
     NAME,
@@ -32,7 +32,7 @@ from stale_plans import (
     schedule,
     shown,
 )
-from tables import SYNC, TableBuilder, at, data_files
+from support.tables import SYNC, TableBuilder, at, data_files
 
 
 @LAYOUTS

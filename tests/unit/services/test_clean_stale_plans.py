@@ -17,8 +17,18 @@ from hudi_py.model.records import (
 )
 from hudi_py.services.clean.executing.recheck import stands_as_planned
 from hudi_py.table import Table
-from stale_plans import LAYOUTS, NAME, ONE_COMMIT, ONE_VERSION, RETENTIONS, five_versions, forget, schedule, shown
-from tables import SYNC, TableBuilder, at, data_files
+from support.stale_plans import (
+    LAYOUTS,
+    NAME,
+    ONE_COMMIT,
+    ONE_VERSION,
+    RETENTIONS,
+    five_versions,
+    forget,
+    schedule,
+    shown,
+)
+from support.tables import SYNC, TableBuilder, at, data_files
 
 
 def clustering_of(builder, time, names):

@@ -19,8 +19,8 @@ from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.table import Table
-from tables import TableBuilder, at, data_files
-from tests.fixtures import unpack
+from support.fixtures import unpack
+from support.tables import TableBuilder, at, data_files
 
 NAME = TableBuilder.base_name
 RETENTIONS = pytest.mark.parametrize(

@@ -14,9 +14,9 @@ from hudi_py.services.clean.planning import look
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.table import Table
 from hudi_py.testing import interruptions
-from laws import examples
-from tables import TableBuilder, at
-from tables import data_files as listed
+from support.laws import examples
+from support.tables import TableBuilder, at
+from support.tables import data_files as listed
 from unit.services.test_clean_laws import make, policies, retained, steps
 
 MINUTE = timedelta(minutes=1)

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from hudi_py.model.instant import State
-from tables import TableBuilder, at, data_files, planned
+from support.tables import TableBuilder, at, data_files, planned
 
 LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
 

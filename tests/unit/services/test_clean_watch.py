@@ -16,8 +16,8 @@ from hudi_py.services.clean.executing import watch
 from hudi_py.services.clean.executing.watch import CleanProgress, Reporter
 from hudi_py.storage.local import LocalStorage
 from hudi_py.timeline.contents import Contents
-from tables import TableBuilder, at, data_files
-from tests.fixtures import unpack
+from support.fixtures import unpack
+from support.tables import TableBuilder, at, data_files
 
 
 @pytest.fixture(autouse=True)

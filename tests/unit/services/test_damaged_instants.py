@@ -18,7 +18,7 @@ from hudi_py.services.recovery.finding import Problem, Step
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
 from hudi_py.timeline.fence import put_up_fence
-from tables import SYNC, TableBuilder, at
+from support.tables import SYNC, TableBuilder, at
 
 LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
 TEXTS = ("", "x", "no-such", "99999999999999999", "20261399999999", "../../etc", "0" * 300, "a\x1b[31m", "\u0663" * 17)

@@ -15,8 +15,8 @@ from hudi_py.services.recovery.finding import Step
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
 from hudi_py.writing.transaction import begin_write
-from tests import fixtures
-from tests.tables import SYNC, TableBuilder, at
+from support import fixtures
+from support.tables import SYNC, TableBuilder, at
 
 LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
 

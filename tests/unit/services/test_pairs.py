@@ -27,7 +27,7 @@ from hudi_py.model.records import (
     RollbackPlan,
 )
 from hudi_py.txn.pairs import PAIRS, PENDING, REWRITES, WRITES, Answer, Pair, Relation, Service, judge
-from tests.tables import SYNC, TableBuilder, at
+from support.tables import SYNC, TableBuilder, at
 from tests.unit.services.test_rollback import update
 
 between = "{:.10}4500000".format

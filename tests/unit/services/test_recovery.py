@@ -15,7 +15,7 @@ from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.wrappers import ReadOnlyStorage
 from hudi_py.table import Table
 from hudi_py.timeline.markers import Marker, MarkerType, create_marker
-from tests.tables import NOW, SYNC, TableBuilder, at, data_files
+from support.tables import NOW, SYNC, TableBuilder, at, data_files
 
 LAZY = {"hoodie.clean.failed.writes.policy": "LAZY"}
 QUARANTINE = ".hoodie/.aux/hudi_py/quarantine/"

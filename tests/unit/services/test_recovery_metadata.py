@@ -9,7 +9,7 @@ from hudi_py.services.recovery.finding import Problem, Step
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.wrappers import ReadOnlyStorage
 from hudi_py.table import Table
-from tests.crash.history_tables import fixture_in_memory
+from support.history_tables import fixture_in_memory
 
 FIXTURES = pytest.mark.parametrize("name", ["cow_cleaned-0.15.0", "cow_cleaned-1.0.2", "cow_cleaned-1.1.1"])
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import fixtures
 from hudi_py.model.instant import State
 from hudi_py.services.check.findings import RULES, Severity
 from hudi_py.services.recovery.contradictions import _HARMLESS
@@ -16,7 +15,8 @@ from hudi_py.services.recovery.finding import Problem, Step
 from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.table import Table
-from tests.tables import NOW, at
+from support import fixtures
+from support.tables import NOW, at
 from tests.unit.services.test_check import newest_base_file, opened, shortened, timeline_folder
 from tests.unit.services.test_recovery import LAYOUTS, healthy, recovered
 

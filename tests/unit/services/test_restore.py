@@ -13,7 +13,7 @@ from hudi_py.model.instant import Action, State
 from hudi_py.model.records import CommitMetadata, InstantInfo, RestorePlan, WriteStat
 from hudi_py.storage.wrappers import RecordingStorage
 from hudi_py.table import Table
-from tests.tables import SYNC, TableBuilder, at, data_files, done
+from support.tables import SYNC, TableBuilder, at, data_files, done
 
 
 @pytest.fixture(params=[1, 2])

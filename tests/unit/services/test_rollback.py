@@ -29,7 +29,7 @@ from hudi_py.model.records import (
     RollbackRequest,
     WriteStat,
 )
-from tests.tables import SYNC, TableBuilder, at, data_files
+from support.tables import SYNC, TableBuilder, at, data_files
 
 
 def update(builder: TableBuilder, time: str, groups: dict[str, list[str]], prev: str, **more) -> None:

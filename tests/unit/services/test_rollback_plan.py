@@ -28,7 +28,7 @@ from hudi_py.services.rollback.plan import (
 )
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.versions.format import LogNaming
-from tests.tables import TableBuilder, at
+from support.tables import TableBuilder, at
 
 NAME = TableBuilder.base_name
 BASE, LOG, CHANGES = NAME("a", at(3)), f".a_{at(1)}.log.1_0-1-0", f".a_{at(3)}.log.1_0-1-0.cdc"

@@ -16,7 +16,7 @@ from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.fence import is_fenced
 from hudi_py.timeline.markers import Marker, MarkerType, create_marker, instants_with_markers
 from hudi_py.timeline.store import TimelineStore
-from tests.tables import SYNC, TableBuilder, at
+from support.tables import SYNC, TableBuilder, at
 
 LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
 TARGET = at(2)

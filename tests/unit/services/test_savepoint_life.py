@@ -16,7 +16,7 @@ from hudi_py.model.records import InstantInfo, RestorePlan
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.wrappers import ReadOnlyStorage
 from hudi_py.table import Table
-from tests.tables import SYNC, TableBuilder, at, data_files, planned
+from support.tables import SYNC, TableBuilder, at, data_files, planned
 
 
 @pytest.fixture(params=[1, 2])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 import hudi_py
-import writes
 from hudi_py.errors import ConfigError, CorruptMetadata, RefusedError
 from hudi_py.model.instant import Action, State
-from tests.fixtures import unpack
-from tests.tables import TableBuilder, at, data_files, done
+from support import writes
+from support.fixtures import unpack
+from support.tables import TableBuilder, at, data_files, done
 
 
 @pytest.fixture(params=[1, 2])

@@ -12,8 +12,8 @@ from hudi_py.model.instant import Action, State
 from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.services.clean.planning.past import whole_times
 from hudi_py.snapshot.retained import earliest_retained
-from laws import examples
-from tables import TableBuilder, at, data_files
+from support.laws import examples
+from support.tables import TableBuilder, at, data_files
 
 CLEANS = (
     {"file_versions_retained": 1},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hudi_py.errors import RefusedError
-from tests.tables import TableBuilder, at, data_files
+from support.tables import TableBuilder, at, data_files
 from tests.unit.services.test_rollback import builder, merge_on_read, times, update
 
 __all__ = ["builder"]

@@ -4,7 +4,6 @@ from datetime import timedelta
 
 import pytest
 
-from crash.states import data_files, open_real, real_table
 from hudi_py.errors import ConfigError, ConflictError
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.model.instant import Action, State
@@ -13,9 +12,10 @@ from hudi_py.storage.base import MUTATING_VERBS
 from hudi_py.storage.wrappers import DelegatingStorage, RecordingStorage
 from hudi_py.table import Table
 from hudi_py.txn.lease_lock import TABLE_LOCK, parse_lease
-from tables import TableBuilder, at, rows_of
+from support.crash_states import data_files, open_real, real_table
+from support.tables import TableBuilder, at, rows_of
+from support.writes import CHANGES, NEW, OLD, create_table, open_table, upsert
 from unit.services.test_upkeep import write
-from writes import CHANGES, NEW, OLD, create_table, open_table, upsert
 
 FILE = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
 LEASE = "org.apache.hudi.client.transaction.lock.StorageBasedLockProvider"

@@ -26,8 +26,8 @@ from hudi_py.table import Table
 from hudi_py.testing import interruptions
 from hudi_py.timeline.archive import load_archived
 from hudi_py.writing.transaction import begin_write
-from mdt_helpers import PROPERTIES, begin, config_of, end, table_of, timeline_of
-from tables import TableBuilder
+from support.metadata_tables import PROPERTIES, begin, config_of, end, table_of, timeline_of
+from support.tables import TableBuilder
 
 COMMITS = 200
 CLEANS = 100

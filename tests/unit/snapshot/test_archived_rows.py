@@ -2,11 +2,11 @@
 
 import pytest
 
-import writes
 from hudi_py.errors import CorruptMetadata
 from hudi_py.snapshot.select import bases_of
 from hudi_py.storage.memory import MemoryStorage
-from tests.tables import TableBuilder, at
+from support import writes
+from support.tables import TableBuilder, at
 
 VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
 SETTING = "hoodie_py.read.archive.max.bytes"

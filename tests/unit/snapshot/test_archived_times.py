@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 
-import writes
 from hudi_py.errors import RefusedError
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.wrappers import RecordingStorage
+from support import writes
 
 
 def archived_table(version):

@@ -5,10 +5,10 @@ import random
 
 import pytest
 
-import writes
 from hudi_py.errors import ConfigError, RefusedError
 from hudi_py.model.instant import Action, State
 from hudi_py.snapshot.deleted import DELETED
+from support import writes
 
 VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures import unpack_more
 from hudi_py.errors import CorruptMetadata, UnsupportedTable
 from hudi_py.formats.column_history import newest_history, renamed_columns
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
+from support.fixtures import unpack_more
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ import re
 
 import pytest
 
-import fixtures
 import hudi_py
 from hudi_py.errors import CorruptMetadata, RefusedError, UnsupportedTable
 from hudi_py.formats.log_block import MAGIC, iterate_log_blocks
 from hudi_py.storage.local import LocalStorage
-from tables import TableBuilder, at
+from support import fixtures
+from support.tables import TableBuilder, at
 
 VERSIONS = ("0.15.0", "1.0.2", "1.1.1")
 TABLES = pytest.mark.parametrize("name", [f"mor_event_time-{version}" for version in VERSIONS])

@@ -6,10 +6,10 @@ import pickle
 
 import pytest
 
-import fixtures
 from hudi_py.errors import ConfigError
 from hudi_py.storage.local import LocalStorage
-from writes import CHANGES, NEW, OLD, create_table, open_table, upsert
+from support import fixtures
+from support.writes import CHANGES, NEW, OLD, create_table, open_table, upsert
 
 
 def again(value):

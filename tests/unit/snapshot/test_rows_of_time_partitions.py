@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-import fixtures
 import hudi_py
 from hudi_py.errors import ConfigError
+from support import fixtures
 
 
 @pytest.mark.parametrize("name", fixtures.row_fixture_names("cow_timestamp_keygen"))

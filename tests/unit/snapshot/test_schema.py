@@ -15,7 +15,7 @@ from hudi_py.formats.record_schema import parse_record_schema
 from hudi_py.model.files import join_path
 from hudi_py.rows.read import chosen_columns
 from hudi_py.snapshot.schema import schema_text_of_files
-from writes import OLD, SCHEMA, create_table, open_table, upsert
+from support.writes import OLD, SCHEMA, create_table, open_table, upsert
 
 
 def written():

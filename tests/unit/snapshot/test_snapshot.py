@@ -14,8 +14,8 @@ from hudi_py.formats.record_schema import format_record_schema
 from hudi_py.model.files import format_base_file, parse_base_file
 from hudi_py.rows.read import chosen_columns, flat_batch, plain_rows, read_batches, row_schema
 from hudi_py.storage.memory import MemoryStorage
-from writes import CHANGES, create_table, open_table, upsert
-from writes import OLD as OLD_TABLE
+from support.writes import CHANGES, create_table, open_table, upsert
+from support.writes import OLD as OLD_TABLE
 
 OLD = pa.schema([("id", pa.string()), ("n", pa.int32()), ("f", pa.float32())])
 NUMBERS = pa.list_(pa.field("element", pa.int32()))

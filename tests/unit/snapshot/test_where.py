@@ -23,7 +23,7 @@ from hudi_py.rows.bounds import bounds_of_chunk, bounds_of_statistics
 from hudi_py.rows.predicate import Bounds
 from hudi_py.snapshot.rows import Rows
 from hudi_py.storage.memory import MemoryStorage
-from where_model import SCHEMA, some_condition, some_rows
+from support.where_model import SCHEMA, some_condition, some_rows
 
 UTC = timezone.utc
 NAN = float("nan")

@@ -10,7 +10,7 @@ from hudi_py.storage.base import StorageFailure
 from hudi_py.storage.remote_backends import KEYS_PER_DELETE
 from hudi_py.storage.remote_bulk import KEYS_MIN, REQUESTS_MAX, Pace, delete_in_pages, spread
 from hudi_py.storage.retry import Retry
-from laws import examples
+from support.laws import examples
 
 SLOW = StorageFailure("SlowDown", True)
 LOCKED = StorageFailure("AccessDenied", False)

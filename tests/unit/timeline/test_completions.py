@@ -26,7 +26,7 @@ from hudi_py.table import Table
 from hudi_py.timeline.before_start import Before
 from hudi_py.timeline.completions import contents_of, lost_completions, refuse_lost_completions, undone_by
 from hudi_py.timeline.timeline import Timeline
-from tests.tables import SYNC, TableBuilder, at
+from support.tables import SYNC, TableBuilder, at
 
 NAME = TableBuilder.base_name
 LAYOUTS = pytest.mark.parametrize("layout", [1, 2])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hudi_py.errors import ConfigError
 from hudi_py.model.instant_time import parse_instant_time, resolve_time
-from tests.tables import TableBuilder, at
+from support.tables import TableBuilder, at
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=timezone.utc)
 ZONES = [timezone.utc, timezone(timedelta(hours=13)), timezone(timedelta(hours=-11))]

@@ -11,8 +11,8 @@ from hudi_py.errors import ConflictError, TimelineStateError
 from hudi_py.model.instant import COMPARABLE_ACTION, Action, Instant, State
 from hudi_py.timeline.timeline import build_timeline
 from hudi_py.versions.layout import LAYOUT_V1, LAYOUT_V2
-from laws import examples
-from tables import TableBuilder
+from support.laws import examples
+from support.tables import TableBuilder
 
 LAYOUTS = {1: LAYOUT_V1, 2: LAYOUT_V2}
 T, C = "20260101000000000", "20260101000000005"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-import writes
 from hudi_py.config.keys import Settings
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import CorruptMetadata, TableNotFound
@@ -14,6 +13,7 @@ from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.timeline.properties_file import BACKUP_FILE, PROPERTIES_FILE
 from hudi_py.write_service import WriteService
+from support import writes
 
 NEW = Settings(
     {

@@ -6,7 +6,7 @@ from hudi_py.errors import ConflictError, CorruptMetadata, TimelineStateError
 from hudi_py.model.instant import Action, State
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.timeline.store import TimelineStore
-from tables import TableBuilder, at
+from support.tables import TableBuilder, at
 
 LATE = "20270101000000000"  # than the clock of any table here
 

@@ -12,8 +12,8 @@ from hudi_py.storage.wrappers import RecordingStorage
 from hudi_py.table import Table
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.versions.format import LogNaming
-from laws import examples
-from tables import TableBuilder, at, done
+from support.laws import examples
+from support.tables import TableBuilder, at, done
 
 VIEWS = {
     "commits": {"commit", "deltacommit", "replacecommit", "clustering"},

@@ -13,7 +13,7 @@ from hudi_py.storage.wrappers import RecordingStorage
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.txn.commit import Begun, Prepared, Requested, not_recorded, prepared, withdraw
 from hudi_py.txn.conflict import Verdict, judge
-from tables import TableBuilder, at
+from support.tables import TableBuilder, at
 
 LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
 DONE = CommitMetadata()

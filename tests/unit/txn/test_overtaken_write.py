@@ -5,7 +5,7 @@ import pytest
 
 from hudi_py.errors import TimelineStateError
 from hudi_py.local.rows import ArrowRows
-from tests.writes import CHANGES, OLD, SCHEMA, create_table, open_table, rows_of, upsert, write
+from support.writes import CHANGES, OLD, SCHEMA, create_table, open_table, rows_of, upsert, write
 
 WITH_METADATA = {"hoodie.metadata.enable": True}
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hudi_py.errors import UnsupportedTable
 from hudi_py.writing.buckets import BUCKET_FOLDER, are_numbered, refuse_buckets
-from tables import TableBuilder, at
+from support.tables import TableBuilder, at
 
 REST = "-ed33-42cb-87ca-6054ba54646a-0"
 

@@ -13,7 +13,7 @@ from hudi_py.model.instant import State
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.timeline.heartbeat import FOLDER, Heart, Rhythm, heartbeat_ages
 from hudi_py.writing.transaction import begin_write
-from tests.tables import NOW, TableBuilder, at, data_files
+from support.tables import NOW, TableBuilder, at, data_files
 
 POLICY = "hoodie.clean.failed.writes.policy"
 

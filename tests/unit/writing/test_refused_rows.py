@@ -2,9 +2,9 @@
 
 import pytest
 
-import writes
 from hudi_py.errors import WriteError
 from hudi_py.timeline.markers import Marker, MarkerType, create_marker
+from support import writes
 
 BAD = {"partition": {"id": "c", "region": "..", "ts": 3}, "key": {"id": None, "region": "eu", "ts": 3}}
 

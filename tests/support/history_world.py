@@ -26,8 +26,8 @@ from hudi_py.storage.base import Storage
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
 from hudi_py.timeline.properties_file import create_properties
-from property.history_deltas import FileModel
-from property.history_writer import SCHEMA, Row, pending_clusterings, rows_of_file
+from support.history_deltas import FileModel
+from support.history_writer import SCHEMA, Row, pending_clusterings, rows_of_file
 
 Rows = Mapping[tuple[str, str], Row]
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)

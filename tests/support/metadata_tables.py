@@ -11,7 +11,7 @@ from hudi_py.storage.base import Storage
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
-from tests.fixtures import expected, fixture_names, metadata_files
+from support.fixtures import expected, fixture_names, metadata_files
 
 PROPERTIES = ".hoodie/hoodie.properties"
 SYNC = bytes(16)

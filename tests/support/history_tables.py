@@ -11,8 +11,8 @@ from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.base import Storage
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
-from tests.fixtures import FOLDER
-from tests.tables import NOW, data_files
+from support.fixtures import FOLDER
+from support.tables import NOW, data_files
 
 
 @functools.cache

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tidy.repository import ROOT, text_files
+from support.repository import ROOT, text_files
 
 FOLDER = ROOT / "docs" / "rules"
 DOCUMENTS = ("timeline", "table-services", "data-files")

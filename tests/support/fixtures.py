@@ -1,4 +1,4 @@
-"""Tables written by real Apache Hudi, see ``fixtures/README.md``; shared by all tests."""
+"""Tables written by real Apache Hudi, see ``tests/fixtures/README.md``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parent / "fixtures"
+FOLDER = Path(__file__).parents[1] / "fixtures"
 
 
 @functools.cache

@@ -20,7 +20,7 @@ from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata, CompactionOperation, CompactionPlan, WriteStat
 from hudi_py.table import Table
 from hudi_py.timeline.markers import Marker, MarkerType, create_marker
-from property.history_writer import SYNC, Announce, begin, finish
+from support.history_writer import SYNC, Announce, begin, finish
 
 Group = tuple[str, str]
 

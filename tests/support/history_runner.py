@@ -21,9 +21,9 @@ import attrs
 from hudi_py.formats.log_block import HeaderKey
 from hudi_py.mdt import blocks
 from hudi_py.storage.memory import MemoryStorage
-from property.history_steps import MODES, Step, perform
-from property.history_world import STEP, Kind, Violation, World
-from tests.fixtures import FOLDER, fixture_names
+from support.fixtures import FOLDER, fixture_names
+from support.history_steps import MODES, Step, perform
+from support.history_world import STEP, Kind, Violation, World
 
 CLEANS = (
     {"commits_retained": 1},

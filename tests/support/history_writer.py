@@ -45,7 +45,7 @@ from hudi_py.timeline.properties_file import recover_properties
 from hudi_py.write_service import WriteService
 from hudi_py.writing.assign import SizingLimits
 from hudi_py.writing.tasks import TaskIdentity, WriteJob, run_bulk_task, run_task
-from writes import ALONE
+from support.writes import ALONE
 
 Row = dict[str, Any]
 Announce = Callable[[str], None]

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta, timezone
 
 import pyarrow as pa
 
-import tables
 from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties
 from hudi_py.engine.inline import LocalEngine
@@ -20,6 +19,7 @@ from hudi_py.table import Table
 from hudi_py.timeline.markers import instants_with_markers
 from hudi_py.timeline.properties_file import create_properties
 from hudi_py.write_service import WriteService
+from support import tables
 
 SCHEMA = pa.schema([("id", pa.string()), ("region", pa.string()), ("ts", pa.int64())])
 OLD = [{"id": "a", "region": "eu", "ts": 1}, {"id": "b", "region": "us", "ts": 1}]

@@ -1,4 +1,4 @@
-"""What the tests of this folder look at: the files of the repository and the imports of the package."""
+"""What the tidy tests look at: the files of the repository and the imports of the package."""
 
 from __future__ import annotations
 

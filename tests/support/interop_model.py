@@ -10,8 +10,9 @@ from typing import Any
 
 import attrs
 import pyarrow as pa
-from interop_sample import sized
 from real_hudi import canonical_rows
+
+from support.interop_sample import sized
 
 Row = dict[str, Any]
 EPOCH = dt.datetime(2024, 2, 29, 23, 59, 59, 123456, dt.timezone.utc)

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
-from interop_model import PARTITIONED
 from real_hudi import RealHudi, RealHudiError
+
+from support.interop_model import PARTITIONED
 
 _NOTHING_TO_DO: Final = "nothing to do"
 _WRITES: Final = ("commit", "deltacommit", "replacecommit")

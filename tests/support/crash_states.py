@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-import fixtures
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.formats.instant_content import decode_content
 from hudi_py.formats.properties import format_properties, parse_properties
@@ -24,6 +23,7 @@ from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.base import Storage
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
+from support import fixtures
 
 PROPERTIES = ".hoodie/hoodie.properties"
 _CLOCK_FIELDS = {"timeTakenInMillis", "totalFilesDeleted"}

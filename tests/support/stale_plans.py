@@ -2,7 +2,7 @@
 
 import pytest
 
-from tables import TableBuilder, at
+from support.tables import TableBuilder, at
 
 NAME = TableBuilder.base_name
 LATER = "20260615000000000"  # than any clean here

@@ -2,9 +2,9 @@
 
 import sys
 
-from crash.victim import SETTINGS, batch
 from hudi_py.spark.client import WriteClient
 from hudi_py.spark.session import local_session
+from support.victim import SETTINGS, batch
 
 
 def main(path, version, number):

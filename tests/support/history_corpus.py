@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from property.history_steps import Step
-from property.history_world import Kind
+from support.history_steps import Step
+from support.history_world import Kind
 
 
 def _write(seed: int, operation: str = "UPSERT", **more: Any) -> Step:

@@ -29,9 +29,9 @@ from hudi_py.storage.base import Storage
 from hudi_py.storage.wrappers import Paths
 from hudi_py.table import Table
 from hudi_py.testing import INTERRUPTION_MODES, Crash, Faulty, T
-from property import history_deltas
-from property import history_writer as writer
-from property.history_world import World, refused_without_change
+from support import history_deltas
+from support import history_writer as writer
+from support.history_world import World, refused_without_change
 
 Step = tuple[Any, ...]
 """(name, arguments, inner steps...)."""

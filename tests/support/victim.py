@@ -14,7 +14,7 @@ import sys
 
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
-from writes import upsert
+from support.writes import upsert
 
 SETTINGS = {
     "hoodie.clean.commits.retained": 2,
