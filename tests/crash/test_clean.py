@@ -5,7 +5,7 @@ import functools
 import pytest
 
 from support.crash_points import EVERY, interruptions
-from support.crash_states import SerialEngine, canonical, data_files, open_real, real_table, visible_files
+from support.crash_states import SerialEngine, canonical, check, data_files, open_real, real_table, visible_files
 
 COMMITS, VERSIONS, HOURS = {"commits_retained": 1}, {"file_versions_retained": 1}, {"hours_retained": 26}
 PLANNED = [
@@ -34,13 +34,6 @@ def clean(name, storage, retention, **settings):
 def new_cleans(storage, before):
     """Stored plans that were not there before: path to bytes."""
     return {p: d for p, d in storage.files().items() if p.endswith(".clean.requested") and p not in before.files()}
-
-
-def check(name, case, before, allowed, shown):
-    """What holds at any moment, whatever became of a clean."""
-    assert data_files(before) - data_files(case.storage) <= allowed, f"{case}: deleted what no plan names"
-    assert data_files(case.storage) <= data_files(before), f"{case}: made data files"
-    assert visible_files(open_real(name, case.storage)) == shown, f"{case}: readers see something else"
 
 
 def loop(record_property, name, before, operation, allowed):

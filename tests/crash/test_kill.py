@@ -15,15 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from hudi_py.config.keys import Settings
-from hudi_py.config.new_table import new_table_properties
-from hudi_py.model.files import parse_base_file
 from hudi_py.runtime.clock import FixedClock, SystemClock
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
-from hudi_py.timeline.properties_file import create_properties
-from support.tables import rows_of
-from support.victim import batch, opened
+from support.kills import assert_nothing_leaks, expected, visible
+from support.victim import opened
+from support.writes import create_table
 
 ROOT = Path(__file__).resolve().parents[2]
 KILLS = int(os.environ.get("HUDI_PY_KILLS", "10"))
@@ -71,48 +68,13 @@ class Zygote:
         self.process.stdout.close()
 
 
-def visible(path):
-    rows = rows_of(opened(path))
-    return {row["id"]: row["ts"] for row in rows}, len(rows)
-
-
-def expected(last):
-    return {row["id"]: row["ts"] for number in range(last + 1) for row in batch(number)}
-
-
-def assert_nothing_leaks(path):
-    """No pending instant, no marker; each data file belongs to a completed commit and is named by it."""
-    table = opened(path)
-    assert not table.timeline.pending()
-    archived = {each.requested_time for each in table.archived_timeline() if each.is_completed}
-    named = {}
-    for each in table.timeline.completed("commit"):
-        stats = table.contents.commit(each).partition_to_write_stats.values()
-        named[each.requested_time] = {stat.path for group in stats for stat in group}
-    for file in Path(path).rglob("*.parquet"):
-        relative = file.relative_to(path)
-        if relative.parts[0] == ".hoodie":
-            continue
-        time_of = parse_base_file(file.name).instant_time
-        assert time_of in archived or str(relative) in named[time_of], relative
-    assert not list(Path(path, ".hoodie", ".temp").rglob("*.marker.*"))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("version", [6, 9])
 def test_processes_killed_at_random_moments_lose_and_leak_nothing(tmp_path, record_property, version):
     """No committed row is lost, no uncommitted one visible, no file left over, whoever was killed whenever."""
     chance = random.Random(int(os.environ.get("HUDI_PY_KILL_SEED", "1")) + version)
     path, journal = tmp_path / "t", tmp_path / "journal"
-    settings = {
-        "hoodie.table.name": "t",
-        "hoodie.write.table.version": version,
-        "hoodie.datasource.write.recordkey.field": "id",
-        "hoodie.datasource.write.partitionpath.field": "region",
-        "hoodie.table.ordering.fields": "ts",
-        "hoodie.table.timeline.timezone": "UTC",
-    }
-    create_properties(LocalStorage(path), new_table_properties(Settings(settings)), SystemClock())
+    create_table(version, LocalStorage(path), SystemClock(), **{"hoodie.table.timeline.timezone": "UTC"})
     journal.write_text("")
     zygote = Zygote(path, journal)
     killed = {"write": 0, "clean": 0, "recover": 0}

@@ -4,36 +4,15 @@ from datetime import timedelta
 
 import pytest
 
-from hudi_py.runtime.clock import FixedClock
-from hudi_py.storage.memory import MemoryStorage
-from hudi_py.table import Table
 from support.crash_points import EVERY, interruptions
-from support.tables import rows_of
-from support.writes import CHANGES, NEW, OLD, START, assert_tidy, create_table, upsert
-
-LAZY = {"hoodie.clean.failed.writes.policy": "LAZY"}
-
-
-class World:
-    """One clock for the processes and for the storage's modification times."""
-
-    def __init__(self):
-        self.clock = FixedClock(START)
-        self.storage = MemoryStorage(clock_ms=lambda: int(self.clock.moment.timestamp() * 1000))
-
-    def open(self, storage):
-        self.clock.move(timedelta(seconds=1))
-        return Table(storage, settings=LAZY, clock=self.clock)
-
-    def rows(self, storage):
-        return sorted(rows_of(self.open(storage)), key=lambda row: row["id"])
+from support.writes import CHANGES, NEW, OLD, LazyWorld, assert_tidy, create_table, upsert
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", [6, 9])
 def test_lazy_write_interrupted_anywhere_is_spared_while_it_may_live_and_goes_afterwards(record_property, version):
     """B-3, B-5: nothing of it is touched before its heart has stood still for 120 s; then the clean removes it all."""
-    world = World()
+    world = LazyWorld()
     create_table(version, world.storage, world.clock)
     upsert(world.storage, OLD, world.open(world.storage))
     assert ".heartbeat" not in " ".join(world.storage.files())

@@ -9,8 +9,6 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from crash.test_lazy_write import World
-from crash.test_races import RACER, ROOT, race
 from hudi_py.config.keys import Settings
 from hudi_py.errors import ConflictError
 from hudi_py.runtime.clock import FixedClock
@@ -22,6 +20,8 @@ from hudi_py.txn.table_lock import TableLock
 from support.crash_points import EVERY, interruptions
 from support.crash_states import data_files, real_table
 from support.fixtures import unpack
+from support.races import RACER, ROOT, race
+from support.writes import LazyWorld
 
 FILE = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
 LEASE = "org.apache.hudi.client.transaction.lock.StorageBasedLockProvider"
@@ -102,7 +102,7 @@ def work(storage, clock, *, expire=1):
 @pytest.mark.parametrize("left_behind", [False, True], ids=["free", "expired"])
 def test_a_holder_that_dies_anywhere_is_succeeded_once_its_lock_is_expired(record_property, left_behind):
     """F.1: until then others are refused or the lock is free; afterwards it is as if nothing had happened."""
-    world = World()
+    world = LazyWorld()
     if left_behind:
         world.storage.create_new(LOCK, b"left behind")
         world.clock.move(timedelta(minutes=5))
@@ -131,7 +131,7 @@ def test_a_holder_that_dies_anywhere_is_succeeded_once_its_lock_is_expired(recor
 
 def test_a_lease_whose_holder_dies_anywhere_runs_out(record_property):
     """F.1: until it has, others are refused or it is free; afterwards it is as if nothing had happened."""
-    world = World()
+    world = LazyWorld()
     lease = {"hoodie.write.lock.provider": LEASE, "hoodie.write.lock.wait_time_ms": 0}
 
     def work(storage):
@@ -161,7 +161,7 @@ def test_a_lease_whose_holder_dies_anywhere_runs_out(record_property):
 
 def test_without_an_age_a_dead_holder_is_told_and_never_overruled(record_property):
     """F.1: the message names the file, who left it and the way out; the lock stays until a person removes it."""
-    world = World()
+    world = LazyWorld()
     count = 0
     for case in interruptions(world.storage.copy):
         count += case.run(lambda faulty: work(faulty, world.clock, expire=0))

@@ -15,6 +15,7 @@ from hudi_py.testing import INTERRUPTION_MODES
 from support.crash_points import interruptions
 from support.history_tables import fixture_in_memory, open_in, state_of
 from support.tables import TableBuilder, at
+from support.undoing import merge_on_read_history
 
 RELEASES = ("0.15.0", "1.0.2", "1.1.1")
 FAILED = ["layout 1", "layout 2", *(f"mor_failed_write-{release}" for release in RELEASES)]
@@ -108,8 +109,6 @@ def test_restore_survives_every_interruption(name, record_property):
 
     def fresh() -> tuple[MemoryStorage, str]:
         if name.startswith("layout"):
-            from tests.unit.services.test_restore import merge_on_read_history
-
             return merge_on_read_history(int(name[-1])).storage, at(2)
         storage = fixture_in_memory(name)
         time = next(

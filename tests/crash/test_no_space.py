@@ -13,20 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from crash.test_recovery import troubled
-from hudi_py.config.keys import Settings
-from hudi_py.config.new_table import new_table_properties
 from hudi_py.errors import ConfigError, RefusedError, StorageError
 from hudi_py.model.instant import State
-from hudi_py.runtime.clock import SystemClock
 from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.testing import FailNth, InterruptionMode
-from hudi_py.timeline.properties_file import create_properties
 from support.crash_points import EVERY, interruptions
 from support.history_tables import open_in, state_of
+from support.recoveries import troubled
 from support.tables import TableBuilder, at
-from support.writes import CHANGES, NEW, OLD, rows_of, upsert
+from support.writes import CHANGES, NEW, OLD, create_table, rows_of, upsert
 
 GROWING = {"create_new", "replace", "open_write"}
 SHRINKING = {"delete", "delete_many", "delete_folder"}
@@ -109,14 +105,7 @@ def test_service_that_meets_its_limits_ends_clearly_and_works_again(name, layout
 
 
 def new_table(storage, version: int) -> None:
-    settings = {
-        "hoodie.table.name": "t",
-        "hoodie.write.table.version": version,
-        "hoodie.datasource.write.recordkey.field": "id",
-        "hoodie.datasource.write.partitionpath.field": "region",
-        "hoodie.table.ordering.fields": "ts",
-    }
-    create_properties(storage, new_table_properties(Settings(settings)), SystemClock())
+    create_table(version, storage)
     upsert(storage, OLD)
 
 

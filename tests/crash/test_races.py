@@ -1,12 +1,8 @@
 """Several real processes on one table of the local disk."""
 
 import json
-import os
-import subprocess
-import sys
 import time
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -19,32 +15,8 @@ from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
 from support import fixtures
+from support.races import race
 from support.tables import TableBuilder
-
-ROOT = Path(__file__).resolve().parents[2]
-RACER = ROOT / "tests/support/racer.py"
-
-
-def race(*commands):
-    """Start one process per command, let them go together, return what each printed."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TZ": "UTC"}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, str(RACER), *map(str, command)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
-        for command in commands
-    ]
-    for process in processes:
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    outputs = [process.communicate(timeout=60) for process in processes]
-    assert [process.returncode for process in processes] == [0] * len(processes), outputs
-    return [output for output, _ in outputs]
 
 
 def on_disk(builder, folder):

@@ -6,45 +6,12 @@ import pytest
 
 from hudi_py.formats import records_codec as codec
 from hudi_py.model.instant import State
-from hudi_py.model.records import InstantInfo, RestorePlan, RollbackMetadata
+from hudi_py.model.records import InstantInfo, RestorePlan
 from hudi_py.storage.memory import MemoryStorage
-from hudi_py.timeline.markers import Marker, MarkerType, create_marker
 from support.crash_points import interruptions
 from support.history_tables import fixture_in_memory, open_in, state_of
+from support.recoveries import troubled
 from support.tables import SYNC, TableBuilder, at
-
-
-def troubled(layout: int) -> MemoryStorage:
-    """A crash in every service at once."""
-    builder = TableBuilder(layout)
-    for number in (1, 2, 3, 4):
-        builder.commit(at(number), {"eu": ["a"], "us": ["b"]})
-    builder.savepoint(at(4), {"eu": [builder.base_name("a", at(4))], "us": [builder.base_name("b", at(4))]})
-    builder.instant(at(3), "savepoint", State.INFLIGHT)
-    table = builder.table()
-    table.services.clean(table.services.clean_config(commits_retained=2)).schedule()
-    builder.put(f"eu/{builder.base_name('x', at(5))}")
-    undone = RollbackMetadata(
-        start_rollback_time=at(6),
-        time_taken_ms=1,
-        total_files_deleted=0,
-        commits_rollback=(at(5),),
-        partitions={},
-        instants_rollback=(InstantInfo(at(5), "commit"),),
-    )
-    for state in (State.REQUESTED, State.INFLIGHT):
-        builder.instant(at(6), "rollback", state)
-    builder.instant(at(6), "rollback", State.COMPLETED, codec.encode_rollback_metadata(undone, SYNC))
-    builder.commit(at(7), {"eu": ["c"]}, state=State.INFLIGHT)
-    create_marker(builder.storage, at(7), Marker("eu", builder.base_name("c", at(7)), MarkerType.CREATE))
-    builder.commit(at(8), {"us": ["d"]}, state=State.INFLIGHT)
-    builder.put(f".hoodie/.heartbeat/{at(4)}", b"")
-    builder.instant(at(9), "rollback", State.REQUESTED, b"Obj\x01 torn")
-    builder.put("us/.hoodie_partition_metadata", b"commitTime=2026\x00")
-    builder.put(".hoodie/.locks/table_lock.json", b'{"expired": false, "validUntil": 1, "owner": "gone"}')
-    properties = builder.storage.read(".hoodie/hoodie.properties")
-    builder.put(".hoodie/hoodie.properties.backup", properties)
-    return builder.storage
 
 
 def restoring(layout: int) -> MemoryStorage:

@@ -15,6 +15,7 @@ from hudi_py.table import Table
 from support.crash_points import interruptions
 from support.history_tables import fixture_in_memory, open_in, state_of
 from support.tables import NOW, TableBuilder, at
+from support.undoing import clustering
 
 TABLES = [
     "layout 1",
@@ -253,7 +254,6 @@ def test_next_write_settles_an_interrupted_rollback(name):
 def test_rollback_of_a_clustering_survives_every_interruption(layout):
     """Its plan is left, its files are gone, whenever it was interrupted."""
     from hudi_py.model.instant import State
-    from tests.unit.services.test_rollback import clustering
 
     def clustered() -> MemoryStorage:
         builder = TableBuilder(layout)

@@ -11,7 +11,6 @@ import sys
 import pytest
 from pyspark import cloudpickle
 
-from crash.test_clean import COMMITS, check
 from hudi_py.errors import HudiError, StorageError
 from hudi_py.spark.engine import SparkEngine
 from hudi_py.storage.base import StorageFailure
@@ -19,8 +18,9 @@ from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.testing import interruptions
-from support.crash_states import canonical, data_files, open_real, real_table, visible_files
+from support.crash_states import canonical, check, data_files, open_real, real_table, visible_files
 
+COMMITS = {"commits_retained": 1}
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # executors do not find the tests
 TASKS = 2

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from crash.test_kill import assert_nothing_leaks, expected, visible
+from support.kills import assert_nothing_leaks, expected, visible
 from support.victim import opened
 
 pytestmark = pytest.mark.spark

@@ -124,3 +124,10 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
         for time, name in names.items():
             value = value.replace(time, name)
     return value
+
+
+def check(name, case, before, allowed, shown):
+    """What holds at any moment, whatever became of a clean."""
+    assert data_files(before) - data_files(case.storage) <= allowed, f"{case}: deleted what no plan names"
+    assert data_files(case.storage) <= data_files(before), f"{case}: made data files"
+    assert visible_files(open_real(name, case.storage)) == shown, f"{case}: readers see something else"

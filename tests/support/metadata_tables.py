@@ -6,11 +6,14 @@ from hudi_py.config.table import TableConfig, table_config
 from hudi_py.formats.properties import format_properties, parse_properties
 from hudi_py.mdt.read import MetadataReader
 from hudi_py.mdt.table import MetadataTable
+from hudi_py.model.files import format_base_file, join_path
 from hudi_py.model.instant import Action, Instant, State
+from hudi_py.model.records import WriteStat
 from hudi_py.storage.base import Storage
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.writing.transaction import begin_write
 from support.fixtures import expected, fixture_names, metadata_files
 
 PROPERTIES = ".hoodie/hoodie.properties"
@@ -103,3 +106,19 @@ def update_properties(storage: Storage):
         storage.replace(PROPERTIES, format_properties(properties))
 
     return update
+
+
+def write(table, partition="eu", *, groups=1):
+    """One commit: the next version of each of the partition's file groups."""
+    table.refresh()
+    transaction = begin_write(table.contents, table.config, table.settings, table.services.metadata_table)
+    table.storage.replace(join_path(partition, ".hoodie_partition_metadata"), b"commitTime=1\npartitionDepth=1\n")
+    stats = []
+    for number in range(groups):
+        group = f"group-{partition}{number}"
+        name = format_base_file(group, "0-1-0", transaction.instant_time)
+        table.storage.replace(join_path(partition, name), b"PAR1")
+        stats.append(WriteStat(file_id=group, path=join_path(partition, name), partition_path=partition,
+                               num_writes=1, total_write_bytes=4, file_size_in_bytes=4))  # fmt: skip
+    transaction.commit(stats, operation="UPSERT", extra_metadata={})
+    table.refresh()

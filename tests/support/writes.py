@@ -26,6 +26,7 @@ OLD = [{"id": "a", "region": "eu", "ts": 1}, {"id": "b", "region": "us", "ts": 1
 CHANGES = [{"id": "a", "region": "eu", "ts": 2}, {"id": "c", "region": "ap", "ts": 2}]
 NEW = [CHANGES[0], OLD[1], CHANGES[1]]
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
+LAZY = {"hoodie.clean.failed.writes.policy": "LAZY"}
 ALONE = {"hoodie.clean.automatic": False, "hoodie.archive.automatic": False}
 minutes = itertools.count(1)
 
@@ -35,7 +36,7 @@ def open_table(storage, **settings):
     return Table(storage, settings=settings, clock=FixedClock(START + timedelta(minutes=next(minutes))))
 
 
-def create_table(version, storage=None, clock=None):
+def create_table(version, storage=None, clock=None, **more):
     """An empty table, in memory unless a *storage* is given."""
     storage = MemoryStorage() if storage is None else storage
     settings = Settings(
@@ -45,6 +46,7 @@ def create_table(version, storage=None, clock=None):
             "hoodie.datasource.write.recordkey.field": "id",
             "hoodie.datasource.write.partitionpath.field": "region",
             "hoodie.table.ordering.fields": "ts",
+            **more,
         }
     )
     create_properties(storage, new_table_properties(settings), clock or FixedClock(START))
@@ -81,3 +83,18 @@ def assert_tidy(storage, case):
         for stat in each
     ]
     assert sorted(stats) == sorted(path for path in storage.files() if path.endswith(".parquet")), case
+
+
+class LazyWorld:
+    """Writers under the policy LAZY; one clock for the processes and for the storage's modification times."""
+
+    def __init__(self):
+        self.clock = FixedClock(START)
+        self.storage = MemoryStorage(clock_ms=lambda: int(self.clock.moment.timestamp() * 1000))
+
+    def open(self, storage):
+        self.clock.move(timedelta(seconds=1))
+        return Table(storage, settings=LAZY, clock=self.clock)
+
+    def rows(self, storage):
+        return sorted(tables.rows_of(self.open(storage)), key=lambda row: row["id"])

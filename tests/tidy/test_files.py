@@ -8,7 +8,7 @@ import re
 import pytest
 
 from hudi_py.services.check.findings import RULES, Severity
-from support.repository import PACKAGE, ROOT, TOP_LEVEL, modules, repository_files, text_files, tree_of
+from support.repository import PACKAGE, ROOT, TOP_LEVEL, imports, modules, repository_files, text_files, tree_of
 
 LINES_MAX = 500
 SIZE_BYTES_MAX = 2 * 2**20
@@ -90,6 +90,26 @@ def test_every_package_states_its_boundary():
     """A folder's __init__ says what belongs into it."""
     packages = [*PACKAGE.rglob("__init__.py"), ROOT / "avro_schemas" / "__init__.py"]
     assert [] == [str(path.relative_to(ROOT)) for path in packages if not ast.get_docstring(tree_of(path))]
+
+
+def test_what_tests_share_has_one_place_and_one_name():
+    """No test module is a library: helpers are modules of ``tests/support``, and only those are imported."""
+    tests = ROOT / "tests"
+    python = [path for path in repository_files() if path.suffix == ".py" and tests in path.parents]
+    strays = [
+        str(path.relative_to(ROOT))
+        for path in python
+        if path.parent != tests / "support" and path.name != "conftest.py" and not path.name.startswith("test_")
+    ]
+    assert [] == strays
+    folders = {"tests", *(path.name for path in tests.iterdir() if path.is_dir())} - {"support"}
+    imported = [
+        f"{path.relative_to(ROOT)}:{each.line}: {each.target}"
+        for path in python
+        for each in imports("tests.module", path)
+        if each.target.split(".")[0] in folders
+    ]
+    assert [] == imported
 
 
 def test_every_test_states_its_promise():

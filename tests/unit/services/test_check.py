@@ -22,6 +22,7 @@ from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.table import Table
 from hudi_py.timeline.contents import Contents
 from support import fixtures
+from support.damages import newest_base_file, opened, shortened, timeline_folder
 from support.metadata_tables import LATER, SYNC, begin, store_of, timeline_of
 
 VERSIONS = ("0.15.0", "1.0.2", "1.1.1")
@@ -29,34 +30,13 @@ EVERY = pytest.mark.parametrize("version", VERSIONS)
 MARKED_PENDING = {"instant-stale", "instant-pending"}
 
 
-def opened(path, **settings):
-    return Table(LocalStorage(str(path)), settings=settings)
-
-
 def codes(path, **settings):
     return {each.code for each in opened(path, **settings).check()}
-
-
-def timeline_folder(path: Path) -> Path:
-    folder = path / ".hoodie" / "timeline"
-    return folder if folder.is_dir() else path / ".hoodie"
 
 
 def completed(path: Path, action: str) -> list[Path]:
     """Completed files of an action, oldest first."""
     return sorted(timeline_folder(path).glob(f"*.{action}"))
-
-
-def newest_base_file(path: Path) -> Path:
-    last = opened(path).timeline.commits.completed()[-1].requested_time
-    return next(iter(sorted(path.rglob(f"*_{last}.parquet"))))
-
-
-def shortened(file: Path, part: int = 2) -> None:
-    """Only the first part of the bytes, as a torn write leaves them."""
-    data = file.read_bytes()
-    file.write_bytes(data[: len(data) // part])
-    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize("name", fixtures.fixture_names())

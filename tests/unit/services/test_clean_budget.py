@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from hudi_py.model.files import parse_base_file
 from hudi_py.services.clean.retention.policy import Reason
+from support.clean_histories import make, paths, policies, retained, steps
 from support.laws import examples
 from support.tables import TableBuilder, at, data_files
-from unit.services.test_clean_laws import make, paths, policies, retained, steps
 
 WINDOWS = ("commits_retained", "hours_retained")
 

@@ -21,9 +21,9 @@ from hudi_py.services.clean.retention.ladder import climb
 from hudi_py.services.clean.retention.policy import Reason
 from hudi_py.snapshot.retained import earliest_retained, holes_left
 from hudi_py.timeline.cleaned import whole_from
+from support.clean_histories import make, paths, policies, retained, steps
 from support.laws import examples
 from support.tables import SYNC, TableBuilder, at, data_files
-from unit.services.test_clean_laws import make, paths, policies, retained, steps
 
 FULL = {"clean_incremental_enabled": False}
 DAY = 24

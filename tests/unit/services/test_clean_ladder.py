@@ -8,9 +8,9 @@ from hudi_py.services.clean import service
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
 from hudi_py.timeline.archive import load_archived_partitions
+from support.clean_histories import paths
 from support.fixtures import fixture_names, unpack
 from support.tables import TableBuilder, at
-from unit.services.test_clean_laws import paths
 
 ARCHIVED = [name for name in fixture_names() if name.startswith("cow_archived")]
 WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)

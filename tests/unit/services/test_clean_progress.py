@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from hudi_py.model.instant import State
 from hudi_py.services.clean.planning.progress import PROGRESS
+from support.clean_histories import make, paths, retained, steps
 from support.laws import examples
 from support.tables import TableBuilder, at, data_files
-from unit.services.test_clean_laws import make, paths, retained, steps
 
 WINDOWS = st.sampled_from(("commits_retained", "hours_retained"))
 

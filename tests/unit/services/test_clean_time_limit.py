@@ -14,10 +14,10 @@ from hudi_py.services.clean.planning import look
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.table import Table
 from hudi_py.testing import interruptions
+from support.clean_histories import make, policies, retained, steps
 from support.laws import examples
 from support.tables import TableBuilder, at
 from support.tables import data_files as listed
-from unit.services.test_clean_laws import make, policies, retained, steps
 
 MINUTE = timedelta(minutes=1)
 

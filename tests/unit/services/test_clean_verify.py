@@ -20,10 +20,10 @@ from hudi_py.services.clean.verifying.verify import garbage
 from hudi_py.storage.base import Entry
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
+from support.clean_histories import paths, policies, retained, tables
 from support.fixtures import expected, fixture_names, unpack
 from support.laws import examples
 from support.tables import TableBuilder, at
-from unit.services.test_clean_laws import paths, policies, retained, tables
 
 VERIFY = {"hoodie_py.clean.verify": True}
 

@@ -14,10 +14,10 @@ from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.services.explain.explain import Need
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
+from support.clean_histories import PARTITIONS, paths, policies, retained, tables
 from support.fixtures import fixture_names, unpack
 from support.laws import examples
 from support.tables import TableBuilder, at
-from unit.services.test_clean_laws import PARTITIONS, paths, policies, retained, tables
 
 FULL = {"clean_incremental_enabled": False}
 

@@ -28,7 +28,7 @@ from hudi_py.model.records import (
 )
 from hudi_py.txn.pairs import PAIRS, PENDING, REWRITES, WRITES, Answer, Pair, Relation, Service, judge
 from support.tables import SYNC, TableBuilder, at
-from tests.unit.services.test_rollback import update
+from support.undoing import update
 
 between = "{:.10}4500000".format
 TARGET, SAVEPOINT, LATE, EARLY = at(4), at(2), at(6), at(0)

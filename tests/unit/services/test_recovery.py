@@ -12,38 +12,13 @@ from hudi_py.model.instant import Action, State
 from hudi_py.model.records import InstantInfo, RestorePlan, RollbackMetadata, RollbackPlan, RollbackRequest
 from hudi_py.services.recovery.finding import Problem, Step
 from hudi_py.storage.memory import MemoryStorage
-from hudi_py.storage.wrappers import ReadOnlyStorage
 from hudi_py.table import Table
 from hudi_py.timeline.markers import Marker, MarkerType, create_marker
+from support.recoveries import LAYOUTS, healthy, recovered
 from support.tables import NOW, SYNC, TableBuilder, at, data_files
 
 LAZY = {"hoodie.clean.failed.writes.policy": "LAZY"}
 QUARANTINE = ".hoodie/.aux/hudi_py/quarantine/"
-LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
-
-
-def healthy(layout: int) -> TableBuilder:
-    """Three commits; the storage's clock stands an hour before the table's."""
-    builder = TableBuilder(layout)
-    moment = NOW - timedelta(hours=1)
-    builder.storage._clock_ms = lambda: int(moment.timestamp() * 1000)
-    for number in (1, 2, 3):
-        builder.commit(at(number), {"eu": ["a"]})
-    return builder
-
-
-def recovered(builder: TableBuilder, **settings: str) -> list[tuple[Problem, Step, bool]]:
-    """Findings of a recovery; a dry run before finds the same first step, and a second run has nothing to do."""
-    before = builder.storage.files()
-    dry = Table(ReadOnlyStorage(builder.storage), settings=settings, clock=builder.clock).recover(dry_run=True)
-    assert builder.storage.files() == before
-    outcomes = Table(builder.storage, settings=settings, clock=builder.clock).recover()
-    assert {(o.finding.problem, o.finding.time) for o in dry} <= {(o.finding.problem, o.finding.time) for o in outcomes}
-    after = builder.storage.files()
-    again = Table(builder.storage, settings=settings, clock=builder.clock).recover()
-    assert not [each for each in again if each.done]
-    assert builder.storage.files() == after
-    return [(each.finding.problem, each.finding.step, each.done) for each in outcomes]
 
 
 def beat(builder: TableBuilder, time: str, *, age: timedelta) -> None:

@@ -16,9 +16,9 @@ from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.table import Table
 from support import fixtures
+from support.damages import newest_base_file, opened, shortened, timeline_folder
+from support.recoveries import LAYOUTS, healthy, recovered
 from support.tables import NOW, at
-from tests.unit.services.test_check import newest_base_file, opened, shortened, timeline_folder
-from tests.unit.services.test_recovery import LAYOUTS, healthy, recovered
 
 TABLE_LOCK = ".hoodie/.locks/table_lock.json"
 NOW_MS = int(NOW.timestamp() * 1000)

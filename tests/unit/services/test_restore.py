@@ -14,6 +14,7 @@ from hudi_py.model.records import CommitMetadata, InstantInfo, RestorePlan, Writ
 from hudi_py.storage.wrappers import RecordingStorage
 from hudi_py.table import Table
 from support.tables import SYNC, TableBuilder, at, data_files, done
+from support.undoing import clustering, merge_on_read_history
 
 
 @pytest.fixture(params=[1, 2])
@@ -115,31 +116,11 @@ def test_refused_when_a_file_of_the_savepoint_is_gone(builder):
 
 def test_pending_clustering_goes_with_its_plan(builder):
     """B-26, B-29: its plan was made of files that are undone."""
-    from tests.unit.services.test_rollback import clustering
-
     clustering(builder, at(8), State.INFLIGHT)
     plan = builder.table().services.restore().plan(at(2))
     assert plan.instants_to_rollback[0].requested_time == at(8)
     builder.table().restore(at(2))
     assert not builder.table().timeline.pending()
-
-
-def merge_on_read_history(layout: int) -> TableBuilder:
-    """Base files, log files (savepoint), a later delta commit, a compaction, log files on top, and a failed write."""
-    builder = TableBuilder(layout, table_type="MERGE_ON_READ")
-    builder.commit(at(1), {"eu": ["a", "b"]}, action="deltacommit")
-    builder.log_files(at(2), [("eu", "a", at(1))])
-    builder.table().create_savepoint(at(2))
-    builder.log_files(at(3), [("eu", "a", at(1)), ("eu", "b", at(1))])
-    builder.compaction(at(4), [("eu", "a", at(1), [])])
-    builder.instant(at(4), "compaction", State.INFLIGHT)
-    builder.put(f"eu/{builder.base_name('a', at(4))}")
-    stat = WriteStat(file_id="a", path=f"eu/{builder.base_name('a', at(4))}", partition_path="eu", prev_commit=at(1))
-    metadata = CommitMetadata(partition_to_write_stats={"eu": (stat,)}, operation_type="COMPACT")
-    builder.instant(at(4), "commit", State.COMPLETED, encode_commit(metadata, as_json=layout == 1, sync=SYNC))
-    builder.log_files(at(5), [("eu", "a", at(4)), ("eu", "b", at(1)), ("eu", "n", at(5))])
-    builder.log_files(at(6), [("eu", "a", at(4))], state=State.INFLIGHT)
-    return builder
 
 
 @pytest.mark.parametrize("layout", [1, 2])

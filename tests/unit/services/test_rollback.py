@@ -15,57 +15,22 @@ from hudi_py.formats.log_block import (
     encode_rollback_block,
     iterate_log_blocks,
 )
-from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action, State
 from hudi_py.model.records import (
-    ClusteringGroup,
-    ClusteringPlan,
-    ClusteringSlice,
     CommitMetadata,
     CompactionPlan,
     InstantInfo,
-    RequestedReplaceMetadata,
     RollbackPlan,
     RollbackRequest,
     WriteStat,
 )
 from support.tables import SYNC, TableBuilder, at, data_files
-
-
-def update(builder: TableBuilder, time: str, groups: dict[str, list[str]], prev: str, **more) -> None:
-    """A commit whose stats name the commit before, as those of real writers do."""
-    builder.commit(time, groups, **more)
-    stats = {
-        partition: tuple(
-            WriteStat(
-                file_id=file_id,
-                path=join_path(partition, builder.base_name(file_id, time)),
-                partition_path=partition,
-                prev_commit=prev,
-                num_writes=1,
-            )
-            for file_id in ids
-        )
-        for partition, ids in groups.items()
-    }
-    content = encode_commit(
-        CommitMetadata(partition_to_write_stats=stats, operation_type="UPSERT"),
-        as_json=builder.layout.version == 1,
-        sync=SYNC,
-    )
-    builder.instant(time, "commit", State.COMPLETED, content)
+from support.undoing import clustering, merge_on_read, times, update, updated
 
 
 @pytest.fixture(params=[1, 2])
 def builder(request) -> TableBuilder:
-    builder = TableBuilder(request.param)
-    builder.commit(at(1), {"eu": ["a"]})
-    update(builder, at(2), {"eu": ["a"]}, at(1))
-    return builder
-
-
-def times(builder: TableBuilder, *actions: str) -> list[str]:
-    return [i.requested_time for i in builder.table().timeline.completed(*actions)]
+    return updated(request.param)
 
 
 def test_completed_commit_goes_with_its_files(builder):
@@ -158,27 +123,6 @@ def test_rollback_under_way_is_finished_by_the_next_write(builder):
     assert times(builder, "rollback") == [at(7)]
 
 
-def clustering(builder: TableBuilder, time: str, state: State) -> None:
-    """A clustering of group a into n, up to *state*."""
-    name = "replacecommit" if builder.layout.version == 1 else "clustering"
-    old = ClusteringSlice(file_id="a", partition_path="eu", data_file_path=builder.base_name("a", at(2)))
-    plan = ClusteringPlan(input_groups=(ClusteringGroup(slices=(old,)),))
-    request = RequestedReplaceMetadata(operation_type="CLUSTER", clustering_plan=plan)
-    builder.instant(time, name, State.REQUESTED, codec.encode_requested_replace(request, sync=SYNC))
-    if state >= State.INFLIGHT:
-        builder.instant(time, name, State.INFLIGHT)
-        builder.put(f"eu/{builder.base_name('n', time)}")
-    if state is State.COMPLETED:
-        stat = WriteStat(file_id="n", path=f"eu/{builder.base_name('n', time)}", partition_path="eu")
-        metadata = CommitMetadata(
-            partition_to_write_stats={"eu": (stat,)},
-            operation_type="CLUSTER",
-            partition_to_replace_file_ids={"eu": ("a",)},
-        )
-        content = encode_commit(metadata, as_json=builder.layout.version == 1, sync=SYNC)
-        builder.instant(time, "replacecommit", State.COMPLETED, content)
-
-
 @pytest.mark.parametrize("state", [State.INFLIGHT, State.COMPLETED])
 def test_clustering_goes_back_to_its_plan(builder, state):
     """B-25: its new files go, its plan stays and can be carried out again; the next write leaves it alone."""
@@ -222,14 +166,6 @@ def blocks_in(builder: TableBuilder) -> dict[str, list[str]]:
             blocks = [block for block in iterate_log_blocks(data, path) if block.block_type is BlockType.COMMAND]
             found[path] = [block.header[HeaderKey.TARGET_INSTANT_TIME] for block in blocks]
     return found
-
-
-def merge_on_read(layout: int = 1) -> TableBuilder:
-    """Delta commits of base files, then of log files on them."""
-    builder = TableBuilder(layout, table_type="MERGE_ON_READ")
-    builder.commit(at(1), {"eu": ["a", "b"]}, action="deltacommit")
-    builder.log_files(at(2), [("eu", "a", at(1))])
-    return builder
 
 
 def log_name(file_id: str, base: str, version: int, token: str = "0-1-0") -> str:

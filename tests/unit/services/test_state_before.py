@@ -6,9 +6,12 @@ import pytest
 
 from hudi_py.errors import RefusedError
 from support.tables import TableBuilder, at, data_files
-from tests.unit.services.test_rollback import builder, merge_on_read, times, update
+from support.undoing import merge_on_read, times, update, updated
 
-__all__ = ["builder"]
+
+@pytest.fixture(params=[1, 2])
+def builder(request) -> TableBuilder:
+    return updated(request.param)
 
 
 def test_older_slice_that_a_savepoint_holds_is_not_the_state_before(builder):

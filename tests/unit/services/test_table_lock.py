@@ -13,9 +13,9 @@ from hudi_py.storage.wrappers import DelegatingStorage, RecordingStorage
 from hudi_py.table import Table
 from hudi_py.txn.lease_lock import TABLE_LOCK, parse_lease
 from support.crash_states import data_files, open_real, real_table
+from support.metadata_tables import write
 from support.tables import TableBuilder, at, rows_of
 from support.writes import CHANGES, NEW, OLD, create_table, open_table, upsert
-from unit.services.test_upkeep import write
 
 FILE = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
 LEASE = "org.apache.hudi.client.transaction.lock.StorageBasedLockProvider"

@@ -15,9 +15,7 @@ from hudi_py.mdt.changes import ListingChanges
 from hudi_py.mdt.read_statistics import StatisticsReader
 from hudi_py.mdt.table import METADATA_TABLE_FOLDER, MetadataTable
 from hudi_py.mdt.update import write_delta_commit
-from hudi_py.model.files import format_base_file, join_path
 from hudi_py.model.instant import Action
-from hudi_py.model.records import WriteStat
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.services.check.findings import Severity
 from hudi_py.services.upkeep.service import UpkeepService, upkeep_archive_config, upkeep_clean_config
@@ -26,7 +24,7 @@ from hudi_py.table import Table
 from hudi_py.testing import interruptions
 from hudi_py.timeline.archive import load_archived
 from hudi_py.writing.transaction import begin_write
-from support.metadata_tables import PROPERTIES, begin, config_of, end, table_of, timeline_of
+from support.metadata_tables import PROPERTIES, begin, config_of, end, table_of, timeline_of, write
 from support.tables import TableBuilder
 
 COMMITS = 200
@@ -36,22 +34,6 @@ LOOK_CALLS_MAX = 5  # the properties of the table and of the metadata table, its
 FILES_MAX = 50  # the slices of twenty commits, and those of the one before
 PARTITIONS = ("eu", "us")
 SETTINGS = {"metadata_enable": True, "keep_min_commits": 4, "keep_max_commits": 6}
-
-
-def write(table, partition="eu", *, groups=1):
-    """One commit: the next version of each of the partition's file groups."""
-    table.refresh()
-    transaction = begin_write(table.contents, table.config, table.settings, table.services.metadata_table)
-    table.storage.replace(join_path(partition, ".hoodie_partition_metadata"), b"commitTime=1\npartitionDepth=1\n")
-    stats = []
-    for number in range(groups):
-        group = f"group-{partition}{number}"
-        name = format_base_file(group, "0-1-0", transaction.instant_time)
-        table.storage.replace(join_path(partition, name), b"PAR1")
-        stats.append(WriteStat(file_id=group, path=join_path(partition, name), partition_path=partition,
-                               num_writes=1, total_write_bytes=4, file_size_in_bytes=4))  # fmt: skip
-    transaction.commit(stats, operation="UPSERT", extra_metadata={})
-    table.refresh()
 
 
 def round_of(table, number):
