@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import zlib
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import BinaryIO, Final, NamedTuple
 
@@ -90,6 +90,7 @@ class HFile:
         self._has_mvcc = self.info.get(b"KEY_VALUE_VERSION") == b"\0\0\0\x01"
         self._has_tags = b"hfile.MAX_TAGS_LEN" in self.info
         self._last: tuple[int, bytes] | None = None
+        self._indexes: dict[int, tuple[int, list[_Pointer], list[bytes]]] = {}
 
     @property
     def entry_count(self) -> int:
@@ -105,6 +106,28 @@ class HFile:
             if row >= key:
                 return value if row == key else None
         return None
+
+    def find(self, keys: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
+        """
+        Yield the entries of *keys*, which have to ascend; each data block that may hold one is read once.
+
+        Raises:
+            CorruptMetadata: A block is damaged.
+        """
+        at = -1
+        found: tuple[bytes, bytes] | None = None
+        entries: Iterator[tuple[bytes, bytes]] = iter(())
+        for key in keys:
+            pointer = self._locate(key)
+            if pointer is None:
+                continue
+            if pointer.offset != at:
+                at, entries = pointer.offset, self._data_entries(pointer)
+                found = next(entries, None)
+            while found is not None and found[0] < key:
+                found = next(entries, None)
+            if found is not None and found[0] == key:
+                yield found
 
     def scan(self, start: bytes = b"", end: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
         """
@@ -160,9 +183,16 @@ class HFile:
                 return None
             if level == 1:
                 return pointers[position]
-            pointers = self._index_block(pointers[position], leaf=level == 2)
-            rows = [pointer.row for pointer in pointers]
+            pointers, rows = self._index_of(pointers[position], level)
         return None
+
+    def _index_of(self, pointer: _Pointer, level: int) -> tuple[list[_Pointer], list[bytes]]:
+        """An index block and its rows; the last one of each level is kept, for keys that ascend."""
+        kept = self._indexes.get(level)
+        if kept is None or kept[0] != pointer.offset:
+            pointers = self._index_block(pointer, leaf=level == 2)
+            kept = self._indexes[level] = pointer.offset, pointers, [each.row for each in pointers]
+        return kept[1], kept[2]
 
     def _pointers(self, start: bytes) -> Iterator[_Pointer]:
         """Yield data blocks in order, from the one that can contain *start*."""

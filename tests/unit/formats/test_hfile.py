@@ -121,6 +121,30 @@ def test_a_range_is_what_a_filter_gives(entries, start, end):
     assert [e for e in entries if start <= e[0] and (end is None or e[0] < end)] == list(hfile.scan(start, end))
 
 
+@examples(80)
+@given(entry_lists, st.sets(st.binary(max_size=3)), st.integers(1, 300))
+def test_keys_are_found_together_as_one_by_one(entries, others, block_bytes):
+    """Those that are there, in order, whatever blocks they lie in."""
+    hfile = opened(encode_hfile(entries, block_bytes=block_bytes))
+    asked = sorted({key for key, _ in entries[::2]} | others)
+
+    assert [(key, value) for key, value in entries if key in asked] == list(hfile.find(asked))
+
+
+@pytest.mark.parametrize("path", MADE_BY_HBASE, ids=lambda path: path.stem)
+def test_keys_are_found_together_through_several_levels_of_index(path):
+    """Each block on the way is read once, however many keys lie in it."""
+    data = path.read_bytes()
+    entries = numbered(opened(data).entry_count)
+    stream = Counting(data)
+    hfile = HFile(stream, len(data), "f")
+    stream.reads.clear()
+
+    assert entries == list(hfile.find(key for key, _ in entries))
+    assert len({at for at, _ in stream.reads}) == len(stream.reads)
+    assert [] == list(hfile.find([b"", b"key000017x", b"zzz"]))
+
+
 def test_a_look_up_reads_one_data_block():
     """Opening and looking up never read the file as a whole."""
     entries = [(b"%06d" % n, b"x" * 100) for n in range(5000)]

@@ -1,0 +1,169 @@
+"""
+Point look-ups in partitions of the metadata table whose file groups are chosen by a hash of the key.
+
+Of the base files only the index blocks and the data blocks that may hold a key are read; the log files of a group are
+read whole (Hudi compacts them after ten commits). Groups in which no key can lie are not opened. The newest record of a
+key counts, no two are merged.
+
+Source: rules/data-files 11 and 11.3; Hudi 1.1.1 ``HoodieTableMetadataUtil.mapRecordKeyToFileGroupIndex``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from hudi_py.errors import CorruptMetadata, UnsupportedTable
+from hudi_py.formats.hfile import HFile
+from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock
+from hudi_py.mdt.blocks import Validity, deleted_keys, visible_blocks
+from hudi_py.mdt.table import MetadataTable, Slice
+from hudi_py.timeline.timeline import Timeline
+
+_GROUP: Final = re.compile(r"-([0-9]{4,})-[0-9]+")
+_MASK: Final = (1 << 32) - 1
+_INT_MAX: Final = (1 << 31) - 1
+
+
+class Stored(NamedTuple):
+    """
+    A record as it is stored.
+
+    Args:
+        value: Avro binary of a ``HoodieMetadataRecord``.
+        schema: That it was written with.
+        source: Where it was found, for messages.
+    """
+
+    value: bytes
+    schema: str
+    source: str
+
+
+class KeyedPartition:
+    """
+    One partition as it is at one moment. Use it as a context manager: it holds base files open.
+
+    Args:
+        table: The metadata table.
+        data_timeline: Of the data table: blocks of its pending instants do not count.
+        timeline: Of the metadata table; loaded when left out.
+        partition: Its name.
+        prefix: What the ids of its file groups begin with, without the number and the hyphen before it.
+
+    Raises:
+        CorruptMetadata: A file that counts is damaged or missing.
+        UnsupportedTable: Its file groups are numbered for each partition of the data table.
+        StorageError: As the storage.
+    """
+
+    def __init__(
+        self, table: MetadataTable, data_timeline: Timeline, timeline: Timeline | None, partition: str, prefix: str
+    ) -> None:
+        self._table = table
+        self._partition = partition
+        self._timeline = timeline or table.store.load()
+        self._validity = Validity(self._timeline, data_timeline)
+        self._slices = _by_number(table, table.slices(self._timeline, partition), prefix)
+        self._groups: dict[int, list[_Layer]] = {}
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> KeyedPartition:  # noqa: PYI034 - typing has no Self in 3.10
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the base files."""
+        self._stack.close()
+
+    def find(self, keys: Iterable[str]) -> dict[str, Stored]:
+        """The newest record of each key that has one and was not deleted since."""
+        by_group: dict[int, set[bytes]] = {}
+        for key in keys:
+            by_group.setdefault(group_number(key, len(self._slices)), set()).add(key.encode())
+        found: dict[str, Stored] = {}
+        for number in sorted(by_group):
+            layers = self._groups.get(number)
+            if layers is None:
+                layers = self._groups[number] = self._open(self._slices[number])
+            found.update(_newest(layers, by_group[number]))
+        return found
+
+    def _open(self, file_slice: Slice) -> list[_Layer]:
+        table = self._table
+        layers = []
+        if file_slice.base is not None:
+            path = file_slice.path(file_slice.base.name)
+            stream = self._stack.enter_context(table.storage.open_read(path))
+            hfile = HFile(stream, stream.seek(0, io.SEEK_END), table.source(path))
+            layers.append(_Layer(hfile, frozenset(), _schema_of(hfile, table.source(path)), table.source(path)))
+        for log, block in visible_blocks(table, file_slice, self._timeline, self._validity):
+            source = f"{table.source(file_slice.path(log.name))} (block at byte {block.offset})"
+            layers.append(_layer(block, self._partition, source))
+        return layers
+
+
+class _Layer(NamedTuple):
+    """A base file, or a block of a log file: the records it holds, and the keys it deletes."""
+
+    held: HFile | None
+    deleted: frozenset[bytes]
+    schema: str
+    source: str
+
+
+def _layer(block: LogBlock, partition: str, source: str) -> _Layer:
+    if block.block_type is BlockType.DELETE:
+        return _Layer(None, frozenset(key.encode() for key in deleted_keys(block, partition, source)), "", source)
+    schema = block.header.get(HeaderKey.SCHEMA)
+    if schema is None:
+        raise CorruptMetadata(f"{source}: a data block without a schema")
+    return _Layer(HFile(io.BytesIO(block.content), len(block.content), source), frozenset(), schema, source)
+
+
+def _newest(layers: list[_Layer], keys: set[bytes]) -> Iterator[tuple[str, Stored]]:
+    """Each key's record in the newest of the layers that knows it."""
+    left = sorted(keys)
+    for layer in reversed(layers):
+        here = {} if layer.held is None else dict(layer.held.find(left))
+        for key, value in here.items():
+            yield key.decode(), Stored(value, layer.schema, layer.source)
+        left = [key for key in left if key not in here and key not in layer.deleted]
+
+
+def _schema_of(hfile: HFile, source: str) -> str:
+    schema = hfile.info.get(b"schema")
+    if schema is None:
+        raise CorruptMetadata(f"{source}: the file info has no schema")
+    return schema.decode("utf-8", "replace")
+
+
+def _by_number(table: MetadataTable, slices: Iterable[Slice], prefix: str) -> list[Slice]:
+    """The slices by the numbers of their file groups."""
+    numbers: dict[int, Slice] = {}
+    for each in slices:
+        found = _GROUP.fullmatch(each.file_id.removeprefix(prefix))
+        if found is None or not each.file_id.startswith(prefix):
+            raise UnsupportedTable(
+                f"{table.source(each.partition)}: the file group {each.file_id} is numbered within a partition of the "
+                "table, which this release does not look up keys in"
+            )
+        numbers[int(found[1])] = each
+    if not numbers or sorted(numbers) != list(range(len(numbers))):
+        raise CorruptMetadata(
+            f"{table.source(prefix)}: file groups {sorted(numbers)} are there, and a key's group cannot be told"
+        )
+    return [numbers[number] for number in range(len(numbers))]
+
+
+def group_number(key: str, count: int) -> int:
+    """The number of the file group, of *count*, that a key lies in: Java's hash of text."""
+    number = 0
+    for unit in memoryview(key.encode("utf-16-le", "surrogatepass")).cast("H"):
+        number = (31 * number + unit) & _MASK
+    return (number if number <= _INT_MAX else _MASK + 1 - number) % count

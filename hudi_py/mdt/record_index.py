@@ -1,0 +1,114 @@
+"""
+The partition `record_index`: in which file group the row of a record key lies.
+
+It tells of the present, one place for each key. The name of the file group (a UUID and a number) is stored as three
+numbers, or as text where it is no UUID.
+
+Source: rules/data-files 11.3; Hudi 1.1.1 ``HoodieMetadataPayload.createRecordIndexUpdate``,
+``HoodieTableMetadataUtil.getLocationFromRecordIndexInfo``.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+import fastavro
+
+from hudi_py.errors import CorruptMetadata
+from hudi_py.mdt.lookup import KeyedPartition, Stored
+from hudi_py.mdt.table import MetadataTable
+from hudi_py.timeline.timeline import Timeline
+
+RECORD_INDEX: Final = "record_index"
+_PREFIX: Final = "record-index"
+_TYPE: Final = 5
+_UUID_ENCODING: Final = 0
+_TEXT_ENCODING: Final = 1
+_NO_NUMBER: Final = -1
+_LONG_MASK: Final = (1 << 64) - 1
+
+
+class RecordLocation(NamedTuple):
+    """
+    Where a record lies.
+
+    Args:
+        partition_path: Of the data table.
+        file_id: Of the file group.
+        instant_ms: Requested time of the write that brought the record there, milliseconds since 1970.
+    """
+
+    partition_path: str
+    file_id: str
+    instant_ms: int
+
+
+class RecordIndex(KeyedPartition):
+    """
+    The record index as it is at one moment. Use it as a context manager: it holds base files open.
+
+    Args:
+        table: The metadata table.
+        data_timeline: Of the data table: blocks of its pending instants do not count.
+        timeline: Of the metadata table; loaded when left out.
+
+    Raises:
+        CorruptMetadata: A file that counts is damaged or missing.
+        UnsupportedTable: It is kept for each partition of the table by itself.
+        StorageError: As the storage.
+    """
+
+    def __init__(self, table: MetadataTable, data_timeline: Timeline, timeline: Timeline | None = None) -> None:
+        super().__init__(table, data_timeline, timeline, RECORD_INDEX, _PREFIX)
+
+    def __enter__(self) -> RecordIndex:  # noqa: PYI034 - typing has no Self in 3.10
+        return self
+
+    def locations(self, keys: Iterable[str]) -> dict[str, RecordLocation]:
+        """
+        Where the records of *keys* lie; a key that is left out has none.
+
+        Raises:
+            CorruptMetadata, UnsupportedTable, StorageError: As the class.
+        """
+        return {key: decode_location(stored) for key, stored in self.find(keys).items()}
+
+
+def decode_location(stored: Stored) -> RecordLocation:
+    """
+    A record of `record_index`.
+
+    Raises:
+        CorruptMetadata: It is something else.
+    """
+    try:
+        record: Any = fastavro.schemaless_reader(io.BytesIO(stored.value), _parsed(stored.schema), None)
+        kind, fields = record["type"], record["recordIndexMetadata"]
+        partition, instant_ms = fields["partitionName"], fields["instantTime"]
+        file_id = _file_id(fields)
+    except Exception as error:  # fastavro fails in many ways on bytes that are no record
+        raise CorruptMetadata(f"{stored.source}: a record of {RECORD_INDEX} does not decode: {error!r}") from error
+    if kind != _TYPE or not isinstance(partition, str) or not isinstance(instant_ms, int):
+        raise CorruptMetadata(f"{stored.source}: a record of type {kind} does not belong into {RECORD_INDEX}")
+    return RecordLocation(partition, file_id, instant_ms)
+
+
+def _file_id(fields: Any) -> str:
+    encoding = fields["fileIdEncoding"]
+    if encoding == _TEXT_ENCODING:
+        return str(fields["fileId"])
+    if encoding != _UUID_ENCODING:
+        raise ValueError(f"fileIdEncoding {encoding}")
+    high, low, number = fields["fileIdHighBits"], fields["fileIdLowBits"], fields["fileIndex"]
+    digits = f"{high & _LONG_MASK:016x}{low & _LONG_MASK:016x}"
+    name = "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+    return name if number == _NO_NUMBER else f"{name}-{number}"
+
+
+@functools.lru_cache(maxsize=16)
+def _parsed(text: str) -> Any:
+    return fastavro.parse_schema(json.loads(text))
