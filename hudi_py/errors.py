@@ -2,7 +2,7 @@
 All errors that hudi_py raises on purpose.
 
 There are few classes, one for each thing that a caller can do about an error. The message says what happened, where and
-why::
+why; after its last semicolon, if it has one, what to do::
 
     HudiError
     ├── TableNotFound          there is no table at this location            → fix the path
@@ -46,50 +46,71 @@ class HudiError(Exception):
     """Base class of all errors of hudi_py."""
 
     exit_code = 1  # exit code of the command line for this error
+    advice = "--debug shows where it happened"  # what to do, for messages that do not say it
+
+    @property
+    def fix(self) -> str:
+        """What to do about it, in words: from the message, or else what helps with errors of this class."""
+        _, semicolon, last = str(self).rpartition("; ")
+        return last if semicolon else self.advice
 
 
 class TableNotFound(HudiError):
     """There is no Hudi table at the given location."""
 
     exit_code = 5
+    advice = "check the path and the storage options"
 
 
 class UnsupportedTable(HudiError):
     """The table has a version, layout or kind that this release does not support."""
 
     exit_code = 5
+    advice = "use a tool that supports this table"
 
 
 class ConfigError(HudiError):
     """A setting or an argument is invalid."""
 
     exit_code = 2
+    advice = "correct the setting or the argument"
 
 
 class RefusedError(HudiError):
     """The operation could lose data and was not started; the message says what to do instead."""
 
+    advice = "look at the table with hudi-py check"
+
 
 class TimelineStateError(HudiError):
     """An instant cannot change from its current state to the requested one."""
+
+    advice = "look at the timeline again, then repeat the command"
 
 
 class ConflictError(HudiError):
     """Another process changed the table first, or holds the lock."""
 
     exit_code = 4
+    advice = "try again"
 
 
 class OutcomeUnknown(HudiError):
     """A write was sent but not confirmed. Reload before cleaning up or repeating it: it may have happened."""
 
+    advice = "look for the instant with hudi-py timeline before repeating the command"
+
 
 class CorruptMetadata(HudiError):
     """A file of the table is damaged: its content is not what it should be."""
 
+    advice = "see what is damaged with hudi-py check"
+
 
 class WriteError(HudiError):
     """Rows could not be written; nothing was committed."""
+
+    advice = "correct the rows and write them again; nothing was committed"
 
 
 class ServiceFailed(HudiError):
@@ -102,6 +123,8 @@ class ServiceFailed(HudiError):
         message: What, where, why.
         instant: Requested time of the commit.
     """
+
+    advice = "do not write the rows again; run hudi-py clean"
 
     def __init__(self, message: str, instant: str = "") -> None:
         super().__init__(message, instant)
@@ -119,6 +142,8 @@ class StorageError(HudiError):
         message: What, where, why.
         retryable: Whether the same call may succeed later (time-outs, throttling).
     """
+
+    advice = "check the access to the storage, then try again"
 
     def __init__(self, message: str, retryable: bool = False) -> None:
         super().__init__(message, retryable)

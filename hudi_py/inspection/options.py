@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from hudi_py.table import Table
 
 
+_BEGUN: Final = "hudi_py.json.begun"
+"""Key in the context of a command: its JSON document has been begun."""
+
+
 @attrs.frozen
 class Common:
     """The values of the shared options in this call."""
@@ -67,6 +71,9 @@ def pairs(option: str, values: tuple[str, ...]) -> dict[str, str]:
 
 def print_json(document: Any) -> None:
     """Print a JSON document to standard output."""
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.meta[_BEGUN] = True
     sys.stdout.writelines(map(visible_json, json_chunks(document)))
     sys.stdout.write("\n")
 
@@ -130,11 +137,11 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         except HudiError as error:
             if debug:
                 raise
-            fail(error)
+            fail(error, as_json=as_json)
         except Exception as error:
             if debug:
                 raise
-            fail_unexpectedly(error)
+            fail_unexpectedly(error, as_json=as_json)
 
     return wrapper
 
@@ -204,7 +211,9 @@ class Program(click.Group):
                 error.show()
             else:
                 names = error.ctx.command_path.removeprefix(error.ctx.find_root().command_path) if error.ctx else ""
-                say(f"hudi-py: {text.removesuffix('.')}; see hudi-py{names} --help", file=sys.stderr)
+                text, fix = text.removesuffix("."), f"see hudi-py{names} --help"
+                failure = Failure("UsageError", text, fix, error.exit_code)
+                _exit(f"{text}; {fix}", failure, as_json="--json" in _given(arguments, extra))
             raise SystemExit(error.exit_code) from None
         except click.Abort:
             say("hudi-py: stopped", file=sys.stderr)
@@ -212,17 +221,42 @@ class Program(click.Group):
         raise SystemExit(code if isinstance(code, int) else 0)
 
 
-def fail(error: HudiError) -> NoReturn:
+def _given(arguments: tuple[Any, ...], extra: dict[str, Any]) -> list[str]:
+    """Return the words of the command line; `click.Group.main` takes them as its first argument, if at all."""
+    given = arguments[0] if arguments else extra.get("args")
+    return list(sys.argv[1:] if given is None else given)
+
+
+def fail(error: HudiError, *, as_json: bool) -> NoReturn:
     """Print the error and exit with its exit code."""
-    say(f"hudi-py: {type(error).__name__}: {error}", file=sys.stderr)
-    raise SystemExit(error.exit_code)
+    kind = type(error).__name__
+    _exit(f"{kind}: {error}", Failure(kind, str(error), error.fix, error.exit_code), as_json=as_json)
 
 
-def fail_unexpectedly(error: Exception) -> NoReturn:
+def fail_unexpectedly(error: Exception, *, as_json: bool) -> NoReturn:
     """Print an unexpected error in one line and exit with code 1."""
-    text = " ".join(str(error).split())
-    say(f"hudi-py: unexpected {type(error).__name__}: {text}; --debug shows where", file=sys.stderr)
-    raise SystemExit(1)
+    kind = type(error).__name__
+    text = f"unexpected {kind}: {' '.join(str(error).split())}"
+    fix = "--debug shows where"
+    _exit(f"{text}; {fix}", Failure(kind, text, fix, 1), as_json=as_json)
+
+
+@attrs.frozen
+class Failure:
+    """An error as ``--json`` prints it."""
+
+    kind: str
+    message: str
+    fix: str
+    exit_code: int
+
+
+def _exit(line: str, failure: Failure, *, as_json: bool) -> NoReturn:
+    say(f"hudi-py: {line}", file=sys.stderr)
+    context = click.get_current_context(silent=True)
+    if as_json and not (context is not None and context.meta.get(_BEGUN)):  # stdout holds one document, never two
+        print_json({"error": attrs.asdict(failure)})
+    raise SystemExit(failure.exit_code)
 
 
 def _forget_output() -> None:
