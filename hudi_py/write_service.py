@@ -39,6 +39,7 @@ from hudi_py.fsview.needed import NeededFiles
 from hudi_py.model.files import join_path, parse_base_file, parse_log_file
 from hudi_py.model.records import CommitMetadata
 from hudi_py.model.shown import Shown
+from hudi_py.rows.bucket_index import BucketIndex, bucket_index_of
 from hudi_py.rows.keys import KeyGenerator, KeyGeneratorKind, is_prefixed, key_generator_of
 from hudi_py.rows.lookup import read_keys
 from hudi_py.rows.precedence import MergeRules, merge_rules_of
@@ -50,7 +51,7 @@ from hudi_py.storage.base import Storage
 from hudi_py.table import Table
 from hudi_py.timeline.properties_file import create_properties
 from hudi_py.writing.assign import average_record_bytes
-from hudi_py.writing.buckets import refuse_buckets
+from hudi_py.writing.buckets import check_buckets
 from hudi_py.writing.incoming import IncomingRows
 from hudi_py.writing.job import WriteJob
 from hudi_py.writing.options import base_file_options, check_options, sizing_limits
@@ -60,6 +61,9 @@ from hudi_py.writing.transaction import WriteTransaction, begin_write
 
 _USE: Final = Use.WRITE | Use.SERVICES
 """A write includes the services that run after its commit."""
+
+_ONE_FILE: Final = 1 << 62
+"""A bucket has one file, whatever its size."""
 
 _COMMITS_READ_MAX: Final = 5
 """Number of recent commits that are read for the average size of a row."""
@@ -118,7 +122,7 @@ class WriteService:
         self._clock = clock
         self._cleaning = cleaning
         self._table: Table | None = None
-        self._is_free_of_buckets = False
+        self._are_buckets_checked = False
         try:
             self._table = self._open()
         except TableNotFound:
@@ -149,10 +153,11 @@ class WriteService:
         """
         require_single_writer(self._settings)  # before a new table is created
         table = self._opened_or_created(rows, operation).refresh()
-        if not self._is_free_of_buckets:  # checked once: an existing table never gets buckets later
-            refuse_buckets(self._storage, table.timeline, table.contents)
-            self._is_free_of_buckets = True
         generator = self._key_generator(table)
+        buckets = bucket_index_of(self._settings, table.config.properties, generator, table.config.version)
+        if not self._are_buckets_checked:  # once: an existing table never gets buckets later
+            check_buckets(self._storage, table.timeline, table.contents, buckets)
+            self._are_buckets_checked = True
         rules = merge_rules_of(table.config.properties)
         text = table.schema_text()
         if column_schema_text(table.contents, table.timeline) is not None:
@@ -164,7 +169,7 @@ class WriteService:
         schema = _resolved(table, rows.schema, operation, text)
         with begin_write(table.contents, table.config, self._settings, table.services.metadata_table) as transaction:
             transaction.refuse_undoing(table.refresh().timeline)
-            job = self._job(table, transaction, operation, schema, generator, rules)
+            job = self._job(table, transaction, operation, schema, generator, rules, buckets)
             try:
                 results = rows.write(job)
             except (ConfigError, UnsupportedTable, WriteError):  # of the rows
@@ -208,6 +213,7 @@ class WriteService:
         """Check the first rows of a new table, as far as possible without touching the storage."""
         properties = new_table_properties(self._settings)
         generator = key_generator_of(properties, single_field_prefixed=False)
+        bucket_index_of(self._settings, {}, generator, int(properties["hoodie.table.version"]))
         needed = self._needed(operation, generator, merge_rules_of(properties))
         resolve_schema(None, rows.shaped(None, needed, keys_only=False).schema, self._settings[keys.TABLE_NAME])
 
@@ -275,21 +281,25 @@ class WriteService:
         schema: ResolvedSchema,
         generator: KeyGenerator,
         rules: MergeRules,
+        buckets: BucketIndex | None,
     ) -> WriteJob:
+        searches_none = operation == "BULK_INSERT" and buckets is None
+        options = base_file_options(self._settings)
         return WriteJob(
             storage=self._storage,
             instant_time=transaction.instant_time,
             operation=operation,
             context=table.view_context,
-            needed={} if operation == "BULK_INSERT" else NeededFiles(table.contents, table.timeline).of_write(),
+            needed={} if searches_none else NeededFiles(table.contents, table.timeline).of_write(),
             schema=schema.schema,
             avro_schema=schema.text,
             keys=generator,
             rules=rules,
-            options=base_file_options(self._settings),
+            options=options if buckets is None else attrs.evolve(options, max_file_bytes=_ONE_FILE),
             limits=sizing_limits(self._settings),
             record_bytes=self._record_bytes(table),
             combine=self._settings[keys.COMBINE_BEFORE_INSERT],
+            buckets=buckets,
         )
 
     def _record_bytes(self, table: Table) -> int:

@@ -19,7 +19,8 @@ _EFFECTS: Final = (
     (
         Use.WRITE,
         """hoodie.table.* hoodie.database.name hoodie.write.table.version hoodie.datasource.write.* hoodie.combine.*
-        hoodie.record.* hoodie.parquet.* hoodie.index.* hoodie.bloom.* hoodie.copyonwrite.* hoodie.allow.empty.commit
+        hoodie.record.* hoodie.parquet.* hoodie.index.* hoodie.bucket.*
+        hoodie.bloom.* hoodie.copyonwrite.* hoodie.allow.empty.commit
         hoodie.write.complex.* hoodie.bulkinsert.* hoodie.upsert.* hoodie.insert.* hoodie.delete.* hoodie_py.write.*
         hoodie.clean.automatic""",
     ),

@@ -33,8 +33,12 @@ HARMLESS: Final[Mapping[str, str]] = {
         hoodie.clustering.* hoodie.layout.optimize.*""",
     "partitions have no time to live unless hoodie.partition.ttl.inline is set, which is refused": """
         hoodie.partition.ttl.*""",
+    "the number of buckets of a partition never changes with the engine SIMPLE, the only one that is served": """
+        hoodie.bucket.index.m* hoodie.bucket.index.split.threshold hoodie.bucket.index.remote.partitioner.enable""",
+    "it only affects hoodie.bucket.index.partition.expressions, which is refused": """
+        hoodie.bucket.index.partition.rule.type""",
     "it only affects an index that hoodie.index.type has to name, which is refused": """
-        hoodie.bucket.index.* hoodie.index.bucket.engine hoodie.index.hbase.* hoodie.hbase.index.* hoodie.record.index.*
+        hoodie.index.hbase.* hoodie.hbase.index.* hoodie.record.index.*
         hoodie.global.index.* hoodie.global.simple.index.*""",
     "it only affects the speed of Apache Hudi's key look-up, not which keys are found": """
         hoodie.bloom.index.* hoodie.simple.index.*""",

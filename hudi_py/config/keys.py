@@ -92,6 +92,19 @@ def _one_of(*choices: str) -> Callable[[str], str]:
     return parse
 
 
+INDEXES: Final = ("BLOOM", "SIMPLE", "BUCKET")
+
+
+def _index(value: str) -> str:
+    upper = value.strip().upper()
+    if upper not in INDEXES:
+        raise ValueError(
+            "BLOOM or SIMPLE (keys are looked up in the files of their partition) or BUCKET; with another index Apache "
+            "Hudi expects keys elsewhere; write such a table with Apache Hudi"
+        )
+    return upper
+
+
 def _names(value: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in value.split(",") if part.strip())
 
@@ -308,6 +321,12 @@ COMBINE_BEFORE_INSERT: Final = Key("hoodie.combine.before.insert", _flag, False)
 PARQUET_MAX_FILE_SIZE: Final = Key("hoodie.parquet.max.file.size", _whole(1), 120 * 1024 * 1024)
 PARQUET_SMALL_FILE_LIMIT: Final = Key("hoodie.parquet.small.file.limit", int, 104_857_600)
 PARQUET_COMPRESSION: Final = Key("hoodie.parquet.compression.codec", _text, "gzip")
+INDEX_TYPE: Final = Key("hoodie.index.type", _index, "SIMPLE")
+BUCKET_COUNT: Final = Key("hoodie.bucket.index.num.buckets", _whole(1), 256)
+"""Of a table with a bucket index; the same in all its writers, because nothing in the table says it."""
+BUCKET_FIELDS: Final[Key[tuple[str, ...]]] = Key("hoodie.bucket.index.hash.field", _names, _NONE)
+"""Empty: all fields of the record key."""
+BUCKET_ENGINE: Final = Key("hoodie.index.bucket.engine", _one_of("SIMPLE", "CONSISTENT_HASHING"), "SIMPLE")
 BLOOM_NUM_ENTRIES: Final = Key("hoodie.index.bloom.num_entries", _whole(1), 60_000)
 BLOOM_FPP: Final = Key("hoodie.index.bloom.fpp", _share, 1e-9)
 BLOOM_TYPE: Final = Key("hoodie.bloom.index.filter.type", _one_of("SIMPLE", "DYNAMIC_V0"), "DYNAMIC_V0")

@@ -24,7 +24,7 @@ _ROWS: Final = Use.WRITE | Use.READ
 _BY_HUDI: Final = "write the table with Apache Hudi"
 _MARKED: Final = f"rows that are marked as deleted would be stored instead of deleted; {_BY_HUDI}"
 _BUCKETS: Final = (
-    f"its rows are stored in buckets by key, and rows outside their bucket would be duplicates; {_BY_HUDI}"
+    f"the number of its buckets differs or changes, and rows outside their bucket would be duplicates; {_BY_HUDI}"
 )
 _MERGERS: Final = (
     "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",  # event time
@@ -39,7 +39,7 @@ _SERVED: Final = """
     hoodie.datasource.write.partitionpath.urlencode hoodie.timeline.path hoodie.timeline.history.path
     hoodie.archivelog.folder hoodie.table.metadata.partitions hoodie.table.metadata.partitions.inflight
     hoodie.table.keygenerator.class hoodie.table.keygenerator.type hoodie.compaction.payload.class
-    hoodie.record.merge.mode hoodie.table.create.schema
+    hoodie.record.merge.mode hoodie.table.create.schema hoodie.bucket.index.num.buckets hoodie.bucket.index.hash.field
 """
 SERVED: Final = frozenset(_SERVED.split())
 """Properties that hudi_py reads; the code that reads one accepts or refuses its value."""
@@ -101,9 +101,9 @@ REFUSED_PROPERTIES: Final[tuple[Refused, ...]] = (
     Refused("hoodie.record.merge.property.*", (), _W, _MARKED),
     Refused("hoodie.payload.delete.*", (), _W, _MARKED),
     Refused("hoodie.write.partial.update.*", (), _W, f"its updates contain only some of the columns; {_BY_HUDI}"),
-    Refused("hoodie.index.type", ("BLOOM", "SIMPLE"), _W, f"its rows are found by another index; {_BY_HUDI}"),
+    Refused("hoodie.index.type", keys.INDEXES, _W, f"its rows are found by another index; {_BY_HUDI}"),
     Refused("hoodie.bucket.index.*", (), _W, _BUCKETS),
-    Refused("hoodie.index.bucket.engine", (), _W, _BUCKETS),
+    Refused("hoodie.index.bucket.engine", ("SIMPLE",), _W, _BUCKETS),
 )  # fmt: skip
 
 

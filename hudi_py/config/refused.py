@@ -55,8 +55,11 @@ _NO_LOOKUP: Final = "insert does not look up which keys the table has"
 
 REFUSED: Final[tuple[Refused, ...]] = (
     # --- which rows end up where ---------------------------------------------------------------------------------
-    Refused("hoodie.index.type", ("BLOOM", "SIMPLE"), _W, _OWN_INDEX),
     Refused("hoodie.index.class", (), _W, _OWN_INDEX),
+    Refused(
+        "hoodie.bucket.index.partition.expressions", (), _W,
+        "every partition has hoodie.bucket.index.num.buckets buckets; rows outside their bucket would be duplicates",
+    ),
     Refused(
         "hoodie.metadata.global.record.level.index.enable", _FALSE, _W,
         "record indexes are not maintained: rows would be missing from them",
@@ -159,8 +162,11 @@ REFUSED: Final[tuple[Refused, ...]] = (
         "hoodie.parquet.write.config.injector.class", (), _W,
         "it is a Java class that may ask for a different format, such as encrypted files",
     ),
-    Refused("hoodie.storage.layout.type", ("DEFAULT",), _W, "rows are assigned to files by size, not by bucket"),
-    Refused("hoodie.storage.layout.partitioner.class", (), _W, "rows are assigned to files by size"),
+    Refused(
+        "hoodie.storage.layout.type", ("DEFAULT",), _W,
+        "rows are assigned to files by hoodie.index.type: by size, or with BUCKET by bucket", same_as=keys.INDEX_TYPE,
+    ),
+    Refused("hoodie.storage.layout.partitioner.class", (), _W, "rows are assigned to files by hoodie.index.type"),
     Refused("hoodie.archivelog.folder", ("archived", "history"), _W, "new tables have Hudi's own folders"),
     Refused("hoodie.timeline.path", ("timeline",), _W, "new tables have Hudi's own folders"),
     Refused("hoodie.timeline.history.path", ("history",), _W, "new tables have Hudi's own folders"),

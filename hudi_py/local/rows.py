@@ -39,7 +39,7 @@ class ArrowRows:
         """See `IncomingRows`."""
         task = TaskIdentity(partition_id=0, stage_id=0, attempt_id=0)
         batches = self.table.combine_chunks().to_batches()
-        if job.operation != "BULK_INSERT":
+        if job.operation != "BULK_INSERT" or job.buckets is not None:
             return run_task(job, batches, task, is_alone=True)
         # Sort by partition: a bulk insert creates new files whenever the partition changes from one row to the next.
         together = [batch.take(pc.sort_indices(job.keys.partition_paths(batch))) for batch in batches]

@@ -111,6 +111,13 @@ def read_keys(stream: BinaryIO) -> ChunkedArray:
     return keys
 
 
+def first_keys(stream: BinaryIO, count: int) -> Array:
+    """Read up to *count* of the first record keys of a base file."""
+    batches = open_base_file(stream).iter_batches(count, columns=[_KEY_COLUMN])
+    keys: Array = next((batch.column(0) for batch in batches), pa.array([], pa.string()))
+    return keys
+
+
 def lookup_keys(stream: BinaryIO, keys: Array) -> npt.NDArray[np.bool_]:
     """
     Find out which keys a base file holds.

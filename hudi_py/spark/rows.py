@@ -69,7 +69,7 @@ def write_rows(frame: DataFrame, job: WriteJob, scale: Scale) -> list[WrittenFil
     use_own_python(frame.sparkSession)
     with described(frame.sparkSession, f"{job.operation.lower()} {job.instant_time}"), executor_errors():
         guess = estimated_bytes(frame)
-        if job.operation == "BULK_INSERT":
+        if job.operation == "BULK_INSERT" and job.buckets is None:
             return _bulk_insert(frame, job, scale, guess)
         if guess <= scale.single_pass_bytes:
             try:

@@ -60,7 +60,7 @@ class TaskFiles:
                 rules=job.rules,
                 options=job.options,
                 first_row_index=self._task.rows_written,
-                append_only=job.operation == "INSERT",
+                append_only=not job.looks_up,
             )
         self._task.rows_written += result.stat.num_writes
         return result

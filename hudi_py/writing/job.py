@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from hudi_py.fsview.build import ViewContext
 from hudi_py.rows.base_file import BaseFileOptions
+from hudi_py.rows.bucket_index import BucketIndex
 from hudi_py.rows.keys import KeyGenerator
 from hudi_py.rows.precedence import MergeRules
 from hudi_py.runtime.randomness import MACHINE, Randomness, new_uuid
@@ -36,6 +37,7 @@ class WriteJob:
         limits: Limits for the size of files.
         record_bytes: Average size of a stored row.
         combine: Whether an insert writes only one row per key.
+        buckets: Bucket index of the table, None where the files are searched for keys.
         randomness: Source of ids for new file groups; on other machines, tasks use the source of that machine.
     """
 
@@ -52,6 +54,7 @@ class WriteJob:
     limits: SizingLimits
     record_bytes: int
     combine: bool = False
+    buckets: BucketIndex | None = None
     randomness: Randomness = MACHINE
 
     def new_uuid(self) -> str:

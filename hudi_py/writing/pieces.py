@@ -37,7 +37,7 @@ def named_pieces(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[P
             continue
         keys, paths = job.keys.record_keys(batch), job.keys.partition_paths(batch)
         rows = batch if job.operation == "DELETE" else conform_batch(batch, job.schema)
-        for path, chosen in _by_value(paths):
+        for path, chosen in by_value(paths):
             if chosen is None:
                 yield Piece(path, rows, keys)
             else:
@@ -98,7 +98,7 @@ def part_of(changes: RowChanges, positions: npt.NDArray[np.int64]) -> RowChanges
     )
 
 
-def _by_value(paths: Array) -> Iterator[tuple[str, Array | None]]:
+def by_value(paths: Array) -> Iterator[tuple[str, Array | None]]:
     """Yield each value with the positions of its rows, in order; None instead of positions for all rows."""
     encoded: Any = paths.dictionary_encode()
     values = encoded.dictionary.to_pylist()

@@ -12,15 +12,18 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_py.errors import WriteError
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.conform import conform_batch
+from hudi_py.rows.bucket_index import BucketIndex
 from hudi_py.rows.precedence import combine_before_write, delete_mask, refuse_null_ordering
+from hudi_py.writing.buckets import bucket_targets
 from hudi_py.writing.job import WriteJob
 from hudi_py.writing.partition import PartitionFiles, load_partition
-from hudi_py.writing.pieces import runs
+from hudi_py.writing.pieces import by_value, runs
 
 BUCKET: Final = "_hudi_py_bucket"
 ARRIVAL: Final = "_hudi_py_arrival"
@@ -55,11 +58,23 @@ def tag_buckets(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
 
 def tag_inserts(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Add the partition to rows that are inserted without look-up. Yields and raises as `tag_buckets`."""
+    found: dict[str, PartitionFiles] = {}
     for batch in batches:
-        if batch.num_rows:
-            deletes = delete_mask(batch)
-            kept = batch if deletes is None else batch.filter(compute.invert(deletes))
-            yield _with_tags(kept, job.keys.partition_paths(kept), pa.nulls(kept.num_rows, pa.string()))
+        if not batch.num_rows:
+            continue
+        deletes = delete_mask(batch)
+        kept = batch if deletes is None else batch.filter(compute.invert(deletes))
+        paths = job.keys.partition_paths(kept)
+        if job.buckets is None:
+            yield _with_tags(kept, paths, pa.nulls(kept.num_rows, pa.string()))
+            continue
+        for path, chosen in by_value(paths):
+            part = kept if chosen is None else kept.take(chosen)
+            if path not in found:
+                found[path] = load_partition(job, path)
+            targets = bucket_targets(job, found[path], job.buckets, job.keys.record_keys(part))
+            found[path].refuse_clustering(targets.file_ids)
+            yield _with_tags(part, pa.repeat(path, part.num_rows), targets.of_rows())
 
 
 def _buckets(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[tuple[str, int], pa.RecordBatch]]:
@@ -89,6 +104,9 @@ def _tag(job: WriteJob, partition: PartitionFiles, rows: pa.Table) -> Iterator[p
         rows, keys = rows.take(winners), keys.take(winners)
         deletes = None if deletes is None else deletes.take(winners)
     flat: Array = keys.combine_chunks()
+    if job.buckets is not None:
+        yield from _tag_by_number(job, partition, job.buckets, rows, flat, deletes)
+        return
     owners = partition.owners_of(job.storage, flat) if job.looks_up else np.full(len(flat), -1, dtype=np.int64)
     file_ids = list(partition.latest)
     partition.refuse_clustering(file_ids[position] for position in np.unique(owners[owners >= 0]))
@@ -102,6 +120,27 @@ def _tag(job: WriteJob, partition: PartitionFiles, rows: pa.Table) -> Iterator[p
     if not kept.all():
         tagged = tagged.filter(pa.array(kept))
     yield from tagged.to_batches(max_chunksize=_ROWS_PER_BATCH)
+
+
+def _tag_by_number(
+    job: WriteJob, partition: PartitionFiles, buckets: BucketIndex, rows: pa.Table, keys: Array, deletes: Array | None
+) -> Iterator[pa.RecordBatch]:
+    """As `_tag`, where the key says the file group. Rows to delete stay unless their bucket has no file."""
+    targets = bucket_targets(job, partition, buckets, keys)
+    partition.refuse_clustering(targets.file_ids)
+    paths: Any = pa.repeat(partition.path, rows.num_rows)
+    tagged = rows.append_column(PATH, paths).append_column(FILE_ID, targets.of_rows())
+    dropped = targets.is_new() & (True if job.operation == "DELETE" else _mask(deletes, len(keys)))
+    if dropped.any():
+        tagged = tagged.filter(pa.array(~dropped))
+    yield from tagged.to_batches(max_chunksize=_ROWS_PER_BATCH)
+
+
+def _mask(deletes: Array | None, count: int) -> npt.NDArray[np.bool_]:
+    if deletes is None:
+        return np.zeros(count, dtype=np.bool_)
+    mask: npt.NDArray[np.bool_] = deletes.to_numpy(zero_copy_only=False)
+    return mask
 
 
 def _with_tags(rows: pa.RecordBatch, paths: Array, file_ids: Array) -> pa.RecordBatch:

@@ -18,9 +18,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudi_py.rows.bucket_index import BucketIndex
 from hudi_py.rows.merge import RowChanges
 from hudi_py.rows.written import WrittenFile
 from hudi_py.writing.assign import Bucket, assign_buckets, spread_inserts
+from hudi_py.writing.buckets import bucket_targets
 from hudi_py.writing.files import TaskFiles, task_files
 from hudi_py.writing.job import TaskIdentity, WriteJob
 from hudi_py.writing.partition import PartitionFiles, load_partition
@@ -57,14 +59,15 @@ def run_task(
         pieces.setdefault(piece.partition_path, []).append(piece)
     loaded = {path: load_partition(job, path) for path in pieces}
     files_max = max(_FILES_MAX, 4 * len(loaded))
-    if job.looks_up and not is_alone and sum(len(partition.latest) for partition in loaded.values()) > files_max:
+    searches = job.looks_up and job.buckets is None
+    if searches and not is_alone and sum(len(partition.latest) for partition in loaded.values()) > files_max:
         raise TooMuchForOneTask
     plans = [_plan(job, loaded[path], pieces.pop(path)) for path in sorted(pieces)]
-    rewritten = [plan.partition.latest[bucket.file_id] for plan in plans for bucket, _ in plan.old]
+    rewritten = [plan.partition.latest[file_id] for plan in plans for file_id, _ in plan.old]
     if len(rewritten) > 1 and not is_alone and sum(base.size_bytes or 0 for base in rewritten) > _REWRITE_BYTES_MAX:
         raise TooMuchForOneTask
     with task_files(job, task) as files:
-        return [result for plan in plans for result in _write(job, plan, files)]
+        return [result for plan in plans for result in _write(plan, files)]
 
 
 def run_bulk_task(job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskIdentity) -> list[WrittenFile]:
@@ -96,20 +99,22 @@ class _PartitionPlan:
     Args:
         partition: The partition.
         changes: Changes to its rows.
-        old: Existing groups, with the positions of their changes in *changes*.
-        new: Positions of the changes of each new group.
+        old: File ids of existing groups, with the positions of their changes in *changes*.
+        new: Prefixes of the ids of new groups, with the positions of their changes.
     """
 
     partition: PartitionFiles
     changes: RowChanges
-    old: list[tuple[Bucket, npt.NDArray[np.int64]]]
-    new: list[npt.NDArray[np.int64]]
+    old: list[tuple[str, npt.NDArray[np.int64]]]
+    new: list[tuple[str, npt.NDArray[np.int64]]]
 
 
 def _plan(job: WriteJob, partition: PartitionFiles, pieces: list[Piece]) -> _PartitionPlan:
     rows = pa.Table.from_batches([piece.rows for piece in pieces])
     keys = pa.chunked_array([piece.keys for piece in pieces])
     changes = changes_of(job, rows, keys, combine=job.combines)
+    if job.buckets is not None:
+        return _plan_by_number(job, partition, job.buckets, changes)
     if job.looks_up:
         owners = partition.owners_of(job.storage, changes.keys)
     else:
@@ -131,11 +136,28 @@ def _plan(job: WriteJob, partition: PartitionFiles, pieces: list[Piece]) -> _Par
     for position, bucket in enumerate(buckets):
         mine = inserts[chosen == position]
         if bucket.is_new:
-            plan.new.append(mine)
+            plan.new.append((job.new_uuid(), mine))
             continue
         old = np.flatnonzero(owners == file_ids.index(bucket.file_id))
         if len(old) + len(mine):
-            plan.old.append((bucket, np.concatenate([old, mine])))
+            plan.old.append((bucket.file_id, np.concatenate([old, mine])))
+    return plan
+
+
+def _plan_by_number(
+    job: WriteJob, partition: PartitionFiles, buckets: BucketIndex, changes: RowChanges
+) -> _PartitionPlan:
+    """As `_plan`, where the key says the file group: no file is searched, and none takes rows for its size."""
+    targets = bucket_targets(job, partition, buckets, changes.keys)
+    partition.refuse_clustering(targets.file_ids)
+    plan = _PartitionPlan(partition, changes, [], [])
+    kept = ~(targets.is_new() & is_delete_of(changes))
+    for code, file_id in enumerate(targets.file_ids):
+        mine = np.flatnonzero(kept & (targets.codes == code))
+        if file_id in partition.latest:
+            plan.old.append((file_id, mine))
+        else:
+            plan.new.append((file_id.rpartition("-")[0], mine))
     return plan
 
 
@@ -153,16 +175,16 @@ def _hash(key: str) -> int:
     return int.from_bytes(hashlib.md5(key.encode(), usedforsecurity=False).digest()[:8], "big")
 
 
-def _write(job: WriteJob, plan: _PartitionPlan, files: TaskFiles) -> Iterator[WrittenFile]:
+def _write(plan: _PartitionPlan, files: TaskFiles) -> Iterator[WrittenFile]:
     partition = plan.partition
-    for bucket, positions in plan.old:
-        yield files.merge(partition.path, partition.latest[bucket.file_id], part_of(plan.changes, positions))
-    for positions in plan.new:
+    for file_id, positions in plan.old:
+        yield files.merge(partition.path, partition.latest[file_id], part_of(plan.changes, positions))
+    for prefix, positions in plan.new:
         if len(positions):
             part = part_of(plan.changes, positions)
             yield from files.create(
                 partition.path,
                 [(part.rows, part.keys)],
-                prefix=job.new_uuid(),
+                prefix=prefix,
                 has_metafile=partition.has_metafile,
             )

@@ -23,7 +23,7 @@ USES = {
 NAMED = {
     "hoodie.write.table.version=6": "writing",
     "hoodie.upsert.shuffle.parallelism=7": "writing",
-    "hoodie.index.type=BUCKET": "for which it is refused",
+    "hoodie.index.class=x.Y": "for which it is refused",
     "hoodie.metrics.on=true": "no metrics are sent",
 }
 

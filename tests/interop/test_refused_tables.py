@@ -7,7 +7,7 @@ from support.interop_model import PARTITIONED, Model, numbers
 
 pytestmark = pytest.mark.oracle
 
-BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}
+BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 4}
 CDC = {"hoodie.table.cdc.enabled": "true"}
 
 
@@ -15,7 +15,7 @@ def files_of(path):
     return {each: each.read_bytes() for each in sorted(path.rglob("*")) if each.is_file()}
 
 
-@pytest.mark.parametrize(("options", "why"), [(BUCKETS, "bucket index"), (CDC, r"cdc\.enabled=true")], ids=str)
+@pytest.mark.parametrize(("options", "why"), [(CDC, r"cdc\.enabled=true")], ids=str)
 def test_their_table_is_refused_for_writing_and_still_served(options, why, peer, ours, tmp_path):
     """Rows of ours would be duplicates, or missing from change queries; nothing is written, and they go on."""
     table, model = tmp_path / "t", Model(PARTITIONED)
@@ -34,3 +34,20 @@ def test_their_table_is_refused_for_writing_and_still_served(options, why, peer,
     peer.write(table, model.upsert(PARTITIONED.batch(range(8), 5)), "upsert", settings)
     assert model.rows() == peer.read(table)
     assert model.rows() == we.read()
+
+
+def test_a_table_of_buckets_is_written_in_turns(peer, ours, tmp_path):
+    """With the settings of its other writers: no key is stored twice, whoever wrote it first, updates or deletes it."""
+    table, model = tmp_path / "t", Model(PARTITIONED)
+    settings = {"hoodie.metadata.enable": False, "hoodie.clean.automatic": False, **BUCKETS}
+    peer.write(
+        table, model.upsert(PARTITIONED.batch(range(8), 1)), "upsert", PARTITIONED.create(peer.table_version) | settings
+    )
+    with pytest.raises(hudi_py.UnsupportedTable, match="bucket index"):
+        ours(table, {"hoodie.clean.automatic": False}).write(PARTITIONED.batch(range(8), 2))
+    we = ours(table, settings)
+    we.write(model.upsert(PARTITIONED.batch(range(4, 20), 2)))
+    assert model.rows() == peer.read(table)
+    peer.write(table, model.upsert(PARTITIONED.batch(range(24), 3)), "upsert", settings)
+    we.write(model.upsert(PARTITIONED.batch(range(0, 30, 3), 4)))
+    assert model.rows() == peer.read(table) == we.read()
