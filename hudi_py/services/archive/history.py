@@ -1,11 +1,11 @@
 """
 Layout 2: archived instants as rows of Parquet files, which a numbered manifest lists; small files are merged by level.
 
-What a crash leaves, step by step, and what the next run makes of it:
+What a crash leaves after each step, and what the next run does:
 
-1. a Parquet file that no manifest names: written anew, or removed as a stray;
-2. a manifest that ``_version_`` does not name: written anew; where ``_version_`` is lost it counts, and is complete;
-3. ``_version_`` replaced, the instants still active: the file is found in the manifest, only the instants go.
+1. a Parquet file that no manifest names: it is written again, or removed as unused;
+2. a manifest that ``_version_`` does not name: it is written again; without ``_version_`` it counts, and is complete;
+3. ``_version_`` is replaced, the instants are still active: the manifest has the file, only the instants are deleted.
 
 Source: rules/timeline 5.3; Hudi ``LSMTimelineWriter``.
 """
@@ -50,8 +50,8 @@ class History:
     The archived timeline of one layout-2 table, to be written.
 
     Args:
-        storage: Of the table.
-        folder: Of the history.
+        storage: Storage of the table.
+        folder: Folder of the history.
     """
 
     storage: Storage
@@ -59,10 +59,13 @@ class History:
 
     def append(self, rows: tuple[HistoryRow, ...]) -> frozenset[tuple[str, str]]:
         """
-        Add *rows*, ascending by requested time.
+        Add rows to the history.
+
+        Args:
+            rows: Ascending by requested time.
 
         Returns:
-            Requested time and action of what the history holds afterwards: only that may leave the active timeline.
+            Requested time and action of the rows that the history has now: only those instants may be deleted.
         """
         snapshot = self._snapshot()
         name = history_file_name(rows[0].requested_time, rows[-1].requested_time, 0)
@@ -74,10 +77,10 @@ class History:
 
     def merge(self, files_per_merge: int) -> int:
         """
-        Merge the files of each level that has too many into one of the next level; returns how many merges there were.
+        Merge files of each level that has too many into one of the next level; returns the number of merges.
 
         Args:
-            files_per_merge: From how many files on, and how many at once.
+            files_per_merge: Number of files of a level that makes a merge due, and that one merge takes.
         """
         merges = 0
         for level in range(_LEVEL_MAX):
@@ -100,18 +103,18 @@ class History:
             try:
                 used.update(file.name for file in decode_manifest(self.storage.read(path), self._source(path)))
             except (CorruptMetadata, NotFound):
-                return  # on doubt, delete nothing
+                return  # the files that this manifest names are unknown: in doubt, nothing is deleted
         for name in names:
             if is_history_file(name) and name not in used:
                 self.storage.delete(self._path(name))
 
     def _held(self, name: str, rows: tuple[HistoryRow, ...]) -> frozenset[tuple[str, str]]:
-        """What the file of that name holds; rows that became due since go into a file of their own."""
+        """Rows of the existing file; those that became due since the interrupted run go into another file."""
         with self.storage.open_read(self._path(name)) as stream:
             there = frozenset((row.requested_time, row.action) for row in read_history(stream, self._source(name)))
         missing = tuple(row for row in rows if (row.requested_time, row.action) not in there)
         if len(missing) == len(rows):
-            raise CorruptMetadata(f"{self._source(name)}: holds none of the instants that its name tells")
+            raise CorruptMetadata(f"{self._source(name)}: holds none of the instants in the range of its name")
         return there | self.append(missing) if missing else there
 
     def _snapshot(self) -> HistorySnapshot:
@@ -149,6 +152,7 @@ class History:
         return HistoryFile(name, self.storage.size(path) or 0)
 
     def _publish(self, number: int, files: tuple[HistoryFile, ...]) -> None:
+        # The manifest first: readers open the one that ``_version_`` names, so it has to be complete by then.
         self.storage.replace(self._path(manifest_name(number)), encode_manifest(files))
         self.storage.replace(self._path(VERSION_FILE), encode_version(number))
 
@@ -161,11 +165,11 @@ class History:
 
 def history_row(store: TimelineStore, instant: Instant, files: tuple[Instant, ...]) -> HistoryRow:
     """
-    The row of one completed instant.
+    Build the row of one completed instant.
 
     Args:
-        store: Of the active timeline.
-        instant: Completed.
+        store: Active timeline.
+        instant: The completed instant.
         files: All its files, in the order of their states.
     """
     metadata = store.storage.read(store.path(instant)) or None
@@ -175,7 +179,7 @@ def history_row(store: TimelineStore, instant: Instant, files: tuple[Instant, ..
 
 
 def _plan(store: TimelineStore, instant: Instant, files: tuple[Instant, ...]) -> bytes | None:
-    """Of a clean or compaction its requested file; of a replacecommit the inflight file unless that is empty."""
+    """The requested file of a clean or compaction; the inflight file of a replacecommit unless that is empty."""
     plan = b""
     for each in files:
         if each.is_completed:

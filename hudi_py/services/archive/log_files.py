@@ -42,7 +42,7 @@ _RECORDS: Final = {
     (Action.CLEAN, State.COMPLETED): "HoodieCleanMetadata",
     (Action.ROLLBACK, State.COMPLETED): "HoodieRollbackMetadata",
 }
-"""What goes into an entry; everything else is archived without content."""
+"""Record of each state whose content is archived; other files are archived without content."""
 
 
 class Group(NamedTuple):
@@ -64,19 +64,19 @@ def append_to_logs(
     Write the next archive file.
 
     Args:
-        store: Of the active timeline.
-        folder: Of the archive.
-        groups: What to archive, in order.
+        store: Active timeline.
+        folder: Folder of the archive.
+        groups: Instants to archive, in order.
         entries_per_block: Entries per log block.
         fails_on_damage: False: a damaged commit is archived without its content, and its bytes are kept below
             ``.hoodie/.aux/hudi_py/damaged``.
 
     Returns:
-        The groups that are archived. One whose completed file is damaged is left out: a clean or rollback alone, a
-        commit with all commits behind it, because a hole would make those look as if they had never been.
+        The groups that are archived. A clean or rollback whose completed file is damaged is left out; a commit with all
+        later ones, because readers would take a commit in a gap of the active timeline for one that never completed.
 
     Raises:
-        ConflictError: Another process archives at this moment.
+        ConflictError: Another process archives the table at the same time.
     """
     moments = _modified(store)
     entries: list[ArchivedEntry] = []
@@ -85,7 +85,9 @@ def append_to_logs(
         try:
             mine = [_entry(store, each, group, moments) for each in group.files]
             for each in mine:
-                encode_entry(each)
+                encode_entry(
+                    each
+                )  # here, so that content that does not fit its schema counts as damage of this instant
         except CorruptMetadata as error:
             log.warning("archive.instant.damaged", instant=group.instant.requested_time, why=str(error))
             if group.instant.action in (Action.CLEAN, Action.ROLLBACK):
@@ -121,7 +123,7 @@ def _without_content(file: Instant, moments: Mapping[str, str], store: TimelineS
 
 
 def _keep_aside(store: TimelineStore, group: Group) -> None:
-    """Copy the files of a damaged instant to where nobody deletes them."""
+    """Copy the files of a damaged instant to a folder where they are never deleted."""
     for file in group.files:
         path = store.path(file)
         store.storage.replace(f"{_DAMAGED_FOLDER}/{path.rpartition('/')[2]}", store.storage.read(path))
@@ -132,7 +134,7 @@ def _payload(store: TimelineStore, file: Instant, group: Group) -> tuple[str | N
     Record name and fields of a file; neither for an empty one.
 
     Raises:
-        CorruptMetadata: A completed file is damaged. A pending state's file tells nothing that anybody needs.
+        CorruptMetadata: A completed file is damaged; damaged files of earlier states are archived without content.
     """
     record = _RECORDS.get((file.action, file.state))
     if record is None:
@@ -154,7 +156,7 @@ def _payload(store: TimelineStore, file: Instant, group: Group) -> tuple[str | N
         if any(each.action is Action.COMPACTION for each in group.files):
             value["operationType"] = "COMPACT"
     elif content.record_name != record:
-        raise CorruptMetadata(f"{store.path(file)}: holds {content.record_name or 'JSON'}, a {record} is wanted")
+        raise CorruptMetadata(f"{store.path(file)}: holds {content.record_name or 'JSON'} instead of a {record}")
     return record, value
 
 
@@ -164,7 +166,7 @@ def _plan_of(store: TimelineStore, group: Group) -> bytes:
 
 
 def _modified(store: TimelineStore) -> dict[str, str]:
-    """File name to the moment it was written, which layout 1 takes for the time of the transition."""
+    """File name to modification time, which in layout 1 is the time of the transition."""
     return {
         entry.name: format_instant_time(datetime.fromtimestamp(entry.modified_ms / 1000, store.zone))
         for entry in store.storage.list(store.folder, details=True)

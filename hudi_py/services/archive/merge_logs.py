@@ -1,13 +1,13 @@
 """
-Layout 1: small archive files become one larger file.
+Layout 1: merges small archive files into a larger one.
 
-What a crash leaves, step by step, and what the next archival makes of it:
+What a crash leaves after each step, and what the next archival does:
 
-1. ``mergeArchivePlan`` alone, or with the merged file beside all its inputs: both go, nothing was merged;
-2. some inputs gone: the merged file holds all of them; the other inputs go, then the plan;
-3. an unreadable plan: it was never carried out, and goes.
+1. ``mergeArchivePlan``, with or without the merged file, and all its inputs: plan and merged file are deleted;
+2. some inputs are deleted: the merged file has all their entries; the other inputs are deleted, then the plan;
+3. an unreadable plan: it was never carried out, and is deleted.
 
-Readers count an instant once, however often it is in the archive. Source: rules/table-services D-20, rules/timeline
+Readers count an instant once, even if the archive has it twice. Source: rules/table-services D-20, rules/timeline
 5.2; Hudi 0.15 ``HoodieTimelineArchiver``.
 """
 
@@ -32,7 +32,7 @@ from hudi_py.runtime.randomness import MACHINE, Randomness
 from hudi_py.storage.base import Storage, StorageFailure
 
 PLAN_FILE: Final = "mergeArchivePlan"
-_MERGED_BYTES_MAX: Final = 256 * 1024**2  # so much is held in memory
+_MERGED_BYTES_MAX: Final = 256 * 1024**2  # a merge holds all its files in memory
 
 
 @attrs.frozen
@@ -41,9 +41,9 @@ class LogMerge:
     Merges the archive files of one layout-1 table.
 
     Args:
-        storage: Of the table.
-        folder: Of the archive.
-        randomness: For the plan's file.
+        storage: Storage of the table.
+        folder: Folder of the archive.
+        randomness: Source of the sync marker of the plan's file.
     """
 
     storage: Storage
@@ -52,10 +52,10 @@ class LogMerge:
 
     def recover(self) -> None:
         """
-        Settle what an interrupted merge left, ours or that of Apache Hudi; done before anything is archived.
+        Finish or undo an interrupted merge, ours or Apache Hudi's; done before anything is archived.
 
         Raises:
-            CorruptMetadata: Inputs are gone and the merged file is not there or damaged; nothing was deleted.
+            CorruptMetadata: Inputs are deleted, but the merged file is missing or damaged; nothing was deleted now.
         """
         path = self._path(PLAN_FILE)
         try:
@@ -74,7 +74,7 @@ class LogMerge:
         if there.issuperset(names):
             self.storage.delete(self._path(plan.merged_name))
         else:
-            self._decoded(plan.merged_name)
+            self._decoded(plan.merged_name)  # before the last copies of its entries are deleted
             self._delete(names)
         self.storage.delete(path)
         log.info("archive.merge.settled", merged=plan.merged_name)
@@ -84,11 +84,11 @@ class LogMerge:
         Merge the newest consecutive small files, if there are enough of them.
 
         Args:
-            files_at_least: From how many on.
-            size_bytes_max: What counts as small.
+            files_at_least: Smallest number of files that are merged.
+            size_bytes_max: Size up to which a file counts as small.
 
         Returns:
-            How many files were merged.
+            Number of merged files.
 
         Raises:
             CorruptMetadata: One of them is damaged; nothing was deleted.
@@ -116,18 +116,18 @@ class LogMerge:
             self.storage.create_new(self._path(PLAN_FILE), encode_merge_plan(plan, self.randomness(SYNC_BYTES)))
             self.storage.create_new(self._path(plan.merged_name), content)
         except AlreadyExists:
-            return 0  # another process archives; the next run settles what there is
+            return 0  # another process archives; the next run settles its merge
         self._delete(chosen)
         self.storage.delete(self._path(PLAN_FILE))
         return len(chosen)
 
     def _check(self, plan: MergePlan, names: list[str]) -> None:
-        """On doubt nothing is deleted: a plan may name archive files only, and not its result among its inputs."""
+        """In doubt nothing is deleted: a plan must name archive files only, and not its result among its inputs."""
         strange = [name for name in (*names, plan.merged_name) if archive_file_number(name) is None]
         if strange or plan.merged_name in names:
             raise CorruptMetadata(
                 f"{self._source(PLAN_FILE)} names {(strange or [plan.merged_name])[0]!r}, which cannot be merged; "
-                "nothing was deleted. Move the file away and archive again: all archive files stay and are read"
+                "nothing was deleted. Move the file away and archive again: all archive files are kept and read"
             )
 
     def _decoded(self, name: str) -> bytes:
@@ -135,7 +135,9 @@ class LogMerge:
         try:
             data = self.storage.read(self._path(name))
         except NotFound as error:
-            raise CorruptMetadata(f"{self._source(name)} is gone, and files that were merged into it too") from error
+            raise CorruptMetadata(
+                f"{self._source(name)} is missing, and so are files that were merged into it"
+            ) from error
         decode_archive_log(data, self._source(name))
         return data
 
@@ -144,7 +146,7 @@ class LogMerge:
             if isinstance(outcome, StorageFailure):
                 raise StorageError(
                     f"{self.storage.root}/{path} could not be deleted: {outcome.message}; it is merged into another "
-                    "file, the next archival deletes it",
+                    "file, and the next archival deletes it",
                     outcome.retryable,
                 )
 

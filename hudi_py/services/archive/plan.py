@@ -25,16 +25,16 @@ from hudi_py.versions.format import ArchiveForm
 class Bound(enum.Enum):
     """Why archival stops; values are texts for people."""
 
-    COUNT = "as many commits stay as the settings say"
-    PENDING_WRITE = "a write is under way"
+    COUNT = "the number of active commits is within the settings"
+    PENDING_WRITE = "a write is pending"
     COMPACTION = "the next compaction counts these delta commits"
-    REPLACEMENT = "a replacecommit is not cleaned yet: its replaced files would look live again"
-    REMOVED_SAVEPOINT = "a savepoint was removed and no clean has looked at its replaced files since"
-    REPLACED_FILES = "files that a replacecommit replaced are still there, and would look live again"
+    REPLACEMENT = "a replacecommit is not cleaned yet: readers would see its replaced files again"
+    REMOVED_SAVEPOINT = "a savepoint was removed, and no clean has examined its replaced files since"
+    REPLACED_FILES = "files that a replacecommit replaced still exist, and readers would see them again"
     SAVEPOINT = "savepointed"
     BEHIND_SAVEPOINT = "its rows are the newest, and Apache Hudi does not show what is archived behind a savepoint"
     METADATA_TABLE = "the metadata table has not compacted it yet"
-    RESTORE = "a restore is under way"
+    RESTORE = "a restore is pending"
     DAMAGED = "it does not decode"
     LOCK = "another writer holds the table's lock"
     DATA_TIMELINE = "the table whose metadata this is has later instants only on its active timeline"
@@ -111,7 +111,7 @@ def plan_archive(timeline: Timeline, facts: ArchiveFacts, config: ArchiveConfig)
 
     Args:
         timeline: The active timeline.
-        facts: See there.
+        facts: What the decision needs in addition.
         config: Settings.
     """
     completed = timeline.table_commits(facts.table_type).completed()
@@ -129,9 +129,9 @@ def plan_archive(timeline: Timeline, facts: ArchiveFacts, config: ArchiveConfig)
 
 def bound_of_one(timeline: Timeline, facts: ArchiveFacts, instant: Instant) -> Bound | None:
     """
-    What keeps one commit active that archival has gone beyond because it was savepointed; None when nothing does.
+    What keeps a savepointed commit active that archival has passed; None if nothing does.
 
-    How many commits there are does not matter any more: those behind it are archived.
+    The number of commits does not matter here: the commits after it are archived already.
     """
     if _is_refused(timeline):
         return Bound.RESTORE
@@ -151,7 +151,7 @@ def bound_of_one(timeline: Timeline, facts: ArchiveFacts, instant: Instant) -> B
 
 
 def _is_refused(timeline: Timeline) -> bool:
-    """Whether something pending keeps everything active."""
+    """Whether a pending instant forbids all archival."""
     return any(judge(Service.ARCHIVE, i).answer is Answer.REFUSED for i in timeline.pending())
 
 
@@ -159,21 +159,21 @@ def data_timeline_start(timeline: Timeline) -> str | None:
     """
     Rule D-8: the first commit, or the first pending instant of any action, of a table that has a metadata table.
 
-    Whoever rolls such an instant back has to find what the metadata table recorded of it.
+    A rollback of such an instant has to find what the metadata table recorded of it.
     """
     return min((i.requested_time for i in (*timeline.commits.instants[:1], *timeline.pending()[:1])), default=None)
 
 
 def newest_writes_since(commits: Iterable[tuple[str, CommitMetadata | None]]) -> str | None:
     """
-    The oldest of these commits that readers still need: some file group's newest base file, or log files on top of it.
+    The oldest of these commits that wrote the newest base file of some file group, or log files on top of it.
 
-    Hudi's file listing takes the savepointed commit for the start of the timeline, whatever is archived behind it, so
-    the rows of such a commit would be gone from sight, and the next upsert would build on older ones.
+    To Hudi's file listing the timeline starts at the savepointed commit, whatever is archived after it. So the rows of
+    such a commit would disappear once it is archived, and the next upsert would build on older rows.
 
     Args:
         commits: Requested time and content of the completed commits behind a savepoint, ascending; None for one that
-            does not decode, which nothing can be said about.
+            does not decode, which counts as needed.
 
     Returns:
         Its requested time; None when there are no commits.
@@ -220,6 +220,8 @@ def _commits(
     """Rules D-2 and D-4 to D-10: the oldest completed commits before every bound."""
     if len(completed) <= keep_max:
         return (), Bound.COUNT
+    # Without a compaction all that the metadata table knows lies in log files, and Hudi reads only those log blocks
+    # whose commits are on the active timeline of the table.
     if facts.has_metadata_table and facts.metadata_compaction is None:
         return (), Bound.METADATA_TABLE
     bounds = _bounds(timeline, completed, facts, config)
@@ -239,6 +241,8 @@ def _bounds(
     timeline: Timeline, completed: tuple[Instant, ...], facts: ArchiveFacts, config: ArchiveConfig
 ) -> list[tuple[str, Bound]]:
     """Times from which on commits stay, with the reason."""
+    # Archival leaves no gaps: to Hudi, every file that is older than the active timeline is committed, so a commit that
+    # stays active keeps all later ones active as well.
     found = [
         (_pending_bound(timeline, completed), Bound.PENDING_WRITE),
         (_replacement_bound(timeline, facts), Bound.REPLACEMENT),
@@ -249,7 +253,9 @@ def _bounds(
     ]
     if facts.table_type is TableType.MERGE_ON_READ and config.delta_commits_kept is not None:
         found.append((_compaction_bound(timeline, config.delta_commits_kept), Bound.COMPACTION))
-    savepoints = timeline.of((Action.SAVEPOINT,)).instants  # one that is being created is of a commit that has to stay
+    savepoints = timeline.of(
+        (Action.SAVEPOINT,)
+    ).instants  # pending ones too: the commit that it is created for has to stay
     if savepoints and not config.beyond_savepoint:
         found.append((savepoints[0].requested_time, Bound.SAVEPOINT))
     found.append((facts.newest_behind_savepoint, Bound.BEHIND_SAVEPOINT))
@@ -266,7 +272,7 @@ def _pending_bound(timeline: Timeline, completed: tuple[Instant, ...]) -> str | 
 
 
 def _compaction_bound(timeline: Timeline, delta_commits_kept: int) -> str | None:
-    """Rule D-5: what the next compaction counts from."""
+    """Rule D-5: the delta commit from which the next compaction counts."""
     deltas = timeline.completed(Action.DELTA_COMMIT)
     compactions = timeline.completed(Action.COMMIT)
     if compactions:
@@ -301,7 +307,7 @@ def _removed_savepoint_bound(timeline: Timeline, facts: ArchiveFacts) -> str | N
 
 
 def _metadata_bound(completed: tuple[Instant, ...], facts: ArchiveFacts) -> str | None:
-    """Rule D-6: what the metadata table has only in log files stays known."""
+    """Rule D-6: commits stay whose records the metadata table has only in log files."""
     time = facts.metadata_compaction
     if not facts.has_metadata_table or time is None:
         return None

@@ -109,7 +109,7 @@ class ArchiveService:
         did not record a savepoint, or a file could not be deleted; so the folders are listed to make sure.
 
         Raises:
-            CorruptMetadata: The last clean, which tells what may go, does not decode.
+            CorruptMetadata: The last clean, which says what may be archived, does not decode.
         """
         timeline = self.contents.store.load()
         facts = self._facts(timeline)
@@ -123,12 +123,12 @@ class ArchiveService:
         """
         Archive what is due.
 
-        In layout 2 a run that does not get the table's lock is left out, as in Hudi: a later one does the same.
+        In layout 2, nothing is archived if the table's lock is not free, as in Hudi; the next run catches up.
 
         Raises:
             CorruptMetadata: As `plan`, or the archive itself is damaged; then no instant was deleted.
             ConflictError: Another process archives this table; or, in layout 1, holds the table's lock.
-            StorageError: A file refuses to go; it stays, and the next run tries again.
+            StorageError: A file could not be deleted; the next run tries again.
         """
         if not self.config.services_enabled:
             return ArchiveResult()
@@ -170,14 +170,14 @@ class ArchiveService:
 
     def _still_going(self, groups: tuple[Group, ...], known: frozenset[Instant]) -> tuple[Group, ...]:
         """
-        Without what a savepoint holds that was created since the plan was made.
+        Leave out what is needed by savepoints that were created since the plan was made.
 
-        Whoever creates one, Apache Hudi too, may do so without the table's lock. What is archived already stays active
-        as after an archival that was interrupted.
+        Savepoints are created without the table's lock, by Apache Hudi too. What is archived already stays active as
+        well, as after an interrupted archival.
 
         Args:
-            groups: That are to be archived, or deleted.
-            known: The savepoints that the plan knew.
+            groups: The instants to be archived or deleted.
+            known: Savepoints at the time of the plan.
         """
         if _savepoints(self.contents.store.load()) == known:
             return groups
@@ -186,12 +186,12 @@ class ArchiveService:
 
     def archive_savepointed(self, requested_time: str) -> None:
         """
-        Archive the one commit of a savepoint that archival has gone beyond, so that the savepoint can be let go of.
+        Archive the commit of a savepoint that archival has passed, so that the savepoint can be deleted.
 
-        Until it is, the savepoint goes on holding the commit's files.
+        Until then the savepoint keeps protecting the files of the commit.
 
         Args:
-            requested_time: Of the savepoint and its commit, which may be archived already.
+            requested_time: Requested time of the savepoint and its commit, which may be archived already.
 
         Raises:
             RefusedError: Something still needs the commit on the active timeline, or it does not decode; nothing was
@@ -220,7 +220,9 @@ class ArchiveService:
             self._delete(self._write(groups))
 
     def _first_with_replaced_files(self, going: Iterable[Instant]) -> str | None:
-        """Among the replacecommits that would go; one that does not decode names none."""
+        """The first replacecommit among these instants whose replaced files still exist; None if there is none."""
+        # To readers a file is replaced only while the active timeline says so. Listing the folders costs a request for
+        # each partition, so only those of replacecommits that are due are listed.
         listing = FolderListing(self.contents.store.storage)
         there: dict[str, frozenset[str]] = {}
         for instant in sorted(going, key=lambda each: each.requested_time):
@@ -248,7 +250,7 @@ class ArchiveService:
         )
 
     def _earliest_to_retain(self, timeline: Timeline) -> str | None:
-        """Rule D-3: what the clean would keep from, if it ran at the time of the last completed commit."""
+        """Rule D-3: the earliest commit that a clean would retain at the time of the last completed commit."""
         completed = timeline.commits.completed()
         if not completed:
             return None
@@ -262,9 +264,9 @@ class ArchiveService:
 
     def _last_clean(self, timeline: Timeline) -> NewestClean | None:
         """
-        From the completed file, which repeats what the plan said.
+        From the completed file, which repeats the plan.
 
-        The plan itself may be gone: an archival that was interrupted has deleted the files of earlier states first.
+        The plan itself may be deleted: an interrupted archival deletes the files of earlier states first.
         """
         completed = timeline.completed(Action.CLEAN)
         if not completed:
@@ -327,9 +329,9 @@ class ArchiveService:
         return tuple(g for g in groups if (g.instant.requested_time, g.instant.action.value) in held)
 
     def _delete(self, groups: tuple[Group, ...]) -> None:
-        """Earlier states first, then the completed files one by one, in order: never a hole (rule D-16)."""
+        """Earlier states first, then the completed files one by one, oldest first: never a gap (rule D-16)."""
         store = self.contents.store
-        store.lock.check()
+        store.lock.check()  # writing may have taken so long that another process took the lock over
         pending = [store.path(each) for group in groups for each in group.files if each.is_pending]
         for path, outcome in store.storage.delete_many(pending).items():
             if isinstance(outcome, StorageFailure):
@@ -350,7 +352,7 @@ class ArchiveService:
             return logs.merge(
                 files_at_least=self.config.log_merge_files, size_bytes_max=self.config.log_merge_bytes_max
             )
-        except CorruptMetadata as error:  # the archive is complete without; what is damaged stays for whoever looks
+        except CorruptMetadata as error:  # the archive is complete unmerged; damaged files are kept for inspection
             log.warning("archive.logs.not_merged", why=str(error))
             return 0
 
@@ -358,7 +360,7 @@ class ArchiveService:
         history = History(self.contents.store.storage, self.table.history_folder)
         try:
             merges = history.merge(self.config.files_per_merge)
-        except CorruptMetadata as error:  # the archive is complete without; what is damaged stays for whoever looks
+        except CorruptMetadata as error:  # the archive is complete unmerged; damaged files are kept for inspection
             log.warning("archive.history.not_merged", why=str(error))
             return 0
         history.remove_obsolete(SNAPSHOTS_KEPT + merges)

@@ -174,12 +174,12 @@ def _others(
         facts.append(f"its file group was replaced by {replaced_by}")
     blocker = window_blocker(around)
     if blocker is not None:
-        facts.append(f"{blocker} is pending and holds the retention window back")
+        facts.append(f"{blocker} is pending, and the retention window does not pass it")
     return tuple(facts)
 
 
 def holders(file_slice: FileSlice, savepoints: Mapping[str, Mapping[str, frozenset[str]]]) -> tuple[str, ...]:
-    """Savepoints that hold any file of the slice, and so all of it (rule A-39)."""
+    """Savepoints that protect a file of the slice, and therefore all of it (rule A-39)."""
     names = frozenset(file_slice.file_names)
     return tuple(
         time
@@ -189,7 +189,7 @@ def holders(file_slice: FileSlice, savepoints: Mapping[str, Mapping[str, frozens
 
 
 def held_by(savepoint: str, around: Surroundings) -> str:
-    """A savepoint by its time, who made it, and what for."""
+    """Text about a savepoint: its time, who created it, and what for."""
     note = around.savepoint_notes.get(savepoint, "")
     return f"held by savepoint {savepoint}" + (f" ({note})" if note else "")
 
@@ -206,7 +206,7 @@ def window_blocker(around: Surroundings) -> Instant | None:
 
 
 def _held(file_slice: FileSlice, is_replaced: bool, protection: Protection, around: Surroundings) -> list[Awaited]:
-    """What holds a slice whatever the policy says; compaction does not hold a replaced group."""
+    """What protects a slice from any policy; a compaction does not protect a replaced group."""
     held = []
     if protection.is_savepointed(file_slice):
         held = [Awaited(Need.SAVEPOINT, time) for time in holders(file_slice, around.savepoints)]
@@ -225,7 +225,7 @@ def _conditions(
     context: ViewContext,
     around: Surroundings,
 ) -> list[Awaited]:
-    """What the policy waits for."""
+    """Conditions of the policy."""
     if not verdict.keep:
         return []
     begins = verdict.file_slice.base_instant_time
@@ -244,7 +244,7 @@ def _conditions(
 
 
 def _ladder(begins: str, ends: str | None, around: Surroundings) -> list[Awaited]:
-    """Every snapshot before all windows that sees the slice; the newest one does until the slice is superseded."""
+    """Every kept snapshot older than all windows that shows the slice; none while the slice is the latest."""
     if around.keeps is None or ends is None:
         return []
     times = (each.time for each in around.keeps.snapshots if begins <= each.time < ends)
@@ -253,7 +253,7 @@ def _ladder(begins: str, ends: str | None, around: Surroundings) -> list[Awaited
 
 def _window(passed: str | None, around: Surroundings) -> list[Awaited]:
     """
-    What has to happen until the earliest instant to retain lies behind *passed*.
+    What has to happen before the earliest instant to retain is later than the time given.
 
     Args:
         passed: Base instant of the next newer slice, or the time of the replacecommit; None for the newest slice.
@@ -276,7 +276,7 @@ def _window(passed: str | None, around: Surroundings) -> list[Awaited]:
 
 
 def _aged(passed: str | None, age: timedelta, around: Surroundings) -> list[Awaited]:
-    """Rule A-20: old enough, and there is something younger."""
+    """Rule A-20: it is old enough, and there is a younger commit."""
     span = format_duration(age)
     if passed is None:
         return [Awaited(Need.AGE, span)]
@@ -298,7 +298,7 @@ def _commits_until(passed: str | None, retained: int, around: Surroundings) -> l
 
 
 def _pending_until(passed: str | None, around: Surroundings) -> list[Awaited]:
-    """A window that waits for pending writes cannot get behind *passed* while this one is there."""
+    """A window that waits for pending writes does not pass the time given while an earlier write is pending."""
     commits = around.timeline.commits_and_compaction
     pending = commits.pending()
     if not pending or passed is None:
@@ -308,7 +308,7 @@ def _pending_until(passed: str | None, around: Surroundings) -> list[Awaited]:
 
 
 def _after(time: str, span: timedelta, zone: tzinfo) -> str | None:
-    """The first millisecond at which *time* lies outside the window; None when there is no such moment."""
+    """The first millisecond at which a time lies outside of the window; None if there is no such moment."""
     try:
         return format_instant_time(parse_instant_time(time, zone) + span + _ONE_MS)
     except (ValueError, OverflowError):

@@ -1,8 +1,8 @@
 """
-`explain` for files: finds what was asked for and reads what the explanation needs. Nothing is written.
+`explain` for files: finds the files in question and reads what the explanation needs. Nothing is written.
 
-Every file in the folders gets an answer, also those that no planner looks at: files of pending writes, files whose
-instant nobody knows, partition metafiles and whatever else lies there.
+Every file in the folders gets an answer, also those that no planner looks at: files of pending writes, files of unknown
+instants, partition metafiles, and files that are not Hudi's.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ ORPHAN = "its instant is neither on the timeline nor archived"
 @attrs.frozen(kw_only=True)
 class FileExplanation:
     """
-    One file's fate.
+    Why one file is kept or deleted.
 
     Args:
-        path: Relative to the table.
+        path: Path relative to the table.
         kind: ``base file``, ``log file``, ``partition metafile`` or ``unknown file``.
-        removable: Whether the next clean removes it, once one is due.
-        rule: What decides.
-        also: Whatever protects it besides, and what else is worth knowing.
-        written_by: Its instant; None when no instant wrote it or it is not known which.
+        removable: Whether the next clean that is due deletes it.
+        rule: The rule that decides.
+        also: What else protects it, and other facts about it.
+        written_by: The instant that wrote it; None if there is none or it is unknown.
         origin: ``completed``, ``requested``, ``inflight``, ``archived``, ``orphan`` or ``unknown``.
-        conditions: What has to happen first; empty when nothing is left to wait for.
+        conditions: What must happen before it is deleted; empty if the next clean deletes it.
     """
 
     path: str
@@ -82,7 +82,7 @@ class Explanation:
     The answer to one question.
 
     Args:
-        target: What was asked for.
+        target: The file, file group or partition in question.
         retention: The policy as a sentence.
         earliest: Requested time of the earliest instant to retain, if the policy has one.
         scope: Which partitions the next clean looks at, and why.
@@ -98,13 +98,13 @@ class Explanation:
 
 def explain(service: CleanService, target: str) -> Explanation:
     """
-    Explain every file that *target* names.
+    Explain the files of a target.
 
     Args:
         target: A file (path, relative or below the table's base path, or bare name), a file id, or a partition.
 
     Raises:
-        ConfigError: Nothing of that name is in the table.
+        ConfigError: The table has no such file, file group or partition.
         CorruptMetadata: An instant that the answer needs does not decode.
     """
     explainer = _Explainer(service)
@@ -120,7 +120,7 @@ def explain(service: CleanService, target: str) -> Explanation:
 
 
 class _Explainer:
-    """One question's worth of loaded state."""
+    """What is loaded for one question."""
 
     def __init__(self, service: CleanService) -> None:
         self._service = service
@@ -131,7 +131,7 @@ class _Explainer:
 
     # --- finding -------------------------------------------------------------------------------------------------
     def find(self, target: str) -> Iterator[tuple[str, list[Entry]]]:
-        """Partitions with the files asked for."""
+        """Partitions with the files in question."""
         name = self._relative(target)
         found = False
         listing = self.situation.listing
@@ -188,7 +188,7 @@ class _Explainer:
         also = explained.also if origin != "orphan" else (*explained.also, ORPHAN)
         planned_by = self._planned.get(join_path(path, entry.name))
         if planned_by is not None:
-            also = (*also, f"clean {planned_by}, which is pending, is going to delete it")
+            also = (*also, f"the pending clean {planned_by} is going to delete it")
         return FileExplanation(
             path=join_path(path, entry.name),
             kind=_kind(parsed),
@@ -205,12 +205,12 @@ class _Explainer:
         )
 
     def _outside(self, path: str, entry: Entry, listed: frozenset[str] | None) -> FileExplanation:
-        """A file that is in no committed slice: no clean removes it."""
+        """A file outside of all committed slices: no clean deletes it."""
         full, parsed = join_path(path, entry.name), _parsed(entry.name)
         if parsed is None:
             is_metafile = entry.name.startswith(PARTITION_METAFILE)
             rule = "marks the folder as a partition" if is_metafile else "no file of a Hudi table"
-            never = "it goes with its partition" if is_metafile else "remove it by hand if nobody needs it"
+            never = "it is deleted with its partition" if is_metafile else "delete it by hand if you do not need it"
             kind = "partition metafile" if is_metafile else "unknown file"
             return FileExplanation(
                 path=full, kind=kind, size_bytes=entry.size_bytes, rule=rule, conditions=(_never(never),)
@@ -223,15 +223,15 @@ class _Explainer:
         if written_by is not None and written_by.is_pending:
             rule, way = Reason.UNCOMMITTED.value, Awaited(Need.PENDING, str(written_by))
         elif origin == "orphan":
-            rule, way = f"{ORPHAN}: left by a write that is gone", _never("remove it once no writer is at work")
+            rule, way = f"{ORPHAN}: left by a write that was undone", _never("delete it when no writer is running")
         elif listed is not None and entry.name not in listed:
             rule = "the metadata table does not list it, so no reader and no planner sees it"
-            way = _never("remove it once no writer is at work")
+            way = _never("delete it when no writer is running")
         elif isinstance(parsed, LogFile):
-            rule, way = "on a slice that is not committed", _never("a rollback of the slice's write removes it")
+            rule, way = "on a slice that is not committed", _never("a rollback of the slice's write deletes it")
         else:
-            rule = "another file of the same instant counts: left by a task that was tried again"
-            way = _never("remove it once no writer is at work")
+            rule = "left by a task that was retried: another file of the same instant counts"
+            way = _never("delete it when no writer is running")
         return FileExplanation(
             path=full,
             kind=_kind(parsed),
@@ -301,13 +301,13 @@ class _Explainer:
 
     @cached_property
     def _planned(self) -> Mapping[str, str]:
-        """Files that a pending clean is going to delete, and which."""
+        """Files that a pending clean is going to delete, with the time of that clean."""
         planned: dict[str, str] = {}
         for instant in self.situation.timeline.pending(Action.CLEAN):
             try:
                 record = self._service.contents.clean_plan(instant)
             except (CorruptMetadata, NotFound):
-                continue  # `recover` speaks of damaged cleans; they do not change what this one is about
+                continue  # `recover` reports damaged cleans; they do not change the answer
             source = self._store.path(instant)
             for partition, names in planned_names(record, self._store.storage.root, source).items():
                 planned.update((join_path(partition, name), instant.requested_time) for name in names)
@@ -348,7 +348,7 @@ def _never(why: str) -> Awaited:
 
 
 def _note(savepoint: SavepointMetadata) -> str:
-    """Its name, who made it and what for, and when it expires; what there is of that."""
+    """Name, creator, purpose and expiry of a savepoint, as far as it has them."""
     until = "" if savepoint.expires_at_ms is None else f"until {iso_utc(savepoint.expires_at_ms)}"
     made = ": ".join(filter(None, (savepoint.savepointed_by, savepoint.comments)))
     return ", ".join(filter(None, (savepoint.name, made, until)))

@@ -1,8 +1,8 @@
 """
-Putting right what was found, by the service whose work it was.
+Takes the steps that recovery proposes, each through the service that the instant belongs to.
 
-Every step can be taken again after a crash in the middle of it: what is moved is copied first, what is finished is
-finished from its stored plan, and what is deleted was garbage before.
+Every step can be repeated after a crash in the middle of it: files are copied before they are moved, actions are
+finished from their stored plans, and deleted files were garbage before.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from hudi_py.timeline.store import TimelineStore
 _UNDER_LOCK = frozenset(
     (Step.RESTORE_PROPERTIES, Step.MEND_PLAN, Step.QUARANTINE, Step.REWRITE_METAFILE, Step.DROP_METADATA_TABLE)
 )
-"""Steps that change what others look at, and delete no data; the services take the lock themselves."""
+"""Steps that change files which other writers read, outside of a service; services take the lock themselves."""
 _QUARANTINE = f"{OWN_FOLDER}/quarantine"
 
 
@@ -88,10 +88,10 @@ class RecoveryExecutor:
 
     def rehearse(self, finding: RecoveryFinding) -> None:
         """
-        Look whether what the step would delete can be told and reached; nothing is written.
+        Check that the files which the step would delete are known and can be reached; nothing is written.
 
         Raises:
-            HudiError: It cannot, so the step would fail.
+            HudiError: They are not, so the step would fail.
         """
         if finding.step is Step.ROLL_BACK:
             Leftovers(self.contents).of_pending(_instant(finding))
@@ -117,7 +117,7 @@ class RecoveryExecutor:
         recover_properties(self._store.storage)
 
     def _mend_plan(self, finding: RecoveryFinding) -> None:
-        """The copy in the inflight file becomes the plan again: the requested file is what everybody reads."""
+        """Copy the inflight file to the requested file, which is the one that Hudi reads plans from."""
         instant = _instant(finding)
         requested = Instant(instant.requested_time, instant.action, State.REQUESTED)
         copy = self._store.read(Instant(instant.requested_time, instant.action, State.INFLIGHT))
@@ -125,12 +125,13 @@ class RecoveryExecutor:
         self._store.replace(requested, copy)
 
     def _quarantine(self, finding: RecoveryFinding) -> None:
-        """Inflight before requested, and a completed file before both: it is the same case after a crash between."""
+        """Latest state first: after a crash in between, the next recovery finds the same problem and goes on."""
         for each in sorted(self._store.files_of(_instant(finding)), key=lambda i: i.state, reverse=True):
             self._keep_copy(each)
             self._store.remove(each)
 
     def _redo(self, finding: RecoveryFinding) -> None:
+        """Make the instant pending again, and finish it: a service carries out only plans of pending instants."""
         instant = _instant(finding)
         with self._store.lock.held("recover"):
             for each in self._store.files_of(instant):
@@ -158,7 +159,7 @@ class RecoveryExecutor:
             service.delete(finding.time)
 
     def _finish_rollback(self, finding: RecoveryFinding) -> None:
-        """As part of all of them, or, where it undoes no ordinary write, by what it undoes."""
+        """With all pending rollbacks; one of a table service is finished by rolling back that service again."""
         self._rollbacks.run(only=frozenset())
         instant = _instant(finding)
         found = self._store.load().find(instant.requested_time, Action.ROLLBACK)
@@ -168,11 +169,11 @@ class RecoveryExecutor:
                 self._rollbacks.roll_back(target.requested_time)
 
     def _roll_back(self, finding: RecoveryFinding) -> None:
-        """Looked at once more right before: its heart may beat again, and it may be completed (rule B-3, K-14)."""
+        """Read the heartbeat again: since recovery looked, the writer may have continued or completed (B-3, K-14)."""
         storage = self._store.storage
         age = heartbeat_ages(storage, self._store.clock).get(finding.time)
         if age is not None and not Rhythm.of(self.settings).is_expired(age):
-            raise ConflictError(f"{finding.instant} is at work again: its heartbeat is {age // 1000} s old")
+            raise ConflictError(f"{finding.instant} is running again: its heartbeat is {age // 1000} s old")
         self._rollbacks.run(only=frozenset({finding.time}), is_dead=self._is_dead)
         if all(each.requested_time != finding.time for each in self._store.load()):
             delete_heartbeat(storage, finding.time)
@@ -198,13 +199,13 @@ class RecoveryExecutor:
         storage.replace(path, finding.content)
 
     def _remove_files(self, finding: RecoveryFinding) -> None:
-        """A lock is looked at once more right before: somebody may have taken it over."""
+        """A lock is read again: since recovery looked, another process may have taken it over."""
         storage = self._store.storage
         if finding.problem is Problem.LOCK:
             now_ms = int(self._store.clock.now().timestamp() * 1000)
             locks = {each.path: each for each in look_at_locks(storage, self.settings, now_ms=now_ms)}
             if not all(locks[path].is_expired for path in finding.paths if path in locks):
-                raise ConflictError(f"{finding.paths[0]} was taken over by another process meanwhile")
+                raise ConflictError(f"{finding.paths[0]} was taken over by another process in the meantime")
         for path in finding.paths:
             if path.endswith("/"):
                 storage.delete_folder(path.rstrip("/"))

@@ -1,4 +1,4 @@
-"""What a judgement about a table's health rests on. Frozen values; `look` reads them."""
+"""The facts by which recovery judges a table. Frozen values; `look` reads them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from hudi_py.timeline.timeline import Timeline
 
 class Undone(NamedTuple):
     """
-    A write that a completed rollback or restore took back.
+    A write that a completed rollback or restore undid.
 
-    Of a compaction or clustering a rollback takes back an attempt: it is run again under the same time (B-25).
+    Of a compaction or clustering only an attempt is undone: it is run again under the same time (B-25).
     """
 
     requested_time: str
@@ -28,12 +28,12 @@ class Undone(NamedTuple):
 
 
 def may_run_again(action: str) -> bool:
-    """Whether what was rolled back can have been completed later under its time; layout 1 names a clustering so."""
+    """Whether a later run under the same time can have completed; in layout 1 a clustering is a replacecommit."""
     return action not in ("commit", "deltacommit")
 
 
 class FilesOfNoInstant(NamedTuple):
-    """Data files that carry one time which is on no timeline."""
+    """Data files of one time that is on no timeline."""
 
     paths: tuple[str, ...]
     logs_of_layout_1: bool
@@ -52,10 +52,10 @@ class Lock(NamedTuple):
 
     Args:
         path: Of its file.
-        evidence: What was seen, sentences.
-        is_expired: Whether it is free for everyone by Hudi's own rule, and long enough for clocks that differ; or its
-            holder is proven to be gone.
-        way_out: For people, None where it is well as it is.
+        evidence: Sentences: what was seen.
+        is_expired: Whether Hudi's own rule lets anyone take it, and long enough for clocks that differ; or its process
+            is proven to have ended.
+        way_out: What the user can do; None if there is nothing to do.
     """
 
     path: str
@@ -71,7 +71,7 @@ class RecoveryFacts:
 
     Args:
         timeline: Active.
-        health: Of each file on the timeline that was looked into: all of pending instants, the last of completed ones.
+        health: Of the files on the timeline that were read: all of pending instants, the last of completed ones.
         plan_damage: Why the content of a file does not decode, by the same key.
         clusterings: Requested times of pending layout-1 replacecommits that are clusterings.
         rollback_targets: Requested time of each pending or damaged rollback with a readable plan to what it undoes.
@@ -79,18 +79,18 @@ class RecoveryFacts:
         heartbeats: Requested time to age in milliseconds.
         expiry_ms: From which age on a heartbeat is dead.
         markers: Times of all marker folders.
-        carried: Times of compactions without a readable plan that the name of a file carries.
-        undone: Writes that completed rollbacks and restores took back, by time.
+        carried: Times of compactions without a readable plan that occur in the name of a data file.
+        undone: Writes that completed rollbacks and restores undid, by time.
         archived: Completed writes of the archived timeline; None when it was not needed or cannot be read.
-        strangers: Files of times that are on no timeline, by time.
-        properties_problem: Why ``hoodie.properties`` has to be put right, None if it is whole.
-        metadata_problem: Why the metadata table has to be made anew, None if nothing is wrong or it was not looked at.
-        lost: Committed files that the metadata table lists and no partition holds, though nothing took them.
+        strangers: Data files of times that are on no timeline, by time.
+        properties_problem: Why ``hoodie.properties`` has to be repaired, None if it is complete.
+        metadata_problem: Why the metadata table has to be created again, None if nothing is wrong or it was not read.
+        lost: Committed files that the metadata table lists and no partition holds, though nothing deleted them.
         temporary: Files of interrupted creations.
         locks: Those that are not released.
-        found: What a check finds; empty while the table is changing.
-        stale_cleans: Requested time of each pending clean whose plan names what somebody needs, to which file and why.
-        metafiles: Damaged metafile of a partition to what it should hold, where that is proven.
+        found: Findings of a check; empty while the table is changing.
+        stale_cleans: Requested time of each pending clean whose plan names needed files, to how many and why.
+        metafiles: Path of each damaged partition metafile to its proper content, where that is proven.
     """
 
     timeline: Timeline
@@ -127,14 +127,14 @@ class RecoveryFacts:
         return found
 
     def health_of(self, instant: Instant, state: State) -> Health:
-        """Of the file of that state; one that was not looked into counts as good."""
+        """Health of the file of that state; one that was not read counts as good."""
         found = self.files_of(instant).get(state)
         if found is None:
             return Health.ABSENT
         return self.health.get((found.requested_time, found.action, found.state), Health.GOOD)
 
     def completion_lost(self, instant: Instant) -> Finding | None:
-        """What the check says of a pending write that was completed once, or that may have been."""
+        """The finding of the check that a pending write was completed once, or may have been; None if there is none."""
         lost = (each for each in self.found if each.code in ("instant-completion-lost", "instant-outcome-unknown"))
         return next((each for each in lost if each.where.rpartition("/")[2] == instant.file_name), None)
 
@@ -144,14 +144,14 @@ class RecoveryFacts:
         if found is None:
             return f"its {state.name.lower()} file is not there"
         if self.health_of(instant, state) is Health.EMPTY:
-            return f"{found.file_name} holds nothing"
+            return f"{found.file_name} is empty"
         return self.plan_damage.get((found.requested_time, found.action, found.state), f"{found.file_name} is damaged")
 
     def may_be_archived(self, requested_time: str) -> bool:
-        """Whether a write of that time, were it completed, could have left the active timeline."""
+        """Whether a completed write of that time could have left the active timeline."""
         return self.timeline.committed.is_before_start(requested_time)
 
     def is_alive(self, requested_time: str) -> bool:
-        """Whether a heartbeat shows that the write is at work."""
+        """Whether a heartbeat shows that the write is running."""
         age = self.heartbeats.get(requested_time)
         return age is not None and age <= self.expiry_ms

@@ -1,7 +1,7 @@
 """
-Failed writes by policy: EAGER at the beginning of the next write, LAZY with a clean, NEVER by nobody.
+When failed writes are rolled back. Policy EAGER: before the next write; LAZY: with a clean; NEVER: only by hand.
 
-Who has a heartbeat that is not expired is at work and is never rolled back, under any policy. Source:
+A write whose heartbeat is not expired is running and is never rolled back, under any policy. Source:
 rules/table-services B-2 to B-5, B-8; Hudi ``BaseHoodieTableServiceClient.getInstantsToRollback``.
 """
 
@@ -44,13 +44,14 @@ class FailedWrites:
         """
         Policy EAGER: roll back every pending write.
 
-        Any other one: only finish what takes back a completed commit, for nothing may be written on top of its rows.
+        Other policies: only finish rollbacks of completed commits. A write on top of rows that are being rolled back
+        would keep them.
 
         Args:
             timeline: As it was when the write began.
 
         Raises:
-            ConflictError: One of them has a heartbeat: another writer is at work.
+            ConflictError: One of them has a live heartbeat: another writer is running.
             As `RollbackService.run`.
         """
         if failed_writes_policy(self.settings) != "EAGER":
@@ -58,7 +59,7 @@ class FailedWrites:
         alive, pending = self._alive_and_pending()
         if alive:
             raise ConflictError(
-                f"{self.contents.store.storage.root}: the write {min(alive)} of another process is at work, by its "
+                f"{self.contents.store.storage.root}: the write {min(alive)} of another process is running, by its "
                 "heartbeat; try again when it is done, or set hoodie.clean.failed.writes.policy=LAZY for several "
                 "writers"
             )
@@ -68,8 +69,8 @@ class FailedWrites:
         """
         Policy LAZY: roll back the pending writes whose heartbeat is expired.
 
-        Of a table whose failed writes we do not roll back only a warning is given: cleaning goes on beside them. Beside
-        a pending restore nothing is rolled back: what it has taken back to inflight is its own to undo.
+        Where this table's failed writes cannot be rolled back, a warning is logged and the clean goes on. While a
+        restore is pending, nothing is rolled back: it has set commits back to inflight, and deletes their files itself.
 
         Raises:
             As `RollbackService.run`.
@@ -84,7 +85,7 @@ class FailedWrites:
             return []
 
     def is_dead(self, requested_time: str) -> bool:
-        """Whether the heartbeat of a write is expired or gone at this moment."""
+        """Whether the heartbeat of a write is expired, or there is none, at this moment."""
         store = self.contents.store
         return Rhythm.of(self.settings).is_expired(heartbeat_ages(store.storage, store.clock).get(requested_time))
 
@@ -100,9 +101,9 @@ class FailedWrites:
 
     def _roll_back(self, chosen: frozenset[str]) -> list[RollbackMetadata]:
         """
-        The timeline is loaded again behind the look at the heartbeats: what has completed since stays (K-14).
+        The timeline is loaded again after the heartbeats were read: a write that has completed since is kept (K-14).
 
-        Where the table has a lock, both once more under it, so that nobody can complete behind the last look.
+        Where the table has a lock, both are read again under it, so that no write completes after the last look.
         """
         service = RollbackService(contents=self.contents, table=self.table, metadata_table=self.metadata_table)
         done = service.run(only=chosen, is_dead=self.is_dead)

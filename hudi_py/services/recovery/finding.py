@@ -15,19 +15,19 @@ class Problem(enum.Enum):
     PROPERTIES = "properties half rewritten"
     DAMAGED_INSTANT = "damaged instant"
     FAILED_WRITE = "write not completed"
-    LIVE_WRITE = "write at work"
+    LIVE_WRITE = "write is running"
     PLANNED_SERVICE = "planned, not carried out"
     STARTED_SERVICE = "begun, not completed"
     PENDING_CLEAN = "clean not completed"
     PENDING_ROLLBACK = "rollback not completed"
     PENDING_RESTORE = "restore not completed"
     PENDING_SAVEPOINT = "savepoint not completed"
-    INTERRUPTED_ARCHIVAL = "archived, not yet gone"
+    INTERRUPTED_ARCHIVAL = "archived, not yet deleted"
     STALE_MARKERS = "markers of a write that is over"
     STALE_HEARTBEAT = "heartbeat of a write that is over"
     ORPHANS = "files of a write that was undone"
     UNKNOWN_FILES = "files of no known write"
-    LOST_FILES = "committed files are gone"
+    LOST_FILES = "committed files are missing"
     METADATA_TABLE = "metadata table out of step"
     TEMPORARY_FILES = "temporary files"
     LOCK = "lock left behind"
@@ -36,24 +36,34 @@ class Problem(enum.Enum):
 
 
 class Step(enum.Enum):
-    """Proposed steps, in the order in which they are taken; values are the words in the report."""
+    """
+    Proposed steps, in the order in which they are taken; values are the words in the report.
+
+    The order: what every other step reads (properties, plans), what no write can begin beside (the restore), rollbacks
+    before cleans, which need to know what is committed, and files last, when no instant refers to them any more.
+    """
 
     RESTORE_PROPERTIES = "take the valid one of the two files"
     MEND_PLAN = "put the plan back from its copy"
     QUARANTINE = "move out of the timeline"
-    REDO = "take back to its plan and carry that out"
+    REDO = "carry its plan out again"
     FINISH_RESTORE = "finish the restore"
     REMOVE_SAVEPOINT = "remove"
     FINISH_ROLLBACK = "finish the rollback"
     ROLL_BACK = "roll back"
     FINISH_CLEAN = "finish the clean"
-    SETTLE_CLEAN = "finish the clean, without the files that somebody needs"
-    WITHDRAW_CLEAN = "withdraw the plan; the next clean plans anew"
+    SETTLE_CLEAN = "finish the clean, without the files that are needed"
+    WITHDRAW_CLEAN = "withdraw the plan; the next clean makes a new one"
     REWRITE_METAFILE = "write it again"
     REMOVE_FILES = "delete"
-    DROP_METADATA_TABLE = "drop the metadata table, to be made anew"
+    DROP_METADATA_TABLE = "drop the metadata table, to be created again"
     LEAVE = "leave as it is"
     DECIDE = "needs you"
+
+
+def seconds(ms: int | None) -> str:
+    """A duration in milliseconds, as texts have it."""
+    return f"{(ms or 0) // 1000} s"
 
 
 ORDER = {step: position for position, step in enumerate(Step)}

@@ -1,4 +1,4 @@
-"""Looking at a table as a whole: the facts that recovery judges by. Nothing is written."""
+"""Reads the facts about a whole table by which recovery judges it. Nothing is written."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ Undoings = dict[str, Undone]
 
 _COMMIT_TIME: Final = re.compile(rb"^commitTime=(\d{14,17})\r?$", re.MULTILINE)
 _FIRST_TIME: Final = "00000000000100"
-"""Times below stand for the initial load of a table, not for a write."""
+"""Smaller times stand for the creation of a table, not for a write."""
 
 
 def look(contents: Contents, table: TableConfig, settings: Settings) -> RecoveryFacts:
     """
-    Read everything.
+    Read the facts about a table.
 
     Raises:
-        StorageError: The storage refused or is away.
+        StorageError: The storage refused or cannot be reached.
     """
     store = contents.store
     seen = CheckService(store=store, table=table, settings=settings).look()
@@ -59,7 +59,7 @@ def look(contents: Contents, table: TableConfig, settings: Settings) -> Recovery
     strangers = _strangers(store.storage, store.load, timeline, frozenset(undone), table)
     markers = instants_with_markers(store.storage)
     known = {each.requested_time for each in timeline}
-    archived = None
+    archived = None  # reading the archive costs most of all, so only where something depends on it
     if strangers or any(time not in known for time in markers):
         archived, more = _archive(store.storage, table, seen.facts.archived)
         undone = {**more, **undone}
@@ -92,7 +92,7 @@ def look(contents: Contents, table: TableConfig, settings: Settings) -> Recovery
 
 
 def _stale_cleans(contents: Contents, timeline: Timeline) -> dict[str, str]:
-    """Pending cleans that would delete what somebody needs; one that cannot be judged is told of by its own step."""
+    """Pending cleans that would delete needed files; where that cannot be judged, the step of the clean reports why."""
     found = {}
     for instant in timeline.pending(Action.CLEAN):
         try:
@@ -106,7 +106,7 @@ def _stale_cleans(contents: Contents, timeline: Timeline) -> dict[str, str]:
 
 
 def _metafiles(storage: Storage, seen: Seen, now: datetime) -> dict[str, bytes]:
-    """What the damaged metafiles of partitions should hold, where a completed commit says that the folder is one."""
+    """Proper contents of damaged partition metafiles, where a completed commit names the folder as a partition."""
     found = {}
     for path in (each.where for each in seen.findings if each.code == "partition-metafile-damaged"):
         partition = path.rpartition("/")[0]
@@ -174,7 +174,7 @@ def _readable(read: Callable[[], T]) -> T | None:
 
 
 def _archive(storage: Storage, table: TableConfig, archived: Timeline | None) -> tuple[frozenset[str] | None, Undoings]:
-    """Times of all archived instants but rollbacks and cleans, and what archived rollbacks took back."""
+    """Times of all archived instants except rollbacks and cleans, and what archived rollbacks undid."""
     if archived is None:
         return None, {}
     try:
@@ -194,10 +194,10 @@ def _strangers(
     storage: Storage, load: Callable[[], Timeline], timeline: Timeline, undone: frozenset[str], table: TableConfig
 ) -> dict[str, FilesOfNoInstant]:
     """
-    Data files of times on no active timeline.
+    Data files of times that are not on the active timeline.
 
-    Files from before the first completed commit are archived ones, and only looked at where a rollback names their
-    time. The timeline is loaded again after the listing: an instant is always there before its first file.
+    Files from before its first commit belong to archived commits, and count only where a rollback names their time.
+    The timeline is loaded again after the listing: a write that began meanwhile has its instant before its first file.
     """
     if not timeline.instants:
         return {}
@@ -213,7 +213,7 @@ def _strangers(
             if parsed is None or parsed.instant_time in known or parsed.instant_time < _FIRST_TIME:
                 continue
             if foreign_base_files((entry.name,), extensions):
-                continue  # nobody knows whose it is; the check names it
+                continue  # of another format, so perhaps not Hudi's; the check reports it
             if parsed.instant_time < start and parsed.instant_time not in undone:
                 continue
             found.setdefault(parsed.instant_time, []).append(join_path(partition, entry.name))
@@ -237,7 +237,7 @@ def _unplanned(timeline: Timeline, health: Mapping[FileKey, Health]) -> frozense
 
 
 def _carried(storage: Storage, times: frozenset[str]) -> frozenset[str]:
-    """Those of *times* that the name of a base or log file carries."""
+    """Which of the times occur in the name of a base or log file."""
     found: set[str] = set()
     for _, entries in walk_partitions(storage, threads=listing_threads(storage)) if times else ():
         parsed = (parse_base_file(entry.name) or parse_log_file(entry.name) for entry in entries)

@@ -1,8 +1,8 @@
 """
-Looking at the locks that lie inside a table: who may still hold them, and from when on they are free for everyone.
+Reads the locks inside a table: which process may still hold them, and when any other may take them.
 
 Two of Hudi's providers keep a file there. That of `FileSystemBasedLockProvider` is held as long as it exists, unless
-an age is set from which on it is not, or it is ours and the process that made it is gone. That of
+an age is set from which on it is not, or hudi_py made it and that process has ended. That of
 `StorageBasedLockProvider` says until when it is valid, and its owner renews it; released, it stays.
 
 Source: rules/table-services F.1.
@@ -16,6 +16,7 @@ from hudi_py.config import keys
 from hudi_py.config.keys import Settings
 from hudi_py.errors import NotFound
 from hudi_py.services.recovery.facts import Lock
+from hudi_py.services.recovery.finding import seconds
 from hudi_py.storage.base import Storage
 from hudi_py.txn.file_lock import is_left_behind
 from hudi_py.txn.lease_lock import TABLE_LOCK, parse_lease
@@ -28,7 +29,7 @@ _SHOWN_MAX: Final = 200
 
 
 def look_at_locks(storage: Storage, settings: Settings, *, now_ms: int) -> tuple[Lock, ...]:
-    """Every lock that is not released; locks outside the table may stand for other tables as well."""
+    """Every lock that is not released; locks outside of the table are left out, for other tables may share them."""
     found = (_file_lock(storage, settings, now_ms), _table_lock(storage, now_ms))
     return tuple(each for each in found if each is not None)
 
@@ -43,16 +44,14 @@ def _file_lock(storage: Storage, settings: Settings, now_ms: int) -> Lock | None
         age_ms = 0 if entry.modified_ms is None else now_ms - entry.modified_ms
         expiry_ms = settings[keys.LOCK_FILE_EXPIRE_MINUTES] * 60_000
         if expiry_ms and age_ms > expiry_ms:
-            return Lock(
-                path, (f"it is {_seconds(age_ms)} old and expires after {_seconds(expiry_ms)}",), is_expired=True
-            )
+            return Lock(path, (f"it is {seconds(age_ms)} old and expires after {seconds(expiry_ms)}",), is_expired=True)
         content = _content(storage, path)
         if is_left_behind(content):
-            return Lock(path, ("the process that held it is gone", _told(content)), is_expired=True)
+            return Lock(path, ("the process that held it has ended", _told(content)), is_expired=True)
         return Lock(
             path,
-            (f"it is {_seconds(age_ms)} old", _told(content)),
-            way_out="if no writer is at work, delete it, or set hoodie.write.lock.filesystem.expire (minutes)",
+            (f"it is {seconds(age_ms)} old", _told(content)),
+            way_out="if no writer is running, delete it, or set hoodie.write.lock.filesystem.expire (minutes)",
         )
     return None
 
@@ -85,25 +84,21 @@ def _table_lock(storage: Storage, now_ms: int) -> Lock | None:
     if lease is None:
         return Lock(
             TABLE_LOCK,
-            ("it does not parse, so nobody can tell whether it is valid, and writers wait for it",),
-            way_out="if no writer is at work, delete it",
+            ("it does not parse, so its expiry is unknown, and writers wait for it",),
+            way_out="if no writer is running, delete it",
         )
     if lease.is_released:
         return None
     left_ms = lease.valid_until_ms - now_ms
     owner = f"its owner is {lease.owner}"
     if left_ms < -CLOCKS_MS_MAX:
-        over = f"it was valid until {_seconds(-left_ms)} ago, and a living owner renews it long before that"
+        over = f"it expired {seconds(-left_ms)} ago, and a running owner renews it long before that"
         return Lock(TABLE_LOCK, (owner, over), is_expired=True)
     if left_ms > _VALIDITY_MS_MAX:
         return Lock(
             TABLE_LOCK,
-            (owner, f"it is valid for {_seconds(left_ms)} more, which no owner asks for: a clock was wrong"),
-            way_out="if no writer is at work, delete it",
+            (owner, f"it is valid for {seconds(left_ms)} more, which no owner asks for: some clock was wrong"),
+            way_out="if no writer is running, delete it",
         )
-    valid = f"it is valid for {_seconds(left_ms)} more" if left_ms > 0 else f"it expired {_seconds(-left_ms)} ago"
-    return Lock(TABLE_LOCK, (owner, f"{valid}; an owner that died lets it expire, and the next writer takes it over"))
-
-
-def _seconds(ms: int) -> str:
-    return f"{ms // 1000} s"
+    valid = f"it is valid for {seconds(left_ms)} more" if left_ms > 0 else f"it expired {seconds(-left_ms)} ago"
+    return Lock(TABLE_LOCK, (owner, f"{valid}; if its owner has ended, it expires, and the next writer takes it over"))

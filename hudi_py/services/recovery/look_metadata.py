@@ -1,8 +1,8 @@
 """
-Looking at the metadata table: whether it is in step with the folders, and if not, whose fault that is.
+Compares the metadata table with the folders, and decides which of the two is wrong.
 
-A file that only the metadata table knows is a ghost of it where a clean or rollback took the file. Where nothing did,
-the file is lost, and the metadata table is what tells so: without it, readers would pass over the rows in silence.
+If a clean or rollback deleted a file that only the metadata table lists, it is wrong. Otherwise the file is lost, and
+the metadata table is the proof: without it, readers would not notice that rows are missing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PLANNED = (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING, Action.
 
 
 class OutOfStep(NamedTuple):
-    """Why the metadata table has to be made anew; or files that it lists and that the folders have lost."""
+    """Why the metadata table has to be created again; or files that it lists and that are lost."""
 
     problem: str | None = None
     lost: tuple[str, ...] = ()
@@ -41,10 +41,10 @@ def look_at_metadata_table(
     contents: Contents, table: TableConfig, settings: Settings, facts: TableFacts, clusterings: frozenset[str]
 ) -> OutOfStep:
     """
-    Hold the metadata table and the folders against each other, where no action is under way.
+    Compare the metadata table with the folders, unless an action is running.
 
     Args:
-        facts: Of the table; when its timeline has moved by the end, nothing is concluded.
+        facts: Of the table; if its timeline has changed by the end, the result is empty.
         clusterings: Requested times of pending layout-1 replacecommits that are clusterings.
     """
     storage = contents.store.storage
@@ -52,10 +52,10 @@ def look_at_metadata_table(
         if not storage.list(METADATA_TABLE_FOLDER):
             return OutOfStep()
         return OutOfStep(
-            f"{METADATA_TABLE_FOLDER} is there, and the properties do not name it: it was being dropped or created"
+            f"{METADATA_TABLE_FOLDER} exists, but the properties do not name it: it was being dropped or created"
         )
     if any(i.action not in _PLANNED and i.requested_time not in clusterings for i in facts.timeline.pending()):
-        return OutOfStep()  # what is under way is recorded there at its end
+        return OutOfStep()  # a running action is recorded in it when it completes
     if FILES_PARTITION not in table.metadata_partitions or settings[keys.METADATA_ENABLED] is False:
         return OutOfStep()
     try:
@@ -70,7 +70,7 @@ def _difference(contents: Contents, table: TableConfig, settings: Settings, fact
     storage = contents.store.storage
     timeline, listing = open_as_it_is(contents.store, table, settings)
     try:
-        # What a lost archive leaves untold, readers are refused; here the two listings are compared.
+        # Readers are refused what a lost archive leaves open; here only the two listings are compared.
         context = attrs.evolve(load_context(timeline, contents, with_clustering=False), untold=None)
     except CorruptMetadata:
         return OutOfStep()  # a damaged instant is a finding of its own
@@ -84,7 +84,7 @@ def _difference(contents: Contents, table: TableConfig, settings: Settings, fact
         if unlisted is None and visible - known:
             unlisted = f"it does not list {join_path(path, min(visible - known))}, which holds committed rows"
     for path, known in told.items():
-        ghosts += [(path, name) for name in sorted(known)]  # or the folder is no partition any more
+        ghosts += [(path, name) for name in sorted(known)]  # the folder is missing, or no longer a partition
     lost = _lost(facts, ghosts) if ghosts else ()
     if lost:
         return OutOfStep(lost=lost)
@@ -94,7 +94,7 @@ def _difference(contents: Contents, table: TableConfig, settings: Settings, fact
 
 
 def _lost(facts: TableFacts, ghosts: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """Those that a completed commit wrote, and that nothing took, or what took them was undone since."""
+    """Those that a completed commit wrote, and that nothing deleted, or whose deletion was undone since."""
     expected = Expectation(facts)
     lost = []
     for path, name in ghosts:

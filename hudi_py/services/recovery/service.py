@@ -1,8 +1,8 @@
 """
-Recovery of a whole table: look, judge, put right, look again until nothing is left that could be put right.
+Recovery of a whole table: look, judge, repair, and look again until nothing is left that can be repaired.
 
-What a crash leaves: every step stands on its own, so the next run finds what is still to be done. A step that fails
-does not keep the others from being taken, unless it was the restore, which everything else would get in the way of.
+After a crash: the steps do not depend on one another, so the next run finds what is still to be done. A step that fails
+does not stop the others, unless it is the restore: rollbacks and cleans would change what it still has to undo.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.store import TimelineStore
 
-_ROUNDS_MAX = 5  # what one step uncovers the next round settles; nothing is uncovered more than twice
+_ROUNDS_MAX = 5  # a step may uncover another problem, twice in a row at most, which the next round settles
 
 
 @attrs.frozen(kw_only=True)
@@ -48,7 +48,7 @@ class RecoveryService:
         What is wrong and what would be done, in that order; nothing is written.
 
         Raises:
-            StorageError: The storage refused or is away.
+            StorageError: The storage refused or cannot be reached.
         """
         return plan_recovery(look(self.contents, self.table, self.settings))
 
@@ -60,14 +60,14 @@ class RecoveryService:
 
     def run(self) -> tuple[RecoveryOutcome, ...]:
         """
-        Put right what can be put right.
+        Repair what can be repaired.
 
         Returns:
-            Every finding with what became of it, in the order in which they were dealt with.
+            Every finding with its outcome, in the order in which they were dealt with.
 
         Raises:
-            ConflictError: Another writer holds the table's lock, and something is to be put right; nothing was done.
-            StorageError: The storage refused or is away.
+            ConflictError: Another writer holds the table's lock, and something has to be repaired; nothing was done.
+            StorageError: The storage refused or cannot be reached.
         """
         outcomes = self._remove_dead_locks()
         self._wait_for_lock()
@@ -93,7 +93,7 @@ class RecoveryService:
         return _final(outcomes, findings)
 
     def _remove_dead_locks(self) -> list[RecoveryOutcome]:
-        """Those that are nobody's any more, before everything else waits for them."""
+        """First of all, because the services wait for the lock: locks that expired or whose process has ended."""
         store = self.contents.store
         if not store.lock.is_used:
             return []
@@ -102,7 +102,7 @@ class RecoveryService:
         return [_take(self.executor, each) for each in found if each.is_settled_by_us]
 
     def _wait_for_lock(self) -> None:
-        """Until whoever is at work is done; a lock that nobody releases any more is a finding itself."""
+        """Until its holder is done. A lock that is never released is a finding, and no error if it is the only one."""
         try:
             with self.contents.store.lock.held("recover"):
                 return
@@ -111,7 +111,7 @@ class RecoveryService:
                 raise
 
     def _afresh(self) -> RecoveryService:
-        """The table as the last round left it: nothing read before is believed."""
+        """The table as the last round left it; what was read before is read again."""
         store = self.contents.store
         config = read_table_config(store.storage)
         afresh = TimelineStore(store.storage, config, store.clock, lock=store.lock)
@@ -119,7 +119,7 @@ class RecoveryService:
 
     @property
     def executor(self) -> RecoveryExecutor:
-        """What takes the steps."""
+        """Takes the steps."""
         return RecoveryExecutor(
             contents=self.contents, table=self.table, settings=self.settings, metadata_table=self.metadata_table
         )
@@ -147,7 +147,7 @@ def _key(finding: RecoveryFinding) -> tuple[Problem, Step, str, tuple[str, ...]]
 
 
 def _final(outcomes: list[RecoveryOutcome], last: tuple[RecoveryFinding, ...]) -> tuple[RecoveryOutcome, ...]:
-    """What was left as it is in one round and settled in a later one, or not found any more, counts as settled."""
+    """Drop findings that were left alone in one round and settled, or not found any more, in a later one."""
     keys = set(map(_key, last))
     outcomes = [o for o in outcomes if o.finding.problem is not Problem.CONTRADICTION or _key(o.finding) in keys]
     settled = {(o.finding.time, o.finding.paths) for o in outcomes if o.done and (o.finding.time or o.finding.paths)}

@@ -74,7 +74,8 @@ def test_public_values_show_themselves():
     (done,) = table.clean(commits_retained=1)
     assert f"instant='{done.instant}', deleted={done.deleted_count}, is_finished=True" in repr(done)
     assert (
-        repr(table.archive()) == "ArchiveResult(instants=0, bound='as many commits stay as the settings say', merges=0)"
+        repr(table.archive())
+        == "ArchiveResult(instants=0, bound='the number of active commits is within the settings', merges=0)"
     )
     upserted = open_table(storage)
     assert "instants=4" in repr(upserted.timeline)

@@ -126,7 +126,7 @@ def test_pending_instant_that_holds_the_window_back_is_named(layout):
     first = "r0/" + TableBuilder.base_name("f", at(1))
     file = explained(builder.table(), first, commits_retained=1)[first]
     assert [(each.need, each.value) for each in file.conditions] == [(Need.PENDING, f"commit {at(2)} (inflight)")]
-    assert f"commit {at(2)} (inflight) is pending and holds the retention window back" in file.also
+    assert f"commit {at(2)} (inflight) is pending, and the retention window does not pass it" in file.also
 
 
 @pytest.mark.parametrize("layout", [1, 2])
@@ -168,7 +168,7 @@ def test_files_outside_every_slice_are_explained_too(layout):
     assert rules[TableBuilder.base_name("f", at(2))][0] == "inflight"
     assert "not completed" in rules[TableBuilder.base_name("f", at(2))][1]
     assert rules[f"f_0-9-9_{at(3)}.parquet"][0] == "orphan"
-    assert "tried again" in rules[f"g_0-0-0_{at(4)}.parquet"][1]
+    assert "retried" in rules[f"g_0-0-0_{at(4)}.parquet"][1]
     assert rules["notes.txt"][:2] == ("unknown", "no file of a Hudi table")
     assert rules[".hoodie_partition_metadata"][1] == "marks the folder as a partition"
     assert not any(removable for _, _, removable in rules.values())
