@@ -103,13 +103,13 @@ def check_savepoints_after(timeline: Timeline, savepoint_time: str, undone: Coll
 
 def check_nothing_is_archived_after(timeline: Timeline, archived: Timeline, savepoint_time: str, location: str) -> None:
     """
-    Refuse where archival has gone beyond the savepoint: what is not on the active timeline would not be undone.
+    Refuse if archival has passed the savepoint: archived commits cannot be undone.
 
     Args:
         timeline: The active timeline.
-        archived: The archived one.
-        savepoint_time: Of the savepoint.
-        location: Of the table, for the way out.
+        archived: The archived timeline.
+        savepoint_time: Requested time of the savepoint.
+        location: Path or URL of the table, for the commands in the message.
 
     Raises:
         RefusedError: A commit after the savepoint is archived; nothing was changed.
@@ -121,7 +121,7 @@ def check_nothing_is_archived_after(timeline: Timeline, archived: Timeline, save
     if later:
         raise RefusedError(
             f"restore to {savepoint_time} refused: {len(later)} commits after it are archived ({later[0]} to "
-            f"{later[-1]}), and nobody undoes those. The savepoint still holds its rows: read them with "
+            f"{later[-1]}), and archived commits cannot be undone. The savepoint still has its rows: read them with "
             f"hudi-py read {location} --savepoint {savepoint_time} -o rows.parquet, and overwrite the table with them"
         )
 
@@ -133,17 +133,17 @@ def check_files_are_there(
     undone: frozenset[str],
 ) -> None:
     """
-    Refuse to go back to what is not there any more (not checked by Hudi).
+    Refuse if files of the savepoint are missing (not checked by Hudi).
 
     Args:
-        held: Partition path to names that the savepoint holds: log files that came later into its slices among them,
-            if it was made later.
-        there: The same, as listed now.
-        savepoint_time: Of the savepoint.
+        held: Partition path to names of the savepoint's files, with log files that its slices got before it was
+            created.
+        there: Partition path to names of the files that exist.
+        savepoint_time: Requested time of the savepoint.
         undone: Requested times of writes that are undone, or were by an earlier restore: their files are not needed.
 
     Raises:
-        FilesGone: A file of the savepoint is gone; nothing was changed.
+        FilesGone: A file of the savepoint is missing; nothing was changed.
     """
 
     def is_needed(name: str) -> bool:
@@ -154,33 +154,34 @@ def check_files_are_there(
     gone = [path for path in gone if is_needed(path.rpartition("/")[2])]
     if gone:
         raise FilesGone(
-            f"restore refused: {len(gone)} files of the savepoint are gone, the first is {gone[0]}; nothing was changed"
+            f"restore refused: {len(gone)} files of the savepoint are missing, the first is {gone[0]}; nothing was "
+            "changed"
         )
 
 
 def check_state_before(before: Before, savepoint_time: str) -> None:
     """
-    Refuse where the latest rows of the savepoint's moment are not all there (not checked by Hudi).
+    Refuse if the rows at the time of the savepoint are not complete (not checked by Hudi).
 
-    Releases of Hudi savepoint a commit though a clean has deleted some of its files: the savepoint then holds older
-    ones, or none, of the file group.
+    Hudi creates savepoints of commits of which a clean has deleted files already: for those file groups the savepoint
+    has older files, or none.
 
     Args:
         before: The state before the writes that would be undone.
-        savepoint_time: Of the savepoint.
+        savepoint_time: Requested time of the savepoint.
 
     Raises:
-        FilesGone: Files of that state are gone; nothing was changed.
+        FilesGone: Files of that state are missing; nothing was changed.
         RefusedError: Readers would not see files of that state; nothing was changed.
     """
     if before.lost:
         raise FilesGone(
-            f"restore to {savepoint_time} refused: {len(before.lost)} files that held its rows are gone though the "
-            f"savepoint should have held them, the first is {before.lost[0]}; nothing was changed"
+            f"restore to {savepoint_time} refused: {len(before.lost)} files with its rows are missing, which the "
+            f"savepoint should have protected, the first is {before.lost[0]}; nothing was changed"
         )
     if before.hidden:
         raise RefusedError(
-            f"restore to {savepoint_time} refused: {len(before.hidden)} files of its rows would stay out of sight, the "
+            f"restore to {savepoint_time} refused: {len(before.hidden)} files with its rows would be hidden, the "
             f"first is {before.hidden[0]}: the commits that wrote them are archived behind an older savepoint; nothing "
             f"was changed. Read the rows with hudi-py read --savepoint {savepoint_time} and write them again"
         )

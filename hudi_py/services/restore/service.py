@@ -1,13 +1,14 @@
 """
-Going back to a savepoint.
+Restores a table to a savepoint.
 
-What a crash leaves, step by step, and what the next call makes of it:
+What a crash leaves after each step, and what the next call does:
 
 1. ``.restore.requested`` or also ``.restore.inflight``: no commit can start; the restore goes on from its stored plan;
-2. some writes undone, one under way: its rollback is carried out again from its own plan, the others are gone;
-3. the restore completed, its rollbacks still there: the next call removes them, and so does archival.
+2. some writes are undone, one rollback has begun: it is carried out again from its own plan, the others are done;
+3. the restore is completed, its rollbacks are still there: the next call removes them, and so does archival.
 
-Where the table has a lock, plans are made and stored under it, and so is the end (F.1); files are deleted without it.
+If the table has a lock, plans are made and stored under it, and so is the completion (F.1). Files are deleted without
+it: that may take longer than a lock is valid.
 
 Source: rules/table-services B-27 to B-33, J.8; Hudi ``BaseRestoreActionExecutor``.
 """
@@ -54,7 +55,7 @@ from hudi_py.txn.pairs import Service, judge
 
 
 class JudgedRestore(NamedTuple):
-    """A restore that may be done, and the pending instants whose plans have to go first."""
+    """A restore that is allowed, and the pending instants whose plans have to be withdrawn first."""
 
     plan: RestorePlan
     withdrawn: tuple[Instant, ...]
@@ -67,8 +68,8 @@ class RestoreService:
 
     Args:
         contents: The table's timeline.
-        table: Its settings.
-        metadata_table: Made to forget what goes; dropped where it cannot.
+        table: Its properties.
+        metadata_table: Undoes the same writes, or is dropped if it cannot.
     """
 
     contents: Contents
@@ -76,18 +77,18 @@ class RestoreService:
     metadata_table: MetadataTableKeeper
 
     def plan(self, savepoint_time: str) -> RestorePlan:
-        """What going back would undo, newest first; nothing is written. Raises as `preview`."""
+        """The writes that the restore would undo, newest first; nothing is written. Raises as `preview`."""
         return self.preview(savepoint_time).plan
 
     def preview(self, savepoint_time: str) -> JudgedRestore:
         """
-        What going back would undo, newest first, and which plans it would withdraw before; nothing is written.
+        The writes that the restore would undo, newest first, and plans that it would withdraw; nothing is written.
 
         Raises:
             ConfigError: There is no such savepoint.
-            RefusedError: Files of the savepoint are gone, commits after it are archived or savepointed, or another
+            RefusedError: Files of the savepoint are missing, commits after it are archived or savepointed, or another
                 restore is pending.
-            CorruptMetadata: The archive is damaged, so that cannot be told.
+            CorruptMetadata: The archive is damaged, so it is unknown which commits are archived.
         """
         timeline = self.contents.store.load()
         pending = self._pending(timeline, savepoint_time)
@@ -97,20 +98,20 @@ class RestoreService:
 
     def run(self, savepoint_time: str) -> RestoreMetadata:
         """
-        Go back to a savepoint: every write after it is undone, its rows and files go.
+        Restore a savepoint: every write after it is undone, and its files are deleted.
 
         A pending restore to the same savepoint is finished.
 
         Raises:
-            As `preview`; ConflictError: Another writer committed meanwhile; StorageError: a file refuses to go, then
-            the restore stays pending and the next call goes on.
+            As `preview`; ConflictError: Another writer committed in the meantime; StorageError: a file could not be
+            deleted, then the restore stays pending and the next call continues it.
         """
         with self.contents.store.lock.held(f"restore to {savepoint_time}"):
             begun = self._begin(savepoint_time)
         return begun if isinstance(begun, RestoreMetadata) else self._execute(*begun, savepoint_time)
 
     def _begin(self, savepoint_time: str) -> tuple[Requested, RestorePlan] | RestoreMetadata:
-        """The restore that is to be carried out now, or what the last one did where nothing is to be done."""
+        """The restore to carry out, or the result of the last one if nothing has to be done."""
         store = self.contents.store
         timeline = store.load()
         instant = self._pending(timeline, savepoint_time)
@@ -118,6 +119,7 @@ class RestoreService:
             return Requested(store, instant), self._pending_plan(timeline, instant)
         judged = self._new_plan(timeline, savepoint_time)
         plan = judged.plan
+        # Asked again after a crash between completion and the end: the restore is done, only its rollbacks are left.
         last = self._last_restore(timeline, savepoint_time)
         if last is not None and not plan.instants_to_rollback:
             self._remove_rollbacks(savepoint_time)
@@ -157,7 +159,7 @@ class RestoreService:
         return metadata
 
     def _undo(self, target: InstantInfo) -> RollbackMetadata | None:
-        """Roll one write back without publishing it (rule B-30); None when it is gone and nobody knows how."""
+        """Roll one write back without completing the rollback (rule B-30); None if it is no longer on the timeline."""
         with self.contents.store.lock.held(f"rollback of {target.requested_time}"):
             begun = self._begin_rollback(target)
         if begun is None:
@@ -168,6 +170,7 @@ class RestoreService:
     def _begin_rollback(self, target: InstantInfo) -> tuple[Instant, RollbackPlan, InstantInfo] | None:
         store = self.contents.store
         timeline = store.load()
+        # An earlier attempt may have deleted files already, and only its stored plan names all of them.
         for rollback in reversed(timeline.pending(Action.ROLLBACK)):
             plan = stored_plan(self.contents, rollback)
             undone = None if plan is None else plan.instant_to_rollback
@@ -180,7 +183,7 @@ class RestoreService:
         return prepared(store, Action.ROLLBACK).request(plan).instant, plan, target
 
     def _left_by(self, target: Instant) -> Written:
-        """Of a completed write what it recorded, of a pending one what carries its time (rule B-13)."""
+        """Files of a write: of a completed one those it recorded, of a pending one those with its time (rule B-13)."""
         leftovers = Leftovers(self.contents)
         if target.is_pending:
             return leftovers.of_pending(target, by_listing=True, whole_slices=True)
@@ -199,7 +202,7 @@ class RestoreService:
         return pending[-1]
 
     def _pending_plan(self, timeline: Timeline, instant: Instant) -> RestorePlan:
-        """Of a restore that is to go on; Apache Hudi leaves those pending that meet a savepoint."""
+        """Plan of a restore to continue; refused if it would undo savepoints: Apache Hudi leaves such ones pending."""
         plan = self.contents.restore_plan(instant)
         refuse_alive(
             self.contents,
@@ -224,7 +227,7 @@ class RestoreService:
 
     def ways_back(self, other_than: str = "") -> str:
         """
-        Which state the table can be gone back to, as a sentence for those who were refused.
+        The newest state that the table can be restored to, as a sentence for error messages.
 
         Args:
             other_than: Requested time of the savepoint that was refused.
@@ -275,9 +278,9 @@ class RestoreService:
         check_nothing_is_archived_after(timeline, load_archived(storage, self.table), savepoint_time, storage.root)
         if self.metadata_table.settings[keys.ARCHIVE_BEYOND_SAVEPOINT]:
             raise ConfigError(
-                f"{keys.ARCHIVE_BEYOND_SAVEPOINT.name}=true, with which archival may take at any moment what a restore "
-                f"has to undo; nothing behind {savepoint_time} is archived yet, so restore with it set to false, which "
-                "writers have to do too"
+                f"{keys.ARCHIVE_BEYOND_SAVEPOINT.name}=true, so archival may at any moment remove commits that the "
+                f"restore has to undo; no commit after {savepoint_time} is archived yet: set it to false for "
+                "all writers and for the restore"
             )
         held = self.contents.savepoint(savepoint).files
         listing = FolderListing(storage)
@@ -289,7 +292,7 @@ class RestoreService:
         check_files_are_there(held, there, savepoint_time, undone)
         state = StateBefore(self.contents, self.table).judge(timeline, targets)
         check_state_before(state, savepoint_time)
-        for each in targets:  # each of them can be undone, or none is
+        for each in targets:  # raises if one of them cannot be undone, before any of them is
             self._left_by(each)
         times = frozenset(each.requested_time for each in targets)
         beside = Beside(
@@ -305,19 +308,19 @@ class RestoreService:
 
     def _look_again(self, before: Timeline, requested: Requested, judged: JudgedRestore) -> None:
         """
-        Give the restore up where the timeline has changed since it was planned and something else is to be done now.
+        Withdraw the restore if the timeline has changed since it was planned, so that its plan is no longer right.
 
-        Then withdraw the plans that would be wrong afterwards.
+        Otherwise withdraw the plans that would be wrong after the restore.
 
         Raises:
-            ConflictError: Nothing was undone, the restore is withdrawn.
+            ConflictError: The restore is withdrawn; nothing was undone.
         """
         savepoint_time = judged.plan.savepoint_to_restore_timestamp or ""
         with requested.withdrawn_if_refused() as timeline:
             now = timeline.without(requested.instant)
             again = judged if now == before else self._judged_plan(now, savepoint_time)
             if again.plan != judged.plan or now.pending(Action.RESTORE):
-                raise ConflictError("there are other writes to undo now; restore again")
+                raise ConflictError("other writes have to be undone than planned; restore again")
             withdraw(self.contents.store, again.withdrawn, f"restore to {savepoint_time}")
 
     def _check_result(self, savepoint_time: str) -> None:
@@ -326,14 +329,14 @@ class RestoreService:
         if not completed or completed[-1].requested_time != savepoint_time:
             raise ConflictError(
                 f"restore to {savepoint_time}: {completed[-1] if completed else 'nothing'} is the newest commit now; "
-                "another writer is at work, stop it and restore again"
+                "another writer is running: stop it and restore again"
             )
 
     def _remove_rollbacks(self, savepoint_time: str) -> None:
         """
-        Every rollback after the savepoint goes, newest first, completed ones too (rule B-31).
+        Remove every rollback after the savepoint, newest first, completed ones too (rule B-31).
 
-        Before that the markers that they left: without a rollback nobody could tell any more that a write is over.
+        First the markers that they left: without its rollback, nothing shows any more that a write is over.
         """
         store = self.contents.store
         timeline = store.load()
@@ -347,5 +350,5 @@ class RestoreService:
 
 
 def _rollbacks(timeline: Timeline, savepoint_time: str) -> list[Instant]:
-    """Those that go with a restore, in each of their states."""
+    """The rollbacks that a restore removes, in all their states."""
     return [i for i in timeline.all_states if i.action is Action.ROLLBACK and i.requested_time > savepoint_time]

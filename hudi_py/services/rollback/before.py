@@ -1,12 +1,12 @@
 """
-What the file groups that some writes touched were right before them, and whether that is still there. Pure.
+Decides whether the state of a table before some writes still exists, so that they can be undone. Pure.
 
-A group's latest slice at a moment follows from the commits that were completed then (`fsview.expected`). An older slice
-that happens to be left, because a savepoint holds it, is not that state: the group would fall back by several commits
-whose instants stay completed.
+The latest slice of a file group at a time follows from the commits that were completed by then (`fsview.expected`). An
+older slice that still exists, because a savepoint protects it, is not that state: the group would lose the rows of
+several commits that stay completed.
 
-Where no commit of the active timeline tells (they are archived), the slice was latest until the first of those writes,
-so only a clean after that can have taken it; what cleans recorded tells whether one did. Apache Hudi asks none of this.
+If the commits that wrote the slice are archived, it was the latest one until the first of those writes, so only a clean
+after that can have deleted it; the completed cleans show whether one did. Apache Hudi checks none of this.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ Commit = tuple[Instant, CommitMetadata]
 @attrs.frozen(kw_only=True)
 class Touch:
     """
-    How the oldest of the writes to undo found a file group.
+    State of a file group when the oldest of the writes to undo changed it.
 
     Args:
-        base_time: Base instant of the slice that it merged with, where it says so; None otherwise.
-        is_certain: Whether *base_time* is that of a base file, as in copy-on-write tables.
-        was_there: Whether there was such a group: it was replaced, appended to, or compacted.
+        base_time: Base instant of the slice that the write merged with; None if it did not record one.
+        is_certain: Whether that is the time of a base file, as in copy-on-write tables.
+        was_there: Whether the group existed before: it was replaced, appended to, or compacted.
     """
 
     base_time: str | None = None
@@ -46,13 +46,14 @@ class Touch:
 @attrs.frozen(kw_only=True)
 class Before:
     """
-    Whether the state before some writes is whole.
+    State of a table before some writes, and what is missing of it.
 
     Args:
-        groups: That the writes wrote to or replaced.
+        groups: File groups that the writes wrote to or replaced.
         needed: Partition path to names of the files that become the latest ones again.
-        lost: Relative paths, or groups, of what is missing; sorted.
-        hidden: Relative paths of what would not be shown, for its commit is archived behind a savepoint; sorted.
+        lost: Relative paths of missing files, or of groups without files; sorted.
+        hidden: Relative paths of files that readers would not see, for their commits are archived after a savepoint;
+            sorted.
     """
 
     groups: frozenset[GroupKey] = frozenset()
@@ -63,7 +64,7 @@ class Before:
 
 def touched_groups(undone: Iterable[Commit], *, is_merge_on_read: bool) -> dict[GroupKey, Touch]:
     """
-    The file groups that the writes wrote to or replaced, as the oldest of them found each.
+    File groups that the writes wrote to or replaced, with their state before the oldest of these writes.
 
     Args:
         undone: Completed writes, the newest first.
@@ -79,7 +80,7 @@ def touched_groups(undone: Iterable[Commit], *, is_merge_on_read: bool) -> dict[
                     continue
                 previous = None if stat.prev_commit in _NO_COMMIT else stat.prev_commit
                 if previous is not None and previous >= instant.requested_time:
-                    previous = None  # the first log file of a group of its own
+                    previous = None  # the write created the group with this log file
                 mine[partition, stat.file_id] = Touch(
                     base_time=previous,
                     is_certain=previous is not None and not is_merge_on_read,
@@ -102,18 +103,17 @@ def judge_before(
     archived: Mapping[str, Collection[str]],
 ) -> Before:
     """
-    Hold what was there before some writes against what is there now.
+    Compare the files from before some writes with those that exist.
 
     Args:
-        touched: By the writes.
-        expected: What the commits that stay tell about the latest slices.
-        there: Partition path to the names in it, of every partition in *touched*.
-        cleaned: Partition path to names of files that cleans deleted, for groups that no commit tells about.
+        touched: File groups that the writes changed.
+        expected: Latest slices according to the commits that stay.
+        there: Partition path to names of its files, for every partition of a changed group.
+        cleaned: Partition path to names of files that cleans deleted, for groups whose commits are archived.
         undone: Requested times of the writes to undo.
         log_naming: How log files find their slice.
-        archived: Partition path to names of files whose commits are archived behind a savepoint: readers take the
-            savepointed commit for the start of the timeline, and files of later times that are not on it for failed
-            writes'.
+        archived: Partition path to names of files whose commits are archived after a savepoint. To readers the timeline
+            starts at the savepointed commit, so later files whose commits are not on it belong to failed writes.
     """
     left = _by_group(there, undone)
     gone = _by_group(cleaned, undone)
@@ -124,6 +124,7 @@ def judge_before(
         partition, here, names = key[0], left.get(key, _Files()), there[key[0]]
         start = _base_time(told, touch) or max(here.bases, default="")
         wanted = {each.name for each in told.files}
+        # Neither a commit nor the write itself names the base file: only what cleans recorded can show a loss.
         if told.base is None and not touch.is_certain:
             wanted |= _cleaned_since(gone.get(key, _Files()), start)
         missing = {join_path(partition, name) for name in wanted if name not in names}
@@ -156,19 +157,19 @@ def _base_time(told: ExpectedSlice, touch: Touch) -> str | None:
 
 
 def _cleaned_since(gone: _Files, start: str) -> set[str]:
-    """What cleans deleted of slices that were newer than the newest one left."""
+    """Deleted files of slices that were newer than the newest one that exists."""
     newer = {name for time, name in gone.bases.items() if time > start}
     return newer | {log.name for log in gone.logs if log.instant_time >= start}
 
 
 def _from(here: _Files, start: str, log_naming: LogNaming) -> set[str]:
-    """What is there of the slice and of newer ones; of layout 2 all log files, whose names do not tell."""
+    """Files of the slice and of newer ones; in layout 2 all log files, whose names do not show their slice."""
     bases = {name for time, name in here.bases.items() if time >= start}
     return bases | {log.name for log in here.logs if not log_naming.tells_slice or log.instant_time >= start}
 
 
 def _by_group(names: Mapping[str, Collection[str]], undone: Collection[str]) -> dict[GroupKey, _Files]:
-    """Without the files of the writes to undo."""
+    """Files by file group, without those of the writes to undo."""
     found: dict[GroupKey, _Files] = {}
     for partition, each in names.items():
         for name in each:

@@ -1,8 +1,8 @@
 """
-What is pending beside a rollback or restore: asked of the table of pairs, and withdrawn where that says so.
+Decides about pending instants beside a rollback or restore, by the table of pairs (`txn.pairs`).
 
-A plan is withdrawn after the rollback or restore stands on the timeline and before anything is undone. Whoever dies in
-between leaves a plan less, which its service makes anew, and never one that deletes what has become needed.
+A plan is withdrawn after the rollback or restore is on the timeline, and before anything is undone. So a crash in
+between leaves at worst one plan less, which its service makes again, and never one that deletes needed files.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Beside:
     """
     Args:
         contents: The table's timeline.
-        service: Who asks.
+        service: The service that runs: rollback or restore.
         undone: Requested times of the writes to undo, pending ones among them.
         same: Requested times that rollbacks, restores and savepoints of the same commits have as their target.
-        before: What has to be there afterwards.
-        alive: Requested times of writes that are at work, to their heartbeats.
+        before: The state to go back to, which has to exist afterwards.
+        alive: Requested times of running writes, to their heartbeats.
     """
 
     contents: Contents
@@ -45,11 +45,11 @@ class Beside:
 
     def to_withdraw(self, timeline: Timeline) -> tuple[Instant, ...]:
         """
-        The pending instants whose plans have to go first.
+        The pending instants whose plans have to be withdrawn first.
 
         Raises:
-            RefusedError: Something pending stands in the way; the message names the way out.
-            CorruptMetadata: A pending plan does not decode, so that it cannot be told.
+            RefusedError: A pending instant forbids it; the message says what to do.
+            CorruptMetadata: A pending plan does not decode, so what it needs is unknown.
         """
         found = []
         for instant, pair in self._pairs(timeline):
@@ -124,8 +124,8 @@ class Beside:
     def _check_nothing_lies_on(self, instant: Instant) -> None:
         """
         Raises:
-            RefusedError: Log files of layout 1 lie on the slices that a compaction has opened; without it they would
-                be taken for the latest rows one day.
+            RefusedError: Log files of layout 1 belong to slices that the pending compaction is going to write; without
+                it readers would take them for the latest rows once the timeline starts later.
         """
         if instant.action is not Action.COMPACTION or not self.contents.store.config.format.log_naming.tells_slice:
             return
@@ -137,20 +137,20 @@ class Beside:
                 if parsed is not None and parsed.instant_time == instant.requested_time:
                     raise RefusedError(
                         f"{self.service.value} {max(self.undone)} refused, nothing was changed: {instant} is pending, "
-                        f"and {join_path(partition, entry.name)} lies on what it will write; let Apache Hudi carry it "
-                        "out, and restore to a savepoint"
+                        f"and {join_path(partition, entry.name)} belongs on the base file that it will write; let "
+                        "Apache Hudi carry it out, and restore to a savepoint"
                     )
 
 
 def refuse_alive(contents: Contents, settings: Settings, what: str, undone: Iterable[Instant | None]) -> None:
     """
-    Refuse to undo a pending write whose writer is at work.
+    Refuse to undo a pending write whose writer is running.
 
     Args:
         contents: The table's timeline.
-        settings: The rhythm of the heartbeats.
-        what: Is done, for the message.
-        undone: As the timeline shows them; None for those that it does not show any more.
+        settings: Interval and expiry of heartbeats.
+        what: The action, for the message.
+        undone: The writes to undo; None for those that are no longer on the timeline.
 
     Raises:
         RefusedError: The heartbeat of one of them is not expired; nothing was changed.
@@ -169,5 +169,5 @@ def refuse_alive(contents: Contents, settings: Settings, what: str, undone: Iter
 
 
 def pulses_of(contents: Contents, settings: Settings) -> Mapping[str, Pulse]:
-    """Of the writers of a table that are at work."""
+    """Heartbeats of running writers, by requested time."""
     return pulses(contents.store.storage, contents.store.clock, Rhythm.of(settings))

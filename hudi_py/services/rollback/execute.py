@@ -1,15 +1,15 @@
 """
-Carrying out a stored rollback plan.
+Carries out a stored rollback plan.
 
-What a crash leaves, step by step, and what the next call makes of it:
+What a crash leaves after each step, and what the next call does:
 
-1. only ``.rollback.requested`` or also ``.rollback.inflight``: carried out again from the stored plan, and
-   from the markers that tasks of the write have created since;
-2. a completed target is inflight again: readers do not see it, its files are still there; the same;
-3. some files gone, some rollback blocks written: the same; a file that is gone is no error, a block that is there is
-   found by its marker;
-4. the target's inflight and requested files gone, the rollback not completed: the same, without them;
-5. completed: nothing is owed but marker folders, which archival removes.
+1. only ``.rollback.requested`` or also ``.rollback.inflight``: the rollback is carried out again, from the stored plan
+   and from the markers that tasks of the write have created since;
+2. a completed target is inflight again: readers do not see it, its files still exist; the same;
+3. some files are deleted, some rollback blocks are written: the same; a deleted file is no error, a written block
+   is found by its marker;
+4. the target's inflight and requested files are deleted, the rollback is not completed: the same, without them;
+5. the rollback is completed: only marker folders are left, which archival removes.
 
 Source: rules/table-services B.4; Hudi ``BaseRollbackActionExecutor``.
 """
@@ -48,7 +48,7 @@ class RollbackExecutor:
     """
     Args:
         contents: The table's timeline.
-        metadata_table: Made to forget what goes.
+        metadata_table: Undoes the same write.
     """
 
     contents: Contents
@@ -64,11 +64,11 @@ class RollbackExecutor:
             instant: The rollback, requested or inflight.
             plan: Its stored plan.
             target: What the plan undoes.
-            publish: False within a restore: the rollback stays inflight, the restore's record stands for it.
+            publish: False within a restore: the rollback stays inflight, and the restore's record replaces its own.
 
         Raises:
             RefusedError: The plan names other files than those of the write; nothing was deleted.
-            StorageError: A file refuses to go; the rollback stays inflight.
+            StorageError: A file could not be deleted; the rollback stays inflight.
         """
         store = self.contents.store
         started = store.clock.now()
@@ -78,12 +78,15 @@ class RollbackExecutor:
         begun = _begun(Requested(store, instant))
         found = store.load().find(target.requested_time, Action(target.action))
         keeps_plan = self._keeps_plan(found, target, publish=publish)
-        if not keeps_plan:  # what is run again takes files under the same time
+        if not keeps_plan:  # a service that is run again writes files under the same time, so it gets no fence
             put_up_fence(store.storage, target.requested_time)
             self._add_late_files(paths, target.requested_time)
+        # First out of sight, then deleted: a reader must not see a completed commit without its files.
         if found is not None and found.is_completed:
             store.reopen(found)
-        is_done = found is None and not publish  # a restore has gone on since, and files below may be gone
+        is_done = (
+            found is None and not publish
+        )  # the restore has continued since, and base files below its log files may be deleted
         deleted = self._full(paths) if is_done else self._delete(paths, target.requested_time)
         writer = RollbackBlocks(store.storage, instant.requested_time, target.requested_time)
         appended = writer.append(blocks, look_only=is_done)
@@ -107,7 +110,7 @@ class RollbackExecutor:
                 self.metadata_table.forget(target.requested_time)
                 self._remove_target(found, keeps_plan=keeps_plan)
         delete_markers(store.storage, target.requested_time)
-        if publish:  # otherwise the plan may be carried out again, and they tell which blocks are written
+        if publish:  # within a restore the plan may be carried out again, and markers show which blocks are written
             delete_markers(store.storage, instant.requested_time)
         log.info("rollback.executed", instant=instant.requested_time, rolled_back=target.requested_time)
         return metadata
@@ -116,9 +119,9 @@ class RollbackExecutor:
         """
         Whether the target's requested file stays.
 
-        The plan of a pending compaction or clustering can be carried out again (rule B-25), of a completed clustering
-        too: nothing came after it. That of a completed compaction, which rollbacks name a commit, goes as in Hudi. A
-        restore takes away what the plan was made for, and so the plan.
+        The plan of a pending compaction or clustering can be carried out again (rule B-25), and so can that of a
+        completed clustering, because nothing came after it. The plan of a completed compaction, which rollbacks call a
+        commit, is deleted as in Hudi. A restore also undoes the writes that the plan was made for, so it is deleted.
         """
         if found is None or not publish:
             return False
@@ -128,7 +131,7 @@ class RollbackExecutor:
         return any(each.action is Action.CLUSTERING for each in files) or self.contents.is_clustering(found)
 
     def _add_late_files(self, paths: dict[str, list[str]], failed_time: str) -> None:
-        """Files that tasks have announced between the plan and the fence: whoever puts it up looks (see there)."""
+        """Add files that tasks announced by markers after the plan was made and before the fence stopped them."""
         for partition, name in Leftovers(self.contents).announced(failed_time):
             path = join_path(partition, name)
             if path not in paths.setdefault(partition, []):
@@ -136,7 +139,7 @@ class RollbackExecutor:
                 paths[partition].append(path)
 
     def _remove_target(self, found: Instant | None, *, keeps_plan: bool) -> None:
-        """Inflight, then requested (rule B-22)."""
+        """Delete its inflight file, then the requested one (rule B-22): never an inflight file without a request."""
         if found is None:
             return
         store = self.contents.store
@@ -148,7 +151,7 @@ class RollbackExecutor:
     def _complete(
         self, begun: Begun, metadata: RollbackMetadata, record: Record, remove_target: Callable[[], None]
     ) -> None:
-        """Record, take the target off the timeline, publish (rule B-22)."""
+        """Update the metadata table, remove the target from the timeline, complete the rollback (rule B-22)."""
         instant = begun.instant
         try:
             with begun.ready() as ready:
@@ -159,11 +162,11 @@ class RollbackExecutor:
             done = begun.store.load().find(instant.requested_time, Action.ROLLBACK)
             if done is not None and done.is_pending:
                 raise
-            # another process finished the same plan: its record stands
+            # another process has finished the same plan
             log.warning("rollback.superseded", instant=instant.requested_time)
 
     def _delete(self, paths: dict[str, list[str]], failed_time: str) -> dict[str, tuple[str, ...]]:
-        """Delete the plan's files; those gone already count as deleted (rule B-19). Partition path to full paths."""
+        """Delete the plan's files; missing ones count as deleted (rule B-19). Partition path to full paths."""
         storage = self.contents.store.storage
         for names in paths.values():
             outcomes = storage.delete_many(names)
@@ -202,10 +205,10 @@ class RollbackExecutor:
 
 def _begun(requested: Requested) -> Begun:
     """
-    Inflight, unless another process has withdrawn the plan at this moment.
+    Make the rollback inflight, unless another process withdraws the plan at the same time.
 
-    A write that finds the plan and the completed target takes it for given up. Each of the two looks for the other's
-    file after its own, so at least one of them sees the other (`RollbackService.run`).
+    A write that finds the plan and its completed target withdraws the plan. Each of the two processes first writes or
+    deletes its own file and then looks at the other's, so at least one notices (`RollbackService.run`).
 
     Raises:
         TimelineStateError: The plan was withdrawn; nothing was undone.
@@ -222,10 +225,10 @@ def _begun(requested: Requested) -> Begun:
 
 def _paths_by_partition(plan: RollbackPlan, target: InstantInfo, *, logs: bool) -> dict[str, list[str]]:
     """
-    Partition path to relative paths to delete; refuses whatever is not a file of the write.
+    Partition path to relative paths to delete; refuses files that are not of the write.
 
     Args:
-        logs: Log files too; of a compaction only where a restore takes its whole slices.
+        logs: Also log files; of a compaction only within a restore, which deletes whole slices.
     """
     by_partition: dict[str, list[str]] = {}
     for request in plan.rollback_requests:
@@ -236,7 +239,7 @@ def _paths_by_partition(plan: RollbackPlan, target: InstantInfo, *, logs: bool) 
 
 
 def _log_names(paths: dict[str, list[str]]) -> dict[str, tuple[str, ...]]:
-    """Partition path to names of log files: in layout 1 other writes may have made them known to the metadata table."""
+    """Partition path to names of log files: in layout 1 other writes may have added them to the metadata table."""
     names = {partition: tuple(path.rpartition("/")[2] for path in each) for partition, each in paths.items()}
     return {partition: tuple(filter(parse_log_file, each)) for partition, each in names.items()}
 
@@ -246,6 +249,7 @@ def _paths(request: RollbackRequest, failed_time: str, *, logs: bool) -> list[st
     strange = [name for name in names if not belongs_to(name, failed_time, logs=logs)]
     if strange:
         raise RefusedError(
-            f"the rollback plan of {failed_time} names {strange[0]}, not a file of it; nothing was deleted"
+            f"the rollback plan of {failed_time} names {strange[0]}, which is not a file of that write; nothing was "
+            "deleted"
         )
     return [join_path(request.partition_path, name) for name in names]

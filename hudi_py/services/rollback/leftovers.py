@@ -1,8 +1,8 @@
 """
-What a write left behind: files of its own, and in layout 1 blocks in log files that are not its own.
+Finds what a write left behind: files of its own, and in layout 1 blocks in log files of other writes.
 
-Markers tell it where there are any, in either form; the folders tell it otherwise, because a marker folder that is gone
-does not prove that there are no files (K-25). Source: rules/table-services B.3; Hudi ``MarkerBasedRollbackStrategy``,
+Markers name the files, in either form. Without a marker folder the table is listed, because a missing folder does not
+prove that there are no files (K-25). Source: rules/table-services B.3; Hudi ``MarkerBasedRollbackStrategy``,
 ``ListingBasedRollbackStrategy``.
 """
 
@@ -26,9 +26,7 @@ from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import Marker, read_markers
 
-_UNMARKED = (
-    "its files are there and its markers are not; a completed write whose completed file was lost looks the same"
-)
+_UNMARKED = "it has files but no markers; a completed write whose completed file was lost looks the same"
 
 
 @attrs.frozen
@@ -44,16 +42,15 @@ class Leftovers:
 
     def of_pending(self, target: Instant, *, by_listing: bool = False, whole_slices: bool = False) -> Written:
         """
-        Of a write that did not complete. One that was only requested has written nothing (rule B-12).
+        Files of a write that did not complete; one that was only requested has written nothing (rule B-12).
 
         Args:
-            by_listing: Look for the write's own files in the folders, whatever the markers say, as a restore does
-                (rule B-13).
+            by_listing: Also look for its own files in the folders, as a restore does (rule B-13).
             whole_slices: As in `of_completed`.
 
         Raises:
-            CorruptMetadata: A marker names what cannot be a file of that write, so it is unknown what it wrote.
-            RefusedError: A symbolic link leads to a file of it.
+            CorruptMetadata: A marker names a file that cannot be of that write, so it is unknown what it wrote.
+            RefusedError: A symbolic link leads to one of its files.
         """
         if target.state is State.REQUESTED and not whole_slices:
             return Written()
@@ -76,13 +73,14 @@ class Leftovers:
 
     def announced(self, requested_time: str) -> frozenset[FileKey]:
         """
-        Base files of a write that markers name now; those of our own tasks, whose markers are never torn, at least.
+        Base files of a write that markers name now.
 
-        For whoever carries out a plan that was made before: it holds everything else.
+        For the executor of a plan that was made earlier and names the rest. If markers cannot be read, none: our own
+        tasks never leave torn ones.
         """
         try:
             markers = read_markers(self._storage, requested_time) or frozenset()
-        except CorruptMetadata as error:  # the plan was made of markers that could be read, or of the folders
+        except CorruptMetadata as error:  # they were readable when the plan was made, or the folders were listed
             log.warning("rollback.markers.unreadable", instant=requested_time, why=str(error))
             return frozenset()
         names = {(marker.partition_path, marker.file_name) for marker in markers}
@@ -90,16 +88,16 @@ class Leftovers:
 
     def of_completed(self, target: Instant, metadata: CommitMetadata, *, whole_slices: bool = False) -> Written:
         """
-        Of a completed write, by what it recorded; in layout 1 with the log files that lie on its base files.
+        Files that a completed write recorded; in layout 1 also the log files of its base files.
 
-        Those are of writes that were rolled back since: they would hide the slice below.
+        Those are of writes that were rolled back since, and would hide the slice below.
 
         Args:
-            whole_slices: Of a compaction too, as a restore takes it (rules/table-services B.3).
+            whole_slices: Also for a compaction, as in a restore (rules/table-services B.3).
 
         Raises:
-            CorruptMetadata: It records what cannot be a file of that write.
-            RefusedError: A symbolic link leads to a file of it.
+            CorruptMetadata: It recorded a file that cannot be of that write.
+            RefusedError: A symbolic link leads to one of its files.
         """
         written = self._written(target, files_of_commit(metadata), "it", strict=not whole_slices)
         if self._logs_stay and (whole_slices or target.action is not Action.COMMIT):
@@ -108,7 +106,7 @@ class Leftovers:
         return self._reachable(target, written)
 
     def _reachable(self, target: Instant, written: Written) -> Written:
-        """What was written, unless it cannot be deleted: better refused than left half undone."""
+        """Refuse before anything is undone if a file cannot be deleted, so that the write is not half undone."""
         for path in sorted({path for path, _ in (*written.own, *written.appended)}):
             barrier = self._storage.barrier(path)
             if barrier is not None:
@@ -117,9 +115,13 @@ class Leftovers:
 
     def carrying(self, target: Instant, *, logs: bool) -> set[FileKey]:
         """
-        Every data file whose name carries the instant, by listing everything; log files too, with *logs*.
+        Every data file with the time of the instant in its name, from a listing of the whole table.
 
-        Base files of a format that the table does not have stay: it is not known whose they are.
+        Base files of a format that the table does not have are left out: it is unknown what wrote them.
+
+        Args:
+            target: The write.
+            logs: Also log files.
         """
         extensions = self.contents.store.config.base_file_extensions
         return {
@@ -131,7 +133,7 @@ class Leftovers:
         }
 
     def logs_on(self, base_instant_time: str, partitions: Iterable[str]) -> set[FileKey]:
-        """Log files of layout 1 that lie on base files of that instant."""
+        """Log files of layout 1 that belong to base files of that instant."""
         listing = FolderListing(self._storage)
         found = set()
         for partition in partitions:
@@ -150,7 +152,7 @@ class Leftovers:
         return config.format.log_naming.tells_slice and config.table_type is TableType.MERGE_ON_READ
 
     def _written(self, target: Instant, names: set[FileKey], who: str, *, strict: bool) -> Written:
-        """Split *names* into the write's own files and log files that it appended to; the latter only if there."""
+        """Split names into the write's own files, and existing log files that it appended to."""
         logs = target.action is not Action.COMPACTION
         own = {(path, name) for path, name in names if belongs_to(name, target.requested_time, logs=logs)}
         others = names - own
@@ -173,10 +175,10 @@ class Leftovers:
 
     def _with_blocks_of(self, target: Instant, marker: Marker | None = None) -> dict[FileKey, int]:
         """
-        Log files of layout 1, to their sizes, that hold blocks of the write; all of them are looked into.
+        Log files of layout 1 with blocks of the write, to their sizes; all log files are read.
 
         Args:
-            marker: Only those of the slice that it names.
+            marker: If given, only the log files of the slice that it names.
         """
         if not self._logs_stay or target.action not in (Action.DELTA_COMMIT, Action.LOG_COMPACTION):
             return {}
@@ -211,5 +213,5 @@ class Leftovers:
 
 
 def _is_legacy(marker: Marker) -> bool:
-    """Whether it is one of old writers, which named the base file below the log file that they appended to."""
+    """Whether an old writer made it: those named the base file below the log file that they appended to."""
     return marker.type.value == "APPEND" and parse_base_file(marker.file_name) is not None

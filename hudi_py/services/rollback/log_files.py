@@ -1,9 +1,9 @@
 """
-Rolling back in log files that stay (layout 1): a rollback block behind the blocks that it takes back.
+Undoes blocks in log files that are kept (layout 1), by rollback blocks after them.
 
-Each block goes into a log file of its own, under the next version of the slice. An APPEND marker of the *rollback*
-names that file before it exists, so that a rollback that is carried out again finds it, by us or by Apache Hudi, and
-the metadata table learns of it. Source: rules/table-services B-20, B-20a, B-21; Hudi ``RollbackHelperV1``.
+Every rollback block gets a log file of its own, with the next version of the slice. An APPEND marker of the *rollback*
+names that file before it exists, so that a repeated rollback finds it, of hudi_py or of Apache Hudi, and the metadata
+table gets to know it. Source: rules/table-services B-20, B-20a, B-21; Hudi ``RollbackHelperV1``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ATTEMPTS_MAX: Final = 100
 
 @attrs.frozen(kw_only=True)
 class AppendedBlocks:
-    """What was done in one partition: file names to sizes in bytes."""
+    """Log files of one partition, names to sizes in bytes: with rollback blocks, and with blocks of the write."""
 
     rollback_logs: Mapping[str, int]
     logs_of_write: Mapping[str, int]
@@ -38,9 +38,9 @@ class RollbackBlocks:
     Writes the rollback blocks of one rollback.
 
     Args:
-        storage: Of the table.
-        rollback_time: Of the rollback.
-        target_time: Of the write that it undoes.
+        storage: Storage of the table.
+        rollback_time: Requested time of the rollback.
+        target_time: Requested time of the write that it undoes.
     """
 
     storage: Storage
@@ -49,17 +49,17 @@ class RollbackBlocks:
 
     def append(self, requests: Iterable[BlocksToUndo], *, look_only: bool = False) -> dict[str, AppendedBlocks]:
         """
-        One block for each slice that has log files; those of an earlier attempt count. Repeatable.
+        Write one block for each slice that has log files, unless an earlier attempt wrote it. Repeatable.
 
         Args:
             requests: The slices.
-            look_only: Write nothing, tell what is there.
+            look_only: Write nothing, return what exists.
 
         Returns:
-            Partition path to what was done there.
+            Partition path to the log files.
 
         Raises:
-            ConflictError: Another process takes every name first.
+            ConflictError: Another process created every log version first.
         """
         by_partition: dict[str, list[BlocksToUndo]] = {}
         for request in requests:
@@ -106,5 +106,5 @@ class RollbackBlocks:
                 continue
             return name, len(content)
         raise ConflictError(
-            f"{self.storage.root}/{partition}: other writers take every log version of {request.file_id}; try again"
+            f"{self.storage.root}/{partition}: other writers create every log version of {request.file_id}; try again"
         )

@@ -1,4 +1,4 @@
-"""Removing markers of writes that were rolled back, on the proof of the rollback: on doubt they stay."""
+"""Removes markers of writes that a rollback proves to be undone; in doubt they are kept."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def sweep_markers(
     contents: Contents, timeline: Timeline, marked: Collection[str], rollbacks: Collection[Instant]
 ) -> None:
     """
-    Remove marker folders of writes that one of *rollbacks* has undone, and that are nowhere on the timeline.
+    Remove marker folders of writes that one of the rollbacks has undone, and that are not on the timeline.
 
-    A write leaves the timeline only after its files are deleted, so that a pending rollback proves it as well.
+    A write is removed from the timeline only after its files are deleted, so a pending rollback proves it, too.
 
     Args:
         contents: The table's timeline.
-        timeline: As it is now.
-        marked: Instants that have markers.
-        rollbacks: Completed or pending ones.
+        timeline: The current timeline.
+        marked: Requested times of instants that have markers.
+        rollbacks: Completed or pending rollbacks.
     """
     unknown = set(marked).difference(each.requested_time for each in timeline)
     if not unknown:

@@ -1,4 +1,4 @@
-"""What has to be true of the metadata table before completed commits are taken back."""
+"""Prepares the metadata table for the rollback of completed commits."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from hudi_py.timeline.properties_file import read_table_config
 
 def prepare_metadata_table(keeper: MetadataTableKeeper, targets: Iterable[Instant | None]) -> None:
     """
-    Make sure that the metadata table can forget these writes, or drop it.
+    Make sure that these writes can be undone in the metadata table, or drop it.
 
-    It forgets a write by taking back the delta commit of the same time. Where it was made after the write it has no
-    such delta commit, and the write's files would be listed for ever: then it is dropped, and Apache Hudi, or our next
-    write where ``hoodie.metadata.enable=true``, makes it anew. Indexes that we do not maintain are switched off.
+    A write is undone there by a rollback of the delta commit of the same time. If the metadata table was created after
+    the write, it has no such delta commit and would list the write's files for ever. Then it is dropped, and Apache
+    Hudi, or our next write with ``hoodie.metadata.enable=true``, creates it again. Indexes that hudi_py does not
+    maintain are switched off.
 
     Args:
-        keeper: Of the table.
-        targets: Writes that are going to be undone; None for one that is gone.
+        keeper: Keeper of the metadata table.
+        targets: Writes to undo; None for those that are no longer on the timeline.
 
     Raises:
-        RefusedError: Rows would be missing from an index that we do not maintain.
+        RefusedError: Rows would be missing from an index that hudi_py does not maintain.
     """
     config = read_table_config(keeper.storage)
     if not config.has_metadata_table:

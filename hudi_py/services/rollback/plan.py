@@ -1,5 +1,5 @@
 """
-Which writes to roll back, whether that may be done, and what each of them left. Pure.
+Decides which writes to roll back and whether that is allowed, and makes the plans. Pure.
 
 Source: rules/table-services B.2, B.3; Hudi ``BaseRollbackPlanActionExecutor``, ``MarkerBasedRollbackStrategy``.
 """
@@ -21,7 +21,7 @@ from hudi_py.txn.pairs import Service, judge
 from hudi_py.versions.format import LogNaming
 
 RUN_AGAIN = frozenset({Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING})
-"""Pending services whose plan stays: they are run again, never rolled back for good."""
+"""Table services whose plan is kept: their service runs them again, so only an attempt is rolled back."""
 
 FileKey = tuple[str, str]
 """(partition path, file name)"""
@@ -30,11 +30,11 @@ FileKey = tuple[str, str]
 @attrs.frozen(kw_only=True)
 class Written:
     """
-    What a write left.
+    What a write left behind.
 
     Args:
-        own: Its own files: they are deleted.
-        appended: Log files of layout 1 that stay and hold blocks of it, to their sizes in bytes.
+        own: Its own files, which are deleted.
+        appended: Log files of layout 1 with blocks of it, which are kept, to their sizes in bytes.
     """
 
     own: frozenset[FileKey] = frozenset()
@@ -63,7 +63,7 @@ def failed_writes(
     Pending writes to roll back, newest first (rules B-1, B-2, B-8).
 
     Args:
-        clusterings: Requested times of pending layout-1 replacecommits that are clusterings: those are run again.
+        clusterings: Requested times of pending layout-1 replacecommits that are clusterings, which are run again.
     """
     pending = timeline.table_commits(table_type).pending()
     return tuple(
@@ -78,26 +78,26 @@ def named_write(timeline: Timeline, requested_time: str) -> Instant:
     The write of that time, completed or not.
 
     Raises:
-        ConfigError: There is none on the active timeline.
+        ConfigError: The active timeline has none.
     """
     for instant in timeline.writes:
         if instant.requested_time == requested_time:
             return instant
     raise ConfigError(
-        f"{requested_time} is no commit of the active timeline; see hudi-py timeline (an archived one cannot be rolled "
+        f"{requested_time} is no commit of the active timeline; see hudi-py timeline (archived ones cannot be rolled "
         "back)"
     )
 
 
 def check_named(timeline: Timeline, table_type: TableType, target: Instant) -> None:
     """
-    Whether the completed commits and savepoints let the write be rolled back (rule B-16).
+    Check that completed commits, savepoints and restores allow the rollback of a write (rule B-16).
 
-    What is pending can always be undone, but not beside a restore: nobody has seen it. A completed commit must be the
-    last one, and no savepoint may hold it. What is pending beside it is judged by `Beside`.
+    A pending write can be undone unless a restore is pending: no reader has seen it. A completed commit must be the
+    last one, and must not have a savepoint. Other pending instants are judged by `Beside`.
 
     Raises:
-        RefusedError: It may not; nothing was changed.
+        RefusedError: It is not allowed; nothing was changed.
     """
     time = target.requested_time
     restores = timeline.pending(Action.RESTORE)
@@ -122,17 +122,17 @@ def check_named(timeline: Timeline, table_type: TableType, target: Instant) -> N
 
 def check_not_the_end(kept: Timeline, archived: Timeline, target: Instant, ways_back: Callable[[], str]) -> None:
     """
-    Refuse to undo a commit behind which the last ones are archived (not checked by Hudi).
+    Refuse to undo a commit if archived commits would then be the newest ones (not checked by Hudi).
 
-    What was written after the last commit of the active timeline counts as failed. So without the target no reader
-    would see the rows of archived commits that are newer than all active ones, and none at all where it is the only
-    active one.
+    To readers, files that are newer than the last commit of the active timeline are of failed writes. So without the
+    target they would not see rows of archived commits that are newer than all active ones; if it is the only active
+    one, they would see none at all.
 
     Args:
         kept: The active timeline without the target.
         archived: The archived timeline.
         target: The completed commit.
-        ways_back: Which state can be gone back to instead, for the message.
+        ways_back: States that can be restored instead, for the message.
 
     Raises:
         RefusedError: There are such archived commits; nothing was changed.
@@ -140,45 +140,45 @@ def check_not_the_end(kept: Timeline, archived: Timeline, target: Instant, ways_
     last = kept.committed.instants[-1].requested_time if kept.committed.instants else ""
     hidden = [i for i in archived.writes.completed() if last < i.requested_time < target.requested_time]
     if hidden:
-        older = "those that stay are older, and savepointed" if last else "it is the only one on the active timeline"
+        older = "the other active commits are older, with savepoints" if last else "it is the only active commit"
         raise RefusedError(
-            f"rollback of {target} refused: {older}, and without it the rows of the archived commits, the last is "
-            f"{hidden[-1]}, would be out of sight; nothing was changed. {ways_back()}"
+            f"rollback of {target} refused: {older}, and without it the rows of archived commits, the last of them "
+            f"{hidden[-1]}, would be hidden from readers; nothing was changed. {ways_back()}"
         )
 
 
 def check_state_before(target: Instant, before: Before, ways_back: str) -> None:
     """
-    Refuse where what was there right before the commit is not whole any more: rows would be lost (not checked by Hudi).
+    Refuse if the state before the commit is no longer complete: rows would be lost (not checked by Hudi).
 
     Args:
         target: The completed commit.
-        before: What was there.
-        ways_back: Which state can be gone back to instead, for the message.
+        before: The state before it.
+        ways_back: States that can be restored instead, for the message.
 
     Raises:
-        RefusedError: Files of that state are deleted, or would not be shown; nothing was changed.
+        RefusedError: Files of that state are deleted, or readers would not see them; nothing was changed.
     """
     if before.lost:
         raise RefusedError(
-            f"rollback of {target} refused: the rows of before cannot come back, for {len(before.lost)} files that "
-            f"held them are gone, the first is {before.lost[0]}: a clean deleted them; nothing was changed. {ways_back}"
+            f"rollback of {target} refused: the rows before it cannot be restored, for {len(before.lost)} files with "
+            f"them are missing, the first is {before.lost[0]}: a clean deleted them; nothing was changed. {ways_back}"
         )
     if before.hidden:
         raise RefusedError(
-            f"rollback of {target} refused: the rows of before would stay out of sight, for the commits that wrote "
-            f"{len(before.hidden)} files of theirs, the first is {before.hidden[0]}, are archived behind a savepoint; "
+            f"rollback of {target} refused: the rows before it would be hidden from readers, for the commits that "
+            f"wrote {len(before.hidden)} files with them, first {before.hidden[0]}, are archived after a savepoint; "
             f"nothing was changed. {ways_back}"
         )
 
 
 def check_no_logs_above(target: Instant, names: Mapping[str, Collection[str]]) -> None:
     """
-    Refuse to take a compaction of layout 1 from under log files: they would hide the slice below (not checked by Hudi).
+    Refuse to undo a compaction of layout 1 that has log files: they would hide the slice below (not checked by Hudi).
 
     Args:
         target: The completed compaction.
-        names: Partition path to the files that are there now.
+        names: Partition path to names of its files.
 
     Raises:
         RefusedError: There are such log files, of delta commits that were rolled back since.
@@ -187,8 +187,8 @@ def check_no_logs_above(target: Instant, names: Mapping[str, Collection[str]]) -
         for log in filter(None, map(parse_log_file, there)):
             if log.instant_time == target.requested_time:
                 raise RefusedError(
-                    f"rollback of {target} refused: {join_path(partition, log.name)} lies on what it wrote; restore to "
-                    "a savepoint instead"
+                    f"rollback of {target} refused: {join_path(partition, log.name)} belongs to a base file of "
+                    "it; restore to a savepoint instead"
                 )
 
 
@@ -210,8 +210,8 @@ def rollback_plan(target: InstantInfo, written: Written, root: str) -> RollbackP
 
     Args:
         target: The write, as rollbacks name it.
-        written: All of it.
-        root: Base path of the table: plans hold full paths, and bare names of log files that stay.
+        written: What it left.
+        root: Base path of the table: plans have full paths, and bare names of log files that are kept.
     """
     requests = []
     for partition, name in sorted(written.own):
@@ -242,10 +242,11 @@ def blocks_to_undo(plan: RollbackPlan, target_time: str, log_naming: LogNaming) 
     """
     The slices that a stored plan appends rollback blocks to.
 
-    Apache Hudi's plans by listing name full paths, and the partition's folder where they know the file group only.
+    Plans that Apache Hudi made from a listing have full paths, or the partition's folder if only the file group is
+    known.
 
     Raises:
-        RefusedError: It asks for what cannot be: blocks in layout 2, or files of other slices.
+        RefusedError: It asks for blocks in layout 2, or in files of other slices.
     """
     found = []
     for request in plan.rollback_requests:
@@ -272,25 +273,25 @@ def blocks_to_undo(plan: RollbackPlan, target_time: str, log_naming: LogNaming) 
 
 
 def target_info(instant: Instant) -> InstantInfo:
-    """A write as rollback plans name it: by its completed action, unless its plan stays and is run again."""
+    """A write as rollback plans name it: by its completed action, or its pending one if it is run again."""
     action = instant.action if instant.is_pending else instant.comparable_action
     return InstantInfo(instant.requested_time, action.value)
 
 
 def belongs_to(name: str, instant_time: str, *, logs: bool = True) -> bool:
     """
-    Whether a data file's name carries the instant.
+    Whether the name of a data file has the time of a write.
 
     Args:
-        name: Of the file.
-        instant_time: Of the write.
-        logs: Log files too; never with a compaction of layout 1, whose time later delta commits put into theirs.
+        name: Name of the file.
+        instant_time: Requested time of the write.
+        logs: Also log files. Never for a compaction of layout 1: log files of later delta commits have its time.
     """
     parsed = parse_base_file(name) or (parse_log_file(name) if logs else None)
     return parsed is not None and parsed.instant_time == instant_time
 
 
 def appended_to(name: str, instant_time: str) -> bool:
-    """Whether a delta commit of layout 1 may have appended to a log file of that name: it lies on an older slice."""
+    """Whether a delta commit of layout 1 may have appended to a log file of that name: one of an older slice."""
     log = parse_log_file(name)
     return log is not None and not log.is_cdc and log.instant_time < instant_time

@@ -1,9 +1,9 @@
 """
-Rolling back writes: failed ones by themselves, and any one that is named.
+Rolls back writes: all failed ones, or one that the caller names.
 
-In layout 2 every log file belongs to one delta commit and is deleted with it; in layout 1 log files stay and get a
-rollback block. What a crash leaves is told in `execute`; the next call of either entry finishes it from the stored
-plan. Where the table has a lock, plans are made and stored under it, and what they name is deleted without it (F.1).
+In layout 2 every log file belongs to one delta commit and is deleted with it; in layout 1 log files are kept and get a
+rollback block. `execute` describes what a crash leaves; the next call finishes it from the stored plan. If the table
+has a lock, plans are made and stored under it, and files are deleted without it (F.1).
 
 Source: rules/table-services B.2 to B.4; Hudi ``BaseRollbackActionExecutor``, ``BaseHoodieTableServiceClient``.
 """
@@ -50,7 +50,7 @@ class _Begun(NamedTuple):
 
 
 class CheckedRollback(NamedTuple):
-    """A rollback that may be done, and the pending instants whose plans have to go first."""
+    """A rollback that is allowed, and the pending instants whose plans have to be withdrawn first."""
 
     plan: RollbackPlan
     withdrawn: tuple[Instant, ...] = ()
@@ -63,9 +63,9 @@ class RollbackService:
 
     Args:
         contents: The table's timeline.
-        table: Its settings.
-        metadata_table: What to do about the table's metadata table before our first instant.
-        ways_back: Says in a sentence which state can be gone back to where a rollback is refused.
+        table: Its properties.
+        metadata_table: Keeper of the metadata table.
+        ways_back: Makes a sentence about states that can be restored, for messages.
     """
 
     contents: Contents
@@ -81,15 +81,15 @@ class RollbackService:
 
         Args:
             only: Requested times that may be rolled back; None for all. The timeline is loaded after the caller has
-                chosen, so a write that has completed meanwhile stays (rule B-3).
-            is_dead: Where the table has a lock, asked under it for the requested time of each write, before the
-                timeline is loaded once more and the rollback is planned.
+                chosen, so a write that has completed in between is kept (rule B-3).
+            is_dead: Whether the write of a requested time has failed. If the table has a lock, it is called under it
+                before the timeline is loaded again and the rollback is planned.
 
         Raises:
-            CorruptMetadata: A marker names what is no file of its write, or a write was completed once and has lost
-                its completed file; nothing was deleted.
+            CorruptMetadata: A marker names a file that is not of its write, or the completed file of a write was lost;
+                nothing was deleted.
             ConflictError: Another process rolls back the same write.
-            RefusedError: A stored plan names other files than those of the failed write.
+            RefusedError: A stored plan names files that are not of the failed write.
         """
         timeline = self.contents.store.load()
         self._sweep_markers(timeline)
@@ -124,7 +124,7 @@ class RollbackService:
         return results
 
     def _without_alive(self, failed: tuple[Instant, ...]) -> tuple[Instant, ...]:
-        """A write whose heartbeat is not expired has not failed, whoever asks."""
+        """Leave out writes whose heartbeat is not expired: they have not failed."""
         alive = pulses_of(self.contents, self.metadata_table.settings)
         for each in failed:
             if each.requested_time in alive:
@@ -132,17 +132,17 @@ class RollbackService:
         return tuple(each for each in failed if each.requested_time not in alive)
 
     def plan(self, requested_time: str) -> RollbackPlan:
-        """What rolling back this write would do; nothing is written. Raises as `preview`."""
+        """The plan of the rollback of this write; nothing is written. Raises as `preview`."""
         return self.preview(requested_time).plan
 
     def preview(self, requested_time: str) -> CheckedRollback:
         """
-        What rolling back this write would do, and which plans it would withdraw before; nothing is written.
+        The plan of the rollback of this write, and plans that it would withdraw; nothing is written.
 
         Raises:
             ConfigError: There is no such write.
-            RefusedError: It must not be rolled back; the message says what stands in the way.
-            CorruptMetadata: What it wrote cannot be told.
+            RefusedError: It must not be rolled back; the message says why.
+            CorruptMetadata: It is unknown what it wrote.
         """
         timeline = self.contents.store.load()
         target = planning.named_write(timeline, requested_time)
@@ -150,13 +150,13 @@ class RollbackService:
 
     def roll_back(self, requested_time: str) -> RollbackMetadata:
         """
-        Roll back one write, failed or completed; of a compaction or clustering under way only the plan stays.
+        Roll back one write, failed or completed; of a pending compaction or clustering the plan is kept.
 
         A pending rollback of it is finished.
 
         Raises:
-            As `preview`; ConflictError: Another process rolls it back; StorageError: a file refuses to go, then the
-            rollback stays inflight and is finished by the next call.
+            As `preview`; ConflictError: Another process rolls it back; StorageError: a file could not be deleted, then
+            the rollback stays inflight and the next call finishes it.
         """
         with self.contents.store.lock.held(f"rollback of {requested_time}"):
             begun = self._begin_named(requested_time)
@@ -173,7 +173,7 @@ class RollbackService:
                 if instant.state is State.REQUESTED:
                     self._refuse_alive(found)
                 if found is not None and found.is_completed and instant.state is State.REQUESTED:
-                    # nothing was done yet, and things may have changed
+                    # it has done nothing yet, and the timeline may have changed since
                     checked = self._checked_plan(timeline.without(instant), found)
                     withdraw(self.contents.store, checked.withdrawn, f"rollback of {found}")
                 self._sweep_markers(timeline)
@@ -189,12 +189,12 @@ class RollbackService:
 
     def _look_again(self, before: Timeline, requested: Requested, target: Instant, checked: CheckedRollback) -> None:
         """
-        Give the rollback up where the timeline has changed since it was planned, so that it would be refused now.
+        Withdraw the rollback if the timeline has changed since it was planned, so that it would be refused now.
 
-        Then withdraw the plans that would be wrong afterwards.
+        Otherwise withdraw the plans that would be wrong after the rollback.
 
         Raises:
-            ConflictError: Nothing was undone, the rollback is withdrawn.
+            ConflictError: The rollback is withdrawn; nothing was undone.
         """
         with requested.withdrawn_if_refused() as timeline:
             now = timeline.without(requested.instant)
@@ -203,7 +203,7 @@ class RollbackService:
             withdraw(self.contents.store, checked.withdrawn, f"rollback of {target}")
 
     def _execute(self, begun: _Begun) -> RollbackMetadata:
-        """Without the lock, which the executor takes for its end (rule B-22)."""
+        """Execute without the lock; the executor takes it to complete the rollback (rule B-22)."""
         return RollbackExecutor(contents=self.contents, metadata_table=self.metadata_table).execute(*begun)
 
     def _checked_plan(self, timeline: Timeline, target: Instant) -> CheckedRollback:
@@ -220,6 +220,8 @@ class RollbackService:
         times = frozenset((target.requested_time,))
         beside = Beside(contents=self.contents, service=Service.ROLLBACK, undone=times, same=times, before=before)
         withdrawn = beside.to_withdraw(timeline)
+        # The archive is read only if no active commit without a savepoint is left: otherwise archival, which goes from
+        # the oldest on, cannot have passed what the rollback makes the newest commit.
         kept = timeline.without(target)
         if all(timeline.find(each.requested_time, Action.SAVEPOINT) for each in kept.committed):
             archived = load_archived(self.contents.store.storage, self.table)
@@ -240,12 +242,12 @@ class RollbackService:
         return Leftovers(self.contents)
 
     def _is_compaction(self, target: Instant) -> bool:
-        """Whether it is a compaction whose log files carry its time: what came later lies in its slices."""
+        """Whether it is a compaction of layout 1: later log files have its time and belong to its slices."""
         is_mor = self.table.table_type is TableType.MERGE_ON_READ
         return is_mor and self.table.format.log_naming.tells_slice and target.action is Action.COMMIT
 
     def _sweep_markers(self, timeline: Timeline) -> None:
-        """Remove marker folders that a crash left: those of completed instants and of writes rolled back since."""
+        """Remove marker folders that a crash left, of completed instants and of writes that were rolled back."""
         storage = self.contents.store.storage
         marked = instants_with_markers(storage)
         for time in marked:
@@ -254,7 +256,7 @@ class RollbackService:
         sweep_markers(self.contents, timeline, marked, timeline.completed(Action.ROLLBACK))
 
     def _clusterings(self, timeline: Timeline, *, on_doubt: bool = False) -> frozenset[str]:
-        """Pending ones of layout 1; *on_doubt* also what may be one and does not tell, so that it stays as it is."""
+        """Pending clusterings of layout 1; with *on_doubt* also instants whose plan cannot be read, to keep them."""
         found = set()
         for instant in timeline.pending(Action.REPLACE_COMMIT):
             try:
@@ -271,7 +273,7 @@ class RollbackService:
         return instant.action in planning.RUN_AGAIN or self.contents.is_clustering(instant)
 
     def _is_ours(self, timeline: Timeline, plan: RollbackPlan) -> bool:
-        """Whether the plan undoes a write: a compaction or clustering is run again by its own service (rule B-7)."""
+        """Whether the plan undoes a write; compactions and clusterings are left to their own service (rule B-7)."""
         target = plan.instant_to_rollback
         if target is None or target.action not in _WRITE_ACTIONS:
             return False
@@ -282,11 +284,11 @@ class RollbackService:
 
     def _is_withdrawn(self, timeline: Timeline, instant: Instant, target: InstantInfo) -> bool:
         """
-        Whether a stored plan that was not begun is given up because its target is completed.
+        Withdraw a stored plan that was not begun if its target is completed; whether it was withdrawn.
 
-        Its rows are visible, and nobody who calls `run` has asked for them to go: either the write completed after it
-        had been taken for dead (K-14), or the one who asked died before anything was done and can ask again. Once
-        inflight the rollback goes on, because files may be gone already.
+        The rows of the target are visible, and callers of `run` did not ask to undo them: either the write completed
+        after it had been taken for failed (K-14), or a process that was asked to undo it was stopped before it did
+        anything. An inflight rollback is continued, because it may have deleted files.
         """
         found = timeline.find(target.requested_time, Action(target.action))
         if instant.state is not State.REQUESTED or found is None or not found.is_completed:
@@ -295,13 +297,13 @@ class RollbackService:
         store = self.contents.store
         plan = store.read_plan(instant)
         store.remove(instant)
-        if any(each.state > instant.state for each in store.files_of(instant)):  # it has begun at this moment
+        if any(each.state > instant.state for each in store.files_of(instant)):  # another process has just begun it
             store.storage.create_new(store.path(instant), plan)
             raise ConflictError(f"{instant} is being carried out by another process; try again when it is done")
         return True
 
     def _stored(self, timeline: Timeline, instant: Instant) -> _Begun | None:
-        """A pending rollback that is to be finished now."""
+        """A pending rollback, if it is to be finished now."""
         plan = stored_plan(self.contents, instant)
         if plan is None or plan.instant_to_rollback is None or not self._is_ours(timeline, plan):
             return None
@@ -311,9 +313,10 @@ class RollbackService:
 
     def _begin(self, failed: Instant, is_dead: Callable[[str], bool] | None) -> _Begun | None:
         """
-        Plan and request; None where the write has turned out to be alive, completed or gone.
+        Plan and request the rollback; None if the write turns out to be running, completed or removed.
 
-        A writer removes its heartbeat after it has completed, so that is looked at first (K-14).
+        A writer completes before it removes its heartbeat. So the heartbeat is read first, then the timeline (K-14): a
+        write without a heartbeat that has completed is then found completed.
         """
         store = self.contents.store
         if store.lock.is_used:

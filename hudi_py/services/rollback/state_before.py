@@ -1,4 +1,4 @@
-"""What the state before some writes needs, read from the timeline and the folders."""
+"""Reads from timeline and folders what is left of the state before some writes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from hudi_py.timeline.timeline import Timeline
 @attrs.frozen
 class StateBefore:
     """
-    Judges whether a table can go back to before some writes.
+    Judges whether a table can be set back to its state before some writes.
 
     Args:
         contents: The table's timeline.
-        table: Its settings.
+        table: Its properties.
     """
 
     contents: Contents
@@ -33,15 +33,16 @@ class StateBefore:
         """
         Args:
             timeline: The active timeline.
-            undone: The writes; pending ones have changed nothing that readers see.
+            undone: The writes; pending ones are ignored, for readers do not see them.
 
         Raises:
-            CorruptMetadata: A commit or clean that would tell does not decode.
+            CorruptMetadata: A commit or clean that this depends on does not decode.
         """
         writes = sorted((i for i in undone if i.is_completed), key=lambda i: i.requested_time, reverse=True)
         times = frozenset(i.requested_time for i in writes)
         is_merge_on_read = self.table.table_type is TableType.MERGE_ON_READ
         touched = touched_groups(self._commits(writes), is_merge_on_read=is_merge_on_read)
+        # Decoding all commits costs most: only groups whose writes do not name their base file need it.
         untold = {key for key, touch in touched.items() if not touch.is_certain}
         kept = [i for i in timeline.writes.completed() if i.requested_time not in times]
         expected = expected_slices(self._commits(kept), self.table.format.log_naming) if untold else {}
@@ -65,13 +66,13 @@ class StateBefore:
         return ((instant, self.contents.commit(instant)) for instant in instants)
 
     def _behind_savepoint(self, timeline: Timeline, kept: Sequence[Instant], until: str) -> dict[str, frozenset[str]]:
-        """Partition path to names of files that archived commits wrote between the first commit kept and *until*."""
+        """Partition path to names of files that archived commits wrote after the first kept commit, up to *until*."""
         if not kept or timeline.find(kept[0].requested_time, Action.SAVEPOINT) is None:
             return {}
         return load_archived_written(self.contents.store.storage, self.table, kept[0].requested_time, until)
 
     def _cleaned(self, timeline: Timeline, since: str, partitions: Collection[str]) -> dict[str, set[str]]:
-        """Partition path to names that cleans deleted, archived ones since then included."""
+        """Partition path to names of files that cleans deleted, with archived cleans since the given time."""
         archived = load_archived_cleans(self.contents.store.storage, self.table, since)
         found = {path: set(archived.get(path, ())) for path in partitions}
         for instant in timeline.completed(Action.CLEAN):

@@ -1,4 +1,4 @@
-"""Plans of pending rollbacks as they are stored, unreadable ones included."""
+"""Reads plans of pending rollbacks, and removes unreadable ones that were not begun."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from hudi_py.timeline.contents import Contents
 
 def stored_plan(contents: Contents, instant: Instant) -> RollbackPlan | None:
     """
-    The pending rollback's plan, or None when it cannot be read (rule B-7).
+    The plan of a pending rollback, or None if it cannot be read (rule B-7).
 
-    An unreadable plan that was only requested is removed: nothing was done by it, and a new one is made of what the
-    write left. Once inflight it stays as it is, for whoever looks into it, and a new one is made all the same; without
-    a plan nothing else could ever be written to the table.
+    An unreadable plan that was only requested is removed: it has done nothing, and a new one is made from what the
+    write left. If the rollback is inflight, its files are kept for inspection, and a new rollback is planned as well:
+    without one, nothing could ever be written to the table again.
     """
     try:
         return contents.rollback_plan(instant)

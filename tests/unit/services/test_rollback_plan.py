@@ -109,7 +109,7 @@ def test_the_last_commit_before_archived_ones_stays():
         if is_refused:
             with pytest.raises(
                 RefusedError,
-                match=rf"{archived[-1].requested_time} .* would be out of sight; nothing was changed\. ways",
+                match=rf"{archived[-1].requested_time} .* would be hidden from readers; nothing was changed\. ways",
             ):
                 check_not_the_end(timeline(*kept), timeline(*archived), target, lambda: "ways")
         else:
@@ -120,7 +120,7 @@ def test_only_logs_on_the_slice_of_a_compaction_keep_it():
     """Those of other slices, and its base file, do not lie on it."""
     target = instant(3)
     check_no_logs_above(target, {"r0": [LOG, BASE, "x"], "r1": []})
-    with pytest.raises(RefusedError, match=r"r1/.*lies on what it wrote"):
+    with pytest.raises(RefusedError, match=r"r1/.*belongs to a base file of it"):
         check_no_logs_above(target, {"r0": [LOG], "r1": [BASE, f".a_{at(3)}.log.1_0-1-0"]})
 
 

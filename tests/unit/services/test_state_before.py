@@ -131,7 +131,7 @@ def test_commits_archived_after_all_active_ones_stay_in_sight(archived_behind_sa
     _archive(builder)
     assert times(builder, "commit") == [at(1), at(4)]
     before = builder.storage.files()
-    with pytest.raises(RefusedError, match=f"older, and savepointed, and .* {at(3)}.* would be out of sight"):
+    with pytest.raises(RefusedError, match=f"older, with savepoints, and .* {at(3)}.* would be hidden from readers"):
         builder.table().rollback(at(4))
     assert before == builder.storage.files()
 
@@ -145,9 +145,9 @@ def test_slice_archived_behind_a_savepoint_does_not_become_the_latest_one(archiv
     _archive(builder)
     hidden = builder.base_name("a", at(2))
     before = builder.storage.files()
-    with pytest.raises(RefusedError, match=f"out of sight.* eu/{hidden}"):
+    with pytest.raises(RefusedError, match=f"hidden.* eu/{hidden}"):
         builder.table().rollback(at(4))
-    with pytest.raises(RefusedError, match=f"out of sight.* eu/{hidden}"):
+    with pytest.raises(RefusedError, match=f"hidden.* eu/{hidden}"):
         builder.table().restore(at(3))
     assert before == builder.storage.files()
 
@@ -165,7 +165,7 @@ def test_rows_that_a_clean_left_only_there_are_not_lost(builder):
     """After a clean by file versions the commit's files are the only ones: undoing it would lose every older row."""
     builder.table().clean(file_versions_retained=1)
     before = data_files(builder.storage)
-    with pytest.raises(RefusedError, match="the rows of before cannot come back"):
+    with pytest.raises(RefusedError, match="the rows before it cannot be restored"):
         builder.table().rollback(at(2))
     assert before == data_files(builder.storage)
 
@@ -186,7 +186,7 @@ def test_the_newest_slice_of_archived_commits_comes_back_or_nothing(layout, dele
     for number in {1, 2}.difference(deleted):
         builder.put(f"eu/{builder.base_name('a', at(number))}")
     if 2 in deleted:
-        with pytest.raises(RefusedError, match=r"the rows of before cannot come back, .*: a clean deleted them"):
+        with pytest.raises(RefusedError, match=r"the rows before it cannot be restored, .*: a clean deleted them"):
             builder.table().rollback(at(8))
         return
     builder.table().rollback(at(8))
