@@ -1,4 +1,4 @@
-"""What a check, or whoever repairs a table, needs to know of it; frozen values, gathered by `gather`."""
+"""Facts about a table for checks and repairs; frozen values, collected by `gather`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FileKey = tuple[str, Action, State]
 
 
 class Health(enum.Enum):
-    """Of one instant file."""
+    """Health of one instant file."""
 
     GOOD = "good"
     EMPTY = "empty"
@@ -30,14 +30,14 @@ class Health(enum.Enum):
 @attrs.frozen(kw_only=True)
 class InstantFacts:
     """
-    One instant and what its files hold.
+    One instant and the contents of its files.
 
     Args:
-        instant: In its highest state.
+        instant: The instant in its latest state.
         files: One per file on the timeline, by state.
-        is_empty: Whether the file of the highest state has no bytes.
-        content: Of a completed instant its metadata, of a pending one its plan where it has one, as `model.records`.
-        lacks_plan: Whether it is pending and needs a plan that is empty or gone.
+        is_empty: Whether the file of the latest state has no bytes.
+        content: Metadata of a completed instant, or the plan of a pending one if it has one, as in `model.records`.
+        lacks_plan: Whether it is pending and its plan is empty or missing.
         problem: Why the content does not decode, None otherwise.
     """
 
@@ -55,8 +55,8 @@ class MetadataFacts:
     The metadata table's own timeline.
 
     Args:
-        timeline: Active.
-        archived: Archived instants; empty when its archive is unreadable, see *problem*.
+        timeline: Active instants.
+        archived: Archived instants; empty if its archive is unreadable, see *problem*.
         problem: Why the metadata table, or its archive, cannot be read; None otherwise.
         damaged: Active instants whose content does not decode, and why.
     """
@@ -70,32 +70,32 @@ class MetadataFacts:
 @attrs.frozen(kw_only=True)
 class TableFacts:
     """
-    A table's instants, read to the last one, and what lies around them.
+    All instants of a table with their contents, and the other files of the timeline.
 
     Args:
-        timeline: Active, as loaded once.
+        timeline: The active timeline, loaded once.
         log_naming: How log files find their slice.
-        instants: One for each of *timeline*, in its order.
-        health: Of each file that was looked into: all of pending instants, the completed ones of others, and the plans
-            behind completed cleans and rollbacks.
+        instants: The instants of the timeline, in its order.
+        health: Health of the files that were read: all of pending instants, the completed ones of others, and the plans
+            of completed cleans and rollbacks.
         damage: Why the content of a damaged file does not decode.
-        archived: The archived timeline; None when it is unreadable.
-        archive_problem: Why.
-        archived_cleans: Partition path to names that archived cleans removed since the oldest active commit.
+        archived: The archived timeline; None if it is unreadable.
+        archive_problem: Why it is unreadable.
+        archived_cleans: Partition path to names of files that archived cleans deleted since the oldest active commit.
         archived_replaced: File group to the requested time of the archived replacecommit that replaced it.
         archived_bases: File group to the newest base file that archived commits wrote to it.
         marker_times: Instants that have markers.
-        completed_once: Requested times of the inflight writes that were completed once, as checksums and the metadata
-            table tell, to the proof.
-        unmarked_times: Of inflight writes that may have been completed: data files are there, but no markers, and there
-            is no metadata table to ask.
-        unknown_names: Files in the timeline folder that stand for no instant.
+        completed_once: Requested times of inflight writes that were completed once, to the proof: a checksum file, or
+            the metadata table.
+        unmarked_times: Requested times of inflight writes that may have been completed: they have data files but no
+            markers, and there is no metadata table to ask.
+        unknown_names: Files in the timeline folder that are not of an instant.
         stale_before: Pending instants requested before this time are stale.
-        has_properties_backup: Whether a backup of the properties is there.
-        properties_problem: Why hoodie.properties itself is not usable; None otherwise.
-        metadata: The metadata table; None when the properties name none.
-        has_metadata_folder: Whether there is a folder of one.
-        base_file_extensions: Of the table's base files; empty where they may have any.
+        has_properties_backup: Whether a backup of the properties exists.
+        properties_problem: Why hoodie.properties cannot be used; None otherwise.
+        metadata: The metadata table; None if the properties name none.
+        has_metadata_folder: Whether the folder of a metadata table exists.
+        base_file_extensions: Extensions of the table's base files; empty if any is possible.
     """
 
     timeline: Timeline
@@ -121,5 +121,5 @@ class TableFacts:
 
     @property
     def is_archive_empty(self) -> bool:
-        """Whether nothing was ever archived, or the archive is lost as a whole."""
+        """Whether nothing was ever archived, or the whole archive is lost."""
         return self.archived is not None and not self.archived.instants

@@ -2,7 +2,7 @@
 What a check can find. Pure.
 
 The codes are stable: scripts may rely on them. A code has one severity: ``error`` means that rows, a snapshot or a
-writer is at risk, ``warning`` that something was left behind or waits for somebody, ``info`` that it is worth knowing.
+writer is at risk, ``warning`` that something was left behind or needs attention, ``info`` that it is worth knowing.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class Rule(NamedTuple):
 @attrs.frozen(kw_only=True)
 class Finding:
     """
-    One thing that is not as it should be.
+    One thing that is wrong or worth knowing.
 
     Args:
-        severity: Of the code.
+        severity: Severity of the code.
         code: Stable word, a key of `RULES`.
         where: Path relative to the table, or an instant.
         message: What is wrong there.
@@ -56,56 +56,56 @@ class Finding:
 
 _ERROR, _WARNING, _INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
 _REBUILD: Final = (
-    "hudi-py recover drops the metadata table where it is out of step, a write with hoodie.metadata.enable=false in "
-    "any case; Apache Hudi, or a write with hoodie.metadata.enable=true, makes it anew"
+    "hudi-py recover drops the metadata table if it is out of step; a write with hoodie.metadata.enable=false drops it "
+    "in any case. Apache Hudi, or a write with hoodie.metadata.enable=true, creates it again"
 )
-_FROM_COPY: Final = "bring the file back from a copy of the table, or restore the table to a savepoint before it"
+_FROM_COPY: Final = "put the file back from a copy of the table, or restore the table to a savepoint before it"
 
 ARCHIVE: Final = "archived timeline"
-"""Where findings about it are placed."""
+"""Place of findings about it."""
 
 RULES: Final[Mapping[str, Rule]] = {
     # --- properties
     "properties-damaged": Rule(
         _ERROR,
         "hoodie.properties is missing, torn or does not match its checksum",
-        "hudi-py recover, or the next write, takes hoodie.properties.backup where that is whole; else bring the file "
-        "back from a copy of the table",
+        "hudi-py recover, or the next write, takes hoodie.properties.backup if that is complete; otherwise put the "
+        "file back from a copy of the table",
     ),
     "properties-backup": Rule(
         _WARNING,
-        "a rewrite of hoodie.properties was interrupted, or is under way",
-        "hudi-py recover finishes it if no writer is at work; the next write does so too",
+        "a rewrite of hoodie.properties was interrupted, or is running",
+        "hudi-py recover finishes it if no writer is running; so does the next write",
     ),
     "property-unknown": Rule(
         _WARNING,
         "hoodie.properties has a property that no release of Apache Hudi 0.15 to 1.2 is known to write",
-        "correct it if it is misspelled, or upgrade hudi_py; until then what changes the table is refused, unless "
+        "correct it if it is misspelled, or upgrade hudi_py; until then changes to the table are refused, unless "
         "hoodie_py.conf.allow.unknown=true (--allow-unknown-conf)",
     ),
     "property-unserved": Rule(
         _INFO,
-        "a property of the table asks for what hudi_py does not do, so that some uses of the table are refused",
-        "nothing, where Apache Hudi does what is refused here",
+        "a property of the table asks for something that hudi_py does not do, so some uses of the table are refused",
+        "nothing, if you leave to Apache Hudi what is refused here",
     ),
     # --- instants
     "instant-unreadable": Rule(
         _ERROR,
         "an instant does not decode",
-        "hudi-py recover --dry-run tells whether it can be run again or moved away; else bring the file back from a "
-        "copy of the table",
+        "hudi-py recover --dry-run shows whether it can be run again or moved away; otherwise put the file back from "
+        "a copy of the table",
     ),
     "instant-empty": Rule(
         _ERROR,
-        "a completed instant holds nothing, so nobody knows what it did",
-        "an empty clean is run again by hudi-py recover or the next clean; else bring the file back from a copy of "
-        "the table",
+        "the file of a completed instant is empty, so it is unknown what it did",
+        "an empty clean is run again by hudi-py recover or the next clean; otherwise put the file back from a copy "
+        "of the table",
     ),
     "instant-plan-missing": Rule(
         _ERROR,
-        "a pending action has no plan, so nobody can finish it",
-        "hudi-py recover moves it away where nothing was done by it, and the next clean a clean; else let Apache Hudi "
-        "roll it back",
+        "a pending action has no plan, so it cannot be finished",
+        "hudi-py recover moves it away if it has not done anything; the next clean does so with a clean; otherwise let "
+        "Apache Hudi roll it back",
     ),
     "instant-request-missing": Rule(
         _WARNING,
@@ -115,147 +115,147 @@ RULES: Final[Mapping[str, Rule]] = {
     "instant-completion-lost": Rule(
         _ERROR,
         "a write is pending and was completed once, as a later clean, savepoint or commit, the metadata table or a "
-        "checksum tells: its completed file is lost, and with it its rows are out of sight",
+        "checksum file shows: its completed file is lost, and readers no longer see its rows",
         WAY_OUT,
     ),
     "instant-outcome-unknown": Rule(
         _WARNING,
-        "a write is pending, its data files are there, and the markers that were made before them are not: either it "
-        "was completed and its completed file is lost, or it failed and its markers were removed by hand",
-        "if its writer reported success, put the completed file back from a copy of the table before anybody writes: "
-        "the next write takes its files back, as Apache Hudi would; if it failed, hudi-py rollback takes it back",
+        "a write is pending and has data files, but not the markers that are created before them: either it was "
+        "completed and its completed file is lost, or it failed and its markers were deleted by hand",
+        "if its writer reported success, put the completed file back from a copy of the table before the next write: "
+        "that would roll it back, as Apache Hudi would; if it failed, hudi-py rollback rolls it back",
     ),
     "instant-stale": Rule(
         _WARNING,
-        "an action is pending for so long that its process is likely dead",
-        "if no writer is at work, hudi-py recover rolls it back or finishes it; so do the next write and clean",
+        "an action is pending for so long that its process has probably ended",
+        "if no writer is running, hudi-py recover rolls it back or finishes it; so do the next write and clean",
     ),
-    "instant-pending": Rule(_INFO, "an action is under way or planned", "nothing, while its process is at work"),
+    "instant-pending": Rule(_INFO, "an action is running or planned", "nothing, while its process is running"),
     "instant-twice": Rule(
         _WARNING,
         "an instant was completed more than once",
-        "nothing by hand: the newest counts; do not run two processes on one instant",
+        "nothing: the newest counts; do not run two processes on one instant",
     ),
     "instant-states-missing": Rule(
         _INFO,
         "a completed instant lacks its earlier states: an archival was interrupted",
-        "nothing by hand: the next archival goes on",
+        "nothing: the next archival continues",
     ),
     "timeline-unknown-file": Rule(
         _INFO,
-        "a file in the timeline folder stands for no instant",
-        "remove it if no writer is at work; a leftover of a writer that died",
+        "a file in the timeline folder is not of an instant",
+        "delete it if no writer is running; a writer that was stopped left it",
     ),
     "archive-unreadable": Rule(
         _ERROR,
         "the archived timeline is damaged or lost",
-        "bring its files back from a copy of the table; most cleaning and reading goes on without, archiving of a "
-        "damaged one does not",
+        "put its files back from a copy of the table; most cleans and reads work without them, archival does not if it "
+        "is damaged",
     ),
     "commits-all-archived": Rule(
         _ERROR,
         "every completed commit is archived and none is active, so readers see no rows",
-        "commit again, rows or none: behind an active commit the archived ones count as committed, here and in Apache "
-        "Hudi",
+        "commit again, with or without rows: before an active commit the archived ones count as committed, here and in "
+        "Apache Hudi",
     ),
     "leftover-markers": Rule(
         _WARNING,
         "markers of a write that is not pending",
-        "hudi-py recover removes them where that write is over; so does its archival",
+        "hudi-py recover deletes them if that write is over; so does its archival",
     ),
     # --- files
-    "file-missing": Rule(_ERROR, "a completed commit names a file that is gone, and nothing removed it", _FROM_COPY),
+    "file-missing": Rule(_ERROR, "a completed commit names a file that is missing, and nothing deleted it", _FROM_COPY),
     "file-needed-again": Rule(
         _ERROR,
-        "a file was deleted that holds the latest rows: what superseded it was undone since",
+        "a file with the latest rows was deleted: what superseded it was undone since",
         f"{_FROM_COPY}; then run hudi-py recover",
     ),
     "snapshot-file-missing": Rule(
         _ERROR,
-        "a clean deleted a file that held rows at a time which it recorded as whole: read as of then, rows are missing",
+        "a clean deleted a file with rows of a time that it recorded as complete: rows are missing in reads as of then",
         _FROM_COPY,
     ),
-    "file-size-differs": Rule(_ERROR, "a file is not as long as its commit says: torn or overwritten", _FROM_COPY),
+    "file-size-differs": Rule(
+        _ERROR, "a file has another size than its commit recorded: cut off or overwritten", _FROM_COPY
+    ),
     "file-unnamed": Rule(
         _ERROR,
         "a file has the time of a completed commit that does not name it; readers show its rows",
-        "a leftover of a task that ran twice: compare with the file that the commit names, then remove it",
+        "a task that ran twice left it: compare it with the file that the commit names, then delete it",
     ),
     "file-looks-committed": Rule(
         _ERROR,
         "a file of no known commit is older than the active timeline, so readers take it for a committed one",
-        "hudi-py recover removes it where a rollback took its write back; else look at its rows, then remove it",
+        "hudi-py recover deletes it if its write was rolled back; otherwise look at its rows, then delete it",
     ),
     "file-format-other": Rule(
         _WARNING,
-        "a base file has another format than the table; reading its rows is refused, and so are writing, cleaning and "
-        "savepoints where it lies",
-        "leave it where it is: Apache Hudi may know what it holds; use that for this table",
+        "a base file has another format than the table; reading its rows is refused, and so are writes, cleans and "
+        "savepoints in its partition",
+        "leave it there, and use Apache Hudi for this table, which may know its format",
     ),
     "file-orphaned": Rule(
         _WARNING,
         "a file belongs to no instant; readers do not see it",
-        "hudi-py recover removes it where a rollback took its write back; else remove it if no writer is at work",
+        "hudi-py recover deletes it if its write was rolled back; otherwise delete it when no writer is running",
     ),
-    "savepoint-file-missing": Rule(
-        _ERROR, "a savepoint holds a file that is not there, so it cannot be restored", _FROM_COPY
-    ),
+    "savepoint-file-missing": Rule(_ERROR, "a file of a savepoint is missing, so it cannot be restored", _FROM_COPY),
     "savepoint-commit-missing": Rule(
         _ERROR,
-        "the commit of a savepoint was rolled back, so nobody can go back to it",
-        "delete the savepoint with hudi-py savepoint delete, and create one of a commit that is there",
+        "the commit of a savepoint was rolled back, so it cannot be restored",
+        "delete the savepoint with hudi-py savepoint delete, and create one of an existing commit",
     ),
     "partition-metafile-missing": Rule(
         _ERROR,
         "a folder with data files has no .hoodie_partition_metadata, so listings do not see it",
-        "create the file with commitTime and partitionDepth, or bring it back from a copy of the table",
+        "create the file with commitTime and partitionDepth, or put it back from a copy of the table",
     ),
     "partition-metafile-damaged": Rule(
         _ERROR,
-        "a .hoodie_partition_metadata does not tell the depth of its partition, so Apache Hudi fails on it",
+        "a .hoodie_partition_metadata does not have the depth of its partition, so Apache Hudi fails on it",
         "write it again with commitTime and partitionDepth, the number of folders below the table",
     ),
     # --- metadata table
     "mdt-folder-missing": Rule(
         _ERROR,
-        "the properties name a metadata table that is not there; Apache Hudi refuses to write",
+        "the properties name a metadata table that does not exist; Apache Hudi refuses to write",
         "hudi-py recover clears the property; so does a write with hoodie.metadata.enable=false",
     ),
     "mdt-unreadable": Rule(_ERROR, "the metadata table is damaged", _REBUILD),
     "mdt-file-missing": Rule(
         _ERROR, "a committed file is not in the metadata table, so its rows are invisible through it", _REBUILD
     ),
-    "mdt-ghost": Rule(
-        _ERROR, "the metadata table lists a file that is not there, as the newest of its group", _REBUILD
-    ),
+    "mdt-ghost": Rule(_ERROR, "the metadata table lists a missing file as the newest of its group", _REBUILD),
     "mdt-ghost-outdated": Rule(
         _WARNING,
-        "the metadata table lists an older file that is not there",
+        "the metadata table lists an older file that is missing",
         "a clean of Apache Hudi in its partition drops the entry; until then a savepoint or restore would name it",
     ),
-    "mdt-size-differs": Rule(_ERROR, "the metadata table records another length; Apache Hudi reads up to it", _REBUILD),
+    "mdt-size-differs": Rule(
+        _ERROR, "the metadata table has another size of a file; Apache Hudi reads up to that", _REBUILD
+    ),
     "mdt-instant-missing": Rule(_ERROR, "a completed instant was never recorded in the metadata table", _REBUILD),
     "mdt-instant-unknown": Rule(
         _INFO,
         "the metadata table has records of an instant that the table does not know",
-        "nothing by itself: where they list files that are gone, that is a finding of its own",
+        "nothing: if they list missing files, that is another finding",
     ),
     "mdt-instant-damaged": Rule(_ERROR, "an instant of the metadata table does not decode or is empty", _REBUILD),
     "mdt-partition-empty": Rule(
-        _INFO, "a partition is listed without files; its folder is gone", "nothing: it holds no rows"
+        _INFO, "a partition is listed without files; its folder is missing", "nothing: it has no rows"
     ),
     "mdt-leftover": Rule(
         _INFO,
-        "there is a folder of a metadata table that the properties do not name; nobody reads it",
-        "hudi-py recover removes it; so does the next write that makes or drops a metadata table",
+        "there is a folder of a metadata table that the properties do not name; it is never read",
+        "hudi-py recover deletes it; so does the next write that creates or drops a metadata table",
     ),
     # --- the check itself
-    "table-changing": Rule(_INFO, "the table changed while it was looked at", "check again while no writer is at work"),
+    "table-changing": Rule(_INFO, "the table changed during the check", "check again while no writer is running"),
 }
 
 
 def finding(code: str, where: str, message: str = "") -> Finding:
-    """A finding of a known code; *message* adds what is special about this one."""
+    """A finding of a known code; the message adds its details."""
     rule = RULES[code]
     return Finding(
         severity=rule.severity,

@@ -1,7 +1,5 @@
 """
-Reading everything that tells about a table, damaged parts included; nothing is changed, and no damage is an error here.
-
-The facts serve whoever has to judge a table: the check, and the repair of interrupted actions.
+Reads the facts about a table, for checks and recovery. Nothing is changed, and damage is a fact, not an error.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ from hudi_py.txn.file_lock import NAME as LOCK_NAME
 T = TypeVar("T")
 
 STALE_AFTER: Final = timedelta(hours=1)
-"""From then on a pending action is reported as stale; its process may still be at work, so nothing is concluded."""
+"""Age at which a pending action is reported as stale. Its process may still be running, so nothing else follows."""
 
 _PLANNED: Final = frozenset(
     {Action.CLEAN, Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING, Action.ROLLBACK, Action.RESTORE}
@@ -55,16 +53,16 @@ def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> 
     """
     Read the facts of a table.
 
-    The metadata table's timeline is read first, then the table's: an action that completes in between is then missing
-    in neither.
+    The metadata table's timeline is read before the table's. An action is recorded there before it completes, so one
+    that completes in between is not missed in the metadata table.
 
     Args:
         contents: The table's timeline.
-        table: Its settings.
-        metadata: Whether to look at the metadata table's timeline.
+        table: Its properties.
+        metadata: Whether to read the metadata table's timeline.
 
     Raises:
-        StorageError: The storage refused or is away.
+        StorageError: The storage refused or cannot be reached.
     """
     store = contents.store
     has_metadata = metadata and FILES_PARTITION in table.metadata_partitions
@@ -106,10 +104,9 @@ def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> 
 
 def _health(contents: Contents, timeline: Timeline) -> tuple[dict[FileKey, Health], dict[FileKey, str]]:
     """
-    Whether the files hold what they should; of completed ones, which are many, only whether they decode at all:
-    `instant_facts` tells the rest.
+    Health of the files. Of completed ones, which are many, only whether they decode: `instant_facts` does the rest.
 
-    On object stores many are read at once, for each is a round trip; nothing reads them again.
+    On object stores many files are read at once, because every one costs a round trip.
     """
     store = contents.store
     pending = {(each.requested_time, each.comparable_action) for each in timeline if each.is_pending}
@@ -148,14 +145,14 @@ def _health(contents: Contents, timeline: Timeline) -> tuple[dict[FileKey, Healt
 
 
 def _decoder(instant: Instant) -> Callable[[bytes, str], object]:
-    """Of a plan as what it has to be: one that decodes as something else stops whoever needs it as much."""
+    """The decoder of a plan is that of its record: another record in its place is damage, too."""
     if instant.state is State.REQUESTED or (instant.action is Action.CLEAN and instant.is_pending):
         return _PLAN_DECODERS.get(instant.action, decode_content)
     return decode_content
 
 
 def instant_facts(contents: Contents, timeline: Timeline) -> list[InstantFacts]:
-    """What each instant of *timeline* holds, in its order."""
+    """Contents of the instants of a timeline, in its order."""
     files: dict[tuple[str, Action], list[Instant]] = {}
     for each in timeline.all_states:
         files.setdefault((each.requested_time, each.comparable_action), []).append(each)
@@ -175,7 +172,7 @@ def instant_facts(contents: Contents, timeline: Timeline) -> list[InstantFacts]:
 
 
 def _lacks_plan(contents: Contents, instant: Instant) -> bool:
-    """A clean may have its plan in either of its files; a replacecommit needs none unless it is a clustering."""
+    """The plan of a clean may be in either file; a replacecommit needs a plan only if it is a clustering."""
     if instant.is_completed or instant.action not in _PLANNED or not contents.is_request_empty(instant):
         return False
     inflight = Instant(instant.requested_time, instant.action, State.INFLIGHT)
@@ -218,7 +215,7 @@ def _planned(contents: Contents, source: str) -> Mapping[Action, Callable[[Insta
 
 
 def _unless_damaged(load: Callable[[], T], otherwise: T) -> tuple[T, str | None]:
-    """What is loaded, or *otherwise* and why not."""
+    """The loaded value; or the given one, and why it could not be loaded."""
     try:
         return load(), None
     except (CorruptMetadata, NotFound) as error:
@@ -233,9 +230,9 @@ def _archived_files(
     storage: Storage, table: TableConfig, timeline: Timeline, archived: Timeline | None
 ) -> tuple[ArchivedFiles, str | None]:
     """
-    What the archive tells of files; where it is damaged, each kind that can be told without the others.
+    What the archive says about files; if it is damaged, the kinds of facts that can still be read.
 
-    Only cleans that ran since the oldest active commit can have removed a file that an active commit names.
+    Only cleans that ran since the oldest active commit can have deleted files that an active commit names.
     """
     if archived is None or not archived.instants:
         return ArchivedFiles(), None
@@ -269,7 +266,7 @@ def _unknown_names(store: TimelineStore) -> tuple[str, ...]:
 
 
 def _metadata_facts(store: TimelineStore) -> MetadataFacts:
-    """Its timeline, both parts; a damaged or missing metadata table is a problem, no error."""
+    """Active and archived timeline of the metadata table; if it is damaged or missing, the problem."""
     empty = Timeline(())
     try:
         table = MetadataTable(store.storage, store.clock)

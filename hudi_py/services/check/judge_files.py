@@ -67,10 +67,10 @@ class Expectation:
         self.named: dict[str, dict[str, Named]] = {}
         self.gone: dict[str, set[str]] = {path: set(names) for path, names in facts.archived_cleans.items()}
         self.going: dict[str, set[str]] = {}
-        """Files that a pending clean or rollback may have removed and not recorded yet."""
+        """Files that a pending clean or rollback may have deleted without having recorded it yet."""
         self.gone_partitions: dict[str, str] = {}
         self.blocks: dict[str, dict[str, tuple[int, str]]] = {}
-        """Log files with rollback blocks of layout 1, to size in bytes and rollback; with their slices they may go."""
+        """Log files of layout 1 with rollback blocks, to size in bytes and rollback; a clean may delete them."""
         self.savepointed: dict[str, dict[str, str]] = {}
         self._before = None
         if facts.is_archive_empty:
@@ -82,11 +82,11 @@ class Expectation:
 
     @cached_property
     def partitions(self) -> frozenset[str]:
-        """Every partition that an instant tells something of."""
+        """Every partition that an instant names."""
         return frozenset(self.named) | frozenset(self.savepointed) | self.needs.partitions
 
     def is_explained(self, partition: str, name: str, requested_time: str) -> bool:
-        """Whether something removed the file, or is about to; that it is needed all the same, `Needs` tells."""
+        """Whether an instant deleted the file, or is going to; `Needs` decides whether it is needed nevertheless."""
         return self.is_removed(partition, name) or requested_time < self.gone_partitions.get(partition, "")
 
     def is_removed(self, partition: str, name: str) -> bool:
@@ -94,7 +94,7 @@ class Expectation:
         return name in self.gone.get(partition, ()) or name in self.going.get(partition, ())
 
     def is_orphan(self, requested_time: str) -> bool:
-        """Whether no instant has that time, and readers know it."""
+        """Whether no instant has that time, and readers can see that."""
         if requested_time in self.known or requested_time in self.pending:
             return False
         if self.archived is not None and requested_time in self.archived:
@@ -103,14 +103,14 @@ class Expectation:
         return start is None or requested_time > start
 
     def looks_committed(self, requested_time: str) -> bool:
-        """Whether the time lies before the active timeline and the archive, which reaches further back, lacks it."""
+        """Whether the time is before the active timeline, and the archive, which begins earlier, does not have it."""
         if requested_time in self.known or requested_time in self.pending or self.is_orphan(requested_time):
             return False
         first = self._first_archived
         return first is not None and requested_time > first and requested_time not in (self.archived or ())
 
     def is_of_lost_archive(self, requested_time: str) -> bool:
-        """Whether a file of that time tells of an archived write, and there is no archive."""
+        """Whether a file of that time proves an archived write, though there is no archive."""
         return self._before is not None and self._before.is_archived(requested_time)
 
     @cached_property
@@ -200,7 +200,7 @@ def _named(expected: Expectation, partition: str, files: Mapping[str, int | None
             yield finding("file-size-differs", path, f"{size} bytes, {named.requested_time} wrote {named.size_bytes}")
     for name, (size, time) in expected.blocks.get(partition, {}).items():
         if name in files and not is_size_right(size, files[name], is_log=True):
-            message = f"{files[name]} bytes, rollback {time} wrote {size}: what it took back may count again"
+            message = f"{files[name]} bytes, rollback {time} wrote {size}: blocks that it undid may count again"
             yield finding("file-size-differs", join_path(partition, name), message)
 
 
@@ -250,10 +250,10 @@ def _unlisted(
         if parsed is None or parsed.instant_time in expected.pending:
             continue
         if log_naming.tells_slice and isinstance(parsed, LogFile) and expected.pending_deltas:
-            continue  # the name does not tell whether a pending delta commit wrote it
+            continue  # the name does not show whether a pending delta commit wrote it
         is_of_commit = name in expected.named.get(partition, {})
         if log_naming.tells_slice and isinstance(parsed, LogFile) and expected.is_restoring and not is_of_commit:
-            continue  # written by what the restore undoes, or by a rollback; it is recorded when the restore completes
+            continue  # of a write that the restore undoes, or of a rollback: recorded when the restore completes
         path = join_path(partition, name)
         if name in listed:
             is_taken_back = listed[name] == _TAKEN_BACK_SIZE and log_naming.tells_slice and isinstance(parsed, LogFile)
@@ -271,7 +271,7 @@ def _unlisted(
 
 
 def _is_unnamed(expected: Expectation, partition: str, name: str, parsed: BaseFile | LogFile) -> bool:
-    """Reported as such already; the metadata table is right not to list it."""
+    """Whether the file is a finding already, and the metadata table is right not to list it."""
     return (
         isinstance(parsed, BaseFile)
         and parsed.instant_time in expected.decoded

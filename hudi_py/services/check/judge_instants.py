@@ -1,4 +1,4 @@
-"""What is wrong with a table's instants, properties and leftovers. Pure."""
+"""Judges the instants and properties of a table, and files that actions left behind. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hudi_py.timeline.completions import lost_completions
 from hudi_py.timeline.timeline import WRITES
 
 _PATIENT: Final = (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING)
-"""Plans of these wait for somebody to carry them out, as long as it takes."""
+"""Plans of these actions may wait for any time until their service carries them out."""
 
 
 def judge_instants(facts: TableFacts, table_path: str) -> list[Finding]:
@@ -49,7 +49,7 @@ def judge_instants(facts: TableFacts, table_path: str) -> list[Finding]:
 
 
 def _savepoints(facts: TableFacts, folder: str) -> Iterator[Finding]:
-    """Their commits stay on the active timeline as long as they do; one that is archived is still readable."""
+    """Savepoints whose commit was rolled back. Archival keeps savepointed commits; an archived one is readable."""
     if facts.archived is None:
         return
     known = {each.requested_time for each in (*facts.timeline.writes.completed(), *facts.archived.writes.completed())}
@@ -59,7 +59,7 @@ def _savepoints(facts: TableFacts, folder: str) -> Iterator[Finding]:
 
 
 def _commits(facts: TableFacts, folder: str) -> Iterator[Finding]:
-    """The last active commit may have been rolled back although archival had taken all before it."""
+    """The only active commit may have been rolled back after all others were archived."""
     archived = () if facts.archived is None else facts.archived.commits.completed()
     if archived and not facts.timeline.commits.completed():
         yield finding("commits-all-archived", folder, f"the newest is {archived[-1]}")
@@ -73,7 +73,7 @@ def _properties(facts: TableFacts) -> Iterator[Finding]:
 
 
 def _outcome(instant: Instant, completed_once: str | None, *, is_unmarked: bool) -> tuple[str, str] | None:
-    """Code and message about a pending write that was completed, or that may have been; None for any other."""
+    """Code and message about a pending write that was completed, or may have been; None for others."""
     if completed_once is not None:
         return "instant-completion-lost", f"{instant}: {completed_once}"
     return ("instant-outcome-unknown", str(instant)) if is_unmarked else None

@@ -18,7 +18,7 @@ from hudi_py.services.check.findings import Finding, finding
 
 
 def judge_metadata(facts: TableFacts) -> list[Finding]:
-    """Findings about the metadata table as a whole; its listing is judged with the files."""
+    """Findings about the metadata table itself; its listing is judged with the files."""
     metadata = facts.metadata
     if metadata is None:
         return [finding("mdt-leftover", METADATA_TABLE_FOLDER)] if facts.has_metadata_folder else []
@@ -58,7 +58,7 @@ def _unknown(facts: TableFacts, metadata: MetadataFacts) -> Iterator[Finding]:
 
 
 def _undone(content: object) -> set[str]:
-    """What a rollback or restore took off the timeline; of a restore also its rollbacks, which are not kept on it."""
+    """Instants that a rollback or restore removed from the timeline; of a restore also its rollbacks."""
     if isinstance(content, RollbackMetadata):
         return {*content.commits_rollback, content.start_rollback_time}
     if isinstance(content, RestoreMetadata):

@@ -1,8 +1,8 @@
 """
-Whether the rows are still there of times that no clean has given up, and of savepoints. Pure.
+Checks that the rows of earlier times, which no clean has given up, and of savepoints still exist. Pure.
 
-A clean by commits or by hours records from when on every snapshot stays whole, one by file versions gives up all times
-before itself. A reader at any later time relies on that; so does Apache Hudi, which then reads fewer rows in silence.
+A clean by commits or by hours records since when every snapshot is complete; a clean by file versions gives up all
+earlier times. Readers of later times rely on that. So does Apache Hudi, which silently reads fewer rows otherwise.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _Commit = tuple[Instant, CommitMetadata]
 
 class Promises:
     """
-    The superseded base files that a readable time needs although a completed clean names them, and those that a
-    savepoint should hold and does not; mostly none.
+    Superseded base files that a readable time needs although a completed clean deleted them, and files that a savepoint
+    should have and does not. Usually there are none.
 
     Args:
-        facts: As gathered. Where a completed write or clean does not decode, nothing is known to be promised.
+        facts: The facts. If a completed write or clean does not decode, it is unknown which times are readable.
     """
 
     def __init__(self, facts: TableFacts) -> None:
@@ -65,7 +65,7 @@ class Promises:
 
         Args:
             partition: Relative path.
-            files: Names of what lies in its folder.
+            files: Names of the files in its folder.
         """
         there = frozenset(files)
         for file, time in self._broken.get(partition, ()):
@@ -75,13 +75,13 @@ class Promises:
                 )
         for file, time in self._not_held.get(partition, ()):
             if file.name not in there:
-                message = f"savepoint {time} does not even name it, though its commit needs it"
+                message = f"savepoint {time} does not name it, though its commit needs it"
                 yield finding("savepoint-file-missing", join_path(partition, file.name), message)
 
     def _look_into(
         self, savepoint: Instant, held: SavepointMetadata, commits: Iterable[_Commit], facts: TableFacts
     ) -> None:
-        """A savepoint made beside a clean that was under way holds what was left, and nobody sees what it lacks."""
+        """A savepoint that was created while a clean was running lacks the files that were deleted by then."""
         time = savepoint.requested_time
         for each in expected_slices((c for c in commits if c[0].requested_time <= time), facts.log_naming).values():
             file = each.base
@@ -93,7 +93,7 @@ class Promises:
 
 
 def _promised(times: Iterable[str], cleans: Sequence[tuple[Instant, CleanMetadata]]) -> list[str]:
-    """Those of *times* that every clean left whole, ascending."""
+    """The times whose snapshots all cleans kept complete, ascending."""
     left = sorted(times)
     for clean, metadata in cleans:
         holes = holes_of(metadata)
@@ -105,7 +105,7 @@ def _promised(times: Iterable[str], cleans: Sequence[tuple[Instant, CleanMetadat
 def _superseded(
     commits: Iterable[tuple[Instant, CommitMetadata]], log_naming: LogNaming, replaced: Mapping[GroupKey, str]
 ) -> Iterator[tuple[Written, str]]:
-    """Base files, each with the time from which on nobody reads it: of the next version, or of what replaced both."""
+    """Base files with the time since which readers do not need them: of the next version, or of a replacement."""
     versions: dict[GroupKey, list[Written]] = {}
     for commit, metadata in commits:
         for file in written_files(commit, metadata, log_naming):

@@ -1,4 +1,4 @@
-"""What stands in a table's properties that is unknown, or that makes hudi_py refuse a use of the table. Pure."""
+"""Finds unknown properties, and properties because of which hudi_py refuses a use of the table. Pure."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _WHERE: Final = ".hoodie/hoodie.properties"
 
 def judge_properties(properties: Mapping[str, str]) -> Iterator[Finding]:
     """
-    Findings about the properties, one for each that is in question.
+    Findings about properties, one for each.
 
     Args:
-        properties: Of ``hoodie.properties``.
+        properties: Content of ``hoodie.properties``.
     """
     for name in unknown_properties(properties):
         yield finding("property-unknown", _WHERE, f"{name}={properties[name]}")

@@ -1,9 +1,9 @@
 """
-Whether the rows are still there that the completed commits promise: the latest slices of all live groups. Pure.
+Checks that the latest rows still exist: the latest slices of all live file groups. Pure.
 
-That a clean names a missing file accounts for it only while nothing needs the file. What was right when the clean was
-planned may have been undone since: the commits that superseded the file, or the replacecommit that replaced its group,
-were rolled back, or a restore went behind them; and Apache Hudi carries a plan out however old it is.
+A missing file that a clean deleted is fine only if nothing needs it. The commits that superseded it, or the
+replacecommit that replaced its group, may have been rolled back or undone by a restore since the clean was planned; and
+Apache Hudi carries out a plan however old it is.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UNDOES: Final = frozenset({Action.ROLLBACK, Action.RESTORE})
 
 
 def _being_restored_away(facts: TableFacts) -> frozenset[str]:
-    """Requested times of what a pending restore undoes: halfway, cleans have deleted what it passes over."""
+    """Requested times of writes that a pending restore undoes: states in between may lack files that cleans deleted."""
     plans = (each.content for each in facts.instants if each.instant.is_pending)
     return frozenset(
         target.requested_time for plan in plans if isinstance(plan, RestorePlan) for target in plan.instants_to_rollback
@@ -35,11 +35,11 @@ def _being_restored_away(facts: TableFacts) -> frozenset[str]:
 
 class Needs:
     """
-    The files that readers of the latest rows need, and who removed them.
+    Files that readers of the latest rows need, and the instants that deleted them.
 
     Args:
-        facts: As gathered. Where a completed write does not decode, nothing is known to be needed: it may have
-            superseded any file.
+        facts: The facts. If a completed write does not decode, no file counts as needed, because that write may have
+            superseded it.
     """
 
     def __init__(self, facts: TableFacts) -> None:
@@ -70,21 +70,20 @@ class Needs:
 
     @property
     def partitions(self) -> frozenset[str]:
-        """Every partition with files that were written by commits which are archived by now."""
+        """Every partition with files of commits that are archived by now."""
         return frozenset(self._cleaned) | frozenset(self._archived_bases)
 
     def is_latest(self, partition: str, name: str) -> bool:
-        """Whether readers of the latest rows need the file, whoever names it as removed."""
+        """Whether readers of the latest rows need the file, even if an instant records its deletion."""
         return self._needed(partition, name) is not None
 
     def judge(self, partition: str, files: Mapping[str, int | None]) -> Iterator[Finding]:
         """
-        Findings about files that something removed and that are needed all the same, and about those of archived
-        commits.
+        Findings about needed files that were deleted, and about files of archived commits.
 
         Args:
             partition: Relative path.
-            files: Names and sizes in bytes of what lies in its folder.
+            files: Names of the files in its folder, to sizes in bytes.
         """
         there = frozenset(files)
         for name, file in self._latest.get(partition, {}).items():
@@ -98,7 +97,7 @@ class Needs:
         yield from self._judge_archived(partition, files, left)
 
     def _needed(self, partition: str, name: str) -> Written | None:
-        """A replacecommit that is archived, beyond a savepoint, has replaced what active commits still name (D-7)."""
+        """The file, unless a replacecommit that is archived after a savepoint has replaced it (D-7)."""
         file = self._latest.get(partition, {}).get(name)
         if file is None:
             return None
@@ -116,9 +115,9 @@ class Needs:
 
     def _collect_cleaned(self, facts: TableFacts) -> None:
         """
-        The newest base file of each group among those that archived commits wrote and cleans deleted.
+        Collect the newest base file of each group that an archived commit wrote and a clean deleted.
 
-        No active commit names them, so that a newer one of the group is what accounts for the clean.
+        No active commit names it, so the clean was right only if a newer base file of the group exists.
         """
         archived = {i.requested_time for i in facts.archived or () if i.is_completed and i.action in COMMITS}
         cleaned = [key for key, by in self._removals.items() if any(each.action is Action.CLEAN for each in by)]
@@ -133,13 +132,13 @@ class Needs:
                 newest[base.file_id] = base
 
     def _is_superseded(self, key: GroupKey, time: str) -> bool:
-        """Whether an active commit wrote the group again, or its files of that time were replaced."""
+        """Whether an active commit wrote to the group later, or its files of that time were replaced."""
         return key in self._replaced or key in self._named or self._archived_replaced.get(key, "") >= time
 
     def _judge_archived(
         self, partition: str, files: Mapping[str, int | None], left: Mapping[str, str]
     ) -> Iterator[Finding]:
-        """The newest files that archived commits wrote; what a clean names is judged as such."""
+        """Findings about the newest files of archived commits, except those that a clean deleted."""
         for file_id, base in self._archived_bases.get(partition, {}).items():
             path = join_path(partition, base.name)
             if base.name in files:

@@ -1,4 +1,4 @@
-"""Checking a table: gather, walk, judge; nothing is changed."""
+"""Checks a table: collects facts, lists the files, judges. Nothing is changed."""
 
 from __future__ import annotations
 
@@ -32,13 +32,12 @@ _ORDER: Final = {severity: position for position, severity in enumerate(Severity
 
 class Seen(NamedTuple):
     """
-    What one look at a table gave.
+    Result of one look at a table.
 
     Args:
-        facts: As gathered.
-        findings: In no order.
-        has_moved: Whether the timeline moved meanwhile, so that what was seen early may disagree with what was seen
-            late.
+        facts: The facts.
+        findings: The findings, in no order.
+        has_moved: Whether the timeline changed during the look, so that early and late parts may contradict each other.
     """
 
     facts: TableFacts
@@ -53,7 +52,7 @@ class CheckService:
 
     Args:
         store: The table's timeline.
-        table: Its settings.
+        table: Its properties.
         settings: ``hoodie.metadata.enable=false`` leaves the metadata table out.
     """
 
@@ -63,17 +62,17 @@ class CheckService:
 
     def run(self) -> tuple[Finding, ...]:
         """
-        Look at everything; findings by severity, then code, then place.
+        Check the whole table; findings by severity, then code, then place.
 
-        A writer at work makes what is seen early disagree with what is seen late. So when the timeline has moved
-        meanwhile and something is wrong, everything is looked at again; if it moves each time, a finding says so.
+        Beside a running writer, early and late parts of a look may contradict each other. So if the timeline has
+        changed and something is wrong, the table is checked again; if it changes every time, a finding says so.
 
         Raises:
-            StorageError: The storage refused or is away.
+            StorageError: The storage refused or cannot be reached.
         """
         try:
             self.store.load()
-        except CorruptMetadata as error:  # nothing can be told of the rest
+        except CorruptMetadata as error:  # without a timeline nothing else can be judged
             return (finding("instant-unreadable", self.store.folder, str(error)),)
         seen = self.look()
         for _ in range(_LOOKS_MAX - 1):
@@ -84,7 +83,7 @@ class CheckService:
         return tuple(sorted(found, key=lambda each: (_ORDER[each.severity], each.code, each.where)))
 
     def look(self) -> Seen:
-        """Everything once, read afresh: a check believes nothing it remembers."""
+        """Check the whole table once, with nothing taken from caches."""
         contents = Contents(TimelineStore(self.store.storage, self.store.config, self.store.clock))
         facts = gather(contents, self.table, metadata=self._compares)
         findings = tuple(_once(self._judge(facts)))
@@ -105,7 +104,7 @@ class CheckService:
                 found.append(finding("mdt-unreadable", METADATA_TABLE_FOLDER, problem))
             try:
                 found += self._files(facts, expected, reader)
-            except (CorruptMetadata, UnsupportedTable) as error:  # a block of its base file, read as we went
+            except (CorruptMetadata, UnsupportedTable) as error:  # a block of its base file, which is read only now
                 found.append(finding("mdt-unreadable", METADATA_TABLE_FOLDER, str(error)))
                 found += self._files(facts, expected, None)
         return found
@@ -160,7 +159,7 @@ class CheckService:
 
 
 def _once(found: Iterable[Finding]) -> Iterator[Finding]:
-    """Of what each file tells of the archive, the first."""
+    """Findings with one about the archive at most: each file that needs it reports it."""
     is_told = False
     for each in found:
         if each.code != "archive-unreadable":

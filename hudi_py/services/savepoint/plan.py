@@ -1,5 +1,5 @@
 """
-Which commit a savepoint is for, whether it may still be made, and which files it pins. Pure.
+Decides which commit a savepoint is for, whether it may be created, and which files it protects. Pure.
 
 Source: rules/table-services C; Hudi ``SavepointActionExecutor``.
 """
@@ -27,24 +27,24 @@ NAME_LENGTH_MAX: Final = 128
 
 def check_name(name: str, taken: Mapping[str, str], now: datetime) -> None:
     """
-    Refuse a name that would not tell which savepoint is meant.
+    Refuse a name that does not identify a savepoint.
 
     Args:
-        name: As asked for.
-        taken: Names there are to the times of their savepoints.
-        now: Aware; any moment will do, a name must be no time at any.
+        name: The wanted name.
+        taken: Existing names to the times of their savepoints.
+        now: Any aware time; needed to parse relative times, which a name must not look like.
 
     Raises:
-        ConfigError: It is too long, has characters that do not show, or reads as a time.
+        ConfigError: It is too long, has characters that cannot be printed, or can be read as a time.
         RefusedError: Another savepoint has it.
     """
     if name != name.strip() or not name.isprintable() or not 0 < len(name) <= NAME_LENGTH_MAX:
         raise ConfigError(
-            f"{name!r} cannot be the name of a savepoint: up to {NAME_LENGTH_MAX} characters that can be printed, and "
-            "no space at its ends"
+            f"{name!r} cannot be the name of a savepoint: it needs 1 to {NAME_LENGTH_MAX} printable characters, "
+            "and no space at its ends"
         )
     if name.isdigit() or _is_time(name, now):
-        raise ConfigError(f"{name!r} cannot be the name of a savepoint: it reads as a time")
+        raise ConfigError(f"{name!r} cannot be the name of a savepoint: it can be read as a time")
     if name in taken:
         raise RefusedError(
             f"savepoint {taken[name]} is called {name!r} already; choose another name, or delete that savepoint first"
@@ -53,34 +53,36 @@ def check_name(name: str, taken: Mapping[str, str], now: datetime) -> None:
 
 def expiry_ms(ttl: str | timedelta, now: datetime) -> int:
     """
-    When a savepoint that is made now expires, in epoch milliseconds.
+    When a savepoint that is created now expires, in epoch milliseconds.
 
     Args:
         ttl: A span, or text as ``"90m"``, ``"36h"``, ``"30d"``.
         now: Aware.
 
     Raises:
-        ConfigError: It is no span, or none that ends.
+        ConfigError: It is not a positive span, or ends beyond the last date.
     """
     span = parse_duration(ttl) if isinstance(ttl, str) else ttl
     if span is None or span <= timedelta(0):
-        raise ConfigError(f"time to live {ttl!r} of a savepoint is no span of time; give for instance 36h or 30d")
+        raise ConfigError(f"time to live {ttl!r} of a savepoint is not a positive span of time, as 36h or 30d")
     try:
         return (now + span - EPOCH) // timedelta(milliseconds=1)
     except OverflowError as error:
-        raise ConfigError(f"time to live {ttl!r} of a savepoint ends never; leave it out for that") from error
+        raise ConfigError(
+            f"time to live {ttl!r} of a savepoint ends after the last possible date; leave it out for ever"
+        ) from error
 
 
 def time_of_name(name: str, savepoints: Iterable[tuple[Instant, SavepointMetadata]]) -> str | None:
     """
-    Requested time of the savepoint of that name, None when there is none.
+    Requested time of the savepoint of that name; None if there is none.
 
     Raises:
-        RefusedError: Two have it, made by two processes at the same moment.
+        RefusedError: Two savepoints have it, created by two processes at the same time.
     """
     times = [instant.requested_time for instant, content in savepoints if name and content.name == name]
     if len(times) > 1:
-        raise RefusedError(f"{' and '.join(times)} are both called {name!r}; say which by its instant")
+        raise RefusedError(f"{' and '.join(times)} are both called {name!r}; give the instant instead")
     return times[0] if times else None
 
 
@@ -94,7 +96,7 @@ def _is_time(text: str, now: datetime) -> bool:
 
 def savepoint_target(timeline: Timeline, table_type: TableType, requested_time: str | None) -> Instant:
     """
-    The completed commit to pin: the one of that time, or the last one (rule C-1).
+    The completed commit of a savepoint: the one of that time, or the last one (rule C-1).
 
     Raises:
         ConfigError: There is no such completed commit on the active timeline.
@@ -108,29 +110,29 @@ def savepoint_target(timeline: Timeline, table_type: TableType, requested_time: 
         if instant.requested_time == requested_time:
             return instant
     raise ConfigError(
-        f"{requested_time} is no completed commit of the active timeline; only such a commit can be savepointed"
+        f"{requested_time} is no completed commit of the active timeline; only such commits can be savepointed"
     )
 
 
 def check_bound(target: Instant, earliest_retained: str, holes: Holes) -> None:
     """
-    Refuse a commit whose files a clean may have taken already (rules C-2, C-3).
+    Refuse a commit whose files a clean may have deleted already (rules C-2, C-3).
 
     Args:
-        target: The commit to pin.
-        earliest_retained: What the last clean keeps everything from; ``""`` when it names no commit, which lets any
-            pass, as in Hudi.
-        holes: What the last clean left before its window.
+        target: The commit of the savepoint.
+        earliest_retained: First commit since which the last clean keeps everything; ``""`` if it names none, which
+            allows any commit, as in Hudi.
+        holes: Snapshots that the last clean kept before its window.
     """
     if target.requested_time < earliest_retained:
         raise RefusedError(
             f"{target} cannot be savepointed: the last clean keeps files from {earliest_retained} on, so some of its "
-            "files may be gone; savepoint that commit or a later one"
+            "files may be deleted; savepoint that commit or a later one"
         )
     if holes.holds(target.requested_time):
         raise RefusedError(
             f"{target} cannot be savepointed: the last clean kept single snapshots before {holes.window} only, so some "
-            f"of its files may be gone; savepoint {', '.join(holes.snapshots)}, or a commit from {holes.window} on"
+            f"of its files may be deleted; savepoint {', '.join(holes.snapshots)}, or a commit from {holes.window} on"
         )
 
 
@@ -138,12 +140,12 @@ def held_files(
     context: ViewContext, partitions: Iterable[PartitionView], requested_time: str
 ) -> dict[str, tuple[str, ...]]:
     """
-    The files of the latest slices at or before a time (rule C-4).
+    Files of the latest slices at or before a time (rule C-4).
 
     Args:
-        context: The planners' view, with pending compactions.
-        partitions: Every partition of the table, built with *context*.
-        requested_time: Of the savepoint.
+        context: The view for planning, with pending compactions.
+        partitions: Every partition of the table, built with this context.
+        requested_time: Requested time of the savepoint.
 
     Returns:
         Partition path to file names, base file first; partitions without such a slice are left out.
@@ -163,12 +165,12 @@ def held_files(
 
 def check_all_there(held: Mapping[str, tuple[str, ...]], there: Mapping[str, frozenset[str]], root: str) -> None:
     """
-    Refuse to pin files that the metadata table lists and the folders lack: a restore would end without their rows.
+    Refuse a savepoint whose files exist in the metadata table only: a restore would lose their rows.
 
     Args:
         held: Partition path to names.
-        there: The same of what lies in the folders.
-        root: Of the table, for messages.
+        there: Partition path to names of its files in the folder.
+        root: Base path of the table, for messages.
 
     Raises:
         CorruptMetadata: One is missing.
@@ -177,19 +179,19 @@ def check_all_there(held: Mapping[str, tuple[str, ...]], there: Mapping[str, fro
         for name in names:
             if name not in there.get(partition, frozenset()):
                 raise CorruptMetadata(
-                    f"{root}/{join_path(partition, name)} is missing, and the savepoint would need it: nothing was "
-                    "changed; hudi-py check shows everything that is lost; savepoint another commit (hudi-py savepoint "
+                    f"{root}/{join_path(partition, name)} is missing, but the savepoint needs it: nothing was "
+                    "changed; hudi-py check shows all lost files; savepoint another commit (hudi-py savepoint "
                     "create), or put the file back"
                 )
 
 
 def check_pending_cleans(held: Mapping[str, tuple[str, ...]], planned: Mapping[str, frozenset[str]]) -> None:
     """
-    Refuse to pin what a pending clean is about to delete: its plan was made without this savepoint.
+    Refuse a savepoint whose files a pending clean is going to delete: its plan was made without the savepoint.
 
     Args:
-        held: Partition path to names the savepoint would pin.
-        planned: Requested time of each pending clean to the relative paths it deletes.
+        held: Partition path to names of the savepoint's files.
+        planned: Requested time of each pending clean to the relative paths that it deletes.
     """
     for time, paths in planned.items():
         for partition, names in held.items():
@@ -205,12 +207,12 @@ def check_pending_cleans(held: Mapping[str, tuple[str, ...]], planned: Mapping[s
 
 def check_not_undone(timeline: Timeline, target: Instant, undoing: Mapping[str, Pending]) -> None:
     """
-    Refuse a commit that a rollback or restore takes back, or that is not completed any more.
+    Refuse a commit that a pending rollback or restore undoes, or that is no longer completed.
 
     Args:
-        timeline: As it is now.
-        target: The commit to pin.
-        undoing: Requested times of commits to the pending rollback or restore that takes each back.
+        timeline: The current timeline.
+        target: The commit of the savepoint.
+        undoing: Requested times of commits to the pending rollback or restore that undoes them.
 
     Raises:
         RefusedError: It is undone; nothing was changed.
@@ -222,33 +224,33 @@ def check_not_undone(timeline: Timeline, target: Instant, undoing: Mapping[str, 
         raise RefusedError(f"{target} cannot be savepointed: {by.action.value} {by.time} is pending: {pair.reason}")
     found = timeline.find(time, target.action)
     if found is None or not found.is_completed:
-        raise RefusedError(f"{target} cannot be savepointed: it was rolled back or archived meanwhile")
+        raise RefusedError(f"{target} cannot be savepointed: it was rolled back or archived in the meantime")
 
 
 def check_nothing_is_gone(time: str, gone: str | None) -> None:
     """
-    Refuse to pin a part of a commit's files: a restore to it would lose the rows of the others. Hudi does not ask.
+    Refuse a savepoint if some files of its time are deleted: a restore would lose their rows. Hudi does not check this.
 
     Args:
-        time: Of the savepoint.
-        gone: Relative path of a file that held rows then and that a clean deleted, or is about to.
+        time: Requested time of the savepoint.
+        gone: Relative path of a file with rows of that time that a clean deleted, or is going to delete.
     """
     if gone is not None:
         raise RefusedError(
-            f"{time} cannot be savepointed: a clean deleted {gone}, which held rows at that time; savepoint a later "
+            f"{time} cannot be savepointed: a clean deleted {gone}, which had rows of that time; savepoint a later "
             "commit"
         )
 
 
 def _live_groups(context: ViewContext, partition: PartitionView, requested_time: str) -> list[FileGroup]:
-    """Groups that were not replaced at that time; a replacement that came later does not matter."""
+    """File groups that were not replaced at that time; later replacements do not matter."""
     path = partition.partition_path
     later = [g for g in partition.replaced_groups if context.replaced[path, g.file_id] > requested_time]
     return sorted((*partition.groups, *later), key=lambda group: group.file_id)
 
 
 def _slices_before(group: FileGroup, requested_time: str) -> list[FileSlice]:
-    """The newest slice, and the one below it as long as a pending compaction has opened it without a base file."""
+    """The newest slice; also the one below it if a pending compaction opened the newest without a base file."""
     found = []
     for each in group.slices:
         if each.base_instant_time > requested_time:
@@ -260,12 +262,12 @@ def _slices_before(group: FileGroup, requested_time: str) -> list[FileSlice]:
 
 
 def _is_committed_log(context: ViewContext, instant_time: str) -> bool:
-    """In layout 1 a log's name does not tell who wrote it, so all of them stay."""
+    """In layout 1 the name of a log file does not show which write made it, so all log files are protected."""
     return context.log_naming.tells_slice or context.is_completed(instant_time)
 
 
 def begins_timeline(timeline: Timeline, savepoint_time: str) -> bool:
-    """Whether every commit before the savepoint is archived or savepointed: only then others behind it may be too."""
+    """Whether all commits before the savepoint are archived or savepointed; only then later ones can be archived."""
     savepointed = {i.requested_time for i in timeline.of((Action.SAVEPOINT,)).instants}
     others = [i.requested_time for i in timeline.commits.completed() if i.requested_time not in savepointed]
     return not others or savepoint_time < others[0]
@@ -273,15 +275,15 @@ def begins_timeline(timeline: Timeline, savepoint_time: str) -> bool:
 
 def check_no_hole(timeline: Timeline, archived: Timeline, savepoint_time: str) -> None:
     """
-    Refuse to let go of a savepoint that archival has gone beyond (rule D-7).
+    Refuse to delete a savepoint that archival has passed (rule D-7).
 
-    The savepointed commit would become the start of the active timeline, and what was archived behind it would look as
-    if it had never been completed: its files would be neither shown nor kept.
+    Its commit would become the start of the active timeline, and commits archived after it would count as never
+    completed: readers would not see their files, and cleans would not keep them.
 
     Args:
         timeline: The active timeline.
-        archived: The archived one.
-        savepoint_time: Of the savepoint.
+        archived: The archived timeline.
+        savepoint_time: Requested time of the savepoint.
 
     Raises:
         RefusedError: Commits after the savepoint are archived; nothing was changed.
@@ -295,7 +297,7 @@ def check_no_hole(timeline: Timeline, archived: Timeline, savepoint_time: str) -
     ]
     if savepoint_time in active and behind:
         raise RefusedError(
-            f"savepoint {savepoint_time} stays: archival has gone beyond it, and without it {len(behind)} archived "
-            f"commits after it, the first is {behind[0]}, would look as if they had never been completed; "
-            "hudi-py savepoint delete --archive-commit archives its commit too, and then lets go of it"
+            f"savepoint {savepoint_time} is kept: archival has gone beyond it, and without it {len(behind)} archived "
+            f"commits after it, the first is {behind[0]}, would count as never completed; "
+            "hudi-py savepoint delete --archive-commit archives its commit, too, and then deletes it"
         )

@@ -1,10 +1,10 @@
 """
-Creating and deleting savepoints, and letting go of those whose time to live is over.
+Creates and deletes savepoints, and deletes those whose time to live is over.
 
-What a crash leaves, and what the next call makes of it:
+What a crash leaves, and what the next call does:
 
-1. create, only ``.savepoint.inflight``: it pins nothing; creating it again goes on, deleting it removes it;
-2. delete, completed file gone: the same.
+1. creation, only ``.savepoint.inflight``: it protects nothing; creating it again continues, deleting it removes it;
+2. deletion, the completed file is deleted: the same.
 
 Source: rules/table-services C-1 to C-9; Hudi ``SavepointActionExecutor``, ``SavepointHelpers``.
 """
@@ -62,8 +62,8 @@ class Expired(NamedTuple):
     A savepoint whose time to live is over.
 
     Args:
-        instant: Completed.
-        stays_because: Why it cannot be let go of nevertheless, None when it can.
+        instant: The completed savepoint.
+        stays_because: Why it cannot be deleted nevertheless; None if it can.
     """
 
     instant: Instant
@@ -72,12 +72,12 @@ class Expired(NamedTuple):
 
 class SavepointWords(TypedDict, total=False):
     """
-    What is kept with a savepoint, besides the files that it holds.
+    What a savepoint records besides the files that it protects.
 
     - ``user``, ``comment``: free text.
-    - ``name``: what restores and deletions may call it by; no other savepoint of the table has it.
-    - ``ttl``: time to live, a span or text as ``"36h"``, ``"30d"``; None for ever. Once it is over, the next clean of
-      ours lets go of the savepoint before it plans; a restore to it works until then. Apache Hudi does not know of it.
+    - ``name``: for restores and deletions; unique in the table.
+    - ``ttl``: time to live, a span or text as ``"36h"``, ``"30d"``; None for ever. When it is over, the next clean of
+      hudi_py deletes the savepoint before it plans; a restore to it works until then. Apache Hudi ignores it.
     """
 
     user: str
@@ -93,8 +93,8 @@ class SavepointService:
 
     Args:
         contents: The table's timeline.
-        table: Its settings.
-        metadata_table: Tells where files are looked up; a savepoint changes nothing there.
+        table: Its properties.
+        metadata_table: Decides where files are listed; a savepoint changes nothing in it.
     """
 
     contents: Contents
@@ -111,14 +111,14 @@ class SavepointService:
         ttl: str | timedelta | None = None,
     ) -> tuple[str, SavepointMetadata]:
         """
-        What a savepoint would hold; nothing is written.
+        The content of a savepoint; nothing is written.
 
         Returns:
             The requested time of the commit, and the content.
 
         Raises:
-            ConfigError: There is no such completed commit, or name or time to live are none.
-            RefusedError: Its files may be gone or are about to go, it is savepointed already, or the name is taken.
+            ConfigError: There is no such completed commit, or name or time to live are invalid.
+            RefusedError: Its files may be deleted or are going to be, it is savepointed already, or the name is taken.
             CorruptMetadata: One of its files is missing, or is not of the size that its commit recorded.
         """
         now = self.contents.store.clock.now()
@@ -135,7 +135,7 @@ class SavepointService:
         check_bound(target, *self._earliest_retained(timeline))
         context = load_context(timeline, self.contents, for_planning=True, with_clustering=False)
         if isinstance(listing, CheckedListing):
-            listing = listing.until(time)  # what was lost of later commits is no business of this one
+            listing = listing.until(time)  # files of later commits do not matter, even if they are lost
         held = held_files(context, _partitions(context, listing), time)
         for partition, names in held.items():
             refuse_foreign(partition, names, self.table.base_file_extensions, "a savepoint")
@@ -156,20 +156,20 @@ class SavepointService:
 
     def create(self, requested_time: str | None = None, **words: Unpack[SavepointWords]) -> Instant:
         """
-        Pin the files of a commit.
+        Protect the files of a commit.
 
         Args:
-            requested_time: Of a completed commit; None for the last one.
-            words: What is kept with it; see `SavepointWords`.
+            requested_time: Requested time of a completed commit; None for the last one.
+            words: What the savepoint records; see `SavepointWords`.
 
         Returns:
             The completed savepoint; its requested time is that of the commit.
 
         Raises:
-            As `plan`; ConflictError: Another process created it at the same moment, or holds the table's lock.
+            As `plan`; ConflictError: Another process created it at the same time, or holds the table's lock.
         """
         store = self.contents.store
-        with store.lock.held("savepoint"):  # from the look on: a clean that is stored meanwhile could take the files
+        with store.lock.held("savepoint"):  # already for the plan: a clean in between could delete the files
             time, metadata = self.plan(requested_time, **words)
             begun = Prepared(store, Action.SAVEPOINT, time).open()
             self._look_again(begun, metadata)
@@ -180,13 +180,13 @@ class SavepointService:
 
     def _look_again(self, begun: Begun, metadata: SavepointMetadata) -> None:
         """
-        Give the savepoint up where its commit is being undone or archived, or a clean was planned that takes its files.
+        Withdraw the savepoint if its commit is being undone or archived, or a clean was planned that deletes its files.
 
-        Archival looks for savepoints after it has written its archive, and this looks into the archive after the
-        savepoint's own first file: without a lock at least one of them sees the other.
+        Archival looks for savepoints after it has written its archive. This looks into the archive after the inflight
+        file of the savepoint was created. So without a lock at least one of them notices the other.
 
         Raises:
-            ConflictError: Nothing is pinned, the savepoint is withdrawn.
+            ConflictError: The savepoint is withdrawn; nothing is protected.
         """
         with begun.withdrawn_if_refused() as timeline:
             target = savepoint_target(timeline, self.table.table_type, begun.instant.requested_time)
@@ -195,21 +195,22 @@ class SavepointService:
             store = self.contents.store
             if not store.lock.is_used and is_archived(store.storage, self.table, target.requested_time):
                 raise RefusedError(
-                    f"{target} is archived and about to leave the active timeline, so nobody could restore to it; "
+                    f"{target} is archived and about to leave the active timeline, so it could not be restored; "
                     "create a savepoint of a later commit"
                 )
 
     def delete(self, requested_time: str) -> bool:
         """
-        Let go of a savepoint: completed back to inflight, then the inflight file goes (rule C-6).
+        Delete a savepoint: it becomes inflight again, then the inflight file is deleted (rule C-6).
 
         Returns:
-            False when there was none.
+            False if there was none.
 
         Raises:
-            RefusedError: Archival has gone beyond it, and without it the commits behind it would look uncommitted; or a
-                restore to it is pending.
-            CorruptMetadata: The archive is damaged, so that cannot be told.
+            RefusedError: Archival has passed it, and without it later commits would count as never completed; or a
+            restore
+                to it is pending.
+            CorruptMetadata: The archive is damaged, so it is unknown whether archival has passed it.
         """
         with self.contents.store.lock.held(f"deletion of savepoint {requested_time}"):
             return self._delete(requested_time)
@@ -224,7 +225,7 @@ class SavepointService:
             is_to_it = self.contents.restore_plan(restore).savepoint_to_restore_timestamp == requested_time
             pair = judge(Service.SAVEPOINT_DELETE, restore, {Relation.SAME} if is_to_it else ())
             if pair.answer is Answer.REFUSED:
-                raise RefusedError(f"savepoint {requested_time} stays: {restore} is pending: {pair.reason}")
+                raise RefusedError(f"savepoint {requested_time} is kept: {restore} is pending: {pair.reason}")
         self._check_no_hole(timeline, requested_time)
         store.reopen(savepoint)
         store.remove(Instant(requested_time, Action.SAVEPOINT, State.INFLIGHT))
@@ -233,10 +234,10 @@ class SavepointService:
 
     def is_passed_by_archival(self, requested_time: str) -> bool:
         """
-        Whether there is that savepoint and commits behind it are archived, so that it cannot be let go of as it is.
+        Whether the savepoint exists and archival has passed it, so that it cannot be deleted without its commit.
 
         Raises:
-            CorruptMetadata: The archive is damaged, so that cannot be told.
+            CorruptMetadata: The archive is damaged, so that is unknown.
         """
         timeline = self.contents.store.load()
         found = timeline.find(requested_time, Action.SAVEPOINT)
@@ -254,12 +255,12 @@ class SavepointService:
 
     def time_of(self, savepoint: str) -> str:
         """
-        Requested time of a savepoint that was given by its name or by that time.
+        Requested time of a savepoint, given by its name or that time.
 
         Raises:
-            ConfigError: It is no time, and no savepoint has that name.
-            RefusedError: Two savepoints have it.
-            CorruptMetadata: A savepoint does not decode, so its name cannot be told.
+            ConfigError: It is not a time, and no savepoint has that name.
+            RefusedError: Two savepoints have that name.
+            CorruptMetadata: A savepoint does not decode, so its name is unknown.
         """
         if savepoint.isdigit():
             return savepoint
@@ -270,9 +271,9 @@ class SavepointService:
 
     def expired(self, timeline: Timeline) -> tuple[Expired, ...]:
         """
-        Savepoints of *timeline* whose time to live is over by the clock, oldest first; nothing is written.
+        Savepoints whose time to live is over, oldest first; nothing is written.
 
-        One without a time to live, or one that does not decode, never is.
+        Savepoints without a time to live, and those that do not decode, never expire.
         """
         now_ms = int(self.contents.store.clock.now().timestamp() * 1000)
         found = []
@@ -289,10 +290,10 @@ class SavepointService:
 
     def remove_expired(self) -> tuple[Instant, ...]:
         """
-        Let go of every savepoint whose time to live is over, each as `delete` does.
+        Delete every savepoint whose time to live is over, as `delete` does.
 
         Returns:
-            Those that are gone, oldest first.
+            The deleted savepoints, oldest first.
         """
         gone = []
         for instant, stays_because in self.expired(self.contents.store.load()):
@@ -305,7 +306,7 @@ class SavepointService:
 
     def _stays_because(self, timeline: Timeline, requested_time: str) -> str | None:
         if timeline.pending(Action.RESTORE):
-            return "a restore is under way, which may be to it"
+            return "a restore is pending, and may be to it"
         try:
             self._check_no_hole(timeline, requested_time)
         except (RefusedError, CorruptMetadata) as error:
@@ -317,7 +318,7 @@ class SavepointService:
             check_no_hole(timeline, load_archived(self.contents.store.storage, self.table), requested_time)
 
     def _folders(self, paths: Collection[str], folders: CheckedListing) -> dict[str, frozenset[str]]:
-        """Names of what lies in these partitions, of the sizes that the commits recorded."""
+        """Names of the files in these partitions that have the sizes that their commits recorded."""
 
         def names(path: str) -> frozenset[str]:
             return frozenset(entry.name for entry in folders.partition(path, details=True))
@@ -334,9 +335,9 @@ class SavepointService:
 
     def _earliest_retained(self, timeline: Timeline) -> tuple[str, Holes]:
         """
-        The lower bound of rule C-2: from the last clean, pending or not; without one the first completed commit.
+        The lower bound of rule C-2, and the snapshots that the last clean kept before its window.
 
-        And what that clean left before its window.
+        The bound is that of the last clean, pending or not; without a clean it is the first completed commit.
         """
         cleans = timeline.of((Action.CLEAN,)).instants
         if not cleans:
@@ -359,5 +360,7 @@ class SavepointService:
 
 
 def _partitions(context: ViewContext, listing: Listing) -> Iterator[PartitionView]:
-    for path, entries in listing.walk(details=True):  # what is cut off must not be pinned as if it were whole
+    for path, entries in listing.walk(
+        details=True
+    ):  # sizes, because files that are cut off must not be protected as if they were complete
         yield build_partition(context, path, ((entry.name, None) for entry in entries))

@@ -100,7 +100,9 @@ class UpkeepService:
             config=cleaning,
             engine=LocalEngine(),
             metadata_table=MetadataTableKeeper(table.storage, Settings(None), self.clock),
-            partitions=frozenset(config.metadata_partitions),  # its commits name dropped ones too
+            partitions=frozenset(
+                config.metadata_partitions
+            ),  # the commits also name partitions that were dropped since
         ).run()
         ArchiveService(
             contents=Contents(table.store),
@@ -123,7 +125,7 @@ class _SuffixingStore(TimelineStore):
 
 
 def _is_quiet(data_timeline: Timeline) -> bool:
-    """Whether the last write is so far back that a writer, if there is one, will not compact."""
+    """Whether so much has happened since the last write that no writer is going to compact."""
     writes = data_timeline.writes.completed()
     last = writes[-1].requested_time if writes else ""
     return sum(i.requested_time > last for i in data_timeline.completed()) >= _QUIET_MIN
@@ -149,13 +151,13 @@ def upkeep_clean_config(settings: Settings) -> CleanConfig:
         file_versions_retained=math.ceil(_MORE * given.file_versions_retained),
         hours_retained=math.ceil(_MORE * given.hours_retained),
         incremental=False,  # there are few partitions
-        breakers=False,  # most of what lies there is old log files, so most of it goes
+        breakers=False,  # most files are old log files, so a clean deletes most of them
         services_enabled=given.services_enabled,
     )
 
 
 def upkeep_archive_config(settings: Settings) -> ArchiveConfig:
-    """How the metadata table's timeline is archived: never below what its clean has to see to find anything old."""
+    """How the metadata table's timeline is archived: its clean needs the retained commits and one before them."""
     given = archive_config(settings)
     keep_min = max(given.keep_min, upkeep_clean_config(settings).commits_retained) + 1
     return attrs.evolve(

@@ -140,7 +140,7 @@ def test_one_name_twice_is_never_chosen_from(builder):
     builder.table().create_savepoint(at(3))
     third = next(i for i in builder.table().timeline.completed(Action.SAVEPOINT) if i.requested_time == at(3))
     builder.storage.replace(f"{builder.folder}/{third.file_name}", builder.storage.read(path))
-    with pytest.raises(RefusedError, match="by its instant"):
+    with pytest.raises(RefusedError, match="give the instant instead"):
         builder.table().delete_savepoint("twice")
     assert builder.table().delete_savepoint(at(3))
     assert builder.table().delete_savepoint("twice")

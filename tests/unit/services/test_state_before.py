@@ -102,7 +102,7 @@ def test_only_commit_before_archived_ones_stays(layout):
     builder.table().archive(keep_min_commits=1, keep_max_commits=2)
     assert times(builder, "commit") == [at(5)]
     before = builder.storage.files()
-    with pytest.raises(RefusedError, match="the only one on the active timeline"):
+    with pytest.raises(RefusedError, match="the only active commit"):
         builder.table().rollback(at(5))
     assert before == builder.storage.files()
     assert len(builder.table().file_slices("eu")) == 5
