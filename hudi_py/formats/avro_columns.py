@@ -12,6 +12,7 @@ Source: Avro 1.11 specification, binary encoding; types as `hudi_py.formats.reco
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -28,6 +29,8 @@ Numbers = npt.NDArray[np.int64]
 _PADDING: Final = bytes(16)
 _SHIFT_MAX: Final = 63
 _DECIMAL_BYTES: Final = 16
+_SHORT_MAX: Final = 1 << 6  # numbers below take one byte
+_SCHEMAS_MAX: Final = 64  # that are remembered compiled: log files of a table have one or two
 _EMPTY_ELEMENTS_MAX: Final = 1 << 16
 """Elements that take no bytes have no other bound."""
 _TYPES: Final[Mapping[tuple[str, str | None], pa.DataType]] = {
@@ -62,7 +65,8 @@ class _At:
     def skip(self, sizes: Numbers | int) -> Numbers:
         """Go on by so many bytes each; returns where they began."""
         began = self.pos
-        if np.any(sizes < 0) or np.any(sizes > self.end - began):
+        is_beyond = sizes > self.end - began
+        if is_beyond.any() or np.min(sizes, initial=0) < 0:
             raise ValueError("a value does not fit into its record")
         self.pos = began + sizes
         return began
@@ -118,14 +122,15 @@ def decode_columns(
     return pa.RecordBatch.from_arrays(list(found.values()), names=list(found))
 
 
-def _fields_of(text: str) -> list[tuple[str, _Node]]:
+@functools.lru_cache(_SCHEMAS_MAX)
+def _fields_of(text: str) -> tuple[tuple[str, _Node], ...]:
     record = json.loads(text)
     if record["type"] != "record":
         raise ValueError("the schema is not that of a record")
     compiler = _Compiler()
     compiler.enter(record, "")
     name = _full_name(record, "")
-    return [(each["name"], compiler.node(each["type"], name, each["name"])) for each in record["fields"]]
+    return tuple((each["name"], compiler.node(each["type"], name, each["name"])) for each in record["fields"])
 
 
 class _Compiler:
@@ -225,20 +230,24 @@ def _longs(at: _At) -> Numbers:
     """Numbers of variable length, seven bits a byte, the sign last."""
     pos = at.skip(1)
     byte = at.data[pos]
+    more = (byte >= 0x80).nonzero()[0]
+    found: Numbers
+    if not len(more):
+        short = byte.astype(np.int64)
+        found = (short >> 1) ^ -(short & 1)
+        return found
     value = (byte & 0x7F).astype(np.uint64)
-    more = np.flatnonzero(byte >= 0x80)
     shift = 7
-    if len(more):
-        end = at.pos
-        while len(more):
-            if shift > _SHIFT_MAX or np.any(end[more] >= at.end[more]):
-                raise ValueError("a number does not end")
-            byte = at.data[end[more]]
-            value[more] |= (byte & 0x7F).astype(np.uint64) << np.uint64(shift)
-            end[more] += 1
-            more = more[byte >= 0x80]
-            shift += 7
-    found: Numbers = (value >> np.uint64(1)).astype(np.int64) ^ -(value & np.uint64(1)).astype(np.int64)
+    end = at.pos
+    while len(more):
+        if shift > _SHIFT_MAX or (end[more] >= at.end[more]).any():
+            raise ValueError("a number does not end")
+        byte = at.data[end[more]]
+        value[more] |= (byte & 0x7F).astype(np.uint64) << np.uint64(shift)
+        end[more] += 1
+        more = more[byte >= 0x80]
+        shift += 7
+    found = (value >> np.uint64(1)).astype(np.int64) ^ -(value & np.uint64(1)).astype(np.int64)
     return found
 
 
@@ -314,14 +323,18 @@ def _decimal_of(avro: Mapping[str, Any]) -> _Node:
 # --- what holds values ------------------------------------------------------------------------------------------------
 def _branches(at: _At, count: int) -> Numbers:
     branches = _longs(at)
-    if np.any(branches < 0) or np.any(branches >= count):
+    if (branches < 0).any() or (branches >= count).any():
         raise ValueError("a union has no such branch")
     return branches
 
 
 def _optional(at: _At, inner: _Node, branch: int, count: int) -> Any:
+    began = at.skip(1)
+    if branch < _SHORT_MAX and (at.data[began] == 2 * branch).all():  # the rule, and an order faster
+        return inner.decode(at)
+    at.pos = began
     is_there = _branches(at, count) == branch
-    rows = np.flatnonzero(is_there)
+    rows = is_there.nonzero()[0]
     if len(rows) == len(at):
         return inner.decode(at)
     if not len(rows):
