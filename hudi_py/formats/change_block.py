@@ -9,54 +9,37 @@ Source: Hudi ``HoodieCDCUtils``, ``HoodieCDCLogger``, ``HoodieCDCDataBlock``.
 
 from __future__ import annotations
 
-import json
-import struct
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator
+from typing import Any, Final
 
 import attrs
+import pyarrow as pa
 
 from hudi_py.errors import CorruptMetadata
-from hudi_py.formats.avro_file import decode_record
-from hudi_py.formats.log_block import DATA_BLOCK_VERSION, BlockType, HeaderKey, iterate_log_blocks
+from hudi_py.formats.arrow_types import Array, compute
+from hudi_py.formats.data_block import decode_data_block
+from hudi_py.formats.log_block import BlockType, HeaderKey, iterate_log_blocks
 
-_INT: Final = struct.Struct(">i")
-OPERATIONS: Final = frozenset("iud")
-
-
-class Change(NamedTuple):
-    """
-    One record of a change log.
-
-    Args:
-        operation: ``i``, ``u`` or ``d``.
-        key: Record key; None where the log holds rows only.
-        before: The row before; None where there was none, or the log does not tell.
-        after: The row after; likewise.
-    """
-
-    operation: str
-    key: str | None
-    before: Mapping[str, Any] | None
-    after: Mapping[str, Any] | None
+OPERATIONS: Final[Any] = pa.array(["i", "u", "d"])
+_COLUMNS: Final = frozenset({"op", "record_key", "before", "after"})
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, eq=False)
 class ChangeBlock:
     """
-    One block.
+    One block of n changes, in the order of the file.
 
     Args:
-        changes: In the order of the file.
-        has_before: Its records hold the row before.
-        has_after: Its records hold the row after.
-        row_schema: Avro text of those rows; None where it holds none.
+        operations: n texts, ``i``, ``u`` or ``d``.
+        keys: n record keys; None where the log holds rows only.
+        before: n rows as structs, as they were written, null where there was none; None where the log does not tell.
+        after: The rows after; likewise.
     """
 
-    changes: tuple[Change, ...]
-    has_before: bool
-    has_after: bool
-    row_schema: str | None
+    operations: Array
+    keys: Array | None
+    before: Array | None
+    after: Array | None
 
 
 def decode_change_log(data: bytes, source: str) -> Iterator[ChangeBlock]:
@@ -78,41 +61,27 @@ def decode_change_log(data: bytes, source: str) -> Iterator[ChangeBlock]:
 
 
 def _decode_block(content: bytes, schema: str, place: str) -> ChangeBlock:
-    fields = _fields(schema, place)
-    changes = tuple(_change(record, place) for record in _records(content, schema, place))
-    row = _row_schema(fields.get("before", fields.get("after")))
-    return ChangeBlock(changes=changes, has_before="before" in fields, has_after="after" in fields, row_schema=row)
+    found = decode_data_block(content, schema, place, _COLUMNS)
+    columns: dict[str, Array] = dict(zip(found.schema.names, found.columns, strict=True))
+    operations = columns.get("op")
+    if operations is None or not _are_operations(operations):
+        raise CorruptMetadata(f"{place}: {_first_other(operations)!r} is no operation of a change log")
+    for side in ("before", "after"):
+        if side in columns and not pa.types.is_struct(columns[side].type):
+            raise CorruptMetadata(f"{place}: {side} is of type {columns[side].type}, and no row; it is damaged")
+    return ChangeBlock(
+        operations=operations,
+        keys=columns.get("record_key"),
+        before=columns.get("before"),
+        after=columns.get("after"),
+    )
 
 
-def _fields(schema: str, place: str) -> dict[str, Any]:
-    try:
-        return {field["name"]: field["type"] for field in json.loads(schema)["fields"]}
-    except (ValueError, KeyError, TypeError) as error:
-        raise CorruptMetadata(f"{place}: the schema of a change log does not parse: {error!r}") from error
+def _are_operations(operations: Array) -> bool:
+    return pa.types.is_string(operations.type) and compute.is_in(operations, value_set=OPERATIONS).false_count == 0
 
 
-def _row_schema(avro: Any) -> str | None:
-    """Of ``["null", record]``."""
-    record = next((each for each in avro or () if isinstance(each, dict)), None)
-    return None if record is None else json.dumps(record)
-
-
-def _records(content: bytes, schema: str, place: str) -> Iterator[dict[str, Any]]:
-    try:
-        version, count = _INT.unpack_from(content)[0], _INT.unpack_from(content, _INT.size)[0]
-        position = 2 * _INT.size
-        if version != DATA_BLOCK_VERSION:
-            raise CorruptMetadata(f"{place}: a data block of version {version}, which is not known")
-        for _ in range(count):
-            end = position + _INT.size + _INT.unpack_from(content, position)[0]
-            yield decode_record(content[position + _INT.size : end], schema, place)
-            position = end
-    except struct.error as error:
-        raise CorruptMetadata(f"{place}: the block ends within a record") from error
-
-
-def _change(record: dict[str, Any], place: str) -> Change:
-    operation = record.get("op")
-    if operation not in OPERATIONS:
-        raise CorruptMetadata(f"{place}: {operation!r} is no operation of a change log")
-    return Change(operation, record.get("record_key"), record.get("before"), record.get("after"))
+def _first_other(operations: Array | None) -> object:
+    values: list[object] = [] if operations is None else operations.to_pylist()
+    known = OPERATIONS.to_pylist()
+    return next((value for value in values if value not in known), None)

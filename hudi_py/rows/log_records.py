@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import enum
 import io
-import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -23,6 +22,7 @@ from hudi_py.errors import CorruptMetadata, UnsupportedTable, WriteError
 from hudi_py.formats.arrow_types import Array, Field, compute
 from hudi_py.formats.avro_columns import decode_columns
 from hudi_py.formats.conform import conform_batch
+from hudi_py.formats.data_block import decode_data_block
 from hudi_py.formats.delete_block import DeletedKey, OrderingValue, decode_delete_block
 from hudi_py.formats.hfile import HFile
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock
@@ -31,9 +31,6 @@ KEY_COLUMN: Final = "_hoodie_record_key"
 _FLAG_COLUMN: Final = "_hoodie_is_deleted"
 _OPERATION_COLUMN: Final = "_hoodie_operation"
 _DELETING_OPERATIONS: Final = ("D", "-U")
-_HEAD: Final = struct.Struct(">ii")
-_SIZE: Final = struct.Struct(">i")
-_AVRO_VERSIONS: Final = (1, 2, 3)
 _KINDS: Final = (
     (pa.types.is_boolean, ("boolean",)),
     (pa.types.is_integer, ("int", "long")),
@@ -129,35 +126,10 @@ def _batch_of(block: LogBlock, columns: frozenset[str], source: str) -> pa.Recor
     if schema is None:
         raise CorruptMetadata(f"{source}: a data block without a schema")
     if block.block_type is BlockType.AVRO_DATA:
-        starts, ends = _avro_places(block.content, source)
-        return decode_columns(block.content, starts, ends, schema, source, columns)
+        return decode_data_block(block.content, schema, source, columns)
     if block.block_type is BlockType.HFILE_DATA:
         return _hfile_rows(block.content, schema, columns, source)
     raise UnsupportedTable(f"{source}: a block {block.block_type.name} where rows are wanted")
-
-
-def _avro_places(content: bytes, source: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Where the records of an Avro data block begin and end."""
-    try:
-        version, count = _HEAD.unpack_from(content)
-        if version not in _AVRO_VERSIONS:
-            raise ValueError(f"version {version} is not known")
-        if not 0 <= count <= len(content) // _SIZE.size:
-            raise ValueError(f"{count} records do not fit")
-        ends = []
-        at, unpack, step = _HEAD.size, _SIZE.unpack_from, _SIZE.size
-        for _ in range(count):
-            (size,) = unpack(content, at)
-            if size < 0:
-                raise ValueError("a record of negative size")
-            at += step + size
-            ends.append(at)
-        if at != len(content):
-            raise ValueError("the records do not fill the block")
-    except (struct.error, ValueError) as error:
-        raise CorruptMetadata(f"{source}: a data block does not decode: {error}") from error
-    behind = np.array([_HEAD.size, *ends], np.int64)
-    return behind[:-1] + _SIZE.size, behind[1:]
 
 
 def _parquet_rows(content: bytes, columns: frozenset[str], source: str) -> pa.RecordBatch:

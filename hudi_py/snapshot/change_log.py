@@ -16,10 +16,9 @@ import pyarrow as pa
 from hudi_py.config.table import TableType
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError, WriteError
 from hudi_py.formats.arrow_types import Array
-from hudi_py.formats.change_block import Change, ChangeBlock, decode_change_log
-from hudi_py.formats.conform import conform_batch
+from hudi_py.formats.change_block import ChangeBlock, decode_change_log
+from hudi_py.formats.conform import conform_array
 from hudi_py.formats.meta_columns import META_COLUMNS
-from hudi_py.formats.record_schema import parse_record_schema
 from hudi_py.fsview.build import GroupKey
 from hudi_py.fsview.listing import Listing
 from hudi_py.model.files import BaseFile, join_path, parse_base_file
@@ -141,37 +140,28 @@ class ChangeLog(Batches):
         return taken
 
     def _logged(self, step: Step, block: ChangeBlock, path: str) -> pa.RecordBatch:
-        operations: Array = pa.array([each.operation for each in block.changes], pa.string())
-        before = self._before(step, block, path)
-        if block.has_after:
-            return self._batch(
-                step, operations, before, self._rows([each.after for each in block.changes], block, path)
-            )
-        keys = [self._key(each, path) if each.operation != "d" else None for each in block.changes]
-        return self._batch(step, operations, before, self._looked_up(step, step.after, keys, path))
+        sides = (
+            self._looked_up(step, file, self._keys(block, other, path), path)
+            if rows is None
+            else self._rows(rows, path)
+            for rows, file, other in ((block.before, step.before, "i"), (block.after, step.after, "d"))
+        )
+        return self._batch(step, block.operations, *sides)
 
-    def _before(self, step: Step, block: ChangeBlock, path: str) -> Array:
-        if block.has_before:
-            return self._rows([each.before for each in block.changes], block, path)
-        keys = [self._key(each, path) if each.operation != "i" else None for each in block.changes]
-        return self._looked_up(step, step.before, keys, path)
-
-    def _key(self, change: Change, path: str) -> str:
-        if change.key is None:
+    def _keys(self, block: ChangeBlock, other: str, path: str) -> list[str | None]:
+        """Of each change the key, None for those of the operation that has no row on this side."""
+        operations = block.operations.to_pylist()
+        keys: list[str | None] = [None] * len(operations) if block.keys is None else block.keys.to_pylist()
+        if any(key is None and operation != other for key, operation in zip(keys, operations, strict=True)):
             raise CorruptMetadata(f"{self._storage.root}/{path}: a change without a row has no key either")
-        return change.key
+        return [None if operation == other else key for key, operation in zip(keys, operations, strict=True)]
 
-    def _rows(self, rows: Sequence[Mapping[str, Any] | None], block: ChangeBlock, path: str) -> Array:
+    def _rows(self, rows: Array, path: str) -> Array:
         """Rows as the log holds them, in the types of the table today."""
-        assert block.row_schema is not None
-        written = pa.schema(field.with_nullable(nullable=True) for field in parse_record_schema(block.row_schema))
-        plain = [{f.name: _arrow_value((row or {}).get(f.name), f.type) for f in written} for row in rows]
         try:
-            batch = conform_batch(pa.RecordBatch.from_pylist(plain, schema=written), self._row)
-        except (WriteError, pa.ArrowException, OverflowError) as error:
+            return conform_array(rows, pa.struct(list(self._row)), "row")
+        except (WriteError, pa.ArrowException) as error:
             raise CorruptMetadata(f"{self._storage.root}/{path} does not fit the table's columns: {error}") from error
-        is_none = pa.array([row is None for row in rows], pa.bool_())
-        return pa.StructArray.from_arrays(batch.columns, fields=list(self._row), mask=is_none)
 
     def _looked_up(self, step: Step, file: BaseFile | None, keys: Sequence[str | None], path: str) -> Array:
         """Rows of a base file by their keys, null for none; a key that is missing there is an error."""
@@ -210,19 +200,6 @@ def _is_same(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
 def _whole(column: Any, arrow: pa.DataType) -> Array:
     whole: Array = column.combine_chunks() if column.num_chunks else pa.array([], arrow)
     return whole
-
-
-def _arrow_value(value: Any, arrow: Any) -> Any:
-    """A value as Avro gives it, as pyarrow takes it: maps are lists of pairs there."""
-    if value is None:
-        return None
-    if isinstance(arrow, pa.MapType):
-        return [(key, _arrow_value(each, arrow.item_type)) for key, each in value.items()]
-    if isinstance(arrow, pa.StructType):
-        return {field.name: _arrow_value(value.get(field.name), field.type) for field in arrow}
-    if pa.types.is_list(arrow):
-        return [_arrow_value(each, arrow.value_type) for each in value]
-    return value
 
 
 def open_change_log(

@@ -23,12 +23,15 @@ def logs_of(name):
 def test_the_schema_tells_what_a_log_holds(name, holds, release):
     """Keys alone, the row before, or both rows."""
     blocks = [block for data in logs_of(f"{name}-{release}") for block in decode_change_log(data, "log")]
-    assert {(block.has_before, block.has_after) for block in blocks} == {holds}
-    for change in (change for block in blocks for change in block.changes):
-        assert change.operation in "iud"
-        assert (change.key is None) == (holds == (True, True))
-        assert (change.before is not None) == (holds[0] and change.operation != "i")
-        assert (change.after is not None) == (holds[1] and change.operation != "d")
+    assert {(block.before is not None, block.after is not None) for block in blocks} == {holds}
+    for block in blocks:
+        operations = block.operations.to_pylist()
+        assert set(operations) <= set("iud")
+        assert (block.keys is None) == (holds == (True, True))
+        for rows, without in ((block.before, "i"), (block.after, "d")):
+            assert rows is None or [each is None for each in rows.to_pylist()] == [
+                each == without for each in operations
+            ]
 
 
 def test_a_log_cut_anywhere_is_damage():
