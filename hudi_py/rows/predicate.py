@@ -58,6 +58,7 @@ class Bounds:
 
 
 UNKNOWN: Final = Bounds()
+_FEW: Final = 8  # one row in so many
 
 
 class ColumnFilter(Protocol):
@@ -198,9 +199,18 @@ def filters_of(conditions: Sequence[Condition], schema: pa.Schema, names: Iterab
 def filtered(batch: pa.RecordBatch, filters: Sequence[RowFilter]) -> pa.RecordBatch:
     """The rows that meet all of *filters*."""
     for each in filters:
-        mask = each.mask(batch) if isinstance(each, Filter) else each.mask(batch.column(each.column))
-        batch = batch.filter(mask)
+        batch = chosen(batch, each.mask(batch) if isinstance(each, Filter) else each.mask(batch.column(each.column)))
     return batch
+
+
+def chosen(batch: pa.RecordBatch, mask: Any) -> pa.RecordBatch:
+    """The rows for which *mask* is true."""
+    count = mask.true_count
+    if count == len(mask):
+        return batch
+    if count * _FEW < len(mask):  # a filter walks through all rows of each column
+        return batch.take(compute.indices_nonzero(mask))
+    return batch.filter(mask)
 
 
 def columns_of(conditions: Iterable[Condition], names: Iterable[str]) -> list[str]:

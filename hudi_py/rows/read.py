@@ -27,11 +27,12 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
     from hudi_py.formats.arrow_types import Array
+    from hudi_py.rows.committed import Commits
     from hudi_py.rows.condition import Path
     from hudi_py.rows.predicate import Bounds, RowFilter
     from hudi_py.storage.base import Storage
 
-_BATCH_ROWS: Final = 8192
+_BATCH_ROWS: Final = 32768
 
 
 def row_schema(storage: Storage, files: Callable[[], Sequence[tuple[str, BaseFile]]], text: str | None) -> pa.Schema:
@@ -111,6 +112,12 @@ class FileCount:
     skipped: int = 0
     by_metadata_table: int = 0
 
+    def add(self, other: FileCount) -> None:
+        """Count the files of *other* too."""
+        self.read += other.read
+        self.skipped += other.skipped
+        self.by_metadata_table += other.by_metadata_table
+
 
 def read_batches(
     storage: Storage,
@@ -135,12 +142,14 @@ def read_batches(
     import pyarrow as pa
 
     from hudi_py.formats.conform import conform_batch
-    from hudi_py.rows.predicate import filtered
+    from hudi_py.rows.committed import Commits
+    from hudi_py.rows.predicate import chosen, filtered
 
     count = FileCount() if count is None else count
+    early = [each for each in filters if isinstance(each, Commits)]  # before other columns are made fit
     for partition, base in files:
         path = join_path(partition, base.name)
-        with open_parquet(storage, path, base) as file:
+        with open_parquet(storage, path, base, few_distinct=[each.column for each in early]) as file:
             groups = _candidates(file, filters)
             if not groups and filters:
                 count.skipped += 1
@@ -149,9 +158,19 @@ def read_batches(
             present = [name for name in schema.names if name in file.schema_arrow.names]
             try:
                 for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=present, row_groups=groups):
-                    yield filtered(conform_batch(batch, schema), filters)
+                    left = batch
+                    for each in early:
+                        if each.column in present:
+                            left = chosen(left, _mask_of_distinct(each, left.column(each.column)))
+                    yield filtered(conform_batch(left, schema), filters)
             except (pa.ArrowException, OSError, WriteError) as error:
                 raise CorruptMetadata(f"{storage.root}/{path} cannot be read: {one_line(error)}") from error
+
+
+def _mask_of_distinct(commits: Commits, column: Any) -> Array:
+    """Which rows meet a condition, which looks at each of the few values once."""
+    mask: Array = commits.mask(column.dictionary.cast(commits.arrow)).take(column.indices)
+    return mask
 
 
 def _candidates(file: pq.ParquetFile, filters: Sequence[RowFilter]) -> list[int]:
@@ -161,13 +180,18 @@ def _candidates(file: pq.ParquetFile, filters: Sequence[RowFilter]) -> list[int]
     groups = list(range(file.metadata.num_row_groups))
     if not filters:
         return groups
-    stored = file.schema_arrow
+    bounds = bounds_of_groups(file)
+    return [group for group in groups if may_match(filters, partial(bounds, group))]
+
+
+def bounds_of_groups(file: pq.ParquetFile) -> Callable[[int, Path, pa.DataType], Sequence[Bounds]]:
+    """What the footer tells of columns: ask with the number of a row group, the column, and its type today."""
     places = {file.schema.column(at).path: at for at in range(len(file.schema))}
-    return [group for group in groups if may_match(filters, partial(_bounds, file, group, places, stored))]
+    return partial(_bounds, file, places, file.schema_arrow)
 
 
 def _bounds(
-    file: pq.ParquetFile, group: int, places: Mapping[str, int], stored: pa.Schema, path: Path, arrow: pa.DataType
+    file: pq.ParquetFile, places: Mapping[str, int], stored: pa.Schema, group: int, path: Path, arrow: pa.DataType
 ) -> Sequence[Bounds]:
     from hudi_py.rows.bounds import bounds_of_chunk
     from hudi_py.rows.predicate import UNKNOWN, Bounds
@@ -190,13 +214,21 @@ def _stored_type(path: Path, stored: pa.Schema) -> pa.DataType | None:
         if not isinstance(arrow, pa.StructType) or arrow.get_field_index(name) < 0:
             return None
         arrow = arrow.field(name).type
+    if isinstance(arrow, pa.DictionaryType):
+        value: pa.DataType = arrow.value_type
+        return value
     return None if pa.types.is_nested(arrow) else arrow
 
 
 @contextmanager
-def open_parquet(storage: Storage, path: str, base: BaseFile) -> Iterator[pq.ParquetFile]:
+def open_parquet(
+    storage: Storage, path: str, base: BaseFile, *, few_distinct: Sequence[str] = ()
+) -> Iterator[pq.ParquetFile]:
     """
     Open a base file.
+
+    Args:
+        few_distinct: Columns that come as dictionaries.
 
     Raises:
         CorruptMetadata: It has another size than is known of it, or is no Parquet file.
@@ -212,7 +244,7 @@ def open_parquet(storage: Storage, path: str, base: BaseFile) -> Iterator[pq.Par
                 damaged_file(f"{storage.root}/{path}", size, base.size_bytes or 0, f"write {base.instant_time}")
             )
         try:
-            file = pq.ParquetFile(stream)
+            file = pq.ParquetFile(stream, read_dictionary=list(few_distinct))
         except (pa.ArrowException, OSError) as error:  # damaged inside is an OSError to pyarrow
             raise CorruptMetadata(f"{storage.root}/{path} is not a readable Parquet file: {one_line(error)}") from error
         with file:

@@ -10,7 +10,9 @@ Source: rules/data-files 9; Hudi 1.1.1 ``KeyBasedFileGroupRecordBuffer``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import attrs
@@ -30,17 +32,21 @@ from hudi_py.rows.log_rules import LogRules
 from hudi_py.rows.log_scan import read_log_blocks, scan_blocks, with_content
 from hudi_py.rows.precedence import incoming_wins
 from hudi_py.rows.predicate import filtered
-from hudi_py.rows.read import FileCount, one_line, open_parquet, read_batches
+from hudi_py.rows.pruning import may_match
+from hudi_py.rows.read import FileCount, bounds_of_groups, one_line, open_parquet, read_batches
+from hudi_py.runtime.ahead import Source, in_turn
 from hudi_py.runtime.log import log as events
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-    from hudi_py.rows.predicate import ColumnFilter, RowFilter
+    from hudi_py.rows.predicate import Bounds, ColumnFilter, RowFilter
     from hudi_py.storage.base import Storage
 
 _BATCH_ROWS: Final = 32768
 _NEVER: Final = -1
+_AHEAD_BYTES_MAX: Final = 32 << 20  # of log files of one slice that are read at one time
+REMOTE_THREADS: Final = 4  # which wait for answers, however few cores there are
 
 Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
@@ -176,14 +182,16 @@ def blocks_of(storage: Storage, file_slice: FileSlice, logs: LogReading) -> Iter
     are refused.
     """
 
-    def blocks() -> Iterator[tuple[LogFile, LogBlock, str]]:
-        for log in sorted(file_slice.log_files, key=lambda each: each.order):
-            if not log.is_cdc:
-                path = join_path(file_slice.partition_path, log.name)
-                for block in read_log_blocks(storage, path, f"{storage.root}/{path}", log.size_bytes):
-                    yield log, block, f"{storage.root}/{path}"
+    def blocks_in(log: LogFile) -> Generator[tuple[LogFile, LogBlock, str], None, None]:
+        path = join_path(file_slice.partition_path, log.name)
+        for block in read_log_blocks(storage, path, f"{storage.root}/{path}", log.size_bytes):
+            yield log, block, f"{storage.root}/{path}"
 
-    found = scan_blocks(blocks(), logs.counts, logs.until)
+    files = sorted((log for log in file_slice.log_files if not log.is_cdc), key=lambda each: each.order)
+    sources = [Source(partial(blocks_in, log), log.size_bytes or 0) for log in files]
+    threads = REMOTE_THREADS if "://" in storage.root else 1  # the disk of this machine keeps nobody waiting
+    with closing(in_turn(sources, threads=threads, weight_max=_AHEAD_BYTES_MAX)) as blocks:
+        found = scan_blocks(blocks, logs.counts, logs.until)
     for log, block in found.torn:
         path = join_path(file_slice.partition_path, log.name)
         end = block.offset + block.size_bytes
@@ -214,6 +222,9 @@ class _Group(NamedTuple):
     by: Numbers
 
 
+_UNTOUCHED: Final = _Group(None, np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
 class _Pending:
     """Merged log records while the base file goes by: each meets the first row of its key."""
 
@@ -222,6 +233,16 @@ class _Pending:
         self._reading = reading
         self._is_met = np.zeros(len(logs), np.bool_)
         self.is_shown = logs.kinds == Kind.ROW
+
+    def may_meet(self, bounds: Bounds) -> bool:
+        """Whether a row whose key lies within *bounds* may have one of these keys."""
+        if bounds.minimum is None or bounds.maximum is None:
+            return not bounds.has_only_nulls
+        is_within = compute.and_(
+            compute.greater_equal(self.logs.keys, pa.scalar(bounds.minimum, pa.string())),
+            compute.less_equal(self.logs.keys, pa.scalar(bounds.maximum, pa.string())),
+        )
+        return bool(is_within.true_count)
 
     def meet(self, keys: Any, ordering: Callable[[Numbers], list[Any]]) -> _Group:
         """
@@ -298,15 +319,28 @@ def _merged(
     )
     pending = _Pending(load_logs(storage, file_slice, shape, reading), reading)
     if file_slice.base_file is not None:
-        for batch in _base_batches(storage, file_slice.partition_path, file_slice.base_file, schema, pending, reading):
+        partition, base = file_slice.partition_path, file_slice.base_file
+        for batch in _base_batches(storage, partition, base, schema, pending, reading, filters):
             yield filtered(batch, filters)
     for batch in pending.rest(schema):
         yield filtered(batch, filters)
 
 
 def _base_batches(
-    storage: Storage, partition: str, base: BaseFile, schema: pa.Schema, pending: _Pending, reading: LogReading
+    storage: Storage,
+    partition: str,
+    base: BaseFile,
+    schema: pa.Schema,
+    pending: _Pending,
+    reading: LogReading,
+    filters: Sequence[RowFilter],
 ) -> Iterator[pa.RecordBatch]:
+    """
+    Rows of the base file that the log files leave or update.
+
+    Of a row group none of whose rows can meet the conditions only the keys are read: which record of the logs wins is
+    for them to tell, and none of the rows that stay is shown.
+    """
     path = join_path(partition, base.name)
     with open_parquet(storage, path, base) as file:
         stored = file.schema_arrow.names
@@ -314,8 +348,12 @@ def _base_batches(
             raise CorruptMetadata(f"{storage.root}/{path} has no column {KEY_COLUMN} to merge the log files by")
         present = [name for name in schema.names if name in stored]
         try:
+            bounds = bounds_of_groups(file)
             for number in range(file.metadata.num_row_groups):
-                keys = _keys(file, number, reading.only)
+                is_ruled_out = not may_match(filters, partial(bounds, number))
+                may_meet = any(map(pending.may_meet, bounds(number, (KEY_COLUMN,), pa.string())))
+                if is_ruled_out and not may_meet:
+                    continue
 
                 def ordering(rows: Numbers, number: int = number) -> list[Any]:
                     names = [field.name for field in reading.ordering if field.name in stored]
@@ -323,7 +361,9 @@ def _base_batches(
                     batch = found.combine_chunks().to_batches()[0]
                     return conform_batch(batch, pa.schema(reading.ordering)).columns
 
-                group = pending.meet(keys, ordering)
+                group = pending.meet(_keys(file, number, reading.only), ordering) if may_meet else _UNTOUCHED
+                if is_ruled_out and not len(group.updated):
+                    continue
                 start = 0
                 for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=present, row_groups=[number]):
                     rows = conform_batch(batch, schema)

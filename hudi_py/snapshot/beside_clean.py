@@ -3,16 +3,19 @@ An earlier time beside a clean that is under way: answered while every file that
 
 A clean that has begun deletes what its plan names, in any order, and records that at its end. So for a time before its
 window the folders that it names are looked into, when the time is asked for and again once its files are listed.
+
+A clean that begins while rows are read may take the files of a snapshot that was the latest one before; the error that
+ends the read then names it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hudi_py.errors import RefusedError
+from hudi_py.errors import NotFound, RefusedError
 from hudi_py.fsview.build import ViewContext, build_partition
 from hudi_py.fsview.gone import gone_at
-from hudi_py.model.files import join_path, parse_log_file
+from hudi_py.model.files import FileSlice, join_path, parse_log_file
 from hudi_py.model.holes import holes_of
 from hudi_py.model.instant import Action
 from hudi_py.model.records import CleanerPlan
@@ -50,6 +53,28 @@ def refuse_what_a_clean_took(contents: Contents, timeline: Timeline, context: Vi
                 f"the table cannot be read as of {time}: {clean} is under way and has deleted {taken}, which held rows "
                 f"at that time; {later}, or the latest snapshot"
             )
+
+
+def lost_meanwhile(contents: Contents, file_slice: FileSlice, error: NotFound) -> NotFound:
+    """
+    What to say of a file that was deleted while rows were read: which clean did, where one planned it.
+
+    Args:
+        contents: Of the table's timeline, which is loaded again.
+        file_slice: That was read.
+        error: Names the file.
+    """
+    names = frozenset(file_slice.file_names)
+    for clean in reversed(contents.store.load().instants):
+        if clean.action is not Action.CLEAN:
+            continue
+        planned = contents.clean_plan(clean).files_to_delete.get(file_slice.partition_path, ())
+        if any(file.name in names for file in planned):
+            return NotFound(
+                f"{error}: {clean} deleted it while rows were read; open the table and read again, or have cleans keep "
+                "more than the longest read takes (hours_retained)"
+            )
+    return error
 
 
 def _taken(contents: Contents, plan: CleanerPlan, context: ViewContext, time: str) -> Iterator[str]:

@@ -8,16 +8,18 @@ about the result: a metadata table that cannot be read is told in the log, and e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from hudi_py.errors import ConfigError, HudiError
+from hudi_py.errors import ConfigError, HudiError, NotFound
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.mdt.statistics import COLUMN_STATS, column_prefix, key_suffix
 from hudi_py.rows.condition import Condition, Where
 from hudi_py.rows.read import FileCount, chosen_columns
 from hudi_py.rows.where import conditions_of
+from hudi_py.runtime.ahead import Source, in_turn
 from hudi_py.runtime.log import log
 from hudi_py.snapshot.batches import Batches
 from hudi_py.snapshot.select import check_default_partition
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hudi_py.mdt.read_statistics import StatisticsReader
-    from hudi_py.model.files import FileSlice
+    from hudi_py.model.files import BaseFile, FileSlice, LogFile
     from hudi_py.rows.condition import Path
     from hudi_py.rows.predicate import Bounds, ColumnFilter, Filter, RowFilter
     from hudi_py.rows.slice_reader import LogReading
@@ -35,6 +37,11 @@ if TYPE_CHECKING:
 
 OpenStatistics = Callable[[], "StatisticsReader | None"]
 """Opens `column_stats`; None where the table has none."""
+
+
+_AHEAD_BYTES_MAX: Final = 256 << 20
+"""Of files that are read at one time; one slice always is."""
+_LOCAL_THREADS_MAX: Final = 4
 
 
 class Rows(Batches):
@@ -53,6 +60,7 @@ class Rows(Batches):
         commits: Only rows that meet this, as that a commit of a range changed them last; None for all.
         logs: How log files are read; None where no slice has any.
         time_partitions: What is shown in the place of stored partition values; None for these.
+        lost: What to say of a file of a slice that is not found while rows are read.
 
     Attributes:
         schema: Of the batches, a `pyarrow.Schema`.
@@ -77,7 +85,9 @@ class Rows(Batches):
         commits: ColumnFilter | None = None,
         logs: LogReading | None = None,
         time_partitions: TimePartitions | None = None,
+        lost: Callable[[FileSlice, NotFound], NotFound] | None = None,
     ) -> None:
+        self._lost = lost
         self._storage = storage
         self._slices = slices
         self._logs = logs
@@ -123,8 +133,6 @@ class Rows(Batches):
         return len(self._slices)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        from hudi_py.rows.slice_reader import read_slices
-
         self.count = FileCount()
         slices = self._slices
         if self._filters and self._statistics is not None:
@@ -133,12 +141,39 @@ class Rows(Batches):
         filters: list[RowFilter] = [*self._filters]
         if self._commits is not None:
             filters.insert(0, self._commits)
-        for each in slices:
-            for batch in read_slices(self._storage, [each], self._read_schema, self._logs, filters, self.count):
+
+        sources = [Source(partial(self._read, each, filters), _bytes_of(each)) for each in slices]
+        from hudi_py.rows.slice_reader import REMOTE_THREADS
+
+        threads = REMOTE_THREADS if "://" in self._storage.root else min(_LOCAL_THREADS_MAX, os.cpu_count() or 1)
+        for item in in_turn(sources, threads=threads, weight_max=_AHEAD_BYTES_MAX):
+            if isinstance(item, FileCount):
+                self.count.add(item)
+            else:
+                yield item
+
+    def _read(
+        self, file_slice: FileSlice, filters: Sequence[RowFilter]
+    ) -> Generator[FileCount | pa.RecordBatch, None, None]:
+        """Rows of one slice, and before them, or in their place, what became of it."""
+        from hudi_py.rows.slice_reader import read_slices
+
+        count, is_told = FileCount(), False
+        try:
+            for batch in read_slices(self._storage, [file_slice], self._read_schema, self._logs, filters, count):
+                if not is_told:
+                    yield count
+                    is_told = True
                 chosen = batch if len(self._read_schema) == len(self.schema) else batch.select(self.schema.names)
                 if self._time_partitions is not None:
-                    chosen = self._time_partitions.shown(chosen, each.partition_path)
+                    chosen = self._time_partitions.shown(chosen, file_slice.partition_path)
                 yield chosen
+        except NotFound as error:
+            if self._lost is None:
+                raise
+            raise self._lost(file_slice, error) from error
+        if not is_told:
+            yield count
 
     @staticmethod
     def _check_not_asked_for(
@@ -152,6 +187,13 @@ class Rows(Batches):
                 f"a condition on {asked[0]} is not supported: a time-based key generator made partitions of it, and "
                 "Apache Hudi shows another value than is stored; filter the rows that come back"
             )
+
+
+def _bytes_of(file_slice: FileSlice) -> int:
+    """Size of its files, as far as it is known."""
+    base = () if file_slice.base_file is None else (file_slice.base_file,)
+    files: tuple[BaseFile | LogFile, ...] = (*base, *file_slice.log_files)
+    return sum(each.size_bytes or 0 for each in files)
 
 
 def _not_ruled_out(

@@ -29,7 +29,7 @@ from hudi_py.model.instant import Action
 from hudi_py.model.shown import Shown
 from hudi_py.rows.log_rules import log_rules_of
 from hudi_py.snapshot.archived import refuse_what_is_missing
-from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took
+from hudi_py.snapshot.beside_clean import lost_meanwhile, refuse_what_a_clean_took
 from hudi_py.snapshot.schema import committed_schema_text, moved_columns, schema_text_of_files
 from hudi_py.snapshot.select import (
     base_files,
@@ -152,6 +152,7 @@ class Snapshot(Shown):
             columns=columns, where=where, with_meta=with_meta, statistics=self.column_statistics,
             partition_fields=self.config.partition_fields, logs=self._log_reading(slices, schema),
             commits=self.row_commits(), time_partitions=self._time_partitions(),
+            lost=partial(lost_meanwhile, self._contents),
         )  # fmt: skip
 
     def _time_partitions(self) -> TimePartitions | None:

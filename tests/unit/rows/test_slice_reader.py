@@ -129,6 +129,45 @@ def test_rows_are_those_of_the_model(rules, base, blocks, bound):
     assert read(storage, file, logs, rules, where=[f"ts > {bound}", "v != x"]) == chosen
 
 
+def damaged_chunks(storage, file, columns):
+    """The base file with other bytes in some columns of its second row group."""
+    data = bytearray(storage.read(f"p/{file.name}"))
+    group = pq.ParquetFile(io.BytesIO(data)).metadata.row_group(1)
+    for chunk in map(group.column, range(group.num_columns)):
+        if chunk.path_in_schema in columns:
+            first = chunk.dictionary_page_offset or chunk.data_page_offset
+            data[first : first + chunk.total_compressed_size] = b"\xff" * chunk.total_compressed_size
+    storage.replace(f"p/{file.name}", bytes(data))
+
+
+def test_row_groups_under_log_files_are_left_out_where_nothing_of_them_is_shown():
+    """By conditions alone where no log record has a key in their range; else their keys are read, to tell who wins."""
+    rows = [row(key, ts) for key, ts in zip("abcdef", (1, 1, 1, 5, 6, 7), strict=True)]
+    for updates, whole, lost in (
+        ([row("b", 2)], [row("a", 1), row("b", 2), row("c", 1)], {"_hoodie_record_key", "ts", "v", "id"}),
+        ([row("e", 2)], [row("a", 1), row("b", 1), row("c", 1)], {"v", "id"}),  # it lost against the base file
+        ([row("e", 9)], [row("a", 1), row("b", 1), row("c", 1)], {"v", "id"}),
+    ):
+        storage = MemoryStorage("/t")
+        base = base_file(storage, rows)
+        logs = [log_file(storage, 1, data_block(updates))]
+        damaged_chunks(storage, base, lost)
+        assert read(storage, base, logs, where=["ts < 5"]) == whole
+        with pytest.raises(CorruptMetadata):
+            read(storage, base, logs)
+
+
+def test_what_is_appended_while_a_log_file_is_read_counts_for_nothing():
+    """Whole blocks of a later commit, and the first bytes of one: the read is of the commits that it began with."""
+    storage = MemoryStorage("/t")
+    first, second = data_block([row("a", 2)]), data_block([row("a", 3), row("b", 3)], INSTANT_TIME="2")
+    for size in (0, 5, 20, len(second) - 1, len(second)):
+        log = attrs.evolve(log_file(storage, 1, first + second[:size]), size_bytes=len(first))
+        reading = log_reading(EVENT, lambda time: time == "1", None, SCHEMA, "t")
+        found = read_slices(storage, [FileSlice("p", "g-0", BASE_TIME, None, (log,))], SCHEMA, reading)
+        assert [each for batch in found for each in batch.to_pylist()] == [row("a", 2)]
+
+
 def test_a_block_cut_anywhere_counts_for_nothing():
     """What a writer that died left behind: the blocks before it and those of later files count."""
     storage = MemoryStorage("/t")
