@@ -111,7 +111,7 @@ class Contestant:
             bufsize=1,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, path))},
         )
-        self._read()
+        self.operations = frozenset(self._read()["ok"])
 
     def call(self, op: str, /, **args: Any) -> dict[str, Any]:
         """``{"ok": answer}``, ``{"na": reason}`` or ``{"err": message}``."""

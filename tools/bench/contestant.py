@@ -164,6 +164,20 @@ def count(path: str) -> int:
     return int(hudi_py.read(session(), path).count())
 
 
+def read(path: str, columns: list[str] | None, after: str | None = None, where: str | None = None) -> dict[str, Any]:
+    """
+    Open the table and read rows as Arrow batches, each dropped once it is there.
+
+    Returns:
+        Figures, with ``rows`` and the files ``opened`` for them.
+    """
+    with Meter() as meter:
+        table = hudi_py.open_table(path)
+        found = table.changes(after, columns=columns) if after else table.rows(columns=columns, where=where or ())
+        count = sum(batch.num_rows for batch in found)
+    return meter.dict(rows=count, opened=found.count.read)
+
+
 def small_commits(path: str, mdt: bool, commits: int = 20, rows: int = 100, retained: int = 5) -> dict[str, Any]:
     """Upserts of few rows, each cleaning up behind itself."""
     shutil.rmtree(path, ignore_errors=True)
@@ -204,8 +218,8 @@ def _base_files(path: str) -> int:
 OPERATIONS = {
     function.__name__: function
     for function in (
-        warm, table_version, mdt_init, clean, timeline, write_base, write, count, small_commits, inspect, small_files,
-        cluster,
+        warm, table_version, mdt_init, clean, timeline, write_base, write, count, read, small_commits, inspect,
+        small_files, cluster,
     )
 }  # fmt: skip
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bench_common import Meter, serve
-from inputs import SETTINGS, small_batch
+from inputs import READ_COLUMNS, SETTINGS, small_batch
 from real_hudi.bundle import TABLE_VERSION, find_bundle
 from real_hudi.session import HudiJvm, start_spark, unwrap
 from real_hudi.settings import read_properties
@@ -158,17 +158,66 @@ def small_commits(path: str, mdt: bool, commits: int = 20, rows: int = 100, reta
     return meter.dict(each=each)
 
 
+def write_table(
+    inputs: str, path: str, table_type: str, batches: list[str], index: bool = False, tasks: int | None = None
+) -> dict[str, Any]:
+    """
+    Make a table for the reading workload: a `bulk_insert`, then an upsert for each further batch.
+
+    Args:
+        index: With a metadata table and its record index.
+        tasks: Write by so many, each of which makes a file in each partition.
+
+    Returns:
+        ``commits``: requested and completion time of each, and ``files``: base files of the latest snapshot.
+    """
+    shutil.rmtree(path, ignore_errors=True)
+    settings = {
+        "hoodie.datasource.write.table.type": table_type,
+        "hoodie.compact.inline": "false",
+        "hoodie.clean.automatic": "false",
+    }
+    if index:
+        names = ("record.index", "global.record.level.index")  # before and since 1.1
+        settings |= {f"hoodie.metadata.{name}.enable": "true" for name in names}
+    for number, batch in enumerate(batches):
+        frame = hudi().spark.read.parquet(f"{inputs}/{batch}")
+        frame = frame if tasks is None else frame.repartition(tasks)
+        op, mode = ("upsert", "append") if number else ("bulk_insert", "overwrite")
+        _save(frame, path, op, index, mode, settings)
+    completed = hudi().meta_client(path).getActiveTimeline().getCommitsTimeline().filterCompletedInstants()
+    instants = [completed.nthInstant(number).get() for number in range(completed.countInstants())]
+    return {"commits": [[each.requestedTime(), each.getCompletionTime()] for each in instants]}
+
+
+def read(path: str, columns: list[str] | None, after: str | None = None, where: str | None = None) -> dict[str, Any]:
+    """Read rows into Spark's sink that drops them."""
+    reader = hudi().spark.read.format("hudi")
+    if after is not None:
+        reader = reader.option("hoodie.datasource.query.type", "incremental")
+        reader = reader.option("hoodie.datasource.read.begin.instanttime", after)
+    if where is not None:
+        reader = reader.options(**{"hoodie.metadata.enable": "true", "hoodie.enable.data.skipping": "true"})
+    with Meter([hudi().pid]) as meter:
+        frame = reader.load(path)
+        frame = frame if where is None else frame.where(where)
+        frame.select(*(columns or READ_COLUMNS)).write.format("noop").mode("overwrite").save()
+    return meter.dict(rows=int(frame.count()))
+
+
 def _save(frame: Any, path: str, op: str, mdt: bool, mode: str, settings: dict[str, str] | None = None) -> None:
     options = {**SETTINGS, "hoodie.datasource.write.operation": op, "hoodie.metadata.enable": str(mdt).lower()}
     for kind in ("upsert", "insert", "bulkinsert", "delete"):
         options[f"hoodie.{kind}.shuffle.parallelism"] = ARGUMENTS.cores
-    frame.write.format("hudi").options(**options, **(settings or {})).mode(mode).save(path)
+    frame.write.format("hudi").options(**options | (settings or {})).mode(mode).save(path)
 
 
 OPERATIONS = {
     function.__name__: function
-    for function in (warm, table_version, clean, timeline, write_base, write, count, small_commits)
-}
+    for function in (
+        warm, table_version, clean, timeline, write_base, write, count, small_commits, write_table, read,
+    )
+}  # fmt: skip
 
 if __name__ == "__main__":
     try:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 PARTITIONS = 20
 FILES = 4
+KEY = "key-%012d"
+READ_COLUMNS = ("id", "ts", "region", "a", "b", "c")
 SETTINGS = {
     "hoodie.table.name": "bench",
     "hoodie.datasource.write.table.type": "COPY_ON_WRITE",
@@ -19,12 +22,17 @@ SETTINGS = {
 }
 
 
+def key_of(number: int) -> str:
+    """Record key of a row."""
+    return KEY % number
+
+
 def rows(numbers: list[int], version: int) -> pa.Table:
     """One row for each number, which decides the key and the partition."""
     chance = random.Random(version)  # noqa: S311  (reproducible rows)
     return pa.table(
         {
-            "id": [f"key-{number:012d}" for number in numbers],
+            "id": [key_of(number) for number in numbers],
             "ts": pa.array([version] * len(numbers), pa.int64()),
             "region": [f"r{number % PARTITIONS:02d}" for number in numbers],
             "a": pa.array([chance.getrandbits(40) for _ in numbers], pa.int64()),
@@ -53,3 +61,42 @@ def small_batch(folder: Path, commit: int, count: int) -> Path:
     path = folder / f"small-{commit}.parquet"
     pq.write_table(rows([number * PARTITIONS for number in range(count)], commit), path)
     return path
+
+
+def make_reading_inputs(folder: Path, count: int) -> None:
+    """
+    Batches of the reading workload.
+
+    ``base``: *count* rows; ``fifth``: new versions of a fifth of them, ``spread`` of a hundredth, both all over the
+    table; ``local``: new versions of a hundredth, all in one partition.
+    """
+    chance = np.random.default_rng(13)
+    numbers = np.arange(count)
+    local = numbers[numbers % PARTITIONS == 0]
+    batches = {
+        "base": (numbers, 1),
+        "fifth": (np.sort(chance.choice(numbers, count // 5, replace=False)), 2),
+        "spread": (np.sort(chance.choice(numbers, count // 100, replace=False)), 2),
+        "local": (np.sort(chance.choice(local, min(count // 100, len(local)), replace=False)), 2),
+    }
+    for name, (chosen, version) in batches.items():
+        (folder / name).mkdir(parents=True)
+        for part, chunk in enumerate(np.array_split(chosen, FILES)):
+            pq.write_table(_reading_rows(chunk, version, chance), folder / name / f"part-{part}.parquet")
+
+
+def _reading_rows(numbers: np.ndarray, version: int, chance: np.random.Generator) -> pa.Table:
+    """As `rows`, for millions of them."""
+    words = pa.array([f"word{number:05d}" for number in range(20_000)])
+    regions = pa.array([f"r{number:02d}" for number in range(PARTITIONS)])
+    count = len(numbers)
+    return pa.table(
+        {
+            "id": pa.array(np.char.mod(KEY, numbers)),
+            "ts": pa.array(np.full(count, version), pa.int64()),
+            "region": regions.take(pa.array(numbers % PARTITIONS)),
+            "a": pa.array(chance.integers(0, 1 << 40, count), pa.int64()),
+            "b": pa.array(chance.random(count)),
+            "c": words.take(pa.array(chance.integers(0, len(words), count))),
+        }
+    )

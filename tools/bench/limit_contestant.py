@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from bench_common import Meter, serve
-from inputs import small_batch
+from inputs import READ_COLUMNS, small_batch
 
 PARSER = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 PARSER.add_argument("--heap", default="2g")
@@ -147,6 +147,30 @@ def upsert(inputs: str, path: str, batch: str) -> dict[str, Any]:
     return {"pyarrow": arrow.dict(), "spark": _spark_write(f"{inputs}/{batch}")}
 
 
+def read(
+    path: str,
+    columns: list[str] | None,
+    after: str | None = None,
+    where: str | None = None,
+    files: list[str] | None = None,
+) -> dict[str, Any]:
+    """
+    ``dataset``: the bare rows of Parquet files, `pyarrow.dataset` with all cores.
+
+    Args:
+        files: Those to read; None for all of a table that has one slice of each file.
+    """
+    if where is not None:
+        raise NotImplementedError("it has no index")
+    names = [str(each) for each in Path(path).rglob("*.parquet") if ".hoodie" not in each.parts]
+    filters = None if after is None else pc.field("_hoodie_commit_time") > after
+    with Meter() as meter:
+        dataset = ds.dataset(names if files is None else files, format="parquet")
+        scanned = dataset.to_batches(columns=columns or list(READ_COLUMNS), filter=filters)
+        rows = sum(batch.num_rows for batch in scanned)
+    return meter.dict(rows=rows)
+
+
 def _spark_write(source: str) -> dict[str, Any]:
     out = SCRATCH / "written"
     shutil.rmtree(out, ignore_errors=True)
@@ -181,7 +205,7 @@ def small_commits(commits: int = 20, rows: int = 100) -> dict[str, Any]:
     return {"pyarrow": arrow.dict(each=each["pyarrow"]), "spark": spark.dict(each=each["spark"])}
 
 
-OPERATIONS = {function.__name__: function for function in (clean, timeline, base, upsert, small_commits)}
+OPERATIONS = {function.__name__: function for function in (clean, timeline, base, upsert, small_commits, read)}
 
 if __name__ == "__main__":
     try:

@@ -84,9 +84,12 @@ class TableMaker:
         version: Table version 6, 8 or 9.
         groups: File groups in each partition.
         empty_files: Zero-length base files (planning reads names only).
+        content: Of each base file; None for a single row.
     """
 
-    def __init__(self, out: Path, version: int, groups: int, *, empty_files: bool = False) -> None:
+    def __init__(
+        self, out: Path, version: int, groups: int, *, empty_files: bool = False, content: bytes | None = None
+    ) -> None:
         self._out = out
         self._version = version
         self._groups = groups
@@ -94,7 +97,7 @@ class TableMaker:
         self._timeline = out / ".hoodie" if self._is_v6 else out / ".hoodie" / "timeline"
         (self._timeline / ("archived" if self._is_v6 else "history")).mkdir(parents=True)
         (out / ".hoodie" / "hoodie.properties").write_text(_properties(version))
-        self._content = b"" if empty_files else _one_row()
+        self._content = b"" if empty_files else _one_row() if content is None else content
         self._newest: dict[int, str] = {}
         self._schemas: dict[str, Any] = {}
 

@@ -26,11 +26,13 @@ from bench_common import Contestant
 from bench_report import report
 from inputs import make_inputs
 from make_table import make_table
+from reading import CASES, Reading
 
 HERE: Final = Path(__file__).resolve().parent
 LIMIT: Final = "limit"
-WORKLOADS: Final = ("timeline", "clean", "small", "upsert")
-DEFAULT_CONTESTANTS: Final = "hudi:0.15.0,hudi:1.1.1,hudi:1.2.0,hudi_py:local,hudi_py:spark,limit"
+RUST: Final = "hudi-rs"
+WORKLOADS: Final = ("timeline", "clean", "small", "upsert", "read")
+DEFAULT_CONTESTANTS: Final = "hudi:0.15.0,hudi:1.1.1,hudi:1.2.0,hudi_py:local,hudi_py:spark,hudi-rs,limit"
 UNMEASURED_COMMITS: Final = 2  # of the small ones: they pay for class loading
 
 
@@ -58,6 +60,8 @@ class Run:
             command = [sys.executable, str(HERE / "limit_contestant.py"), *size]
             if kind == "hudi":
                 command = [sys.executable, str(HERE / "hudi_contestant.py"), "--hudi", variant, *size]
+            elif kind == RUST:
+                command = [sys.executable, str(HERE / "hudi_rs_contestant.py"), *size]
             elif kind == "hudi_py":
                 version = str(self._options.table_version)
                 command = [self._options.hudi_py_python, str(HERE / "contestant.py"), *size]
@@ -78,7 +82,11 @@ class Run:
 
     @property
     def _peers(self) -> list[str]:
-        return [name for name in self._contestants if name != LIMIT]
+        return self._who("table_version")
+
+    def _who(self, op: str) -> list[str]:
+        """Those who take part in an operation."""
+        return [name for name, each in self._contestants.items() if op in each.operations]
 
     # ------------------------------------------------------------------ workloads
     def timeline(self) -> None:
@@ -89,7 +97,7 @@ class Run:
                 tables[version] = self._folder(f"timeline-{version}")
                 make_table(tables[version], version=version, mode="timeline", instants=instants)
             for repetition in range(self._options.repetitions):
-                for name in self._contestants:
+                for name in self._who("timeline"):
                     for version in [self._versions[name]] if name in self._versions else [6, 9]:
                         answer = self._call(name, "timeline", path=str(tables[version]))
                         who = name if name in self._versions else f"{name} v{version}"
@@ -101,7 +109,7 @@ class Run:
             partitions, groups, slices = map(int, size.split("x"))
             for mode in ("full", "incremental"):
                 for repetition in range(self._options.repetitions):
-                    for name in self._contestants:
+                    for name in self._who("clean"):
                         self._clean_once(name, mode, partitions, groups, slices, repetition)
 
     def _clean_once(self, name: str, mode: str, partitions: int, groups: int, slices: int, repetition: int) -> None:
@@ -119,7 +127,7 @@ class Run:
     def small(self) -> None:
         """Twenty upserts of a hundred rows, each cleaning up behind itself."""
         for repetition in range(self._options.repetitions):
-            for name in self._contestants:
+            for name in self._who("small_commits"):
                 extra = {} if name == LIMIT else {"path": str(self._folder("small")), "mdt": False}
                 answer = self._call(name, "small_commits", **extra)
                 for label, part in _parts(name, answer):
@@ -131,7 +139,7 @@ class Run:
         inputs = self._scratch / "inputs"
         make_inputs(inputs, rows, rows // 5)
         bases: dict[str, Path] = {}
-        for name in self._contestants:
+        for name in [*self._who("write_base"), *self._who("base")]:
             bases[name] = self._folder(f"base-{name.replace(':', '_')}")
             op, extra = ("base", {}) if name == LIMIT else ("write_base", {"mdt": False})
             answer = self._call(name, op, inputs=str(inputs), path=str(bases[name]), **extra)
@@ -156,6 +164,17 @@ class Run:
             if found != expected:
                 return {"err": f"{found} rows afterwards, expected {expected}"}
         return answer
+
+    def read(self) -> None:
+        """Read tables that Apache Hudi wrote, and what their last commits changed."""
+        reading = Reading(self._scratch, self._options.read_rows, self._options.read_files, self._call)
+        reading.prepare(self._who("write_table")[0])
+        for repetition in range(self._options.repetitions):
+            for case in CASES:
+                for name in self._who("read"):
+                    if name != LIMIT or case.limit:
+                        self._put("read", case.name, name, repetition, reading.ask(name, case))
+        reading.close()
 
     # ------------------------------------------------------------------ bookkeeping
     def close(self) -> None:
@@ -231,6 +250,8 @@ def main() -> None:
         "--clean-sizes", nargs="+", default=["100x10x10"], metavar="PxGxS", help="partitions x file groups x slices"
     )
     parser.add_argument("--rows", type=int, default=200_000, help="upsert: rows of the base table")
+    parser.add_argument("--read-rows", type=int, default=500_000, help="read: rows of each table")
+    parser.add_argument("--read-files", type=int, default=1000, help="read: files of the table for key look-ups")
     parser.add_argument("--table-version", type=int, default=6, choices=(6, 8, 9), help="of hudi_py's tables")
     parser.add_argument("--hudi-py-python", default=sys.executable, metavar="PYTHON", help="interpreter for hudi_py")
     parser.add_argument("--heap", default="2g")
