@@ -72,8 +72,9 @@ if TYPE_CHECKING:
     from hudi_py.spark.client import WriteClient
     from hudi_py.spark.read import read
     from hudi_py.table import Table, open_table
+    from hudi_py.table_writing import MergeStatement, Words, write
     from hudi_py.timeline.timeline import Timeline
-    from hudi_py.write_service import WriteResult
+    from hudi_py.writing.result import WriteResult
 
 _NAMES = {
     "config.clean_options": "CleanOptions",
@@ -111,7 +112,8 @@ _NAMES = {
     "spark.read": "read",
     "table": "Table open_table",
     "timeline.timeline": "Timeline",
-    "write_service": "WriteResult",
+    "table_writing": "MergeStatement Words write",
+    "writing.result": "WriteResult",
 }
 _LAZY = {name: module for module, names in _NAMES.items() for name in names.split()}
 
@@ -153,6 +155,7 @@ __all__ = [
     "Instant",
     "InstantInfo",
     "LogFile",
+    "MergeStatement",
     "Need",
     "NotFound",
     "OnProgress",
@@ -189,12 +192,14 @@ __all__ = [
     "UnsupportedTable",
     "Verdict",
     "Where",
+    "Words",
     "WriteClient",
     "WriteError",
     "WriteResult",
     "WriteStat",
     "open_table",
     "read",
+    "write",
 ]
 
 

@@ -19,7 +19,7 @@ from hudi_py.model.records import RestoreMetadata, RollbackMetadata
 from hudi_py.runtime.clock import Clock
 from hudi_py.services.recovery.finding import RecoveryOutcome
 from hudi_py.table_services import TableServices
-from hudi_py.table_view import TableView
+from hudi_py.table_writing import TableWriting
 from hudi_py.timeline.properties_file import finish_rewrite
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ def open_table(
     return Table(open_storage(location, storage_options, read_bytes_max=bound), settings=settings, clock=clock)
 
 
-class Table(TableView):
+class Table(TableWriting):
     """
-    A table and its services: everything that `TableView` shows, and methods that change the table.
+    A table and its services: what `TableView` shows, what `TableWriting` writes, and methods that change the table.
 
     If ``hoodie.write.lock.provider`` is set, these methods take the table's lock as Apache Hudi does. They raise
     `ConflictError` if another process does not release it in time; try again then.
@@ -171,12 +171,7 @@ class Table(TableView):
 
     def run_clean(self, service: CleanService) -> list[CleanResult]:
         """Run `clean` with a service from `TableServices.clean`, for callers who need the service afterwards."""
-
-        def run() -> list[CleanResult]:
-            self.services.failed_writes().with_clean()
-            return service.run()
-
-        return self._changed(run, recorded=True)
+        return self._changed(lambda: self.services.run_clean(service), recorded=True)
 
     def explain(
         self,

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from hudi_py.mdt.keeper import MetadataTableKeeper
     from hudi_py.services.archive.service import ArchiveService
     from hudi_py.services.clean.executing.watch import OnProgress
+    from hudi_py.services.clean.result import CleanResult
     from hudi_py.services.clean.service import CleanService
     from hudi_py.services.recovery.failed_writes import FailedWrites
     from hudi_py.services.recovery.service import RecoveryService
@@ -70,6 +71,11 @@ class TableServices:
             metadata_table=self.metadata_table,
             reporter=Reporter(on_progress),
         )
+
+    def run_clean(self, service: CleanService) -> list[CleanResult]:
+        """Run *service*, after rolling back writes with an expired heartbeat (failed-writes policy LAZY)."""
+        self.failed_writes().with_clean()
+        return service.run()
 
     def rollback(self) -> RollbackService:
         """Return the rollback service."""

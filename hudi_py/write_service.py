@@ -7,7 +7,7 @@ files, commit, clean, archive. Nothing here depends on Spark: `hudi_py.spark` an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 import attrs
@@ -18,15 +18,15 @@ from hudi_py.config.concurrency import require_single_writer
 from hudi_py.config.door import require_served
 from hudi_py.config.key_generators import key_generator_asked_for
 from hudi_py.config.keys import Settings
-from hudi_py.config.new_table import new_table_properties, table_folders
+from hudi_py.config.new_table import new_table_properties
 from hudi_py.config.table import TableType
 from hudi_py.config.uses import Use
 from hudi_py.engine.base import Engine
 from hudi_py.errors import (
     ConfigError,
     ConflictError,
-    CorruptMetadata,
     HudiError,
+    RefusedError,
     ServiceFailed,
     TableNotFound,
     UnsupportedTable,
@@ -34,29 +34,37 @@ from hudi_py.errors import (
 )
 from hudi_py.formats.record_schema import parse_record_schema
 from hudi_py.formats.schema_evolution import ResolvedSchema, resolve_schema
-from hudi_py.fsview.listing import FolderListing
 from hudi_py.fsview.needed import NeededFiles
-from hudi_py.model.files import join_path, parse_base_file, parse_log_file
+from hudi_py.local.rows import ArrowRows
+from hudi_py.model.files import join_path
 from hudi_py.model.records import CommitMetadata
-from hudi_py.model.shown import Shown
 from hudi_py.rows.bucket_index import BucketIndex, bucket_index_of
 from hudi_py.rows.keys import KeyGenerator, KeyGeneratorKind, is_prefixed, key_generator_of
 from hudi_py.rows.lookup import read_keys
-from hudi_py.rows.precedence import MergeRules, merge_rules_of
+from hudi_py.rows.precedence import MergeMode, MergeRules, merge_rules_of
+from hudi_py.rows.stored_keys import StoredKeys
+from hudi_py.rows.written import WrittenFile
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
+from hudi_py.runtime.stopwatch import Stopwatch
 from hudi_py.services.clean.result import CleanResult
 from hudi_py.snapshot.schema import column_schema_text
 from hudi_py.storage.base import Storage
-from hudi_py.table import Table
-from hudi_py.timeline.properties_file import create_properties
-from hudi_py.writing.assign import average_record_bytes
+from hudi_py.table_services import TableServices
+from hudi_py.table_statements import Find
+from hudi_py.table_view import TableView
 from hudi_py.writing.buckets import check_buckets
+from hudi_py.writing.commit_words import NO_WORDS, CommitWords
+from hudi_py.writing.create_table import create_table
 from hudi_py.writing.incoming import IncomingRows
 from hudi_py.writing.job import WriteJob
 from hudi_py.writing.options import base_file_options, check_options, sizing_limits
+from hudi_py.writing.record_size import record_bytes_of
 from hudi_py.writing.replaced import check_replaced
+from hudi_py.writing.replacing import DELETE_PARTITION, OVERWRITES, groups_to_replace
+from hudi_py.writing.result import WriteResult
 from hudi_py.writing.same_table import require_same_table
+from hudi_py.writing.schema import schema_to_write
 from hudi_py.writing.transaction import WriteTransaction, begin_write
 
 _USE: Final = Use.WRITE | Use.SERVICES
@@ -64,39 +72,6 @@ _USE: Final = Use.WRITE | Use.SERVICES
 
 _ONE_FILE: Final = 1 << 62
 """A bucket has one file, whatever its size."""
-
-_COMMITS_READ_MAX: Final = 5
-"""Number of recent commits that are read for the average size of a row."""
-
-
-@attrs.frozen(kw_only=True, repr=False)
-class WriteResult(Shown):
-    """
-    Result of a write.
-
-    Args:
-        instant: Requested time of the commit; None if there was nothing to write and ``hoodie.allow.empty.commit`` is
-            false.
-        metadata: Metadata of the commit, as stored.
-        cleans: Results of the clean after the commit; empty if no clean was due.
-    """
-
-    instant: str | None
-    metadata: CommitMetadata
-    cleans: tuple[CleanResult, ...] = ()
-
-    def _facts(self) -> Mapping[str, object]:
-        files = sum(map(len, self.metadata.partition_to_write_stats.values()))
-        done = {"instant": self.instant, "operation": self.metadata.operation_type, "files": files}
-        return done | {"cleans": len(self.cleans)}
-
-    def _listed(self) -> Iterable[tuple[object, ...]]:
-        stats = self.metadata.partition_to_write_stats.values()
-        return (
-            (stat.path, stat.num_inserts, stat.num_update_writes, stat.num_deletes)
-            for of_partition in stats
-            for stat in of_partition
-        )
 
 
 class WriteService:
@@ -121,32 +96,27 @@ class WriteService:
         self._settings = settings
         self._clock = clock
         self._cleaning = cleaning
-        self._table: Table | None = None
+        self._table: TableView | None = None
         self._are_buckets_checked = False
         try:
             self._table = self._open()
         except TableNotFound:
             new_table_properties(self._settings)  # raises for invalid settings now, not at the first write
 
-    @property
-    def table(self) -> Table:
-        """
-        The table.
+    def stored_schema(self) -> pa.Schema | None:
+        """Return the columns of the table's rows as they are stored; None if the table has none yet."""
+        text = None if self._table is None else self._table.refresh().schema_text()
+        return None if text is None else parse_record_schema(text)
 
-        Raises:
-            TableNotFound: The table does not exist yet.
-        """
-        if self._table is None:
-            self._table = self._open()
-        return self._table.refresh()
-
-    def write(self, rows: IncomingRows, operation: str) -> WriteResult:
+    def write(self, rows: IncomingRows, operation: str, words: CommitWords = NO_WORDS) -> WriteResult:
         """
         Write *rows* in one commit, then clean and archive.
 
         Args:
             rows: Rows to write.
-            operation: ``UPSERT``, ``INSERT``, ``BULK_INSERT`` or ``DELETE``.
+            operation: ``UPSERT``, ``INSERT``, ``BULK_INSERT``, ``DELETE``, ``INSERT_OVERWRITE`` or
+                ``INSERT_OVERWRITE_TABLE``.
+            words: What the commit says besides.
 
         Raises:
             See `hudi_py.WriteClient.upsert`.
@@ -154,42 +124,154 @@ class WriteService:
         require_single_writer(self._settings)  # before a new table is created
         table = self._opened_or_created(rows, operation).refresh()
         generator = self._key_generator(table)
-        buckets = bucket_index_of(self._settings, table.config.properties, generator, table.config.version)
-        if not self._are_buckets_checked:  # once: an existing table never gets buckets later
-            check_buckets(self._storage, table.timeline, table.contents, buckets)
-            self._are_buckets_checked = True
+        buckets = self._checked(table, generator)
+        if buckets is not None and operation in OVERWRITES:
+            raise UnsupportedTable(
+                f"{self._storage.root} has a bucket index, and {operation.lower()} is not done there yet"
+            )
         rules = merge_rules_of(table.config.properties)
         text = table.schema_text()
-        if column_schema_text(table.contents, table.timeline) is not None:
-            raise UnsupportedTable(
-                f"{self._storage.root} uses schema on read, and hudi_py does not write the ids of its columns: "
-                "renamed columns would lose their values; write it with Apache Hudi"
-            )
         rows = rows.shaped(text, self._needed(operation, generator, rules), keys_only=operation == "DELETE")
-        schema = _resolved(table, rows.schema, operation, text)
-        with begin_write(table.contents, table.config, self._settings, table.services.metadata_table) as transaction:
+        schema = schema_to_write(text, rows.schema, table.config.name, keys_only=operation == "DELETE")
+
+        def write_files(transaction: WriteTransaction) -> list[WrittenFile]:
+            return rows.write(self._job(table, transaction, operation, schema, generator, rules, buckets))
+
+        return self._run(table, operation, schema.text, write_files, words)
+
+    def change(self, find: Find, operation: str, words: CommitWords = NO_WORDS) -> WriteResult:
+        """
+        Find rows of the snapshot and write them changed, in one commit, then clean and archive.
+
+        Args:
+            find: Finds the rows, once the write has begun.
+            operation: ``DELETE`` or ``UPSERT``.
+            words: As for `write`.
+
+        Raises:
+            TableNotFound: There is no table.
+            As `write`.
+        """
+        require_single_writer(self._settings)
+        table = (self._table or self._open()).refresh()
+        generator = self._key_generator(table)
+        buckets = self._checked(table, generator)
+        text = self._schema_text(table)
+        schema = resolve_schema(text, parse_record_schema(text), table.config.name)
+        keys_of = StoredKeys.like(generator)
+        rules = MergeRules(MergeMode.COMMIT_TIME_ORDERING, ())  # a statement's rows win, whatever their ordering values
+
+        def write_files(transaction: WriteTransaction) -> list[WrittenFile]:
+            found = find(table, generator, schema.schema)
+            results: list[WrittenFile] = []
+            for stage, (kind, rows) in enumerate((("DELETE", found.deleted), ("UPSERT", found.rows))):
+                if rows is not None and rows.num_rows:
+                    is_beside = bool(results)  # files that lost rows cannot take others in the same commit
+                    if is_beside and buckets is not None:
+                        raise UnsupportedTable(f"{self._storage.root} has a bucket index: delete and insert separately")
+                    kind = "BULK_INSERT" if is_beside else kind
+                    job = self._job(table, transaction, kind, schema, keys_of, rules, buckets)
+                    results += ArrowRows(rows, stage_id=stage).write(job)
+            found.check(result.stat for result in results)
+            return results
+
+        return self._run(table, operation, schema.text, write_files, words, needs_rows=True)
+
+    def drop_partitions(self, paths: Collection[str], words: CommitWords = NO_WORDS) -> WriteResult:
+        """
+        Delete all rows of partitions in one commit, then clean and archive; the clean deletes the files later.
+
+        Args:
+            paths: Relative paths of the partitions.
+            words: As for `write`.
+
+        Raises:
+            ConfigError: The table has no such partition.
+            TableNotFound: There is no table.
+            As `write`.
+        """
+        require_single_writer(self._settings)
+        table = (self._table or self._open()).refresh()
+        self._checked(table, self._key_generator(table))
+        absent = sorted(set(paths) - set(table.partitions()))
+        if absent or not paths:
+            what = f"no partition {absent[0]!r}" if absent else "to be told which partitions"
+            raise ConfigError(f"{self._storage.root} has {what}; hudi-py files shows them")
+        return self._run(table, DELETE_PARTITION, self._schema_text(table), lambda _: [], words, dropped=paths)
+
+    def _schema_text(self, table: TableView) -> str:
+        text = table.schema_text()
+        if text is None:
+            raise RefusedError(f"{self._storage.root} has no rows yet, and no commit says what columns they have")
+        return text
+
+    def _run(
+        self,
+        table: TableView,
+        operation: str,
+        schema: str,
+        write_files: Callable[[WriteTransaction], list[WrittenFile]],
+        words: CommitWords,
+        *,
+        dropped: Collection[str] = (),
+        needs_rows: bool = False,
+    ) -> WriteResult:
+        """Begin a write, have its files written, and commit. *table* is loaded again once the write has begun."""
+        watch = Stopwatch()
+        done = words.committed_before(table.timeline, table.contents)
+        if done is not None:
+            return done
+        keeper = TableServices(table).metadata_table
+        with begin_write(table.contents, table.config, self._settings, keeper, operation) as transaction:
             transaction.refuse_undoing(table.refresh().timeline)
-            job = self._job(table, transaction, operation, schema, generator, rules, buckets)
+            done = words.committed_before(table.timeline, table.contents)
+            if done is not None:  # by another process, at this moment
+                transaction.abandon()
+                return done
+            watch.lap("begin")
             try:
-                results = rows.write(job)
+                results = write_files(transaction)
+                replaced = self._replaced(table, operation, results, dropped)
             except (ConfigError, UnsupportedTable, WriteError):  # of the rows
                 transaction.abandon_untouched()
                 raise
-            if not results and not self._settings[keys.ALLOW_EMPTY_COMMIT]:
+            watch.lap("write")
+            if (
+                not results
+                and not replaced
+                and not words.key
+                and (needs_rows or not self._settings[keys.ALLOW_EMPTY_COMMIT])
+            ):
                 transaction.abandon()
-                return WriteResult(instant=None, metadata=CommitMetadata())
+                return WriteResult(instant=None, metadata=CommitMetadata(), seconds=watch.seconds)
             check_replaced(results, table.timeline, table.contents)
-            stats = (result.stat for result in results)
-            metadata = transaction.commit(stats, operation=operation, extra_metadata={"schema": schema.text})
-        return WriteResult(
-            instant=transaction.instant_time,
-            metadata=metadata,
-            cleans=self._serve_after(transaction.instant_time, table),
-        )
+            said = words.entries(transaction.instant_time, table.timeline, table.contents)
+            metadata = transaction.commit(
+                (result.stat for result in results),
+                operation=operation,
+                extra_metadata={"schema": schema, **said},
+                replaced=replaced,
+            )
+        watch.lap("commit")
+        cleans = self._serve_after(transaction.instant_time, table)
+        watch.lap("services")
+        return WriteResult(instant=transaction.instant_time, metadata=metadata, cleans=cleans, seconds=watch.seconds)
+
+    @staticmethod
+    def _replaced(
+        table: TableView, operation: str, results: list[WrittenFile], dropped: Collection[str]
+    ) -> Mapping[str, tuple[str, ...]] | None:
+        """Return the file groups that a write replaces; None if its operation replaces none."""
+        if operation != DELETE_PARTITION and operation not in OVERWRITES:
+            return None
+        paths = {result.stat.partition_path or "" for result in results}.union(dropped)
+        if paths and operation == "INSERT_OVERWRITE_TABLE":  # as Hudi: no rows replace nothing
+            paths.update(table.partitions())
+        return groups_to_replace(table.view_context, table.listing, paths)
 
     # --- the table ------------------------------------------------------------------------------------------------
-    def _open(self) -> Table:
-        table = Table(self._storage, settings=self._settings.as_dict(), clock=self._clock)
+    def _open(self) -> TableView:
+        table = TableView(self._storage, settings=self._settings.as_dict(), clock=self._clock)
         if table.config.table_type is not TableType.COPY_ON_WRITE:
             raise UnsupportedTable(
                 f"{self._storage.root} is a MERGE_ON_READ table; hudi_py writes COPY_ON_WRITE tables only"
@@ -198,7 +280,20 @@ class WriteService:
         require_same_table(self._settings, table.config, self._storage.root)
         return table
 
-    def _opened_or_created(self, rows: IncomingRows, operation: str) -> Table:
+    def _checked(self, table: TableView, generator: KeyGenerator) -> BucketIndex | None:
+        """Return the bucket index of *table* if its rows can be written; see `WriteService`."""
+        buckets = bucket_index_of(self._settings, table.config.properties, generator, table.config.version)
+        if not self._are_buckets_checked:  # once: an existing table never gets buckets later
+            check_buckets(self._storage, table.timeline, table.contents, buckets)
+            self._are_buckets_checked = True
+        if column_schema_text(table.contents, table.timeline) is not None:
+            raise UnsupportedTable(
+                f"{self._storage.root} uses schema on read, and hudi_py does not write the ids of its columns: "
+                "renamed columns would lose their values; write it with Apache Hudi"
+            )
+        return buckets
+
+    def _opened_or_created(self, rows: IncomingRows, operation: str) -> TableView:
         if self._table is None:
             try:
                 self._table = self._open()
@@ -206,7 +301,8 @@ class WriteService:
                 if operation == "DELETE":
                     raise  # there is nothing to delete; creating a table with only key columns helps nobody
                 self._check_new(rows, operation)  # raises before anything is created that would have to be undone
-                self._table = self._create()
+                create_table(self._storage, self._settings, self._clock)
+                self._table = self._open()
         return self._table
 
     def _check_new(self, rows: IncomingRows, operation: str) -> None:
@@ -217,35 +313,15 @@ class WriteService:
         needed = self._needed(operation, generator, merge_rules_of(properties))
         resolve_schema(None, rows.shaped(None, needed, keys_only=False).schema, self._settings[keys.TABLE_NAME])
 
-    def _create(self) -> Table:
-        self._refuse_data_of_another()
-        properties = new_table_properties(self._settings)
-        for folder in table_folders(properties):
-            self._storage.create_new(f"{folder}/.keep", b"")
-            self._storage.delete(f"{folder}/.keep")
-        create_properties(self._storage, properties, self._clock)
-        return self._open()
-
-    def _refuse_data_of_another(self) -> None:
-        """Raise if there are data files: in a new table, files older than its first instant count as committed."""
-        for path, entries in FolderListing(self._storage).walk():
-            for entry in entries:
-                if parse_base_file(entry.name) is not None or parse_log_file(entry.name) is not None:
-                    file = join_path(path, entry.name)
-                    raise CorruptMetadata(
-                        f"{self._storage.root} is not a table, but {file} is a data file of one: in a new table its "
-                        "rows would count as committed; nothing was changed; restore the .hoodie folder of that table, "
-                        "or write to an empty folder"
-                    )
-
     # --- what the tasks need to know --------------------------------------------------------------------------------
     def _needed(self, operation: str, generator: KeyGenerator, rules: MergeRules) -> tuple[str, ...]:
         """Return the columns that the rows must have."""
         fields = (*generator.record_key_fields, *generator.partition_fields)
-        ordered = operation == "UPSERT" or (operation == "INSERT" and self._settings[keys.COMBINE_BEFORE_INSERT])
+        combines = operation not in ("BULK_INSERT", "DELETE") and self._settings[keys.COMBINE_BEFORE_INSERT]
+        ordered = operation == "UPSERT" or combines
         return (*fields, *rules.batch_fields) if ordered else fields
 
-    def _key_generator(self, table: Table) -> KeyGenerator:
+    def _key_generator(self, table: TableView) -> KeyGenerator:
         """Return the table's key generator; if releases of Hudi write its keys differently, a stored key decides."""
         config = table.config
         properties = dict(config.properties)
@@ -263,7 +339,7 @@ class WriteService:
                 prefixed = False
         return key_generator_of(properties, single_field_prefixed=prefixed)
 
-    def _is_prefixed_there(self, table: Table) -> bool | None:
+    def _is_prefixed_there(self, table: TableView) -> bool | None:
         """Return whether stored keys have the form ``column:value``; None if the table has no rows."""
         stored = next(iter(table.base_files()), None)
         if stored is None:
@@ -275,7 +351,7 @@ class WriteService:
 
     def _job(
         self,
-        table: Table,
+        table: TableView,
         transaction: WriteTransaction,
         operation: str,
         schema: ResolvedSchema,
@@ -283,7 +359,7 @@ class WriteService:
         rules: MergeRules,
         buckets: BucketIndex | None,
     ) -> WriteJob:
-        searches_none = operation == "BULK_INSERT" and buckets is None
+        searches_none = operation in OVERWRITES or (operation == "BULK_INSERT" and buckets is None)
         options = base_file_options(self._settings)
         return WriteJob(
             storage=self._storage,
@@ -297,29 +373,20 @@ class WriteService:
             rules=rules,
             options=options if buckets is None else attrs.evolve(options, max_file_bytes=_ONE_FILE),
             limits=sizing_limits(self._settings),
-            record_bytes=self._record_bytes(table),
+            record_bytes=record_bytes_of(table.timeline, table.contents, self._settings),
             combine=self._settings[keys.COMBINE_BEFORE_INSERT],
             buckets=buckets,
         )
 
-    def _record_bytes(self, table: Table) -> int:
-        """Return the average size of a row in recent commits (E-56)."""
-        newest = list(reversed(table.timeline.completed("commit")))[:_COMMITS_READ_MAX]
-        return average_record_bytes(
-            (_written(table.contents.commit(instant)) for instant in newest),
-            limits=sizing_limits(self._settings),
-            threshold=self._settings[keys.RECORD_SIZE_THRESHOLD],
-            estimate=self._settings[keys.RECORD_SIZE_ESTIMATE],
-        )
-
     # --- after the commit -------------------------------------------------------------------------------------------
-    def _serve_after(self, commit: str, table: Table) -> tuple[CleanResult, ...]:
+    def _serve_after(self, commit: str, table: TableView) -> tuple[CleanResult, ...]:
         """Clean and archive. Failures are raised as `ServiceFailed`, so that nobody repeats the completed commit."""
         try:
-            cleans = self._clean(table)
+            services = TableServices(table.refresh())
+            cleans = self._clean(services)
             if self._settings[keys.ARCHIVE_AUTOMATIC]:  # after the clean, which makes more commits archivable (G-4)
-                table.services.archive().run()
-                table.services.run_upkeep()
+                services.archive().run()
+                services.run_upkeep()
         except ConflictError as error:  # another process is doing the same
             log.info("write.services.superseded", instant=commit, why=str(error))
             return ()
@@ -331,21 +398,10 @@ class WriteService:
             ) from error
         return cleans
 
-    def _clean(self, table: Table) -> tuple[CleanResult, ...]:
+    def _clean(self, services: TableServices) -> tuple[CleanResult, ...]:
         if not self._settings[keys.CLEAN_AUTOMATIC]:
             return ()
-        return tuple(table.refresh().clean(engine=self._cleaning()))
-
-
-def _resolved(table: Table, incoming: pa.Schema, operation: str, text: str | None) -> ResolvedSchema:
-    if operation == "DELETE" and text is not None:
-        return resolve_schema(text, parse_record_schema(text), table.config.name)
-    resolved = resolve_schema(text, incoming, table.config.name)
-    for caution in resolved.cautions:
-        log.warning("write.columns.peculiar", why=caution)
-    return resolved
-
-
-def _written(metadata: CommitMetadata) -> tuple[int, int]:
-    stats = [stat for of_partition in metadata.partition_to_write_stats.values() for stat in of_partition]
-    return sum(stat.total_write_bytes for stat in stats), sum(stat.num_writes for stat in stats)
+        done = services.run_clean(services.clean(services.clean_config(), engine=self._cleaning()))
+        if done:
+            services.run_upkeep()
+        return tuple(done)

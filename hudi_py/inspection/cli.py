@@ -202,6 +202,7 @@ from hudi_py.inspection import (  # noqa: E402
     overview_command,
     read_command,
     recover_command,
+    write_commands,
 )
 
 main.add_command(check_command.check)
@@ -214,3 +215,5 @@ main.add_command(history_commands.archive)
 main.add_command(history_commands.restore)
 main.add_command(history_commands.rollback)
 main.add_command(history_commands.savepoint)
+for written in write_commands.COMMANDS:
+    main.add_command(written)

@@ -149,6 +149,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 _USES: Final = {
     "clean": "CLEAN", "explain": "CLEAN", "read": "READ", "savepoint": "SAVEPOINT", "rollback": "ROLLBACK",
     "restore": "ROLLBACK", "recover": "ROLLBACK CLEAN", "archive": "ARCHIVE",
+    **dict.fromkeys(("write", "delete", "update", "merge", "drop-partition"), "WRITE SERVICES"),
 }  # fmt: skip
 """Command to the names of its `Use` members; every command also has ``LOOK``."""
 
@@ -160,12 +161,15 @@ def _name_those_without_effect(given: Iterable[str]) -> None:
     from hudi_py.config.effects import without_effect
     from hudi_py.config.uses import Use
 
-    command = click.get_current_context().command_path.split()[1:2]
+    context = click.get_current_context()
+    while context.parent is not None and context.parent.parent is not None:
+        context = context.parent
+    command = context.info_name or ""
     use = Use.LOOK
-    for name in _USES.get("".join(command), "").split():
+    for name in _USES.get(command, "").split():
         use |= Use[name]
     for name, reason in without_effect(given, use):
-        say(f"hudi-py: {name} has no effect on {' '.join(command)}: {reason}", file=sys.stderr)
+        say(f"hudi-py: {name} has no effect on {command}: {reason}", file=sys.stderr)
 
 
 def _replace_closed_streams() -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hudi_py.services.clean.planning.plan import CleanPlan
     from hudi_py.services.clean.result import CleanResult
     from hudi_py.services.recovery.finding import RecoveryOutcome
+    from hudi_py.writing.result import WriteResult
 
 Json = dict[str, Any]
 
@@ -228,4 +229,27 @@ def clean_report(
             }
             for result, content in zip(results, metadata, strict=True)
         ],
+    }
+
+
+def write_report(result: WriteResult, cleans: Iterable[Json | None], *, dry_run: bool) -> Json:
+    """
+    Return the document that ``hudi-py write --json`` and the other writing commands print.
+
+    Args:
+        result: What the write did.
+        cleans: Decoded clean metadata for each of its cleans; None for a clean that is not finished.
+        dry_run: Whether nothing was written; then the document has no instant.
+    """
+    return {
+        "instant": None if dry_run else result.instant,
+        "rows_inserted": result.rows_inserted,
+        "rows_updated": result.rows_updated,
+        "rows_deleted": result.rows_deleted,
+        "files_written": result.files_written,
+        "seconds": dict(result.seconds),
+        "cleans": clean_report(result.cleans, cleans)["cleans"],
+        "retries": result.retries,
+        **({"dry_run": True} if dry_run else {}),
+        **({"is_repeated": True} if result.is_repeated else {}),
     }

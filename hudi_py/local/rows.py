@@ -21,9 +21,11 @@ class ArrowRows:
 
     Args:
         table: All rows. Names of columns are case-sensitive.
+        stage_id: Differs between rows of one commit that are written separately, so that names of files do.
     """
 
     table: pa.Table
+    stage_id: int = 0
 
     @property
     def schema(self) -> pa.Schema:
@@ -37,7 +39,7 @@ class ArrowRows:
 
     def write(self, job: WriteJob) -> list[WrittenFile]:
         """See `IncomingRows`."""
-        task = TaskIdentity(partition_id=0, stage_id=0, attempt_id=0)
+        task = TaskIdentity(partition_id=0, stage_id=self.stage_id, attempt_id=0)
         batches = self.table.combine_chunks().to_batches()
         if job.operation != "BULK_INSERT" or job.buckets is not None:
             return run_task(job, batches, task, is_alone=True)

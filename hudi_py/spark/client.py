@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -19,7 +19,8 @@ from hudi_py.spark.incoming import SparkRows
 from hudi_py.spark.session import require_classic
 from hudi_py.storage.factory import open_storage
 from hudi_py.table import Table
-from hudi_py.write_service import WriteResult, WriteService
+from hudi_py.write_service import WriteService
+from hudi_py.writing.result import WriteResult
 
 __all__ = ["WriteClient", "WriteResult"]
 
@@ -53,8 +54,9 @@ class WriteClient:
         require_classic(spark)
         self._spark = spark
         self._settings = admitted(settings)
-        storage = open_storage(location, storage_options, read_bytes_max=self._settings[keys.READ_BYTES_MAX])
-        self._service = WriteService(storage, self._settings, clock or SystemClock(), self._cleaning)
+        self._storage = open_storage(location, storage_options, read_bytes_max=self._settings[keys.READ_BYTES_MAX])
+        self._clock = clock or SystemClock()
+        self._service = WriteService(self._storage, self._settings, self._clock, self._cleaning)
 
     @property
     def table(self) -> Table:
@@ -64,7 +66,7 @@ class WriteClient:
         Raises:
             TableNotFound: The table does not exist yet.
         """
-        return self._service.table
+        return Table(self._storage, settings=self._settings.as_dict(), clock=self._clock)
 
     def upsert(self, rows: DataFrame) -> WriteResult:
         """
@@ -102,6 +104,28 @@ class WriteClient:
             As `upsert`.
         """
         return self._write(rows, "DELETE")
+
+    def insert_overwrite(self, rows: DataFrame) -> WriteResult:
+        """Replace all rows of the partitions that *rows* have rows of. Raises as `upsert`."""
+        return self._write(rows, "INSERT_OVERWRITE")
+
+    def insert_overwrite_table(self, rows: DataFrame) -> WriteResult:
+        """Replace all rows of the table; no rows replace nothing, as in Hudi. Raises as `upsert`."""
+        return self._write(rows, "INSERT_OVERWRITE_TABLE")
+
+    def drop_partitions(self, paths: Sequence[str]) -> WriteResult:
+        """
+        Delete all rows of partitions; the clean deletes the files later.
+
+        Args:
+            paths: Relative paths of the partitions, as `Table.partitions` returns them.
+
+        Raises:
+            ConfigError: The table has no such partition.
+            TableNotFound: There is no table.
+            As `upsert`.
+        """
+        return self._service.drop_partitions(paths)
 
     def clean(self, *, on_progress: OnProgress | None = None) -> list[CleanResult]:
         """

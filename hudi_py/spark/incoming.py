@@ -56,6 +56,8 @@ class SparkRows:
         parallelism = {
             "BULK_INSERT": keys.BULK_INSERT_PARALLELISM,
             "INSERT": keys.INSERT_PARALLELISM,
+            "INSERT_OVERWRITE": keys.INSERT_PARALLELISM,
+            "INSERT_OVERWRITE_TABLE": keys.INSERT_PARALLELISM,
             "DELETE": keys.DELETE_PARALLELISM,
         }.get(operation, keys.UPSERT_PARALLELISM)
         return Scale(

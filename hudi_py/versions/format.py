@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from hudi_py.model.records import CommitMetadata
+from hudi_py.model.records import CommitMetadata, RequestedReplaceMetadata
 from hudi_py.versions.layout import Layout
 
 
@@ -70,6 +70,7 @@ class TableFormat:
         archive: How the archived timeline is stored.
         commits_are_json: Whether commit metadata is JSON; otherwise it is Avro.
         inflight_commit: Content of the inflight file of a new write; None for an empty file.
+        requested_drop: Content of the requested file of a delete_partition.
         log_naming: Which instant time log files have in their names.
         has_merge_mode: Whether a property says how rows are merged; otherwise the payload class decides.
         names_payload: Whether the payload class, and ordering fields under their old name, are written in addition to
@@ -92,6 +93,7 @@ class TableFormat:
     archive: ArchiveForm
     commits_are_json: bool
     inflight_commit: CommitMetadata | None
+    requested_drop: RequestedReplaceMetadata
     log_naming: LogNaming
     has_merge_mode: bool
     names_payload: bool

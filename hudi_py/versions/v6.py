@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from hudi_py.model.records import RequestedReplaceMetadata
 from hudi_py.versions.format import ArchiveForm, LogNaming, MetadataTableFormat, TableFormat
 from hudi_py.versions.layout import LAYOUT_V1
 
@@ -18,6 +19,7 @@ V6: Final = TableFormat(
     archive=ArchiveForm.LOGS,
     commits_are_json=True,
     inflight_commit=None,
+    requested_drop=RequestedReplaceMetadata(),
     log_naming=LogNaming.BY_SLICE,
     has_merge_mode=False,
     names_payload=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hudi_py.model.records import CommitMetadata
+from hudi_py.model.records import CommitMetadata, RequestedReplaceMetadata
 from hudi_py.versions.format import ArchiveForm, LogNaming, MetadataTableFormat, TableFormat
 from hudi_py.versions.layout import LAYOUT_V2
 
@@ -24,6 +24,7 @@ V8: Final = TableFormat(
     archive=ArchiveForm.HISTORY,
     commits_are_json=False,
     inflight_commit=CommitMetadata(),
+    requested_drop=RequestedReplaceMetadata(),
     log_naming=LogNaming.BY_WRITE,
     has_merge_mode=True,
     names_payload=True,

@@ -6,6 +6,7 @@ from typing import Final
 
 import attrs
 
+from hudi_py.model.records import RequestedReplaceMetadata
 from hudi_py.versions.v8 import V8
 
 _INITIAL: Final = {"hoodie.table.initial.version": "9"}
@@ -14,6 +15,7 @@ V9: Final = attrs.evolve(
     V8,
     version=9,
     properties={**V8.properties, **_INITIAL, "hoodie.table.format": "native"},
+    requested_drop=RequestedReplaceMetadata(operation_type="DELETE_PARTITION", extra_metadata={}, version=1),
     names_payload=False,
     prefixes_single_key=True,
     restores_by_completion=True,

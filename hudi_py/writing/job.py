@@ -15,6 +15,7 @@ from hudi_py.rows.precedence import MergeRules
 from hudi_py.runtime.randomness import MACHINE, Randomness, new_uuid
 from hudi_py.storage.base import Storage
 from hudi_py.writing.assign import SizingLimits
+from hudi_py.writing.replacing import OVERWRITES
 
 
 @attrs.frozen(kw_only=True)
@@ -25,7 +26,8 @@ class WriteJob:
     Args:
         storage: Storage of the table.
         instant_time: Requested time of the commit.
-        operation: ``UPSERT``, ``INSERT``, ``BULK_INSERT`` or ``DELETE``.
+        operation: ``UPSERT``, ``INSERT``, ``BULK_INSERT``, ``DELETE``, ``INSERT_OVERWRITE`` or
+            ``INSERT_OVERWRITE_TABLE``.
         context: View of the table before this commit.
         needed: Partition path to names of base files that must exist before this commit; empty for a bulk insert,
             which does not read any.
@@ -36,7 +38,7 @@ class WriteJob:
         options: Layout of base files.
         limits: Limits for the size of files.
         record_bytes: Average size of a stored row.
-        combine: Whether an insert writes only one row per key.
+        combine: Whether an insert or overwrite writes only one row per key.
         buckets: Bucket index of the table, None where the files are searched for keys.
         randomness: Source of ids for new file groups; on other machines, tasks use the source of that machine.
     """
@@ -69,7 +71,12 @@ class WriteJob:
     @property
     def combines(self) -> bool:
         """Whether only one of several rows with the same key is written."""
-        return self.looks_up or (self.operation == "INSERT" and self.combine)
+        return self.looks_up or (self.operation != "BULK_INSERT" and self.combine)
+
+    @property
+    def overwrites(self) -> bool:
+        """Whether the rows go to new file groups, which replace the earlier ones."""
+        return self.operation in OVERWRITES
 
 
 @attrs.define

@@ -80,7 +80,7 @@ class PartitionFiles:
 
 def load_partition(job: WriteJob, path: str) -> PartitionFiles:
     """
-    List the folder of a partition and return its files; a new partition has none.
+    List the folder of a partition and return its files; a new partition has none, nor has one that is overwritten.
 
     Raises:
         CorruptMetadata, ConflictError: See `check_listed`.
@@ -88,12 +88,15 @@ def load_partition(job: WriteJob, path: str) -> PartitionFiles:
     """
     context = job.context
     entries = [entry for entry in job.storage.list(path, details=True) if not entry.is_folder]
+    has_metafile = any(entry.name.startswith(PARTITION_METAFILE) for entry in entries)
+    if job.overwrites:
+        return PartitionFiles(path=path, has_metafile=has_metafile, latest={}, clustering={})
     check_listed(job, path, (entry.name for entry in entries))
     refuse_foreign(path, (entry.name for entry in entries), context.extensions, "a write")
     view = build_partition(context, path, ((entry.name, entry.size_bytes) for entry in entries))
     return PartitionFiles(
         path=path,
-        has_metafile=any(entry.name.startswith(PARTITION_METAFILE) for entry in entries),
+        has_metafile=has_metafile,
         latest={base.file_id: base for base in latest_base_files(context, view)},
         clustering={file_id: time for (where, file_id), time in context.pending_clustering.items() if where == path},
     )

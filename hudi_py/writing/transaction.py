@@ -30,8 +30,10 @@ from hudi_py.timeline.fence import put_up_fence
 from hudi_py.timeline.heartbeat import Heart, Rhythm, delete_heartbeat
 from hudi_py.timeline.markers import delete_markers, read_markers
 from hudi_py.timeline.properties_file import recover_properties
+from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import Begun, Prepared
+from hudi_py.writing.replacing import Beginning, beginning_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -76,7 +78,12 @@ class WriteTransaction:
         return self.begun.instant.requested_time
 
     def commit(
-        self, stats: Iterable[WriteStat], *, operation: str, extra_metadata: Mapping[str, str]
+        self,
+        stats: Iterable[WriteStat],
+        *,
+        operation: str,
+        extra_metadata: Mapping[str, str],
+        replaced: Mapping[str, tuple[str, ...]] | None = None,
     ) -> CommitMetadata:
         """
         Complete the write, which makes it visible.
@@ -89,6 +96,7 @@ class WriteTransaction:
             stats: Statistics of all files that the write created.
             operation: Operation of the write, as in commit metadata.
             extra_metadata: Further entries of the commit metadata, among them ``schema``.
+            replaced: Partition path to ids of replaced file groups; None unless the write is a replacecommit.
 
         Raises:
             ConflictError: Another process rolled this write back or completed it, or may have done so because our
@@ -103,6 +111,7 @@ class WriteTransaction:
             partition_to_write_stats={partition: tuple(written) for partition, written in by_partition.items()},
             extra_metadata=dict(extra_metadata),
             operation_type=operation,
+            partition_to_replace_file_ids=replaced,
         )
         put_up_fence(store.storage, self.instant_time)
         with self.begun.ready() as ready:
@@ -178,7 +187,11 @@ class WriteTransaction:
 
 
 def begin_write(
-    contents: Contents, table: TableConfig, settings: Settings, metadata_table: MetadataTableKeeper
+    contents: Contents,
+    table: TableConfig,
+    settings: Settings,
+    metadata_table: MetadataTableKeeper,
+    operation: str = "UPSERT",
 ) -> WriteTransaction:
     """
     Begin a commit: recover the properties, roll back failed writes, create requested and inflight (G-1, G-2).
@@ -217,7 +230,7 @@ def begin_write(
             heart = Heart(store.storage, store.clock, Rhythm.of(settings))
             heart.start(time)
         try:
-            begun = _begun(Prepared(store, Action.COMMIT, time), table)
+            begun = _begun(store, time, beginning_of(operation, table.format))
         except BaseException:
             if heart is not None:
                 heart.stop()
@@ -232,10 +245,10 @@ def begin_write(
     )
 
 
-def _begun(prepared: Prepared, table: TableConfig) -> Begun:
+def _begun(store: TimelineStore, time: str, beginning: Beginning) -> Begun:
     """Create the requested and then the inflight instant."""
-    requested = prepared.request()
+    requested = Prepared(store, beginning.action, time).request(beginning.requested)
     try:
-        return requested.begin(table.format.inflight_commit)
+        return requested.begin(beginning.inflight)
     except ConflictError:
         raise ConflictError(f"{requested.instant}: another process uses the same instant time; try again") from None

@@ -15,9 +15,9 @@ LAYERS = (
     {"timeline", "fsview", "txn", "engine"},
     {"rows"},
     {"services", "mdt"},
-    {"writing", "snapshot"},
-    {"table_view", "table_services", "table", "write_service"},
-    {"spark", "local"},
+    {"writing", "snapshot", "local"},
+    {"table_view", "table_services", "table_statements", "write_service", "table_writing", "table"},
+    {"spark"},
     {"__init__", "__main__", "inspection"},
 )
 LEVEL = {component: level for level, components in enumerate(LAYERS) for component in components}
@@ -33,7 +33,16 @@ SIBLINGS = {  # an import within one layer
     ("table_services", "table_view"),
     ("table", "table_services"),
     ("table", "table_view"),
-    ("write_service", "table"),
+    ("local", "writing"),
+    ("write_service", "table_services"),
+    ("write_service", "table_statements"),
+    ("write_service", "table_view"),
+    ("table_statements", "table_view"),
+    ("table_writing", "table_statements"),
+    ("table_writing", "table_services"),
+    ("table_writing", "table_view"),
+    ("table_writing", "write_service"),
+    ("table", "table_writing"),
     ("__main__", "inspection"),
 }
 SERVICES = {  # an import between two services; None stands for all of them

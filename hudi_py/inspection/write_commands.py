@@ -1,0 +1,155 @@
+"""The commands that write rows: ``hudi-py write``, ``delete``, ``update``, ``merge``, ``drop-partition``. No JVM."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from hudi_py.inspection.options import Common, command, pairs, print_json
+from hudi_py.inspection.say import say
+
+if TYPE_CHECKING:
+    from hudi_py.write_service import WriteService
+    from hudi_py.writing.commit_words import CommitWords
+    from hudi_py.writing.result import WriteResult
+
+_OPERATIONS: Final = ("upsert", "insert", "bulk_insert", "delete", "insert_overwrite", "insert_overwrite_table")
+
+
+def _writing(function: Callable[..., WriteResult]) -> Callable[..., None]:
+    """Add the options of all commands that write; the function gets a service and words, and its result is shown."""
+
+    @click.option("--write-key", metavar="APP:VERSION", help="Write only if this key was not committed before.")
+    @click.option("--dry-run", is_flag=True, help="Show what would change; nothing is written.")
+    @functools.wraps(function)
+    def wrapper(common: Common, table: str, write_key: str | None, dry_run: bool, **arguments: Any) -> None:
+        from hudi_py.table_writing import service_of
+        from hudi_py.writing.commit_words import commit_words, parse_write_key
+
+        words = commit_words(None if write_key is None else parse_write_key(write_key))
+        service = service_of(
+            table,
+            settings=common.settings,
+            storage_options=common.storage_options,
+            is_rehearsal=dry_run,
+            must_exist=function.__name__ != "write",
+        )
+        result = function(service, words, **arguments)
+        _show(common, table, result, dry_run=dry_run)
+
+    return wrapper
+
+
+def _show(common: Common, table: str, result: WriteResult, *, dry_run: bool) -> None:
+    from hudi_py.inspection.report import write_report
+
+    if common.as_json:
+        cleans: list[Any] = [None] * len(result.cleans)
+        if cleans and not dry_run:
+            opened = common.open(table)
+            found = [opened.timeline.find(clean.instant) for clean in result.cleans]
+            cleans = [opened.contents.plain(each) if each is not None and each.is_completed else None for each in found]
+        print_json(write_report(result, cleans, dry_run=dry_run))
+        return
+    numbers = (
+        f"{result.rows_inserted} rows inserted, {result.rows_updated} updated, {result.rows_deleted} deleted, "
+        f"{result.files_written} files"
+    )
+    if result.is_repeated:
+        say(f"nothing was done: commit {result.instant} has this write key or a later version of it")
+    elif dry_run:
+        say(f"would be written (nothing was): {numbers}")
+    elif result.instant is None:
+        say("nothing to write")
+    else:
+        say(f"commit {result.instant}: {numbers}, {sum(result.seconds.values()):.2f} s")
+
+
+@click.command()
+@click.argument("table")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--operation", type=click.Choice(_OPERATIONS), default="upsert", show_default=True)
+@command
+@_writing
+def write(service: WriteService, words: CommitWords, files: tuple[str, ...], operation: str) -> WriteResult:
+    """
+    Write rows of files to a table, in one commit; creates the table.
+
+    FILE is a Parquet, CSV (with a header) or JSON-lines file. A new table needs --conf hoodie.table.name=... and --conf
+    hoodie.datasource.write.recordkey.field=...
+    """
+    from hudi_py.table_writing import written
+
+    return written(service, list(files), operation, words)
+
+
+@click.command()
+@click.argument("table")
+@click.option("--where", required=True, help="Condition that the rows meet, as for hudi-py read.")
+@command
+@_writing
+def delete(service: WriteService, words: CommitWords, where: str) -> WriteResult:
+    """Delete the rows that meet a condition, in one commit."""
+    from hudi_py.table_statements import rows_to_delete
+
+    return service.change(rows_to_delete(where), "DELETE", words)
+
+
+@click.command()
+@click.argument("table")
+@click.option("--set", "values", multiple=True, required=True, metavar="COLUMN=EXPRESSION", help="Repeatable.")
+@click.option("--where", help="Condition that the rows meet, as for hudi-py read. Default: all rows.")
+@command
+@_writing
+def update(service: WriteService, words: CommitWords, values: tuple[str, ...], where: str | None) -> WriteResult:
+    """Give columns of rows new values, in one commit: --set "fare=fare * 2" --set "note='checked'"."""
+    from hudi_py.table_statements import rows_to_update
+
+    return service.change(rows_to_update(pairs("--set", values), where or ()), "UPSERT", words)
+
+
+@click.command()
+@click.argument("table")
+@click.argument("file")
+@click.option("--on", required=True, multiple=True, metavar="COLUMN", help="Columns that match. Repeatable, or a,b.")
+@click.option("--when-matched", type=click.Choice(("update", "delete")), help="What to do with rows of the table.")
+@click.option("--when-not-matched", type=click.Choice(("insert",)), help="What to do with rows of the file.")
+@command
+@_writing
+def merge(
+    service: WriteService,
+    words: CommitWords,
+    file: str,
+    on: tuple[str, ...],
+    when_matched: str | None,
+    when_not_matched: str | None,
+) -> WriteResult:
+    """Merge the rows of a file into a table, in one commit."""
+    from hudi_py.table_writing import merged
+
+    columns = tuple(name.strip() for each in on for name in each.split(",") if name.strip())
+    return merged(
+        service,
+        [file],
+        columns,
+        words,
+        update={} if when_matched == "update" else None,
+        deletes=when_matched == "delete",
+        inserts=when_not_matched == "insert",
+    )
+
+
+@click.command("drop-partition")
+@click.argument("table")
+@click.argument("partitions", nargs=-1, required=True, metavar="PARTITION...")
+@command
+@_writing
+def drop_partition(service: WriteService, words: CommitWords, partitions: tuple[str, ...]) -> WriteResult:
+    """Delete all rows of partitions, in one commit; the clean deletes the files later."""
+    return service.drop_partitions([path.rstrip("/") for path in partitions], words)
+
+
+COMMANDS: Final = (write, delete, update, merge, drop_partition)

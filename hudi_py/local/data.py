@@ -1,0 +1,104 @@
+"""
+Takes rows in the forms in which Python programs have them: Arrow, pandas, polars, DuckDB, files.
+
+Columns get a type in which they can be stored if that loses nothing: categories become their values, times get
+microseconds, unsigned integers the next larger type.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from hudi_py.errors import ConfigError, WriteError
+from hudi_py.local.files import is_file_name, read_files
+
+_WIDER: Final[Mapping[pa.DataType, pa.DataType]] = {
+    pa.uint8(): pa.int32(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.float16(): pa.float32(),
+}
+_FORMS: Final = (
+    "an Arrow table, batch or stream (pyarrow, polars, DuckDB, anything with __arrow_c_stream__), a pandas DataFrame, "
+    "or paths of Parquet, CSV or JSON-lines files"
+)
+
+
+def arrow_table(data: Any, stored: pa.Schema | None = None) -> pa.Table:
+    """
+    Return all rows of *data* as an Arrow table.
+
+    Args:
+        data: Rows: an Arrow table, record batch, reader or any other object with ``__arrow_c_stream__`` (polars,
+            DuckDB), a pandas DataFrame (without its index), or one or several paths of Parquet, CSV or JSON-lines
+            files.
+        stored: Columns of the table, if it exists; values in CSV and JSON files are read as these types.
+
+    Raises:
+        ConfigError: *data* has another form, or there is no such file.
+        WriteError: A value does not fit a type in which it can be stored, or a file is damaged.
+    """
+    return stored_types(_table_of(data, stored))
+
+
+def stored_types(table: pa.Table) -> pa.Table:
+    """
+    Return the rows with types that can be stored; columns that have no such type stay as they are.
+
+    Raises:
+        WriteError: A value would be changed, such as a time with nanoseconds.
+    """
+    for position, field in enumerate(table.schema):
+        wanted = _stored_type(field.type)
+        if wanted != field.type:
+            try:
+                column = table.column(position).cast(wanted)
+            except pa.ArrowInvalid as error:
+                raise WriteError(
+                    f"column {field.name!r}: {field.type} cannot be stored as {wanted}: {error}"
+                ) from error
+            table = table.set_column(position, field.with_type(wanted), column)
+    return table
+
+
+def _stored_type(arrow: pa.DataType) -> pa.DataType:
+    if isinstance(arrow, pa.DictionaryType):
+        values: pa.DataType = arrow.value_type
+        return _stored_type(values)
+    if isinstance(arrow, pa.TimestampType) and arrow.unit != "us":
+        return pa.timestamp("us", arrow.tz)
+    return _WIDER.get(arrow, arrow)
+
+
+def _table_of(data: Any, stored: pa.Schema | None) -> pa.Table:
+    if isinstance(data, pa.Table):
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    if isinstance(data, str | os.PathLike):
+        return read_files([data], stored)
+    if _is_paths(data):
+        return read_files(data, stored)
+    if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns"):
+        return pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata(None)
+    if isinstance(data, pa.RecordBatchReader):
+        return data.read_all()
+    if hasattr(data, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(data).read_all()
+    if isinstance(data, Iterable) and not isinstance(data, bytes | dict):
+        batches = list(data)
+        if batches and all(isinstance(batch, pa.RecordBatch) for batch in batches):
+            return pa.Table.from_batches(batches)
+    raise ConfigError(f"rows are given as {_FORMS}, not as {type(data).__name__}")
+
+
+def _is_paths(data: Any) -> bool:
+    return (
+        isinstance(data, Sequence)
+        and bool(data)
+        and all(isinstance(path, os.PathLike) or (isinstance(path, str) and is_file_name(path)) for path in data)
+    )

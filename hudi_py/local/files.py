@@ -1,0 +1,120 @@
+"""Reads the user's own files with rows: Parquet, CSV and JSON lines, told apart by the ends of their names."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from hudi_py.errors import ConfigError, WriteError
+from hudi_py.formats.arrow_types import Array
+
+_Path = str | os.PathLike[str]
+
+
+def is_file_name(name: str) -> bool:
+    """Return whether the end of a name says which kind of file it is."""
+    return _kind_of(name) is not None
+
+
+def read_files(paths: Sequence[_Path], stored: pa.Schema | None) -> pa.Table:
+    """
+    Read the rows of files.
+
+    Args:
+        paths: Local paths. A column that one file lacks is null in its rows.
+        stored: Columns of the table, if it exists; values in CSV and JSON files are read as these types.
+
+    Raises:
+        ConfigError: There is no such file, or its name says of no kind what it is.
+        WriteError: A file is damaged, or the files have a column with different types.
+    """
+    tables = [_read_file(os.fspath(path), stored) for path in paths]
+    try:
+        return pa.concat_tables(tables, promote_options="default")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise WriteError(f"the files do not fit together: {error}") from error
+
+
+def _kind_of(name: str) -> str | None:
+    plain = name.lower().removesuffix(".gz")
+    return next((end for end in _READERS if plain.endswith(end)), None)
+
+
+def _read_file(path: str, stored: pa.Schema | None) -> pa.Table:
+    kind = _kind_of(path)
+    if kind is None:
+        raise ConfigError(f"{path}: not known as a file of rows; its name has to end in {', '.join(_READERS)}")
+    if not Path(path).is_file():
+        raise ConfigError(f"{path}: there is no such file" + (" on this machine" if "://" in path else ""))
+    known = {} if stored is None else {field.name: field.type for field in stored}
+    try:
+        return _READERS[kind](path, known)
+    except (pa.ArrowException, OSError) as error:
+        raise WriteError(f"{path}: cannot be read as {kind[1:]}: {' '.join(str(error).split())}") from error
+
+
+def _read_parquet(path: str, _known: Mapping[str, pa.DataType]) -> pa.Table:
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(path).read().replace_schema_metadata(None)
+
+
+def _read_csv(path: str, known: Mapping[str, pa.DataType]) -> pa.Table:
+    """Read a CSV file with a header. An empty field is null, unless it is quoted in a column of text."""
+    import pyarrow.csv as pc
+
+    options = pc.ConvertOptions(
+        column_types={name: arrow for name, arrow in known.items() if not pa.types.is_nested(arrow)},
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
+    return pc.read_csv(path, parse_options=pc.ParseOptions(newlines_in_values=True), convert_options=options)
+
+
+def _read_json(path: str, known: Mapping[str, pa.DataType]) -> pa.Table:
+    """Read one JSON object a line. Times are text, and binary values base64 text, as ``hudi-py read`` prints them."""
+    import pyarrow.json as pj
+
+    explicit: Any = [
+        (name, pa.string() if pa.types.is_binary(arrow) else arrow)
+        for name, arrow in known.items()
+        if not _is_inferred_in_json(arrow)
+    ]
+    options = pj.ParseOptions(explicit_schema=pa.schema(explicit), unexpected_field_behavior="infer")
+    table = pj.read_json(path, parse_options=options)
+    for position, name in enumerate(table.column_names):
+        arrow = known.get(name, table.schema.field(position).type)
+        if arrow != table.schema.field(position).type:
+            column = table.column(position)
+            read: Any = _from_base64(column, name) if pa.types.is_binary(arrow) else column.cast(arrow)
+            table = table.set_column(position, pa.field(name, arrow), read)
+    return table
+
+
+def _is_inferred_in_json(arrow: pa.DataType) -> bool:
+    """Return whether Arrow recognizes values of a type in JSON texts by itself, and cannot be told to."""
+    return pa.types.is_date(arrow) or pa.types.is_timestamp(arrow)
+
+
+def _from_base64(column: Any, name: str) -> Array:
+    try:
+        values = [None if text is None else base64.b64decode(text, validate=True) for text in column.to_pylist()]
+    except ValueError as error:
+        raise WriteError(f"column {name!r} is binary, so its values are given as base64 text: {error}") from error
+    decoded: Array = pa.array(values, pa.binary())
+    return decoded
+
+
+_READERS: Final[Mapping[str, Callable[[str, Mapping[str, pa.DataType]], pa.Table]]] = {
+    ".parquet": _read_parquet,
+    ".csv": _read_csv,
+    ".jsonl": _read_json,
+    ".ndjson": _read_json,
+    ".json": _read_json,
+}

@@ -1,0 +1,312 @@
+"""
+The rows that a delete, an update or a merge changes: found in the snapshot, ready to be written in the same commit.
+
+Rows are found after the write has begun, so that no commit comes in between.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeAlias
+
+import attrs
+import pyarrow as pa
+
+from hudi_py.errors import ConfigError, RefusedError, WriteError
+from hudi_py.formats.arrow_types import Array, compute
+from hudi_py.formats.record_schema import NOT_DATA
+from hudi_py.model.files import parse_base_file
+from hudi_py.model.records import WriteStat
+from hudi_py.rows.condition import Where
+from hudi_py.rows.expression import Expression
+from hudi_py.rows.keys import KeyGenerator
+from hudi_py.rows.stored_keys import FILE, KEY, PATH
+from hudi_py.table_view import TableView
+
+_SOURCE: Final = "source."
+_TARGET: Final = "target."
+_NUMBER: Final = "_hudi_py_source_row"
+_STORED: Final = "_hudi_py_stored_row"
+
+
+@attrs.frozen(kw_only=True)
+class Found:
+    """
+    Rows that a statement changes, with the meta columns that hold their keys.
+
+    Args:
+        rows: Rows to upsert, updated ones first; of rows to delete, only the keys matter.
+        deleted: Rows to delete.
+        updated: Number of rows that replace stored ones.
+        inserted: Number of rows that are new.
+    """
+
+    rows: pa.Table | None = None
+    deleted: pa.Table | None = None
+    updated: int = 0
+    inserted: int = 0
+
+    @property
+    def count(self) -> int:
+        """Number of rows that change."""
+        return self.updated + self.inserted + (0 if self.deleted is None else self.deleted.num_rows)
+
+    def check(self, stats: Iterable[WriteStat]) -> None:
+        """
+        Raise if other rows changed than were found.
+
+        Args:
+            stats: Statistics of the files that were written.
+
+        Raises:
+            RefusedError: The table has several rows with the key of a found row.
+        """
+        written = list(stats)
+        changed = {(stat.file_id, stat.num_update_writes, stat.num_deletes) for stat in written if _is_changed(stat)}
+        wanted = {(file_id, *counts) for file_id, counts in self._by_file().items()}
+        if changed != wanted or sum(stat.num_inserts for stat in written) != self.inserted:
+            raise RefusedError(
+                f"{self.count} rows were found, but other rows have their keys, too: the table has several rows with "
+                "the same key, so the keys do not say which rows to change. This write was not committed; remove the "
+                "duplicates first (delete the keys, then upsert the rows to keep)"
+            )
+
+    def _by_file(self) -> dict[str, tuple[int, int]]:
+        """Return the number of rows to update and to delete in each file group."""
+        found: dict[str, tuple[int, int]] = {}
+        updated = None if self.rows is None else self.rows.slice(0, self.updated)
+        for rows, is_deletion in ((updated, False), (self.deleted, True)):
+            names = {} if rows is None else Counter(rows.column(FILE).to_pylist())
+            for name, count in names.items():
+                file = parse_base_file(str(name))
+                if file is None:
+                    raise RefusedError(f"a stored row says that it is in {name!r}, which is no name of a data file")
+                updates, deletes = found.get(file.file_id, (0, 0))
+                found[file.file_id] = (updates, deletes + count) if is_deletion else (updates + count, deletes)
+        return found
+
+
+Find: TypeAlias = Callable[[TableView, KeyGenerator, pa.Schema], Found]
+"""Finds the rows: takes the table, its key generator and its storage schema."""
+
+
+def rows_to_delete(where: Where) -> Find:
+    """Return what finds the rows that meet *where*."""
+
+    def find(table: TableView, generator: KeyGenerator, _: pa.Schema) -> Found:
+        found = table.rows(where=where, columns=list(generator.record_key_fields), with_meta=True)
+        return Found(deleted=found.to_arrow().select([KEY, PATH, FILE]))
+
+    return find
+
+
+def rows_to_update(values: Mapping[str, Any], where: Where) -> Find:
+    """
+    Return what finds the rows that meet *where*, with new values.
+
+    Args:
+        values: Column to expression (text), or to a value that is no text.
+        where: As for `TableView.rows`.
+
+    Raises:
+        ConfigError: An expression is not understood, or there is none.
+    """
+    expressions = expressions_of(values)
+
+    def find(table: TableView, generator: KeyGenerator, schema: pa.Schema) -> Found:
+        check_settable(expressions, generator, schema)
+        stored = table.rows(where=where, with_meta=True).to_arrow()
+        batches = [_with_values(batch, expressions, schema, batch) for batch in stored.to_batches()]
+        rows = pa.Table.from_batches(batches, schema=stored.schema)
+        _refuse_twice(rows, "the table has")
+        return Found(rows=rows, updated=rows.num_rows)
+
+    return find
+
+
+@attrs.frozen(kw_only=True)
+class Merge:
+    """
+    A merge of source rows into a table.
+
+    Args:
+        source: Rows.
+        on: Columns that say which rows match; equal in source and table.
+        update: New values of matched rows; an empty mapping for all columns of the source, None to leave them.
+        deletes: Whether matched rows are deleted.
+        inserts: Whether source rows that match nothing are inserted.
+
+    Raises:
+        ConfigError: The clauses do nothing, or contradict each other.
+    """
+
+    source: pa.Table
+    on: tuple[str, ...]
+    update: Mapping[str, Expression] | None = None
+    deletes: bool = False
+    inserts: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse clauses that make no sense together."""
+        if self.update is not None and self.deletes:
+            raise ConfigError("a merge either updates or deletes matched rows; give one of the two")
+        if self.update is None and not self.deletes and not self.inserts:
+            raise ConfigError("a merge needs to be told what to do with rows that match, or with those that do not")
+        if not self.on:
+            raise ConfigError("a merge needs at least one column that says which rows match (on)")
+
+    def find(self, table: TableView, generator: KeyGenerator, schema: pa.Schema) -> Found:
+        """See `Find`."""
+        self._check(generator, schema)
+        wanted = None if self.update is not None else list(dict.fromkeys((*self.on, *generator.record_key_fields)))
+        stored = table.rows(columns=wanted, with_meta=True).to_arrow()
+        ours, theirs = self._numbers(stored, schema, _STORED), self._numbers(self.source, schema, _NUMBER)
+        pairs = ours.join(theirs, list(self.on), join_type="inner")
+        matched = stored.take(pairs.column(_STORED)).append_column(_NUMBER, pairs.column(_NUMBER))
+        _refuse_twice(matched, "several source rows match a row of the table, or the table has")
+        deleted, parts = None, []
+        if self.deletes:
+            deleted = matched.select([KEY, PATH, FILE])
+        if self.update is not None:
+            parts.append(self._updated(matched, schema, generator))
+        updated = sum(part.num_rows for part in parts)
+        inserted = 0
+        if self.inserts:
+            all_rows: Any = theirs.column(_NUMBER)
+            is_met = compute.is_in(all_rows, value_set=matched.column(_NUMBER).combine_chunks())
+            parts.append(self._inserted(self.source.filter(compute.invert(is_met)), schema, generator))
+            inserted = parts[-1].num_rows
+        rows = pa.concat_tables(parts) if parts else None
+        return Found(rows=rows, deleted=deleted, updated=updated, inserted=inserted)
+
+    def _numbers(self, rows: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
+        """Return the columns to match on, and the number of each row: a join cannot carry columns of every type."""
+        keys = pa.table({each: _as_stored(rows.column(each), schema.field(each)) for each in self.on})
+        return keys.append_column(name, pa.array(range(rows.num_rows), pa.int64()))
+
+    def _check(self, generator: KeyGenerator, schema: pa.Schema) -> None:
+        for name in self.on:
+            for where, names in (("the table has", schema.names), ("the source has", self.source.column_names)):
+                if name not in names:
+                    raise ConfigError(f"a merge on {name!r}, but {where} no such column")
+        foreign = [name for name in self.source.column_names if name not in schema.names and name not in NOT_DATA]
+        if foreign and (self.inserts or self.update == {}):
+            raise ConfigError(f"the source has a column {foreign[0]!r}, which the table does not have; leave it out")
+        if self.update:
+            check_settable(self.update, generator, schema)
+        fields = {*generator.record_key_fields}
+        if self.inserts and not fields <= {*self.on} <= fields | {*generator.partition_fields}:
+            raise ConfigError(
+                f"a merge that inserts has to match rows on the record key ({', '.join(generator.record_key_fields)}), "
+                "else a key could be inserted that the table has"
+            )
+
+    def _updated(self, matched: pa.Table, schema: pa.Schema, generator: KeyGenerator) -> pa.Table:
+        source = self.source.take(matched.column(_NUMBER).combine_chunks())
+        names = [name for name in source.column_names if name in schema.names]
+        update = self.update or {name: Expression(f"`{_SOURCE}{name}`") for name in names}
+        stored = matched.select([KEY, PATH, FILE, *schema.names]).combine_chunks()
+        both = stored
+        for prefix, table in ((_TARGET, stored), (_SOURCE, source)):
+            for name in table.column_names:
+                both = both.append_column(prefix + name, table.column(name))
+        parts = both.combine_chunks().to_batches()
+        done = [_with_values(batch.select(stored.column_names), update, schema, batch) for batch in parts]
+        result = pa.Table.from_batches(done, schema=stored.schema)
+        for name in (*generator.partition_fields, *generator.record_key_fields):
+            if compute.all(_same(result.column(name), stored.column(name))).as_py() is False:  # None without rows
+                raise WriteError(
+                    f"the merge would change {name!r} of a matched row, which says where the row is; delete the row "
+                    "and insert it instead"
+                )
+        return result
+
+    def _inserted(self, rows: pa.Table, schema: pa.Schema, generator: KeyGenerator) -> pa.Table:
+        columns: dict[str, Any] = {}
+        for field in schema:
+            has = field.name in rows.column_names
+            columns[field.name] = (
+                _as_stored(rows.column(field.name), field) if has else pa.nulls(rows.num_rows, field.type)
+            )
+        plain = pa.table(columns).combine_chunks()
+        keys: list[Any] = [generator.record_keys(batch) for batch in plain.to_batches()]
+        paths: list[Any] = [generator.partition_paths(batch) for batch in plain.to_batches()]
+        meta: dict[str, Any] = {KEY: pa.chunked_array(keys, pa.string()), PATH: pa.chunked_array(paths, pa.string())}
+        new = pa.table({**meta, FILE: pa.nulls(rows.num_rows, pa.string()), **columns})
+        _refuse_twice(new, "the source has")
+        return new
+
+
+def expressions_of(values: Mapping[str, Any]) -> dict[str, Expression]:
+    """
+    Return the expression of each column; values that are no text stand for themselves.
+
+    Raises:
+        ConfigError: There is no column, or an expression is not understood.
+    """
+    if not values:
+        raise ConfigError("an update needs at least one column to set")
+    return {name: Expression(value if isinstance(value, str) else _literal(value)) for name, value in values.items()}
+
+
+def check_settable(names: Mapping[str, Expression], generator: KeyGenerator, schema: pa.Schema) -> None:
+    """
+    Raise if a column cannot be set.
+
+    Raises:
+        ConfigError: There is no such column, or it says where a row is.
+    """
+    for name in names:
+        if name not in schema.names:
+            raise ConfigError(f"the table has no column {name!r} to set; it has {', '.join(schema.names)}")
+        if name in (*generator.record_key_fields, *generator.partition_fields):
+            raise ConfigError(
+                f"column {name!r} cannot be set: it is part of the key or partition, which say where a row is; delete "
+                "the rows and insert them instead"
+            )
+
+
+def _is_changed(stat: WriteStat) -> bool:
+    return bool(stat.num_update_writes or stat.num_deletes)
+
+
+def _literal(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return str(value)
+
+
+def _with_values(
+    batch: pa.RecordBatch, values: Mapping[str, Expression], schema: pa.Schema, seen: pa.RecordBatch
+) -> pa.RecordBatch:
+    columns: list[Any] = list(batch.columns)
+    for name, expression in values.items():
+        position = batch.schema.get_field_index(name)
+        columns[position] = expression.values(seen, schema.field(name).type)
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def _as_stored(column: Any, field: Any) -> Any:
+    try:
+        return column if column.type == field.type else column.cast(field.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise WriteError(
+            f"column {field.name!r}: {column.type} cannot be converted to {field.type}: {error}"
+        ) from error
+
+
+def _same(left: Any, right: Any) -> Array:
+    """Return which values are equal; two nulls are."""
+    equal: Any = compute.equal(left, right)
+    both_null = compute.and_(compute.is_null(left), compute.is_null(right))
+    result: Array = compute.if_else(both_null, True, compute.fill_null(equal, False))
+    return result
+
+
+def _refuse_twice(rows: pa.Table, who: str) -> None:
+    counts = rows.group_by([PATH, KEY]).aggregate([([], "count_all")])
+    twice = counts.filter(compute.greater(counts.column("count_all"), 1))
+    if twice.num_rows:
+        key = twice.column(KEY)[0].as_py()
+        raise WriteError(f"{who} several rows with the key {key!r}; only rows with different keys can be changed so")

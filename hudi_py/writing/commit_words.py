@@ -1,0 +1,144 @@
+"""
+What a commit says besides its files: entries of the user, and a write key that makes a repeated write do nothing.
+
+The newest version of each application stands in ``extraMetadata`` of the commit, together with the versions that
+earlier commits told, so that the newest commit with such an entry tells them all. If that commit is archived, the
+archive tells; if it was rolled back, so was its write, and the key counts as not given.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import attrs
+
+from hudi_py.errors import ConfigError, CorruptMetadata
+from hudi_py.model.records import CommitMetadata
+from hudi_py.timeline.archive import archived_commits, has_archive
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
+from hudi_py.writing.result import WriteResult
+
+KEYS_ENTRY: Final = "hudi_py.write.keys"
+_OURS: Final = frozenset({"schema", KEYS_ENTRY})
+_VERSION_MAX: Final = (1 << 63) - 1
+
+_Versions = dict[str, tuple[int, str]]
+"""Application to its newest version and the requested time of its commit."""
+
+
+@attrs.frozen(kw_only=True)
+class CommitWords:
+    """
+    What a commit says besides its files.
+
+    Args:
+        key: Application and version of the write; versions of an application rise.
+        extra: Further entries.
+    """
+
+    key: tuple[str, int] | None = None
+    extra: Mapping[str, str] = attrs.field(factory=dict)
+
+    def committed_before(self, timeline: Timeline, contents: Contents) -> WriteResult | None:
+        """
+        Return the result of the write that committed this key or a later version; None if none did.
+
+        Raises:
+            CorruptMetadata: A commit that may tell it is damaged.
+        """
+        if self.key is None:
+            return None
+        application, version = self.key
+        newest, instant_time = _versions(timeline, contents).get(application, (-1, ""))
+        if version > newest:
+            return None
+        found = next((each for each in timeline.commits.completed() if each.requested_time == instant_time), None)
+        metadata = CommitMetadata() if found is None else contents.commit(found)
+        return WriteResult(instant=instant_time, metadata=metadata, is_repeated=True)
+
+    def entries(self, instant_time: str, timeline: Timeline, contents: Contents) -> dict[str, str]:
+        """Return the entries of ``extraMetadata`` for a commit with this requested time."""
+        if self.key is None:
+            return dict(self.extra)
+        application, version = self.key
+        versions = {**_versions(timeline, contents), application: (version, instant_time)}
+        return {**self.extra, KEYS_ENTRY: json.dumps(versions, sort_keys=True, separators=(",", ":"))}
+
+
+NO_WORDS: Final = CommitWords()
+
+
+def commit_words(write_key: Any = None, extra_metadata: Mapping[str, str] | None = None) -> CommitWords:
+    """
+    Check what a user gives.
+
+    Args:
+        write_key: Application (text) and version (whole number of at least 0).
+        extra_metadata: Name to text.
+
+    Raises:
+        ConfigError: One of them has another form, or a name is used by hudi_py.
+    """
+    key = None if write_key is None else _checked_key(write_key)
+    extra = dict(extra_metadata or {})
+    for name, text in extra.items():
+        if not all(isinstance(each, str) for each in (name, text)) or not name:
+            raise ConfigError(f"extra_metadata has {name!r}: {text!r}; names and values are texts")
+        if name in _OURS:
+            raise ConfigError(f"extra_metadata has {name!r}, which every commit says itself; use another name")
+    return CommitWords(key=key, extra=extra)
+
+
+def parse_write_key(text: str) -> tuple[str, int]:
+    """
+    Parse ``APP:VERSION``.
+
+    Raises:
+        ConfigError: The text has another form.
+    """
+    application, colon, version = text.rpartition(":")
+    if not colon or not application or not version.isascii() or not version.isdigit():
+        raise ConfigError(f"write key {text!r} is not of the form APP:VERSION, such as loader:7")
+    return application, int(version)
+
+
+def _checked_key(given: Any) -> tuple[str, int]:
+    try:
+        application, version = given
+    except (TypeError, ValueError):
+        application, version = None, None
+    if isinstance(application, str) and application and type(version) is int and 0 <= version <= _VERSION_MAX:
+        return application, version
+    raise ConfigError(f"write_key={given!r}; give an application and a version, such as ('loader', 7)")
+
+
+def _versions(timeline: Timeline, contents: Contents) -> _Versions:
+    """Return the newest version of each application."""
+    for metadata in _newest_first(timeline, contents):
+        text = metadata.get(KEYS_ENTRY)
+        if text:
+            return _parsed(text, contents.store.storage.root)
+    store = contents.store
+    if not has_archive(store.storage, store.config):
+        return {}
+    found: dict[str, str] = {}
+    for commit in archived_commits(store.storage, store.config):
+        extra = commit.fields().get("extraMetadata") or {}
+        if KEYS_ENTRY in extra:
+            found[commit.time] = extra[KEYS_ENTRY]
+    return _parsed(found[max(found)], store.storage.root) if found else {}
+
+
+def _newest_first(timeline: Timeline, contents: Contents) -> Iterator[Mapping[str, str | None]]:
+    for instant in reversed(timeline.commits.completed()):
+        yield contents.commit(instant).extra_metadata
+
+
+def _parsed(text: str, root: str) -> _Versions:
+    try:
+        return {application: (int(version), str(time)) for application, (version, time) in json.loads(text).items()}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise CorruptMetadata(f"{root}: {KEYS_ENTRY} of a commit is damaged: {text[:200]!r}") from error

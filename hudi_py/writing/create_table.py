@@ -1,0 +1,40 @@
+"""Creates a table: its folders and properties, where no files of another table are in the way."""
+
+from __future__ import annotations
+
+from hudi_py.config.keys import Settings
+from hudi_py.config.new_table import new_table_properties, table_folders
+from hudi_py.errors import CorruptMetadata
+from hudi_py.fsview.listing import FolderListing
+from hudi_py.model.files import join_path, parse_base_file, parse_log_file
+from hudi_py.runtime.clock import Clock
+from hudi_py.storage.base import Storage
+from hudi_py.timeline.properties_file import create_properties
+
+
+def create_table(storage: Storage, settings: Settings, clock: Clock) -> None:
+    """
+    Create an empty table.
+
+    Raises:
+        ConfigError: A setting is missing or invalid.
+        CorruptMetadata: There are data files.
+    """
+    _refuse_data_of_another(storage)
+    properties = new_table_properties(settings)
+    for folder in table_folders(properties):
+        storage.create_new(f"{folder}/.keep", b"")
+        storage.delete(f"{folder}/.keep")
+    create_properties(storage, properties, clock)
+
+
+def _refuse_data_of_another(storage: Storage) -> None:
+    """Raise if there are data files: in a new table, files older than its first instant count as committed."""
+    for path, entries in FolderListing(storage).walk():
+        for entry in entries:
+            if parse_base_file(entry.name) is not None or parse_log_file(entry.name) is not None:
+                raise CorruptMetadata(
+                    f"{storage.root} is not a table, but {join_path(path, entry.name)} is a data file of one: in a new "
+                    "table its rows would count as committed; nothing was changed; restore the .hoodie folder of that "
+                    "table, or write to an empty folder"
+                )

@@ -1,0 +1,66 @@
+"""What a write did, as the caller gets it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import attrs
+
+from hudi_py.model.records import CommitMetadata, WriteStat
+from hudi_py.model.shown import Shown
+from hudi_py.services.clean.result import CleanResult
+
+
+@attrs.frozen(kw_only=True, repr=False)
+class WriteResult(Shown):
+    """
+    Result of a write.
+
+    Args:
+        instant: Requested time of the commit; None if there was nothing to write and ``hoodie.allow.empty.commit`` is
+            false.
+        metadata: Metadata of the commit, as stored.
+        cleans: Results of the clean after the commit; empty if no clean was due.
+        seconds: Duration of each phase in seconds: ``begin``, ``write``, ``commit``, ``services``.
+        retries: Number of times that the write was begun again after a conflict.
+        is_repeated: Whether an earlier write with this write key had been committed, so that nothing was done; then
+            *instant* and *metadata* are those of the earlier commit (without metadata if it is archived).
+    """
+
+    instant: str | None
+    metadata: CommitMetadata
+    cleans: tuple[CleanResult, ...] = ()
+    seconds: Mapping[str, float] = attrs.field(factory=dict, eq=False)
+    retries: int = 0
+    is_repeated: bool = False
+
+    @property
+    def rows_inserted(self) -> int:
+        """Number of rows that were added."""
+        return sum(max(stat.num_inserts, 0) for stat in self._stats())
+
+    @property
+    def rows_updated(self) -> int:
+        """Number of stored rows that were replaced by a row with the same key."""
+        return sum(max(stat.num_update_writes, 0) for stat in self._stats())
+
+    @property
+    def rows_deleted(self) -> int:
+        """Number of stored rows that were deleted by key; rows of replaced file groups are not counted."""
+        return sum(max(stat.num_deletes, 0) for stat in self._stats())
+
+    @property
+    def files_written(self) -> int:
+        """Number of data files that were written."""
+        return sum(1 for _ in self._stats())
+
+    def _stats(self) -> Iterator[WriteStat]:
+        for of_partition in self.metadata.partition_to_write_stats.values():
+            yield from of_partition
+
+    def _facts(self) -> Mapping[str, object]:
+        done = {"instant": self.instant, "operation": self.metadata.operation_type, "files": self.files_written}
+        return done | {"cleans": len(self.cleans)}
+
+    def _listed(self) -> Iterable[tuple[object, ...]]:
+        return ((stat.path, stat.num_inserts, stat.num_update_writes, stat.num_deletes) for stat in self._stats())

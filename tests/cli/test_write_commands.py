@@ -1,0 +1,97 @@
+"""Writing on the command line: numbers, exit codes, and rehearsals that change nothing."""
+
+import hashlib
+
+import pytest
+
+CONF = [
+    part
+    for name in (
+        "hoodie.table.name=t",
+        "hoodie.datasource.write.recordkey.field=id",
+        "hoodie.datasource.write.partitionpath.field=region",
+    )
+    for part in ("--conf", name)
+]
+NUMBERS = ("rows_inserted", "rows_updated", "rows_deleted", "files_written")
+
+
+@pytest.fixture
+def trips(run, tmp_path):
+    """A table that the command itself has created."""
+    (tmp_path / "a.csv").write_text("id,region,v\n1,eu,1.5\n2,us,2.5\n")
+    (tmp_path / "b.jsonl").write_text('{"id": 1, "region": "eu", "v": 9}\n{"id": 5, "region": "eu", "v": 8}\n')
+    done = run("write", tmp_path / "t", tmp_path / "a.csv", *CONF, "--write-key", "app:1", "--json")
+    assert done.code == 0, done.err
+    assert set(done.json) == {"instant", *NUMBERS, "seconds", "cleans", "retries"}
+    return tmp_path / "t"
+
+
+def digest(table):
+    return hashlib.md5(
+        repr(sorted((str(f), f.read_bytes()) for f in table.rglob("*") if f.is_file())).encode()
+    ).digest()
+
+
+def statements(table):
+    source = table.parent / "b.jsonl"
+    return {
+        ("write", table, source): [1, 1, 0, 1],
+        ("write", table, source, "--operation", "insert_overwrite"): [2, 0, 0, 1],
+        ("delete", table, "--where", "v > 2"): [0, 0, 1, 1],
+        ("update", table, "--set", "v=v * 2", "--where", "id = 1"): [0, 1, 0, 1],
+        ("merge", table, source, "--on", "id", "--when-matched", "delete"): [0, 0, 1, 1],
+        ("drop-partition", table, "us"): [0, 0, 0, 0],
+    }
+
+
+def test_rehearsals_tell_the_numbers_and_change_nothing(run, trips):
+    """Not a byte of the table, whatever the command; no table is created either."""
+    before = digest(trips)
+    for words, numbers in statements(trips).items():
+        done = run(*words, "--dry-run", "--json")
+        assert [done.json[name] for name in NUMBERS] == numbers, words
+        assert done.json["instant"] is None
+    assert digest(trips) == before
+    run("write", trips.parent / "new", trips.parent / "a.csv", *CONF, "--dry-run")
+    assert not (trips.parent / "new").exists()
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_commands_do_what_they_say(run, trips, number):
+    """The numbers are those of the rehearsal, and the table is whole afterwards."""
+    words, numbers = list(statements(trips).items())[number]
+    done = run(*words, "--json")
+    assert [done.json[name] for name in NUMBERS] == numbers, done.err
+    assert run("check", trips).code == 0
+    assert run("instant", trips, done.json["instant"], "--json").json["state"] == "COMPLETED"
+
+
+def test_write_key_given_twice_writes_once(run, trips):
+    """The second time nothing is done, and the commit of the first is named."""
+    done = run("write", trips, trips.parent / "b.jsonl", "--write-key", "app:1", "--json")
+    assert done.json["is_repeated"] is True
+    assert run("read", trips, "--json").json["rows"] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("write", "t", "absent.csv"), 2),
+        (("write", "t", "a.csv", "--write-key", "app"), 2),
+        (("write", "t", "a.csv", "--operation", "replace"), 2),
+        (("delete", "t", "--where", "nope = 1"), 2),
+        (("update", "t", "--set", "id=7"), 2),
+        (("merge", "t", "a.csv", "--on", "id"), 2),
+        (("drop-partition", "t", "nowhere"), 2),
+        (("delete", "no-table", "--where", "id = 1"), 5),
+        (("drop-partition", "no-table", "eu"), 5),
+    ],
+)
+def test_exit_codes(run, trips, monkeypatch, words, code):
+    """Wrong usage is 2, no table is 5; one line says why, and nothing is pending."""
+    monkeypatch.chdir(trips.parent)
+    done = run(*words)
+    assert (done.code, done.out) == (code, "")
+    assert len(done.err.splitlines()) == 1
+    assert all(each["state"] == "COMPLETED" for each in run("timeline", trips, "--json").json["instants"])

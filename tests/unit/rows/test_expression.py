@@ -1,0 +1,82 @@
+"""Values computed from columns: what they mean, and what is refused."""
+
+from datetime import date, datetime, timezone
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+from hudi_py.errors import ConfigError, WriteError
+from hudi_py.rows.expression import Expression
+
+ROWS = pa.RecordBatch.from_pylist(
+    [
+        {"n": 7, "x": 1.5, "s": "a", "m": Decimal("1.50"), "odd name": 1},
+        {"n": -7, "x": None, "s": None, "m": None, "odd name": 2},
+    ],
+    schema=pa.schema(
+        [
+            ("n", pa.int32()),
+            ("x", pa.float64()),
+            ("s", pa.string()),
+            ("m", pa.decimal128(9, 2)),
+            ("odd name", pa.int64()),
+        ]
+    ),
+)
+DAY, MOMENT = date(2026, 1, 2), datetime(2026, 1, 2, 3, tzinfo=timezone.utc)
+INT, DOUBLE, TEXT, MONEY = pa.int32(), pa.float64(), pa.string(), pa.decimal128(9, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "expected"),
+    [
+        ("n * 2 + 1", INT, [15, -13]),
+        ("1 + n * 2", INT, [15, -13]),
+        ("(1 + n) * 2", INT, [16, -12]),
+        ("10 - n - 1", INT, [2, 16]),
+        ("-n", INT, [-7, 7]),
+        ("n % 3", INT, [1, -1]),
+        ("n / 2", DOUBLE, [3.5, -3.5]),
+        ("n / 0", DOUBLE, [None, None]),
+        ("n % 0", INT, [None, None]),
+        ("x * 2 + n", DOUBLE, [10.0, None]),
+        ("m * 2", MONEY, [Decimal("3.00"), None]),
+        ("m + 0.25", MONEY, [Decimal("1.75"), None]),
+        ("5", MONEY, [Decimal("5.00")] * 2),
+        ("s || 'it''s' || n", TEXT, ["ait's7", None]),
+        ("concat(s, '-', s)", TEXT, ["a-a", None]),
+        ("`odd name`", INT, [1, 2]),
+        ("null", TEXT, [None, None]),
+        ("TRUE", pa.bool_(), [True, True]),
+        ("date '2026-01-02'", pa.date32(), [DAY] * 2),
+        ("timestamp '2026-01-02 03:00:00'", pa.timestamp("us", "UTC"), [MOMENT] * 2),
+    ],
+)  # fmt: skip
+def test_values(text, target, expected):
+    """As in Spark SQL, in the type of the column."""
+    found = Expression(text).values(ROWS, target)
+    assert found.type == target
+    assert found.to_pylist() == expected
+
+
+@pytest.mark.parametrize(("text", "target"), [("n / 2", INT), ("n * 1000000000000", INT), ("x", INT), ("s", INT)])
+def test_value_that_does_not_fit_is_refused(text, target):
+    """Never rounded, cut off or wrapped around."""
+    with pytest.raises(WriteError, match="does not fit"):
+        Expression(text).values(ROWS, target)
+
+
+@pytest.mark.parametrize("text", ["", "n +", "n ; 1", "upper(s)", "(n", "n n", "'open", "concat()", "date '9'"])
+def test_text_that_is_not_understood_is_refused(text):
+    """Before anything is computed, with the place."""
+    with pytest.raises(ConfigError, match=r"understood|known|no date"):
+        Expression(text)
+
+
+def test_absent_column_is_named():
+    """And a text without quotes is explained."""
+    with pytest.raises(ConfigError, match=r"no column 'hello'.*quotes"):
+        Expression("hello").values(ROWS, TEXT)
+    with pytest.raises(ConfigError, match="cannot be computed"):
+        Expression("s + 1").values(ROWS, TEXT)

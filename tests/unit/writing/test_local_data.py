@@ -1,0 +1,135 @@
+"""Rows that this process has, in all the forms in which Python programs have them."""
+
+import subprocess
+import sys
+from datetime import date, datetime, timezone
+from decimal import Decimal
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hudi_py
+from hudi_py.errors import ConfigError, WriteError
+from hudi_py.local.data import arrow_table
+
+ROWS = [{"id": "a", "n": 1, "x": 0.5}, {"id": "b", "n": None, "x": None}]
+TABLE = pa.Table.from_pylist(ROWS, schema=pa.schema([("id", pa.string()), ("n", pa.int64()), ("x", pa.float64())]))
+SETTINGS = {"hoodie.table.name": "t", "hoodie.datasource.write.recordkey.field": "id"}
+
+
+def file_of(folder, name):
+    path = folder / name
+    if name.endswith("parquet"):
+        pq.write_table(TABLE, path)
+    elif name.endswith("csv"):
+        path.write_text('id,n,x\na,1,0.5\n"b",,\n')
+    else:
+        path.write_text('{"id": "a", "n": 1, "x": 0.5}\n{"id": "b", "n": null, "x": null}\n')
+    return path
+
+
+FORMS = {
+    "table": lambda _: TABLE,
+    "batch": lambda _: TABLE.to_batches()[0],
+    "reader": lambda _: TABLE.to_reader(),
+    "batches": lambda _: iter(TABLE.to_batches()),
+    "pandas": lambda _: pd.DataFrame(ROWS).astype({"n": "Int64"}),
+    "polars": lambda _: pl.DataFrame(ROWS),
+    "duckdb": lambda _: duckdb.from_arrow(TABLE),
+    "parquet": lambda folder: file_of(folder, "a.parquet"),
+    "csv": lambda folder: str(file_of(folder, "a.csv")),
+    "json": lambda folder: [file_of(folder, "a.jsonl")],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_are_the_same_in_every_form(form, tmp_path):
+    """Nulls, names and values survive."""
+    assert arrow_table(FORMS[form](tmp_path)).to_pylist() == ROWS
+
+
+def test_index_of_a_data_frame_is_no_column():
+    """Pandas' own hand-over would add one."""
+    assert arrow_table(pd.DataFrame(ROWS, index=[7, 9])).column_names == ["id", "n", "x"]
+
+
+def test_types_widen_only_without_loss():
+    """Categories, small unsigned integers and times with seconds can be stored; nanoseconds that count cannot."""
+    nanos = pa.array([1_000], pa.timestamp("ns"))
+    given = pa.table({"c": pa.array(["a"]).dictionary_encode(), "u": pa.array([7], pa.uint16()), "t": nanos})
+    stored = arrow_table(given)
+    assert stored.schema.types == [pa.string(), pa.int32(), pa.timestamp("us")]
+    assert stored.column("u").to_pylist() == [7]
+    with pytest.raises(WriteError, match="column 't'"):
+        arrow_table(given.set_column(2, "t", pa.array([1_001], pa.timestamp("ns"))))
+
+
+def test_text_files_are_read_as_the_types_of_the_table(tmp_path):
+    """What CSV and JSON cannot say, the table says."""
+    stored = pa.schema(
+        [("id", pa.string()), ("d", pa.date32()), ("t", pa.timestamp("us", "UTC")), ("m", pa.decimal128(9, 2))]
+    )
+    expected = {
+        "id": "7",
+        "d": date(2026, 1, 2),
+        "t": datetime(2026, 1, 2, 3, tzinfo=timezone.utc),
+        "m": Decimal("1.50"),
+    }
+    (tmp_path / "a.csv").write_text("id,d,t,m\n7,2026-01-02,2026-01-02T03:00:00Z,1.50\n")
+    (tmp_path / "a.json").write_text('{"id": "7", "d": "2026-01-02", "t": "2026-01-02T03:00:00Z", "m": "1.50"}\n')
+    for name in ("a.csv", "a.json"):
+        assert arrow_table(tmp_path / name, stored).to_pylist() == [expected]
+
+
+def test_binary_values_of_json_are_base64(tmp_path):
+    """As hudi-py read prints them."""
+    (tmp_path / "a.json").write_text('{"b": "AP8="}\n')
+    assert arrow_table(tmp_path / "a.json", pa.schema([("b", pa.binary())])).to_pylist() == [{"b": b"\x00\xff"}]
+    (tmp_path / "a.json").write_text('{"b": "no!"}\n')
+    with pytest.raises(WriteError, match="base64"):
+        arrow_table(tmp_path / "a.json", pa.schema([("b", pa.binary())]))
+
+
+@pytest.mark.parametrize("data", [7, b"rows", {"a": [1]}, [{"a": 1}], "rows.xlsx", "absent.csv", []])
+def test_other_forms_are_refused(data):
+    """The message says what can be given."""
+    with pytest.raises(ConfigError):
+        arrow_table(data)
+
+
+def test_damaged_file_is_named(tmp_path):
+    """An error names the file, not only what Arrow thinks of it."""
+    (tmp_path / "a.parquet").write_bytes(b"no parquet")
+    with pytest.raises(WriteError, match=r"a\.parquet"):
+        arrow_table(tmp_path / "a.parquet")
+
+
+def test_writes_and_numbers(tmp_path):
+    """A table from nothing, changed by all four operations, each of which says what it did."""
+    done = hudi_py.write(tmp_path / "t", TABLE, settings=SETTINGS)
+    assert (done.rows_inserted, done.rows_updated, done.rows_deleted, done.files_written) == (2, 0, 0, 1)
+    table = hudi_py.open_table(tmp_path / "t")
+    done = table.upsert([file_of(tmp_path, "a.csv")])
+    assert (done.rows_inserted, done.rows_updated) == (0, 2)
+    assert list(done.seconds) == ["begin", "write", "commit", "services"]
+    table.insert(pa.table({"id": ["c"], "n": [3], "x": [1.5]}))
+    table.bulk_insert(pa.table({"id": ["d"], "n": [4], "x": [2.5]}))
+    done = table.delete(pa.table({"id": ["a", "d", "z"]}))
+    assert done.rows_deleted == 2
+    assert sorted(row["id"] for row in table.rows().to_arrow().to_pylist()) == ["b", "c"]
+    with pytest.raises(ConfigError, match="upsert"):
+        hudi_py.write(tmp_path / "t", TABLE, "replace")
+
+
+def test_writing_loads_no_spark(tmp_path):
+    """A machine without a JVM, and without pyspark, can write."""
+    program = (
+        "import sys, pyarrow as pa, hudi_py\n"
+        f"hudi_py.write({str(tmp_path / 't')!r}, pa.table({{'id': ['a']}}), settings={SETTINGS!r})\n"
+        "assert not {'pyspark', 'py4j'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
