@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import AlreadyExists, ConflictError, CorruptMetadata, TimelineStateError
+from hudi_py.errors import AlreadyExists, ConflictError, CorruptMetadata, NotFound, TimelineStateError
 from hudi_py.formats.instant_encoder import SYNC_BYTES, InstantRecord, encode_record
 from hudi_py.model.files import OWN_FOLDER
 from hudi_py.model.instant import Action, Instant, State, advance
@@ -28,6 +28,10 @@ _ATTEMPTS_MAX = 1000
 
 Said: TypeAlias = InstantRecord | bytes
 """What an instant says; as bytes only where those of another instant are kept as they are. None for an empty file."""
+
+
+class InstantGone(ConflictError, NotFound):
+    """The file of an instant was there when the timeline was listed, and is not any more."""
 
 
 class TimelineStore:
@@ -93,18 +97,30 @@ class TimelineStore:
         Content of the instant's file, read at most once (instant files never change).
 
         Raises:
-            NotFound: The file is gone: another writer archived or rolled it back.
+            InstantGone: Another process archived it or rolled it back since the timeline was listed.
+            NotFound: There is no such file, and none was listed.
         """
         path = self.path(instant)
         content = self._contents.get(path)
         if content is None:
-            content = self._contents[path] = self.storage.read(path)
+            content = self._contents[path] = self._read(instant)
         return content
 
     def look_through(self, instant: Instant) -> bytes:
         """As `read`, for one look: commits may be large and many, and what is not kept is not held."""
+        return self._contents.get(self.path(instant)) or self._read(instant)
+
+    def _read(self, instant: Instant) -> bytes:
         path = self.path(instant)
-        return self._contents.get(path) or self.storage.read(path)
+        try:
+            return self.storage.read(path)
+        except NotFound as error:
+            if instant.file_name is None:
+                raise
+            raise InstantGone(
+                f"{self.storage.root}/{path} is not there any more: another process archived {instant} or rolled it "
+                "back meanwhile; try again"
+            ) from error
 
     def read_plan(self, instant: Instant) -> bytes:
         """Content of the requested file: the stored plan, whatever the inflight file holds (rules/timeline 9.7)."""

@@ -1,8 +1,9 @@
 """Instant files: what may become of one while other processes are at work (rules/timeline 3)."""
 
+import attrs
 import pytest
 
-from hudi_py.errors import ConflictError, CorruptMetadata, TimelineStateError
+from hudi_py.errors import ConflictError, CorruptMetadata, NotFound, TimelineStateError
 from hudi_py.model.instant import Action, State
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.timeline.store import TimelineStore
@@ -36,6 +37,25 @@ def test_an_instant_that_was_rolled_back_goes_no_further(layout):
     with pytest.raises(TimelineStateError, match="rolled"):
         store.complete(instant, b"{}")
     assert store.files_of(instant) == ()
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_an_instant_that_was_listed_and_is_gone_is_a_conflict(layout):
+    """Another process archived it or rolled it back; a file that nobody listed may just not be there."""
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"eu": ["a"]})
+    store = builder.table().contents.store
+    (instant,) = store.load().completed("commit")
+    builder.storage.delete(store.path(instant))
+    for read in (store.read, store.look_through):
+        with pytest.raises(
+            ConflictError, match=f"{at(1)}.* not there any more: another process .* try again"
+        ) as raised:
+            read(instant)
+        assert isinstance(raised.value, NotFound)  # for those who can do without it
+        with pytest.raises(NotFound) as raised:
+            read(attrs.evolve(instant, file_name=None))
+        assert not isinstance(raised.value, ConflictError)
 
 
 def test_times_of_two_processes_never_meet():
