@@ -33,7 +33,7 @@ from hudi_py.model.records import (
     RollbackRequest,
 )
 from hudi_py.runtime.log import log
-from hudi_py.services.rollback.leftovers import Leftovers
+from hudi_py.services.rollback.leftovers import Leftovers, refuse_barred
 from hudi_py.services.rollback.log_files import AppendedBlocks, RollbackBlocks
 from hudi_py.services.rollback.plan import RUN_AGAIN, belongs_to, blocks_to_undo
 from hudi_py.storage.base import StorageFailure
@@ -67,7 +67,8 @@ class RollbackExecutor:
             publish: False within a restore: the rollback stays inflight, and the restore's record replaces its own.
 
         Raises:
-            RefusedError: The plan names other files than those of the write; nothing was deleted.
+            RefusedError: The plan names other files than those of the write, or files behind a symbolic link; nothing
+                was deleted.
             StorageError: A file could not be deleted; the rollback stays inflight.
         """
         store = self.contents.store
@@ -75,6 +76,7 @@ class RollbackExecutor:
         on_top = Action(target.action) is not Action.COMPACTION or not publish
         paths = _paths_by_partition(plan, target, logs=on_top)
         blocks = blocks_to_undo(plan, target.requested_time, store.config.format.log_naming)
+        refuse_barred(store.storage, {*paths, *(each.partition_path for each in blocks)}, target.requested_time)
         begun = _begun(Requested(store, instant))
         found = store.load().find(target.requested_time, Action(target.action))
         keeps_plan = self._keeps_plan(found, target, publish=publish)

@@ -8,7 +8,7 @@ prove that there are no files (K-25). Source: rules/table-services B.3; Hudi ``M
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import attrs
 
@@ -27,6 +27,24 @@ from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import Marker, read_markers
 
 _UNMARKED = "it has files but no markers; a completed write whose completed file was lost looks the same"
+
+
+def refuse_barred(storage: Storage, partitions: Collection[str], undone: object) -> None:
+    """
+    Refuse what would be left half undone.
+
+    Args:
+        storage: Of the table.
+        partitions: Paths of those from which files are to be deleted.
+        undone: What is to be undone, for the message.
+
+    Raises:
+        RefusedError: A symbolic link leads to one of them.
+    """
+    for path in sorted(partitions):
+        barrier = storage.barrier(path)
+        if barrier is not None:
+            raise RefusedError(f"{undone} cannot be undone, nothing was changed: {barrier}")
 
 
 @attrs.frozen
@@ -107,10 +125,7 @@ class Leftovers:
 
     def _reachable(self, target: Instant, written: Written) -> Written:
         """Refuse before anything is undone if a file cannot be deleted, so that the write is not half undone."""
-        for path in sorted({path for path, _ in (*written.own, *written.appended)}):
-            barrier = self._storage.barrier(path)
-            if barrier is not None:
-                raise RefusedError(f"{target} cannot be undone, nothing was changed: {barrier}")
+        refuse_barred(self._storage, {path for path, _ in (*written.own, *written.appended)}, target)
         return written
 
     def carrying(self, target: Instant, *, logs: bool) -> set[FileKey]:

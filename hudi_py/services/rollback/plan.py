@@ -120,7 +120,7 @@ def check_named(timeline: Timeline, table_type: TableType, target: Instant) -> N
         )
 
 
-def check_not_the_end(kept: Timeline, archived: Timeline, target: Instant, ways_back: Callable[[], str]) -> None:
+def check_not_the_end(last: str, archived: Collection[str], target: Instant, ways_back: Callable[[], str]) -> None:
     """
     Refuse to undo a commit if archived commits would then be the newest ones (not checked by Hudi).
 
@@ -129,21 +129,19 @@ def check_not_the_end(kept: Timeline, archived: Timeline, target: Instant, ways_
     one, they would see none at all.
 
     Args:
-        kept: The active timeline without the target.
-        archived: The archived timeline.
+        last: Requested time of the newest commit that would stay active, ``""`` for none.
+        archived: Requested times of the archived commits between that and the target.
         target: The completed commit.
         ways_back: States that can be restored instead, for the message.
 
     Raises:
         RefusedError: There are such archived commits; nothing was changed.
     """
-    last = kept.committed.instants[-1].requested_time if kept.committed.instants else ""
-    hidden = [i for i in archived.writes.completed() if last < i.requested_time < target.requested_time]
-    if hidden:
+    if archived:
         older = "the other active commits are older, with savepoints" if last else "it is the only active commit"
         raise RefusedError(
             f"rollback of {target} refused: {older}, and without it the rows of archived commits, the last of them "
-            f"{hidden[-1]}, would be hidden from readers; nothing was changed. {ways_back()}"
+            f"{max(archived)}, would be hidden from readers; nothing was changed. {ways_back()}"
         )
 
 

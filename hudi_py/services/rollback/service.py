@@ -31,7 +31,7 @@ from hudi_py.services.rollback.markers import sweep_markers
 from hudi_py.services.rollback.metadata import prepare_metadata_table
 from hudi_py.services.rollback.state_before import StateBefore
 from hudi_py.services.rollback.stored import stored_plan
-from hudi_py.timeline.archive import load_archived
+from hudi_py.timeline.archive import load_archived_commits
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import delete_markers, instants_with_markers
 from hudi_py.timeline.timeline import Timeline
@@ -224,8 +224,9 @@ class RollbackService:
         # the oldest on, cannot have passed what the rollback makes the newest commit.
         kept = timeline.without(target)
         if all(timeline.find(each.requested_time, Action.SAVEPOINT) for each in kept.committed):
-            archived = load_archived(self.contents.store.storage, self.table)
-            planning.check_not_the_end(kept, archived, target, self.ways_back)
+            last = max((each.requested_time for each in kept.committed), default="")
+            archived = load_archived_commits(self.contents.store.storage, self.table, last, target.requested_time)
+            planning.check_not_the_end(last, archived, target, self.ways_back)
         planning.check_state_before(target, before, self.ways_back() if before.lost or before.hidden else "")
         if self._is_compaction(target):
             listing = FolderListing(self.contents.store.storage)
