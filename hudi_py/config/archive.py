@@ -25,6 +25,7 @@ class ArchiveConfig:
         keep_min: Number of completed commits that archival leaves active.
         entries_per_block: Layout 1: number of archived files per log block.
         beyond_savepoint: Archive commits after the first savepoint too; only savepointed commits stay.
+        anew: Archive even where the archive of earlier commits is lost.
         fails_on_damage: Layout 1: a damaged commit and all later commits stay active; otherwise the damaged commit is
             archived without its content.
         log_merge_files: Layout 1: number of small archive files from which on they are merged; None for never.
@@ -39,6 +40,7 @@ class ArchiveConfig:
     keep_min: int = 20
     entries_per_block: int = 10
     beyond_savepoint: bool = False
+    anew: bool = False
     fails_on_damage: bool = True
     log_merge_files: int | None = None
     log_merge_bytes_max: int = 20 * 1024 * 1024
@@ -65,6 +67,7 @@ def archive_config(settings: Settings) -> ArchiveConfig:
         keep_min=keep_min,
         entries_per_block=settings[keys.ARCHIVE_BATCH],
         beyond_savepoint=settings[keys.ARCHIVE_BEYOND_SAVEPOINT],
+        anew=settings[keys.ARCHIVE_ANEW],
         fails_on_damage=settings[keys.ARCHIVE_FAILS_ON_DAMAGE],
         log_merge_files=settings[keys.ARCHIVE_MERGE_FILES] if settings[keys.ARCHIVE_MERGE_ENABLED] else None,
         log_merge_bytes_max=settings[keys.ARCHIVE_MERGE_SMALL_BYTES],

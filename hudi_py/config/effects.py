@@ -26,7 +26,7 @@ _EFFECTS: Final = (
     ),
     (
         Use.WRITE | Use.CLEAN | Use.ARCHIVE,  # clean and archival read each other's settings, to warn of contradictions
-        """hoodie.table.services.enabled hoodie.clean.* hoodie_py.clean.* hoodie.archive.*
+        """hoodie.table.services.enabled hoodie.clean.* hoodie_py.clean.* hoodie.archive.* hoodie_py.archive.*
         hoodie.keep.* hoodie.commits.archival.batch hoodie.fail.on.timeline.archiving
         hoodie.timeline.compaction.* hoodie.compact.inline.*""",
     ),

@@ -266,6 +266,8 @@ KEEP_MAX_COMMITS: Final = Key("hoodie.keep.max.commits", _whole(2), 30)
 KEEP_MIN_COMMITS: Final = Key("hoodie.keep.min.commits", _whole(1), 20)
 ARCHIVE_BATCH: Final = Key("hoodie.commits.archival.batch", _whole(1), 10)
 ARCHIVE_BEYOND_SAVEPOINT: Final = Key("hoodie.archive.beyond.savepoint", _flag, False)
+ARCHIVE_ANEW: Final = Key("hoodie_py.archive.anew", _flag, False)
+"""Our own: archive although the archive of earlier commits is lost; times from before can never be told any more."""
 ARCHIVE_FAILS_ON_DAMAGE: Final = Key("hoodie.fail.on.timeline.archiving", _flag, True)
 """False: a damaged commit of layout 1 is archived without its content; its bytes are saved in a separate file."""
 ARCHIVE_MERGE_ENABLED: Final = Key("hoodie.archive.merge.enable", _flag, False)

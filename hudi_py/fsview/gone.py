@@ -69,6 +69,8 @@ def first_gone(
             store.storage, store.config, cleaned_since=time, replaced=True, bases=is_before, bases_until=time
         )
         replaced = archived.replaced
+        if is_before and time < archived.first:
+            _refuse_before_archive(contents, timeline, time, archived.first, found)
         for partition, names in archived.cleaned.items():
             deleted.setdefault(partition, []).extend(names)
         there = {(partition, base.file_id): base.instant_time for partition, base in found}
@@ -82,8 +84,6 @@ def first_gone(
     if gone is None:
         return None
     replaced = load_archived_replaced(store.storage, store.config) if replaced is None else replaced
-    if not replaced:
-        return gone
     return gone_at(attrs.evolve(context, replaced={**replaced, **context.replaced}), time, found, deleted)
 
 
@@ -134,21 +134,52 @@ def refuse_without_archive(
         RefusedError: Something does.
     """
     store = contents.store
-    if has_archive(store.storage, store.config):
-        return
-    telling = (*timeline.commits.completed(), *timeline.completed(Action.CLEAN))
-    before = Before(timeline, contents_of(contents, (*telling, *timeline.of((Action.ROLLBACK, Action.RESTORE)))))
-    why = next(
-        (f"{join_path(path, each.name)} is there" for path, each in found if before.is_archived(each.instant_time)),
-        None,
-    )
-    why = why or next((each.why for each in before.earlier()), None) or _partition_before(store.storage, before)
+    why = told_of_lost_archive(contents, timeline, found)
     if why is not None:
         raise RefusedError(
             f"nobody can tell what the table held at {time}: its timeline begins at {timeline.start}, and the archive "
             f"of what came before, {store.storage.root}/{store.config.history_folder}, is missing ({why}); ask for a "
             "later time"
         )
+
+
+def _refuse_before_archive(
+    contents: Contents, timeline: Timeline, time: str, first: str, found: Iterable[tuple[str, BaseFile]]
+) -> None:
+    """
+    Raises:
+        RefusedError: Files of a time before the first archived commit are there: an earlier archive was lost.
+    """
+    for path, each in found:
+        if each.instant_time < first and timeline.find(each.instant_time) is None:
+            raise RefusedError(
+                f"nobody can tell what the table held at {time}: the archive, {contents.store.storage.root}/"
+                f"{contents.store.config.history_folder}, begins at {first}, and {join_path(path, each.name)} was "
+                "written before, so an earlier archive was lost; ask for a later time"
+            )
+
+
+def told_of_lost_archive(
+    contents: Contents, timeline: Timeline, found: Iterable[tuple[str, BaseFile]] = ()
+) -> str | None:
+    """
+    What tells, as a sentence, that commits were archived, where there is no archive at all; None where nothing does.
+
+    Args:
+        contents: Of the table.
+        timeline: The active timeline.
+        found: Base files with their partition paths, which may tell too.
+    """
+    store = contents.store
+    if has_archive(store.storage, store.config):
+        return None
+    telling = (*timeline.commits.completed(), *timeline.completed(Action.CLEAN))
+    before = Before(timeline, contents_of(contents, (*telling, *timeline.of((Action.ROLLBACK, Action.RESTORE)))))
+    why = next(
+        (f"{join_path(path, each.name)} is there" for path, each in found if before.is_archived(each.instant_time)),
+        None,
+    )
+    return why or next((each.why for each in before.earlier()), None) or _partition_before(store.storage, before)
 
 
 def _partition_before(storage: Storage, before: Before) -> str | None:
@@ -182,6 +213,7 @@ def gone_at(
                 continue
             key = (partition, base.file_id)
             replaced_at = context.replaced.get(key)
+            # that very file may be there and about to go, or have refused to: nobody promises its rows any more
             if (replaced_at is None or replaced_at > time) and there.get(key, "") <= base.instant_time:
                 return join_path(partition, name)
     return None

@@ -41,7 +41,7 @@ class ListingForPlan:
             if is_partition and self._listing.has(path):
                 walked.add(path)
                 yield path, entries
-            elif not is_partition:
+            else:
                 self._may_hide = self._may_hide or hold_data(entries)
         if self._may_hide:
             self._listing.check_hidden(walked)

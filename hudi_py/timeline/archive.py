@@ -240,11 +240,13 @@ class ArchivedFiles:
         cleaned: Partition path to the names of the files that cleans tried to remove.
         replaced: Each group that a replacecommit replaced, to the newest of their times.
         bases: Each group that commits wrote to, to the newest of its base files there.
+        first: Requested time of the oldest instant that was asked; ``""`` where there is none.
     """
 
     cleaned: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     replaced: Mapping[tuple[str, str], str] = attrs.field(factory=dict)
     bases: Mapping[tuple[str, str], ArchivedFile] = attrs.field(factory=dict)
+    first: str = ""
 
 
 def load_archived_files(
@@ -279,7 +281,9 @@ def load_archived_files(
     cleaned: dict[str, set[str]] = {}
     groups: dict[tuple[str, str], str] = {}
     newest: dict[tuple[str, str], ArchivedFile] = {}
+    first = ""
     for time, told in _completed(storage, config, actions, read, since):
+        first = min(first or time, time)
         removed, superseded, written = told or ({}, [], [])
         for partition, names in removed.items() if cleaned_since is not None and time > cleaned_since else ():
             cleaned.setdefault(partition, set()).update(names)
@@ -292,7 +296,7 @@ def load_archived_files(
             known = newest.get((partition, base.file_id))
             if known is None or known.time < base.instant_time:
                 newest[partition, base.file_id] = ArchivedFile(base.name, base.instant_time, size)
-    return ArchivedFiles({partition: frozenset(names) for partition, names in cleaned.items()}, groups, newest)
+    return ArchivedFiles({partition: frozenset(names) for partition, names in cleaned.items()}, groups, newest, first)
 
 
 def _written(commit: _Fields) -> list[tuple[str, str, int]]:

@@ -59,7 +59,8 @@ class Before:
     def is_archived(self, time: str) -> bool:
         """Whether a completed write of that time must be archived, for it is on no active timeline."""
         is_early = self._start is not None and _FIRST_TIME <= time < self._start
-        return is_early and time not in self._known and is_time(time)
+        is_of_write = is_time(time) and len(time) >= len(_FIRST_TIME)
+        return is_early and is_of_write and time not in self._known
 
     def earlier(self) -> Iterator[Earlier]:
         """Archived writes that the instants tell of; some of them come more than once."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
+from pathlib import Path
 
 from hudi_py.formats import records_codec as codec
 from hudi_py.formats.commit_codec import encode_commit
@@ -27,6 +28,7 @@ from hudi_py.model.records import (
 )
 from hudi_py.rows.read import plain_rows, read_batches, row_schema
 from hudi_py.runtime.clock import FixedClock
+from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
 from hudi_py.versions.layout import LAYOUT_V1, LAYOUT_V2
@@ -113,7 +115,9 @@ class TableBuilder:
         """
         action = "replacecommit" if replaced is not None else action
         for partition, file_ids in groups.items():
-            self.put(join_path(partition, ".hoodie_partition_metadata"), b"commitTime=1\npartitionDepth=1\n")
+            metafile = join_path(partition, ".hoodie_partition_metadata")
+            if self.storage.size(metafile) is None:
+                self.put(metafile, f"commitTime={time}\npartitionDepth=1\n".encode())
             for file_id in file_ids:
                 path = join_path(partition, self.base_name(file_id, time))
                 if state is not State.COMPLETED:
@@ -238,6 +242,14 @@ class TableBuilder:
 def earliest(time: str, action: str = "commit") -> ActionInstant:
     """An earliest instant to retain as plans hold it."""
     return ActionInstant(time, action, "COMPLETED")
+
+
+def on_disk(builder: TableBuilder, folder: Path) -> Table:
+    """The builder's table on local disk, which alone has checksums and links."""
+    for path, data in builder.storage.files().items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data)
+    return Table(LocalStorage(str(folder)), clock=builder.clock)
 
 
 def rows_of(table: Table) -> list[dict[str, object]]:

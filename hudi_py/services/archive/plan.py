@@ -36,6 +36,10 @@ class Bound(enum.Enum):
     METADATA_TABLE = "the metadata table has not compacted it yet"
     RESTORE = "a restore is pending"
     DAMAGED = "it does not decode"
+    LOST_ARCHIVE = (
+        "the archive of earlier commits is missing, and with a new one nobody would notice: bring its folder back from "
+        "a copy of the table, or give those times up with --conf hoodie_py.archive.anew=true"
+    )
     LOCK = "another writer holds the table's lock"
     DATA_TIMELINE = "the table whose metadata this is has later instants only on its active timeline"
 

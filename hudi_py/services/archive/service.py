@@ -23,6 +23,7 @@ from hudi_py.config.archive import ArchiveConfig
 from hudi_py.config.clean import CleanConfig
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound, RefusedError, StorageError
+from hudi_py.fsview.gone import told_of_lost_archive
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
 from hudi_py.model.files import parse_base_file, parse_log_file
@@ -114,10 +115,25 @@ class ArchiveService:
         timeline = self.contents.store.load()
         facts = self._facts(timeline)
         plan = plan_archive(timeline, facts, self.config)
+        if plan.instants and self._is_archive_lost(timeline):
+            return attrs.evolve(plan, instants=(), bound=Bound.LOST_ARCHIVE)
         time = self._first_with_replaced_files(plan.instants)
         return (
             plan if time is None else plan_archive(timeline, attrs.evolve(facts, replaced_files_of=time), self.config)
         )
+
+    def _is_archive_lost(self, timeline: Timeline) -> bool:
+        """
+        Whether a new archive would stand for one that is lost as a whole; no times are asked of a metadata table's.
+
+        It costs a listing, and only for the first archival of a table the contents of its timeline.
+        """
+        if self.config.anew or self.data_timeline is not None:
+            return False
+        why = told_of_lost_archive(self.contents, timeline)
+        if why is not None:
+            log.warning("archive.lost", archive=self.table.history_folder, told_by=why)
+        return why is not None
 
     def run(self) -> ArchiveResult:
         """
@@ -211,6 +227,8 @@ class ArchiveService:
         bound = bound_of_one(timeline, facts, commit)
         if bound is None and self._commit(commit) is None:
             bound = Bound.DAMAGED
+        if bound is None and self._is_archive_lost(timeline):
+            bound = Bound.LOST_ARCHIVE
         if bound is not None:
             raise RefusedError(f"{commit} cannot be archived: {bound.value}; nothing was changed")
         if self._to_logs:

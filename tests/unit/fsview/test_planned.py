@@ -70,6 +70,18 @@ def test_no_older_commit_is_read_than_the_groups_there_need(layout, looked_throu
 
 
 @pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("order", [("a0", "zz"), ("zz", "a0")])
+def test_a_partition_below_another_one_is_missed_whatever_comes_after(layout, order):
+    """A stray metafile hides the partitions below it: others with data before or after it do not make up for that."""
+    builder, (stray, other) = TableBuilder(layout), order
+    builder.commit(at(1), {f"{stray}/deep": ["a"], other: ["b"]})
+    builder.commit(at(2), {f"{stray}/deep": ["a"], other: ["b"]})
+    builder.put(f"{stray}/.hoodie_partition_metadata", b"commitTime=1\npartitionDepth=1\n")
+    with pytest.raises(CorruptMetadata, match=f"{stray}/.hoodie_partition_metadata says"):
+        builder.table().plan_clean(commits_retained=1)
+
+
+@pytest.mark.parametrize("layout", [1, 2])
 def test_a_group_of_which_nothing_is_left_stops_readers_and_no_plan(layout):
     """Nothing of it can be deleted; its rows are missing from what is read, though."""
     builder = written(layout)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +15,7 @@ from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
 from hudi_py.writing.transaction import begin_write
 from support import fixtures
-from support.tables import SYNC, TableBuilder, at
+from support.tables import SYNC, TableBuilder, at, on_disk
 
 LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
 
@@ -198,14 +197,6 @@ def test_the_checksum_of_what_was_rolled_back_proves_nothing(layout, tmp_path):
     table = on_disk(builder, tmp_path / "undone")
     assert not {"instant-completion-lost", "instant-outcome-unknown"} & codes(table)
     assert [base.instant_time for _, base in table.base_files()] == [at(1)]
-
-
-def on_disk(builder: TableBuilder, folder: Path) -> Table:
-    """The builder's table on local disk, which alone has checksums."""
-    for path, data in builder.storage.files().items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes(data)
-    return Table(LocalStorage(str(folder)), clock=builder.clock)
 
 
 @LAYOUTS

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hudi_py.errors import ConflictError
+from hudi_py.errors import ConflictError, RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import InstantInfo
@@ -16,7 +16,7 @@ from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.fence import is_fenced
 from hudi_py.timeline.markers import Marker, MarkerType, create_marker, instants_with_markers
 from hudi_py.timeline.store import TimelineStore
-from support.tables import SYNC, TableBuilder, at
+from support.tables import SYNC, TableBuilder, at, on_disk
 
 LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
 TARGET = at(2)
@@ -152,3 +152,29 @@ def test_what_is_run_again_under_its_time_is_not_fenced():
     found = builder.table().timeline.find(at(3))
     assert (found.action, found.state) == (Action.COMPACTION, State.REQUESTED)
     assert not is_fenced(builder.storage, at(3))
+
+
+@LAYOUTS
+@pytest.mark.parametrize("is_begun", [False, True])
+def test_a_stored_plan_over_a_linked_partition_changes_nothing(layout, is_begun, tmp_path):
+    """The link came after the plan: refused before the first file goes; without it the plan is carried out."""
+    builder, instant, _ = begun(layout)
+    if is_begun:
+        builder.instant(instant.requested_time, "rollback", State.INFLIGHT)
+    table = on_disk(builder, tmp_path / "table")
+    linked, away = tmp_path / "table" / "eu", tmp_path / "away"
+    linked.rename(away)
+    linked.symlink_to(away)
+
+    def there() -> set[str]:
+        return {str(path) for folder in (tmp_path / "table", away) for path in folder.rglob("*")}
+
+    before = there()
+    for undo in (lambda: table.rollback(TARGET), table.rollback_failed_writes):
+        with pytest.raises(RefusedError, match=f"{TARGET} cannot be undone, nothing was changed: .*eu is a symbolic"):
+            undo()
+        assert there() == before
+    linked.unlink()
+    away.rename(linked)
+    table.refresh().rollback(TARGET)
+    assert not table.refresh().timeline.pending()

@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from hudi_py.errors import RefusedError
+from hudi_py.services.archive.plan import Bound
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.wrappers import RecordingStorage
 from support import writes
@@ -34,8 +35,7 @@ def test_an_archived_time_is_answered_while_its_files_are_there(version):
 def test_without_its_archive_a_table_tells_nothing_of_archived_times(version):
     """The cleans that took files of that time may be recorded there only."""
     storage, times = archived_table(version)
-    folder = writes.open_table(storage).config.history_folder
-    left = MemoryStorage.from_files({p: storage.read(p) for p in storage.files() if not p.startswith(folder)})
+    left, folder = without_archive(storage), writes.open_table(storage).config.history_folder
     with pytest.raises(RefusedError, match=f"{folder}, is missing"):
         writes.open_table(left).as_of(times[-1]).base_files()
     assert writes.rows_of(left) == writes.rows_of(storage)
@@ -81,9 +81,55 @@ def test_an_archived_time_whose_files_went_unrecorded_is_refused(version):
     storage, times = archived_table(version)
     (name,) = (path for path in storage.files() if path.startswith("eu/") and path.endswith(f"_{times[-1]}.parquet"))
     storage.delete(name)
-    with pytest.raises(RefusedError, match=times[-1]):
+    with pytest.raises(RefusedError, match=name):
         writes.open_table(storage).as_of(times[-1]).base_files()
     assert writes.open_table(storage).as_of(times[-2]).rows().to_arrow()["ts"].to_pylist() == [len(times) - 2]
+
+
+def without_archive(storage):
+    """The same table, of which somebody deleted the archive."""
+    folder = writes.open_table(storage).config.history_folder
+    return MemoryStorage.from_files(
+        {path: data for path, data in storage.files().items() if not path.startswith(folder)}
+    )
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_no_new_archive_hides_that_one_is_lost(version):
+    """Nothing is archived, and the way out works: times from before are given up, never answered with other rows."""
+    storage, times = archived_table(version)
+    left = without_archive(storage)
+    for ts in (7, 8, 9):
+        writes.upsert(left, [{"id": "a", "region": "eu", "ts": ts}])
+    start = writes.open_table(left).timeline.start
+    before = left.files()
+    for run in ("plan", "run"):
+        done = getattr(writes.open_table(left).services.archive(keep_min_commits=1, keep_max_commits=2), run)()
+        assert (done.instants, done.bound) == ((), Bound.LOST_ARCHIVE)
+    assert left.files() == before
+    given_up = writes.open_table(left, **{"hoodie_py.archive.anew": True})
+    assert given_up.archive(keep_min_commits=1, keep_max_commits=2).instants
+    with pytest.raises(RefusedError, match=f"begins at {start}, and eu/.* was written before"):
+        writes.open_table(left).as_of(times[-1]).base_files()
+    assert writes.open_table(left).as_of(start).rows().to_arrow()["ts"].to_pylist() == [3]
+    assert writes.open_table(left).archive(keep_min_commits=1, keep_max_commits=2).bound is not Bound.LOST_ARCHIVE
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_first_archive_asks_for_none_before(version):
+    """Whatever was rolled back or savepointed: of a table that was never archived none is lost."""
+    storage = writes.create_table(version)
+    for ts in range(5):
+        writes.upsert(storage, [{"id": "a", "region": "eu", "ts": ts}])
+        if ts in (0, 3):
+            last = writes.open_table(storage).timeline.commits.completed()[-1]
+            writes.open_table(storage).rollback(last.requested_time)
+        if ts == 1:
+            writes.open_table(storage).create_savepoint()
+    done = writes.open_table(storage).archive(keep_min_commits=1, keep_max_commits=2, archive_beyond_savepoint=True)
+    assert done.instants
+    first = writes.open_table(storage).timeline.commits.completed()[0].requested_time
+    assert writes.open_table(storage).as_of(first).rows().to_arrow()["ts"].to_pylist() == [1]
 
 
 def reads_of_archive(storage, folder):
