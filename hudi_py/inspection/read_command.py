@@ -24,6 +24,13 @@ _WHERE: Final = """Only rows that meet it, as in Spark SQL: = != < <= > >=, in, 
     parentheses. Fields of structs: a.b; text in quotes. Given more than once, all have to be met. Files that cannot
     hold such a row are not opened."""
 
+_TOLD_BY: Final = {
+    "record_index": "the record index",
+    "metadata_table": "column statistics",
+    "bloom_filters": "Bloom filters",
+    "footers": "the files' footers",
+}
+
 
 @click.command()
 @click.argument("table")
@@ -112,14 +119,16 @@ def _counts(rows: Batches, where: tuple[str, ...]) -> dict[str, Any]:
     if not where or not isinstance(rows, Rows):
         return {}
     count = rows.count
-    by = {"metadata_table": count.by_metadata_table, "footers": count.skipped - count.by_metadata_table}
-    return {"files_read": count.read, "files_skipped": count.skipped, "files_skipped_by": by}
+    return {"files_read": count.read, "files_skipped": count.skipped, "files_skipped_by": dict(rows.skipped)}
 
 
 def _of_files(rows: Batches, where: tuple[str, ...]) -> str:
     from hudi_py.snapshot.rows import Rows
 
-    return f", from {rows.count.read} of {rows.file_count} files" if where and isinstance(rows, Rows) else ""
+    if not where or not isinstance(rows, Rows):
+        return ""
+    told = ", ".join(f"{number} by {_TOLD_BY[by]}" for by, number in rows.skipped.items() if number)
+    return f", from {rows.count.read} of {rows.file_count} files" + (f" (skipped: {told})" if told else "")
 
 
 def _text(value: Any) -> str:

@@ -24,6 +24,7 @@ from hudi_py.mdt.table import MetadataTable, Slice
 from hudi_py.timeline.timeline import Timeline
 
 _GROUP: Final = re.compile(r"-([0-9]{4,})-[0-9]+")
+_KEYS_AT_ONCE: Final = 64  # a Bloom filter has up to half a megabyte
 _MASK: Final = (1 << 32) - 1
 _INT_MAX: Final = (1 << 31) - 1
 
@@ -81,18 +82,18 @@ class KeyedPartition:
         """Close the base files."""
         self._stack.close()
 
-    def find(self, keys: Iterable[str]) -> dict[str, Stored]:
-        """The newest record of each key that has one and was not deleted since."""
+    def find(self, keys: Iterable[str]) -> Iterator[tuple[str, Stored]]:
+        """The newest record of each key that has one and was not deleted since, a few in memory at a time."""
         by_group: dict[int, set[bytes]] = {}
         for key in keys:
             by_group.setdefault(group_number(key, len(self._slices)), set()).add(key.encode())
-        found: dict[str, Stored] = {}
         for number in sorted(by_group):
             layers = self._groups.get(number)
             if layers is None:
                 layers = self._groups[number] = self._open(self._slices[number])
-            found.update(_newest(layers, by_group[number]))
-        return found
+            asked = sorted(by_group[number])
+            for start in range(0, len(asked), _KEYS_AT_ONCE):
+                yield from _newest(layers, asked[start : start + _KEYS_AT_ONCE])
 
     def _open(self, file_slice: Slice) -> list[_Layer]:
         table = self._table
@@ -126,9 +127,9 @@ def _layer(block: LogBlock, partition: str, source: str) -> _Layer:
     return _Layer(HFile(io.BytesIO(block.content), len(block.content), source), frozenset(), schema, source)
 
 
-def _newest(layers: list[_Layer], keys: set[bytes]) -> Iterator[tuple[str, Stored]]:
-    """Each key's record in the newest of the layers that knows it."""
-    left = sorted(keys)
+def _newest(layers: list[_Layer], keys: list[bytes]) -> Iterator[tuple[str, Stored]]:
+    """The record of each key in the newest of the layers that knows it; *keys* ascend."""
+    left = keys
     for layer in reversed(layers):
         here = {} if layer.held is None else dict(layer.held.find(left))
         for key, value in here.items():

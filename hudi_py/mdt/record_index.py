@@ -75,7 +75,7 @@ class RecordIndex(KeyedPartition):
         Raises:
             CorruptMetadata, UnsupportedTable, StorageError: As the class.
         """
-        return {key: decode_location(stored) for key, stored in self.find(keys).items()}
+        return {key: decode_location(stored) for key, stored in self.find(keys)}
 
 
 def decode_location(stored: Stored) -> RecordLocation:

@@ -16,14 +16,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudi_py.errors import CorruptMetadata
+from hudi_py.errors import CorruptMetadata, HudiError
 from hudi_py.formats.arrow_types import Array, ChunkedArray, compute
 from hudi_py.formats.bloom import BloomFilter
 from hudi_py.formats.key_order import java_order
 from hudi_py.rows.base_file import AVRO_SCHEMA_KEY, BLOOM_KEY, BLOOM_TYPE_KEY, MAX_KEY, MIN_KEY
+from hudi_py.runtime.log import log
 
 _KEY_COLUMN = "_hoodie_record_key"
 _LEGACY_BLOOM_KEY = "com.uber.hoodie.bloomfilter"
+_FOOTER_KEYS = (MIN_KEY, MAX_KEY, BLOOM_KEY, _LEGACY_BLOOM_KEY, BLOOM_TYPE_KEY, AVRO_SCHEMA_KEY)
 
 
 @attrs.frozen(kw_only=True)
@@ -102,7 +104,7 @@ def read_footer(stream: BinaryIO) -> FileFooter:
     Raises:
         CorruptMetadata: It is no Parquet file.
     """
-    return _footer_of(open_base_file(stream), stream)
+    return _footer_of(open_base_file(stream), stream.seek(0, 2))
 
 
 def read_keys(stream: BinaryIO) -> ChunkedArray:
@@ -130,7 +132,7 @@ def lookup_keys(stream: BinaryIO, keys: Array) -> npt.NDArray[np.bool_]:
         Shape (n,); True where the file has a row with that key.
     """
     file = open_base_file(stream)
-    found = _footer_of(file, stream).might_contain(keys)
+    found = _footer_of(file, stream.seek(0, 2)).might_contain(keys)
     if found.any():
         stored = file.read(columns=[_KEY_COLUMN]).column(0)
         candidates = keys.filter(pa.array(found))
@@ -138,12 +140,27 @@ def lookup_keys(stream: BinaryIO, keys: Array) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _footer_of(file: Any, stream: BinaryIO) -> FileFooter:
+def may_hold(file: Any, keys: Array) -> bool:
+    """
+    Whether an open base file may hold a row with one of *keys*, by its footer; a filter that cannot be read is ignored.
+
+    Args:
+        file: A `pyarrow.parquet.ParquetFile`.
+        keys: Strings, neither null nor empty.
+    """
+    try:
+        return bool(_footer_of(file, 0).might_contain(keys).any())
+    except HudiError as error:
+        log.warning("read.statistics.unusable", partition="the footer of a file", reason=str(error))
+        return True
+
+
+def _footer_of(file: Any, size_bytes: int) -> FileFooter:
     raw: dict[bytes, bytes] = file.metadata.metadata or {}
-    texts = {key.decode(): value.decode() for key, value in raw.items()}
+    texts = {key: value.decode() for key in _FOOTER_KEYS if (value := raw.get(key.encode())) is not None}
     return FileFooter(
         num_rows=file.metadata.num_rows,
-        size_bytes=stream.seek(0, 2),
+        size_bytes=size_bytes,
         min_key=texts.get(MIN_KEY),
         max_key=texts.get(MAX_KEY),
         bloom_text=texts.get(BLOOM_KEY, texts.get(_LEGACY_BLOOM_KEY)),

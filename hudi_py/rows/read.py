@@ -104,19 +104,35 @@ class FileCount:
     Args:
         read: Rows of so many were read.
         skipped: The statistics of so many told that no row can meet the conditions.
-        by_metadata_table: So many of the skipped ones were not opened at all, by `column_stats` of the metadata table;
-            of the others the footer told.
+        by_record_index: So many of the skipped ones were not opened, for the record index names others.
+        by_metadata_table: So many were not opened, by `column_stats` of the metadata table.
+        by_bloom_filters: So many were not read, by Bloom filters of the metadata table or of the files; of those in no
+            number the footer told.
     """
 
     read: int = 0
     skipped: int = 0
+    by_record_index: int = 0
     by_metadata_table: int = 0
+    by_bloom_filters: int = 0
+
+    @property
+    def skipped_by(self) -> dict[str, int]:
+        """What told, to how many of the skipped ones; the numbers add up to `skipped`."""
+        told = {
+            "record_index": self.by_record_index,
+            "metadata_table": self.by_metadata_table,
+            "bloom_filters": self.by_bloom_filters,
+        }
+        return told | {"footers": self.skipped - sum(told.values())}
 
     def add(self, other: FileCount) -> None:
         """Count the files of *other* too."""
         self.read += other.read
         self.skipped += other.skipped
+        self.by_record_index += other.by_record_index
         self.by_metadata_table += other.by_metadata_table
+        self.by_bloom_filters += other.by_bloom_filters
 
 
 def read_batches(
@@ -125,6 +141,7 @@ def read_batches(
     schema: pa.Schema,
     filters: Sequence[RowFilter] = (),
     count: FileCount | None = None,
+    keys: Array | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """
     Stream the rows of base files, whichever schema each was written with.
@@ -135,6 +152,7 @@ def read_batches(
             type where a file is older.
         filters: Conditions on columns of *schema*; of a file, the row groups that cannot meet them are not read.
         count: Counts along.
+        keys: Record keys of which each row that meets *filters* has one; None where that is not known.
 
     Raises:
         CorruptMetadata: A base file is no Parquet file or has another size, or its values do not fit the columns.
@@ -143,6 +161,7 @@ def read_batches(
 
     from hudi_py.formats.conform import conform_batch
     from hudi_py.rows.committed import Commits
+    from hudi_py.rows.lookup import may_hold
     from hudi_py.rows.predicate import chosen, filtered
 
     count = FileCount() if count is None else count
@@ -153,6 +172,10 @@ def read_batches(
             groups = _candidates(file, filters)
             if not groups and filters:
                 count.skipped += 1
+                continue
+            if keys is not None and not may_hold(file, keys):
+                count.skipped += 1
+                count.by_bloom_filters += 1
                 continue
             count.read += 1
             present = [name for name in schema.names if name in file.schema_arrow.names]

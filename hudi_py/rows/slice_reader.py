@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_py.errors import ConfigError, CorruptMetadata, UnsupportedTable, WriteError
-from hudi_py.formats.arrow_types import Field, compute
+from hudi_py.formats.arrow_types import Array, Field, compute
 from hudi_py.formats.conform import conform_batch
 from hudi_py.formats.log_block import LogBlock
 from hudi_py.fsview.expected import WAY_OUT
@@ -115,6 +115,7 @@ def read_slices(
     logs: LogReading | None,
     filters: Sequence[RowFilter] = (),
     count: FileCount | None = None,
+    keys: Array | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """
     Stream the rows of file slices.
@@ -126,6 +127,7 @@ def read_slices(
         logs: How log files are read; None where no slice has any.
         filters: Conditions on columns of *schema*.
         count: Counts along.
+        keys: Record keys of which each row that meets *filters* has one; None where that is not known.
 
     Raises:
         CorruptMetadata: A file is damaged, or its values do not fit the columns.
@@ -140,7 +142,7 @@ def read_slices(
             except ConfigError as error:  # an ordering field of a type without order
                 raise UnsupportedTable(f"{storage.root}: the log files cannot be merged: {error}") from error
         elif each.base_file is not None:
-            yield from read_batches(storage, [(each.partition_path, each.base_file)], schema, filters, count)
+            yield from read_batches(storage, [(each.partition_path, each.base_file)], schema, filters, count, keys)
 
 
 def load_logs(storage: Storage, file_slice: FileSlice, shape: RecordShape, logs: LogReading) -> MergedLogs:

@@ -46,7 +46,7 @@ class Batches(Shown):
             ConfigError: pandas is not installed.
             As `to_arrow`.
         """
-        _require("pandas")
+        require("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
@@ -57,7 +57,7 @@ class Batches(Shown):
             ConfigError: polars is not installed.
             As `to_arrow`.
         """
-        return _require("polars").DataFrame(self.to_arrow())
+        return require("polars").DataFrame(self.to_arrow())
 
     def __arrow_c_schema__(self) -> object:
         return self.schema.__arrow_c_schema__()
@@ -69,7 +69,13 @@ class Batches(Shown):
         return stream.__arrow_c_stream__(requested_schema)
 
 
-def _require(package: str) -> Any:
+def require(package: str) -> Any:
+    """
+    Import a package that is not needed otherwise.
+
+    Raises:
+        ConfigError: It is not installed.
+    """
     try:
         return import_module(package)
     except ImportError as error:

@@ -1,17 +1,18 @@
 """
 Rows of a snapshot that meet conditions, read from as few files as statistics allow.
 
-A file is left closed where `column_stats` of the metadata table rules a match out; of the others the footer tells
-which row groups to read. Then every row is looked at, so that statistics decide about the time it takes and never
-about the result: a metadata table that cannot be read is told in the log, and everything is read.
+Where the record key follows from the conditions, the record index of the metadata table names the files, or Bloom
+filters rule files out. A file is left closed, too, where `column_stats` of the metadata table rules a match out; of the
+others the footer tells which row groups to read. Then every row is looked at, so that statistics decide about the time
+it takes and never about the result: a metadata table that cannot be read is told in the log, and everything is read.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hudi_py.errors import ConfigError, HudiError, NotFound
 from hudi_py.formats.meta_columns import META_COLUMNS
@@ -21,19 +22,24 @@ from hudi_py.rows.read import FileCount, chosen_columns
 from hudi_py.rows.where import conditions_of
 from hudi_py.runtime.ahead import Source, in_turn
 from hudi_py.runtime.log import log
-from hudi_py.snapshot.batches import Batches
+from hudi_py.snapshot.batches import Batches, require
 from hudi_py.snapshot.select import check_default_partition
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hudi_py.formats.arrow_types import Array
     from hudi_py.mdt.read_statistics import StatisticsReader
     from hudi_py.model.files import BaseFile, FileSlice, LogFile
     from hudi_py.rows.condition import Path
     from hudi_py.rows.predicate import Bounds, ColumnFilter, Filter, RowFilter
     from hudi_py.rows.slice_reader import LogReading
     from hudi_py.rows.time_partitions import TimePartitions
+    from hudi_py.snapshot.key_index import KeyIndexes
     from hudi_py.storage.base import Storage
+
+_FEW_SLICES: Final = 8
+"""To open so many costs no more than to read what the metadata table knows of the columns."""
 
 OpenStatistics = Callable[[], "StatisticsReader | None"]
 """Opens `column_stats`; None where the table has none."""
@@ -61,6 +67,7 @@ class Rows(Batches):
         logs: How log files are read; None where no slice has any.
         time_partitions: What is shown in the place of stored partition values; None for these.
         lost: What to say of a file of a slice that is not found while rows are read.
+        indexes: What is known of record keys; None for nothing.
 
     Attributes:
         schema: Of the batches, a `pyarrow.Schema`.
@@ -86,18 +93,24 @@ class Rows(Batches):
         logs: LogReading | None = None,
         time_partitions: TimePartitions | None = None,
         lost: Callable[[FileSlice, NotFound], NotFound] | None = None,
+        indexes: KeyIndexes | None = None,
     ) -> None:
+        self._again = partial(
+            Rows, storage, slices, schema, statistics=statistics, partition_fields=partition_fields, commits=commits,
+            logs=logs, time_partitions=time_partitions, lost=lost, indexes=indexes,
+        )  # fmt: skip
         self._lost = lost
         self._storage = storage
         self._slices = slices
         self._logs = logs
         self._statistics = statistics
+        self._indexes = indexes
         if isinstance(columns, str):  # a sequence of letters to everything below
             raise ConfigError(f"columns={columns!r} is one text; give a list, also of one: columns=[{columns!r}]")
         self.schema = chosen_columns(schema, columns, with_meta=with_meta)
         self._read_schema = self.schema
         self._filters: tuple[Filter, ...] = ()
-        conditions = conditions_of(where)
+        self._conditions = conditions = conditions_of(where)
         if conditions:
             self._bind(schema, conditions)
             check_default_partition({each.partition_path for each in slices}, self._filters, partition_fields)
@@ -134,15 +147,14 @@ class Rows(Batches):
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         self.count = FileCount()
-        slices = self._slices
-        if self._filters and self._statistics is not None:
-            slices = _not_ruled_out(slices, self._filters, self._statistics)
-            self.count.skipped = self.count.by_metadata_table = len(self._slices) - len(slices)
+        keys = self._asked_keys()
+        wanted = None if keys is None else _texts(keys)
+        slices = self._chosen(keys, wanted)
         filters: list[RowFilter] = [*self._filters]
         if self._commits is not None:
             filters.insert(0, self._commits)
 
-        sources = [Source(partial(self._read, each, filters), _bytes_of(each)) for each in slices]
+        sources = [Source(partial(self._read, each, filters, wanted), _bytes_of(each)) for each in slices]
         from hudi_py.rows.slice_reader import REMOTE_THREADS
 
         threads = REMOTE_THREADS if "://" in self._storage.root else min(_LOCAL_THREADS_MAX, os.cpu_count() or 1)
@@ -153,14 +165,15 @@ class Rows(Batches):
                 yield item
 
     def _read(
-        self, file_slice: FileSlice, filters: Sequence[RowFilter]
+        self, file_slice: FileSlice, filters: Sequence[RowFilter], wanted: Array | None
     ) -> Generator[FileCount | pa.RecordBatch, None, None]:
         """Rows of one slice, and before them, or in their place, what became of it."""
         from hudi_py.rows.slice_reader import read_slices
 
         count, is_told = FileCount(), False
         try:
-            for batch in read_slices(self._storage, [file_slice], self._read_schema, self._logs, filters, count):
+            found = read_slices(self._storage, [file_slice], self._read_schema, self._logs, filters, count, wanted)
+            for batch in found:
                 if not is_told:
                     yield count
                     is_told = True
@@ -174,6 +187,74 @@ class Rows(Batches):
             raise self._lost(file_slice, error) from error
         if not is_told:
             yield count
+
+    def narrowed(self, columns: Sequence[str] | None = None, *where: Condition) -> Rows:
+        """
+        The same rows with fewer columns, and of them those that meet more conditions.
+
+        Args:
+            columns: Of `schema`, in this order; None for all of it.
+            where: Conditions on columns of the table.
+
+        Raises:
+            ConfigError, RefusedError: As the class.
+        """
+        wanted = self.schema.names if columns is None else columns
+        return self._again(columns=wanted or self.schema.names[:1], where=[*self._conditions, *where])
+
+    def to_polars_lazy(self) -> Any:
+        """
+        The rows as a `polars.LazyFrame`: what a query needs of them is read when it is collected.
+
+        Columns, conditions and limits of the query reach the reader: files that cannot hold a row of the answer are
+        not opened. Conditions that are not understood are left to polars, which applies all of them.
+
+        Raises:
+            ConfigError: polars is not installed.
+        """
+        from hudi_py.snapshot.polars_scan import scan
+
+        return scan(self.schema, self.narrowed, require("polars"))
+
+    @property
+    def skipped(self) -> Mapping[str, int]:
+        """
+        Number of files that the last iteration did not read, by what told that no row of them meets the conditions.
+
+        ``record_index``, ``metadata_table`` (its `column_stats`), ``bloom_filters`` (of the metadata table or in the
+        files) and ``footers`` (the files' own statistics).
+        """
+        return self.count.skipped_by
+
+    def _asked_keys(self) -> Mapping[str, str] | None:
+        """The record keys of which each row that meets the conditions has one; None where they are not known."""
+        if not self._filters or self._indexes is None or not self._indexes.config.populate_meta_fields:
+            return None
+        from hudi_py.rows.asked_keys import asked_keys
+
+        return asked_keys(self._filters, self._indexes.key_fields)
+
+    def _chosen(self, keys: Mapping[str, str] | None, wanted: Array | None) -> Sequence[FileSlice]:
+        """The slices that have to be opened, of which the metadata table does not rule out all rows."""
+        from hudi_py.snapshot.key_index import slices_of_keys, without_keys_ruled_out
+
+        slices, count = self._slices, self.count
+        named = None
+        if keys is not None and self._indexes is not None:
+            named = slices_of_keys(slices, keys, self._indexes.record_index)
+            if named is not None:
+                count.by_record_index = len(slices) - len(named)
+                slices = named
+        if self._filters and self._statistics is not None and (named is None or len(named) > _FEW_SLICES):
+            left = _not_ruled_out(slices, self._filters, self._statistics)
+            count.by_metadata_table = len(slices) - len(left)
+            slices = left
+        if wanted is not None and self._indexes is not None and named is None:
+            left = without_keys_ruled_out(slices, wanted, self._indexes.bloom_filters)
+            count.by_bloom_filters = len(slices) - len(left)
+            slices = left
+        count.skipped = len(self._slices) - len(slices)
+        return slices
 
     @staticmethod
     def _check_not_asked_for(
@@ -194,6 +275,13 @@ def _bytes_of(file_slice: FileSlice) -> int:
     base = () if file_slice.base_file is None else (file_slice.base_file,)
     files: tuple[BaseFile | LogFile, ...] = (*base, *file_slice.log_files)
     return sum(each.size_bytes or 0 for each in files)
+
+
+def _texts(keys: Iterable[str]) -> Array:
+    import pyarrow as pa
+
+    found: Array = pa.array(sorted(keys), pa.string())
+    return found
 
 
 def _not_ruled_out(

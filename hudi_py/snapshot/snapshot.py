@@ -30,6 +30,7 @@ from hudi_py.model.shown import Shown
 from hudi_py.rows.log_rules import log_rules_of
 from hudi_py.snapshot.archived import refuse_what_is_missing
 from hudi_py.snapshot.beside_clean import lost_meanwhile, refuse_what_a_clean_took
+from hudi_py.snapshot.key_index import KeyIndexes, is_ready
 from hudi_py.snapshot.schema import committed_schema_text, moved_columns, schema_text_of_files
 from hudi_py.snapshot.select import (
     base_files,
@@ -78,6 +79,8 @@ class Snapshot(Shown):
     config: TableConfig
     _settings: Settings
     requested_time: str | None = None
+
+    _is_present = False
 
     def _facts(self) -> Mapping[str, object]:
         return {"table": self.storage.root, "requested_time": self.requested_time or "latest"}
@@ -152,7 +155,7 @@ class Snapshot(Shown):
             columns=columns, where=where, with_meta=with_meta, statistics=self.column_statistics,
             partition_fields=self.config.partition_fields, logs=self._log_reading(slices, schema),
             commits=self.row_commits(), time_partitions=self._time_partitions(),
-            lost=partial(lost_meanwhile, self._contents),
+            lost=partial(lost_meanwhile, self._contents), indexes=self._key_indexes(read_optimized=read_optimized),
         )  # fmt: skip
 
     def _time_partitions(self) -> TimePartitions | None:
@@ -238,9 +241,14 @@ class Snapshot(Shown):
         Raises:
             CorruptMetadata, StorageError: It is damaged.
         """
-        if COLUMN_STATS not in self.config.metadata_partitions or self._settings[keys.METADATA_ENABLED] is False:
+        if not is_ready(COLUMN_STATS, self.config, self._settings):
             return None
         return StatisticsReader(MetadataTable(self.storage), self.timeline)
+
+    def _key_indexes(self, *, read_optimized: bool) -> KeyIndexes:
+        """What is known of record keys; the record index tells of the present only, log files included."""
+        is_present = self._is_present and not read_optimized
+        return KeyIndexes(self._contents, self.timeline, self.config, self._settings, is_present=is_present)
 
     def _slices(self) -> Iterable[FileSlice]:
         raise NotImplementedError
@@ -256,6 +264,8 @@ class LatestSnapshot(Snapshot):
     """
 
     _listing: Callable[[], Listing]
+
+    _is_present = True
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_listing": partial(_itself, self._listing())}

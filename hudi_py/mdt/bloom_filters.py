@@ -1,0 +1,88 @@
+"""
+The partition `bloom_filters`: which base files may hold a record key, without opening them.
+
+Source: rules/data-files 5 and 11.3; Hudi 1.1.1 ``HoodieMetadataPayload.createBloomFilterMetadataRecord``.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import fastavro
+
+from hudi_py.errors import CorruptMetadata
+from hudi_py.formats.bloom import BloomFilter
+from hudi_py.mdt.lookup import KeyedPartition, Stored
+from hudi_py.mdt.statistics import key_suffix
+from hudi_py.mdt.table import MetadataTable
+from hudi_py.timeline.timeline import Timeline
+
+BLOOM_FILTERS: Final = "bloom_filters"
+_PREFIX: Final = "bloom-filters"
+_TYPE: Final = 4
+
+
+class BloomFilters(KeyedPartition):
+    """
+    The Bloom filters of base files as they are at one moment. Use it as a context manager: it holds base files open.
+
+    Args:
+        table: The metadata table.
+        data_timeline: Of the data table: blocks of its pending instants do not count.
+        timeline: Of the metadata table; loaded when left out.
+
+    Raises:
+        CorruptMetadata: A file that counts is damaged or missing.
+        UnsupportedTable: Its file groups are of a form that is not known.
+        StorageError: As the storage.
+    """
+
+    def __init__(self, table: MetadataTable, data_timeline: Timeline, timeline: Timeline | None = None) -> None:
+        super().__init__(table, data_timeline, timeline, BLOOM_FILTERS, _PREFIX)
+
+    def __enter__(self) -> BloomFilters:  # noqa: PYI034 - typing has no Self in 3.10
+        return self
+
+    def filters(self, files: Iterable[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], BloomFilter]]:
+        """
+        The filter of each file that has one.
+
+        Args:
+            files: Partition path and name of base files.
+
+        Raises:
+            CorruptMetadata, UnsupportedTable, StorageError: As the class.
+        """
+        by_key = {key_suffix(partition, name): (partition, name) for partition, name in files}
+        for key, stored in self.find(by_key):
+            found = decode_filter(stored)
+            if found is not None:
+                yield by_key[key], found
+
+
+def decode_filter(stored: Stored) -> BloomFilter | None:
+    """
+    A record of `bloom_filters`; None where the file was deleted.
+
+    Raises:
+        CorruptMetadata: It is something else.
+        UnsupportedTable: A filter of a kind that is not known.
+    """
+    try:
+        record: Any = fastavro.schemaless_reader(io.BytesIO(stored.value), _parsed(stored.schema), None)
+        kind, fields = record["type"], record["BloomFilterMetadata"]
+        type_code, text, is_deleted = fields["type"], fields["bloomFilter"].decode("ascii"), fields["isDeleted"]
+    except Exception as error:  # fastavro fails in many ways on bytes that are no record
+        raise CorruptMetadata(f"{stored.source}: a record of {BLOOM_FILTERS} does not decode: {error!r}") from error
+    if kind != _TYPE:
+        raise CorruptMetadata(f"{stored.source}: a record of type {kind} does not belong into {BLOOM_FILTERS}")
+    return None if is_deleted or not text else BloomFilter.parse(text, type_code or None)
+
+
+@functools.lru_cache(maxsize=16)
+def _parsed(text: str) -> Any:
+    return fastavro.parse_schema(json.loads(text))

@@ -1,0 +1,175 @@
+"""
+Which file slices can hold the rows of record keys, by the indexes of the metadata table.
+
+The record index names one file group for each key, so that all others are left closed. It is not used where it names
+one that the snapshot does not have. A key that it does not know may still be shown by a slice with log files: Hudi
+takes a deleted key from the index, and a delete that is older than its row does not count when the slice is read.
+
+Bloom filters rule out base files, so slices with log files are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import attrs
+
+from hudi_py.config import keys
+from hudi_py.config.keys import Settings
+from hudi_py.config.table import TableConfig
+from hudi_py.errors import HudiError
+from hudi_py.mdt.bloom_filters import BLOOM_FILTERS, BloomFilters
+from hudi_py.mdt.record_index import RECORD_INDEX, RecordIndex, RecordLocation
+from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
+from hudi_py.model.files import FileSlice
+from hudi_py.runtime.log import log
+from hudi_py.storage.base import Storage
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.properties_file import read_table_config
+from hudi_py.timeline.timeline import Timeline
+
+if TYPE_CHECKING:
+    from hudi_py.formats.arrow_types import Array
+
+_IN_STEP: Final = (RECORD_INDEX, FILES_PARTITION)
+"""What was found in step with the timeline when the snapshot was opened is the metadata table that lists files."""
+
+
+def is_ready(partition: str, config: TableConfig, settings: Settings) -> bool:
+    """Whether a partition of the metadata table is whole, and may be used."""
+    is_made = partition in config.metadata_partitions and partition not in config.metadata_partitions_inflight
+    return is_made and settings[keys.METADATA_ENABLED] is not False
+
+
+@attrs.frozen
+class KeyIndexes:
+    """
+    What a snapshot knows of record keys.
+
+    Args:
+        contents: Of the table's timeline.
+        timeline: Of the snapshot.
+        config: Of the table.
+        settings: Of the table.
+        is_present: Whether the snapshot was the latest when it was opened: the record index tells of the present only.
+    """
+
+    contents: Contents
+    timeline: Timeline
+    config: TableConfig
+    settings: Settings
+    is_present: bool = attrs.field(kw_only=True)
+
+    @property
+    def key_fields(self) -> tuple[str, ...]:
+        """The fields that keys are made of; none where that is not known."""
+        from hudi_py.rows.asked_keys import key_fields_of
+
+        return key_fields_of(self.config.properties)
+
+    @property
+    def _storage(self) -> Storage:
+        return self.contents.store.storage
+
+    def bloom_filters(self) -> BloomFilters | None:
+        """
+        The filters of base files, as a context manager; None where the table has none.
+
+        Raises:
+            CorruptMetadata, UnsupportedTable, StorageError: As `BloomFilters`.
+        """
+        if not is_ready(BLOOM_FILTERS, self.config, self.settings):
+            return None
+        return BloomFilters(MetadataTable(self._storage), self.timeline)
+
+    def record_index(self) -> RecordIndex | None:
+        """
+        Where keys lie, as a context manager; None where the table has no such index, or changed since it was opened.
+
+        The timelines are compared after that of the metadata table was loaded: it records actions before they complete.
+
+        Raises:
+            CorruptMetadata, UnsupportedTable, StorageError: As `RecordIndex`.
+        """
+        if not self.is_present or not all(is_ready(each, self.config, self.settings) for each in _IN_STEP):
+            return None
+        table = MetadataTable(self._storage)
+        metadata = table.store.load()
+        if not is_ready(RECORD_INDEX, read_table_config(self._storage), self.settings):
+            return None
+        if self.contents.store.load().instants != self.timeline.instants:
+            log.info("read.record_index.newer", table=self._storage.root)
+            return None
+        return RecordIndex(table, self.timeline, metadata)
+
+
+def slices_of_keys(
+    slices: Sequence[FileSlice], wanted: Mapping[str, str], open_index: Callable[[], RecordIndex | None]
+) -> list[FileSlice] | None:
+    """
+    The slices that can hold a row with one of some keys, by the record index; None where it does not tell.
+
+    Args:
+        slices: Of the snapshot.
+        wanted: The keys, see `hudi_py.rows.asked_keys.asked_keys`.
+        open_index: See `KeyIndexes.record_index`.
+    """
+    try:
+        index = open_index()
+        if index is None:
+            return None
+        with index:
+            found = index.locations(wanted)
+    except HudiError as error:
+        log.warning("read.statistics.unusable", partition=RECORD_INDEX, reason=str(error))
+        return None
+    return _at(slices, found, are_all_known={wanted[key] for key in found} == set(wanted.values()))
+
+
+def _at(
+    slices: Sequence[FileSlice], found: dict[str, RecordLocation], *, are_all_known: bool
+) -> list[FileSlice] | None:
+    places = {(each.partition_path, each.file_id) for each in found.values()}
+    there = {(each.partition_path, each.file_id) for each in slices}
+    if not places <= there:
+        partition, file_id = min(places - there)
+        reason = f"it names the file group {file_id} in {partition!r}, which the snapshot does not have"
+        log.warning("read.statistics.unusable", partition=RECORD_INDEX, reason=reason)
+        return None
+    return [
+        each
+        for each in slices
+        if (each.partition_path, each.file_id) in places or (not are_all_known and _has_logs(each))
+    ]
+
+
+def without_keys_ruled_out(
+    slices: Sequence[FileSlice], wanted: Array, open_filters: Callable[[], BloomFilters | None]
+) -> Sequence[FileSlice]:
+    """*slices* without those that hold none of the keys *wanted*, by the Bloom filters of the metadata table."""
+    files = [
+        (each.partition_path, each.base_file.name)
+        for each in slices
+        if each.base_file is not None and not _has_logs(each)
+    ]
+    if not files:
+        return slices
+    try:
+        opened = open_filters()
+        if opened is None:
+            return slices
+        with opened:
+            ruled_out = {file for file, bloom in opened.filters(files) if not bloom.might_contain(wanted).any()}
+    except HudiError as error:
+        log.warning("read.statistics.unusable", partition=BLOOM_FILTERS, reason=str(error))
+        return slices
+    return [
+        each
+        for each in slices
+        if _has_logs(each) or each.base_file is None or (each.partition_path, each.base_file.name) not in ruled_out
+    ]
+
+
+def _has_logs(file_slice: FileSlice) -> bool:
+    return any(not log.is_cdc for log in file_slice.log_files)

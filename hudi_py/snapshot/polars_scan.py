@@ -1,0 +1,213 @@
+"""
+Rows as a lazy frame of polars, whose columns, conditions and limits reach the reader.
+
+polars tells which columns a query needs, and the conditions on them as an expression. What of it is understood becomes
+a condition of ours, so that files are left closed; then polars itself applies the whole expression, and decides about
+the rows alone. So a part that is not understood costs time and nothing else. Understood are comparisons of columns of
+text, whole numbers, dates and timestamps with values of their type, ``is_in``, ``is_between``, ``is_null``,
+``is_not_null``, joined by ``&`` and ``|``. Floats are not: polars compares them in another width than Spark SQL.
+
+Source: polars ``polars.io.plugins.register_io_source``; the JSON form of its expressions, as polars 1 and 2 write it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, datetime, timedelta, timezone
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from hudi_py.errors import HudiError
+from hudi_py.model.instant_time import EPOCH
+from hudi_py.rows.condition import Comparison, Condition, IsIn, IsNull
+from hudi_py.runtime.log import log
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_OPERATORS: Final = {"Eq": "=", "NotEq": "!=", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
+_TURNED: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_CLOSED: Final = {"Both": (">=", "<="), "Left": (">=", "<"), "Right": (">", "<="), "None": (">", "<")}
+_INTEGER: Final = re.compile(r"U?Int[0-9]+")
+_FIRST_DAY: Final = date(1970, 1, 1)
+
+
+class _Unknown(Exception):
+    """An expression that is not understood."""
+
+
+_OTHER_FORM: Final = (_Unknown, LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+
+
+class Narrowed(Protocol):
+    """Rows that can be read in part."""
+
+    def __call__(self, columns: Sequence[str] | None, *where: Condition) -> Iterable[pa.RecordBatch]:
+        """Those that meet all of *where*, with some columns or all."""
+
+
+def scan(schema: pa.Schema, narrowed: Narrowed, polars: Any) -> Any:
+    """
+    A `polars.LazyFrame`; each time it is collected rows are read again.
+
+    Args:
+        schema: Of all columns.
+        narrowed: Gives the rows.
+        polars: The module.
+    """
+    from polars.io.plugins import register_io_source
+
+    shown = polars.from_arrow(schema.empty_table()).schema
+    return register_io_source(partial(_frames, schema, narrowed, polars), schema=shown)
+
+
+def _frames(
+    schema: pa.Schema,
+    narrowed: Narrowed,
+    polars: Any,
+    columns: list[str] | None,
+    predicate: Any,
+    limit: int | None,
+    _: int | None,
+) -> Iterator[Any]:
+    """What polars calls: frames of the columns that it asks for, of rows that meet its expression."""
+    rows = narrowed(columns)
+    condition = None if predicate is None else understood(predicate, schema)
+    if condition is not None:
+        try:
+            rows = narrowed(columns, condition)
+        except HudiError as error:  # a condition that makes sense to polars alone, or on what is shown otherwise
+            log.info("read.condition.unused", condition=str(condition), reason=str(error))
+    for batch in rows:
+        frame = polars.from_arrow(batch)
+        if predicate is not None:
+            frame = frame.filter(predicate)
+        if limit is not None:
+            frame = frame.head(limit)
+            limit -= frame.height
+        yield frame
+        if limit == 0:
+            return
+
+
+def understood(predicate: Any, schema: pa.Schema) -> Condition | None:
+    """
+    A condition that every row meets that meets an expression of polars; None where none is known.
+
+    Args:
+        predicate: A `polars.Expr`.
+        schema: Of the rows.
+    """
+    import warnings
+
+    from polars.exceptions import PolarsError
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # polars says that the form may change: what is unknown is not used
+            tree = json.loads(predicate.meta.serialize(format="json"))
+        return _condition(tree, schema)
+    except (*_OTHER_FORM, PolarsError) as error:  # the form is polars' own, and any of its releases may change it
+        log.debug("read.condition.unused", condition=str(predicate), reason=repr(error))
+        return None
+
+
+def _condition(tree: Any, schema: pa.Schema) -> Condition:
+    (kind, content), *others = tree.items()
+    if others:
+        raise _Unknown(kind)
+    if kind == "BinaryExpr":
+        operator, left, right = content["op"], content["left"], content["right"]
+        if operator in ("And", "LogicalAnd"):
+            return _both(left, right, schema)
+        if operator in ("Or", "LogicalOr"):
+            return _condition(left, schema) | _condition(right, schema)
+        return _comparison(operator, left, right, schema)
+    if kind == "Function":
+        return _function(content["function"]["Boolean"], content["input"], schema)
+    raise _Unknown(kind)
+
+
+def _both(left: Any, right: Any, schema: pa.Schema) -> Condition:
+    """Of two conditions that have to be met, one may be left to polars."""
+    known = []
+    for part in (left, right):
+        try:
+            known.append(_condition(part, schema))
+        except _OTHER_FORM:
+            continue
+    if not known:
+        raise _Unknown("And")
+    return known[0] if len(known) == 1 else known[0] & known[1]
+
+
+def _comparison(operator: str, left: Any, right: Any, schema: pa.Schema) -> Condition:
+    sign = _OPERATORS[operator]
+    if "Column" not in left:
+        left, right, sign = right, left, _TURNED[sign]
+    name = _column(left, schema)
+    return Comparison((name,), sign, _value(right, schema.field(name).type))
+
+
+def _function(function: Any, given: Sequence[Any], schema: pa.Schema) -> Condition:
+    path = (_column(given[0], schema),)
+    arrow = schema.field(path[0]).type
+    if function == "IsNull":
+        return IsNull(path)
+    if function == "IsNotNull":
+        return ~IsNull(path)
+    if set(function) == {"IsIn"} and not function["IsIn"]["nulls_equal"]:
+        return IsIn(path, tuple(_listed(given[1], arrow)))
+    if set(function) == {"IsBetween"}:
+        low, high = _CLOSED[function["IsBetween"]["closed"]]
+        return Comparison(path, low, _value(given[1], arrow)) & Comparison(path, high, _value(given[2], arrow))
+    raise _Unknown(str(function))
+
+
+def _column(tree: Any, schema: pa.Schema) -> str:
+    (kind, name), *others = tree.items()
+    if kind != "Column" or others or schema.names.count(name) != 1:
+        raise _Unknown(kind)
+    return str(name)
+
+
+def _value(tree: Any, arrow: pa.DataType) -> Any:
+    """A value of the type of its column; polars has converted the column elsewhere."""
+    ((kind, stored),) = tree["Literal"]["Scalar"].items()
+    import pyarrow as pa
+
+    found: Any = None
+    if pa.types.is_integer(arrow) and _INTEGER.fullmatch(kind):
+        found = int(stored)
+    elif pa.types.is_string(arrow) and kind == "String":
+        found = str(stored)
+    elif pa.types.is_date32(arrow) and kind == "Date":
+        found = _FIRST_DAY + timedelta(days=stored)
+    elif kind == "Datetime" and arrow in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+        found = _moment(stored, arrow)
+    if found is None:
+        raise _Unknown(kind)
+    return found
+
+
+def _moment(stored: Any, arrow: Any) -> datetime:
+    number, unit, zone = stored
+    if unit != "Microseconds" or (arrow.tz is None) != (zone is None):
+        raise _Unknown(unit)
+    moment = EPOCH + timedelta(microseconds=number)
+    return moment.replace(tzinfo=None) if zone is None else moment.astimezone(timezone.utc)
+
+
+def _listed(tree: Any, arrow: pa.DataType) -> list[Any]:
+    """The values of a list, which polars writes as a stream of Arrow."""
+    import pyarrow as pa
+
+    column = pa.ipc.open_stream(bytes(tree["Literal"]["Scalar"]["List"])).read_all().column(0)
+    is_same = pa.types.is_string(arrow) and (
+        pa.types.is_large_string(column.type) or pa.types.is_string(column.type) or str(column.type) == "string_view"
+    )
+    if not is_same and not (pa.types.is_integer(arrow) and pa.types.is_integer(column.type)):
+        raise _Unknown(str(column.type))
+    return list(column.to_pylist())
