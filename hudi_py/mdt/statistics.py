@@ -112,6 +112,7 @@ def suffix_of(key: str) -> str:
     return key[_HASH_CHARACTERS:]
 
 
+@functools.lru_cache(maxsize=4096)
 def _hash(text: str) -> str:
     return base64.b64encode(xxh64_digest(text.encode(), _SEED)).decode()
 

@@ -11,11 +11,11 @@ Source: `hudi_py.mdt.statistics`; Apache Parquet ``parquet.thrift`` (Statistics,
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-import attrs
 import pyarrow as pa
 
 from hudi_py.rows.operand import micros_of
@@ -32,43 +32,51 @@ _STORED_SCALE_MAX: Final = 15
 """Decimals of the metadata table have at most so many digits behind the point before Hudi 1.1."""
 
 
-def bounds_of_path(statistics: ColumnStatistics | None, path: Path, arrow: pa.DataType) -> Bounds:
+class PathBounds:
     """
-    Bounds of a column, or of a field of structs, in one file by the metadata table.
+    Gives the bounds of a column, or of a field of structs, in files by the metadata table.
+
+    Made once for a column, because it is asked of every file.
 
     Args:
-        statistics: Of `column_stats`; None where it has none of the column in this file.
         path: The column; of a field, nulls are not taken from statistics: they may leave out rows whose struct is null.
         arrow: Its type today.
     """
-    if statistics is None:
-        return UNKNOWN
-    found = bounds_of_statistics(statistics, arrow)
-    return found if len(path) == 1 else attrs.evolve(found, has_nulls=True)
+
+    def __init__(self, path: Path, arrow: pa.DataType) -> None:
+        self._is_field = len(path) > 1
+        self._arrow = arrow
+        self._kinds = _kinds_of(arrow)
+        self._wanted = next((wanted for is_type, wanted in _PLAIN if is_type(arrow)), None)
+
+    def of(self, statistics: ColumnStatistics | None) -> Bounds:
+        """
+        Bounds in one file.
+
+        Args:
+            statistics: Of `column_stats`; None where it has none of the column in this file.
+        """
+        if statistics is None:
+            return UNKNOWN
+        has_nulls = self._is_field or statistics.null_count != 0
+        low, high = statistics.minimum, statistics.maximum
+        if statistics.kind not in self._kinds or low is None or high is None:
+            return Bounds(has_nulls=has_nulls)  # without bounds the counts may be those of a file without statistics
+        if self._wanted is str and any(each >= _FIRST_SURROGATE for each in low + high):
+            return Bounds(has_nulls=has_nulls)
+        if type(low) is type(high) is self._wanted:
+            return (
+                Bounds(minimum=low, maximum=high, has_nulls=has_nulls) if low <= high else Bounds(has_nulls=has_nulls)
+            )
+        return _checked(low, high, self._arrow, has_nulls=has_nulls)
 
 
-def bounds_of_statistics(statistics: ColumnStatistics, arrow: pa.DataType) -> Bounds:
-    """
-    Bounds of a column in one file by the metadata table.
-
-    Args:
-        statistics: Of `column_stats`.
-        arrow: The column's type today.
-    """
-    has_nulls = statistics.null_count != 0
-    low, high = statistics.minimum, statistics.maximum
-    if not _is_of_type(statistics.kind, arrow) or low is None or high is None:
-        return Bounds(has_nulls=has_nulls)  # without bounds the counts may be those of a file without statistics
-    if isinstance(low, str) and any(each >= _FIRST_SURROGATE for each in low + high):
-        return Bounds(has_nulls=has_nulls)
-    return _checked(low, high, arrow, has_nulls=has_nulls)
-
-
-def _is_of_type(kind: str | None, arrow: Any) -> bool:
+def _kinds_of(arrow: Any) -> Collection[str]:
+    """Kinds of statistics whose values are those of a column of this type."""
     if pa.types.is_decimal(arrow):
-        return kind == "decimal" and arrow.scale <= _STORED_SCALE_MAX
+        return ("decimal",) if arrow.scale <= _STORED_SCALE_MAX else ()
     if pa.types.is_timestamp(arrow):
-        return kind == ("local-timestamp-micros" if arrow.tz is None else "timestamp-micros")
+        return ("local-timestamp-micros" if arrow.tz is None else "timestamp-micros",)
     kinds = {
         pa.int32(): ("int",),
         pa.int64(): ("int", "long"),
@@ -76,7 +84,7 @@ def _is_of_type(kind: str | None, arrow: Any) -> bool:
         pa.bool_(): ("boolean",),
         pa.date32(): ("date",),
     }
-    return kind in kinds.get(arrow, ())
+    return kinds.get(arrow, ())
 
 
 def bounds_of_chunk(chunk: pq.ColumnChunkMetaData, stored: pa.DataType, arrow: pa.DataType) -> Bounds:

@@ -1,15 +1,16 @@
 """
 Which rows cannot meet conditions, by what is known of their columns. Pure.
 
-Of each condition two things are told: whether a row may make it true, and whether one may make it false; ``not`` swaps
-them, ``and`` may be true where all sides may, ``or`` where one may. Whatever is unknown rules nothing out.
+Of each condition it is asked whether a row may make it true, or whether one may make it false: ``not`` asks for the
+other, ``and`` may be true where all sides may, ``or`` where one may. Whatever is unknown rules nothing out. Every file
+of a table is judged so: nothing is computed that is not asked for.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
@@ -22,22 +23,21 @@ BoundsOf: TypeAlias = Callable[[Path, pa.DataType], Sequence[Bounds]]
 """What is known of a column, given with its type today: each value lies within one of these bounds."""
 
 _OPPOSITE: Final = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-
-
-class May(NamedTuple):
-    """Whether some row may make a condition true, and whether one may make it false."""
-
-    be_true: bool
-    be_false: bool
-
-
-_NEITHER: Final = May(be_true=False, be_false=False)
+_VERDICTS: Final[Mapping[str, Callable[[Any, Any, Any], bool]]] = {
+    "=": lambda low, high, value: low <= value <= high,
+    "!=": lambda low, high, value: not low == value == high,
+    "<": lambda low, _, value: low < value,
+    "<=": lambda low, _, value: low <= value,
+    ">": lambda _, high, value: high > value,
+    ">=": lambda _, high, value: high >= value,
+}
+"""Whether a value between the first two may compare so with the third."""
 
 
 def may_match(filters: Iterable[RowFilter], bounds_of: BoundsOf) -> bool:
     """Whether a row may meet all of *filters*."""
     return all(
-        _may(each.tree, bounds_of).be_true
+        _may(each.tree, bounds_of, wanted=True)
         if isinstance(each, Filter)
         else any(map(each.may_match, bounds_of((each.column,), each.arrow)))
         for each in filters
@@ -53,41 +53,37 @@ def paths_of(filters: Iterable[RowFilter]) -> frozenset[Path]:
     )
 
 
-def _may(tree: Condition, bounds_of: BoundsOf) -> May:
-    if isinstance(tree, And):
-        parts = [_may(part, bounds_of) for part in tree.parts]
-        return May(all(part.be_true for part in parts), any(part.be_false for part in parts))
-    if isinstance(tree, Or):
-        parts = [_may(part, bounds_of) for part in tree.parts]
-        return May(any(part.be_true for part in parts), all(part.be_false for part in parts))
+def _may(tree: Condition, bounds_of: BoundsOf, *, wanted: bool) -> bool:
+    """Whether some row may make *tree* true, or false where *wanted* is false."""
+    if isinstance(tree, Leaf):
+        return any(leaf_may(tree, bounds, wanted=wanted) for bounds in bounds_of(tree.path, tree.arrow))
     if isinstance(tree, Not):
-        part = _may(tree.part, bounds_of)
-        return May(part.be_false, part.be_true)
-    assert isinstance(tree, Leaf)
-    found = [leaf_may(tree, bounds) for bounds in bounds_of(tree.path, tree.arrow)]
-    return (
-        found[0] if len(found) == 1 else May(any(each.be_true for each in found), any(each.be_false for each in found))
-    )
+        return _may(tree.part, bounds_of, wanted=not wanted)
+    assert isinstance(tree, (And, Or))
+    has_to_be_all = isinstance(tree, And) is wanted
+    for part in tree.parts:
+        if _may(part, bounds_of, wanted=wanted) is not has_to_be_all:
+            return not has_to_be_all
+    return has_to_be_all
 
 
-def leaf_may(leaf: Leaf, bounds: Bounds) -> May:
-    """What rows within *bounds* may make of a condition on one column."""
+def leaf_may(leaf: Leaf, bounds: Bounds, *, wanted: bool) -> bool:
+    """Whether rows within *bounds* may make a condition on one column true, or false where *wanted* is false."""
     condition = leaf.condition
     if isinstance(condition, IsNull):
-        return May(bounds.has_nulls, not bounds.has_only_nulls)
+        return bounds.has_nulls if wanted else not bounds.has_only_nulls
     if isinstance(condition, IsIn) and not condition.values:
-        return May(be_true=False, be_false=True)
+        return not wanted
     if bounds.has_only_nulls:
-        return _NEITHER
+        return False
     if isinstance(condition, Comparison) and leaf.operands:
-        operand, operator = leaf.operands[0], condition.operator
-        return May(_compares(operand, operator, leaf, bounds), _compares(operand, _OPPOSITE[operator], leaf, bounds))
+        operator = condition.operator if wanted else _OPPOSITE[condition.operator]
+        return _compares(leaf.operands[0], operator, leaf, bounds)
     if isinstance(condition, IsIn):
-        return May(
-            any(_compares(each, "=", leaf, bounds) for each in leaf.operands),
-            None not in condition.values and all(_compares(each, "!=", leaf, bounds) for each in leaf.operands),
-        )
-    return _NEITHER if leaf.pattern is None else _has_form(leaf.pattern, bounds)
+        if wanted:
+            return any(_compares(each, "=", leaf, bounds) for each in leaf.operands)
+        return None not in condition.values and all(_compares(each, "!=", leaf, bounds) for each in leaf.operands)
+    return leaf.pattern is not None and _has_form(leaf.pattern, bounds, wanted=wanted)
 
 
 def _compares(operand: Operand, operator: str, leaf: Leaf, bounds: Bounds) -> bool:
@@ -95,23 +91,17 @@ def _compares(operand: Operand, operator: str, leaf: Leaf, bounds: Bounds) -> bo
     if bounds.minimum is None or bounds.maximum is None:
         return True
     value = operand.value
-    if pa.types.is_floating(leaf.arrow) and operator in ("!=", ">", ">="):
-        return True  # bounds do not tell of a NaN
-    if isinstance(value, float) and math.isnan(value):
-        return True
+    if isinstance(bounds.minimum, float) or isinstance(value, float):
+        if pa.types.is_floating(leaf.arrow) and operator in ("!=", ">", ">="):
+            return True  # bounds do not tell of a NaN
+        if isinstance(value, float) and math.isnan(value):
+            return True
     low, high = operand.range_of(bounds.minimum, bounds.maximum)
-    verdicts = {
-        "=": low <= value <= high,
-        "!=": not low == value == high,
-        "<": low < value,
-        "<=": low <= value,
-        ">": high > value,
-        ">=": high >= value,
-    }
-    return bool(verdicts[operator])
+    return bool(_VERDICTS[operator](low, high, value))
 
 
-def _has_form(pattern: Pattern, bounds: Bounds) -> May:
+def _has_form(pattern: Pattern, bounds: Bounds, *, wanted: bool) -> bool:
     if bounds.minimum is None or bounds.maximum is None:
-        return May(be_true=True, be_false=True)
-    return May(pattern.may_match(bounds.minimum, bounds.maximum), pattern.may_differ(bounds.minimum, bounds.maximum))
+        return True
+    may = pattern.may_match if wanted else pattern.may_differ
+    return may(bounds.minimum, bounds.maximum)

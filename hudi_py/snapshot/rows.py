@@ -293,7 +293,7 @@ def _not_ruled_out(
     A merged row takes each of its values from a file of its slice, so a condition on one column is ruled out where it
     is for all of them.
     """
-    from hudi_py.rows.bounds import bounds_of_path
+    from hudi_py.rows.bounds import PathBounds
     from hudi_py.rows.pruning import may_match, paths_of
 
     try:
@@ -306,11 +306,16 @@ def _not_ruled_out(
         log.warning("read.statistics.unusable", partition=COLUMN_STATS, reason=str(error))
         return slices
     prefixes = {path: column_prefix(".".join(path)) for path in of_columns}
+    readers: dict[Path, PathBounds] = {}
 
-    def bounds_in(partition: str, names: Sequence[str], path: Path, arrow: pa.DataType) -> Sequence[Bounds]:
-        found = (of_columns[path].get(prefixes[path] + key_suffix(partition, name)) for name in names)
-        return [bounds_of_path(each, path, arrow) for each in found]
+    def bounds_in(suffixes: Sequence[str], path: Path, arrow: pa.DataType) -> Sequence[Bounds]:
+        bounds = readers.get(path)
+        if bounds is None:
+            bounds = readers[path] = PathBounds(path, arrow)
+        known, prefix = of_columns[path], prefixes[path]
+        return [bounds.of(known.get(prefix + suffix)) for suffix in suffixes]
 
-    return [
-        each for each in slices if may_match(filters, partial(bounds_in, each.partition_path, tuple(each.file_names)))
-    ]
+    def suffixes(file_slice: FileSlice) -> list[str]:
+        return [key_suffix(file_slice.partition_path, name) for name in file_slice.file_names]
+
+    return [each for each in slices if may_match(filters, partial(bounds_in, suffixes(each)))]

@@ -19,7 +19,7 @@ from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.mdt.statistics import column_prefix, key_suffix
 from hudi_py.model.column_statistics import ColumnStatistics
 from hudi_py.model.files import FileSlice, format_base_file, parse_base_file
-from hudi_py.rows.bounds import bounds_of_chunk, bounds_of_statistics
+from hudi_py.rows.bounds import PathBounds, bounds_of_chunk
 from hudi_py.rows.predicate import Bounds
 from hudi_py.snapshot.rows import Rows
 from hudi_py.storage.memory import MemoryStorage
@@ -220,7 +220,7 @@ def told(kind, low, high, nulls=0):
 )
 def test_statistics_that_may_be_inexact_rule_nothing_out(statistics, arrow):
     """No bounds come of them."""
-    found = bounds_of_statistics(statistics, arrow)
+    found = PathBounds(("c",), arrow).of(statistics)
     assert (found.minimum, found.maximum, found.has_only_nulls) == (None, None, False)
 
 
