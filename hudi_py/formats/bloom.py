@@ -24,7 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_py.errors import CorruptMetadata, UnsupportedTable, WriteError
-from hudi_py.formats.arrow_types import Column
+from hudi_py.formats.arrow_types import Array, Column
 
 Bits = npt.NDArray[np.uint8]
 Positions = npt.NDArray[np.uint32]
@@ -149,7 +149,8 @@ class BloomFilter:
         """
         for data, offsets in _chunks(keys):
             row_of_key = self._rows_of_next(len(offsets) - 1)
-            positions, order = _positions(data, offsets, self.hashes, self.bits)
+            positions, order = _positions(data, offsets, self.hashes)
+            positions %= np.uint32(self.bits)
             for index in np.unique(row_of_key):
                 hit = np.zeros(self.bits, dtype=np.bool_)
                 hit[positions[:, row_of_key[order] == index].ravel()] = True
@@ -167,15 +168,24 @@ class BloomFilter:
         """
         answers = [np.zeros(0, dtype=np.bool_)]
         for data, offsets in _chunks(keys):
-            positions, order = _positions(data, offsets, self.hashes, self.bits)
-            found = np.zeros(len(offsets) - 1, dtype=np.bool_)
-            for row in self._rows:
-                bit = (row[positions >> np.uint32(3)] >> (positions & np.uint32(7)).astype(np.uint8)) & np.uint8(1)
-                found |= bit.all(axis=0)
+            hashed, order = _positions(data, offsets, self.hashes)
+            found = self._found(hashed)
             answer = np.empty_like(found)
             answer[order] = found
             answers.append(answer)
         return np.concatenate(answers)
+
+    def might_contain_any(self, keys: HashedKeys) -> bool:
+        """Whether `might_contain` is True for one of *keys*."""
+        return any(bool(self._found(hashed).any()) for hashed in keys.hashed(self.hashes))
+
+    def _found(self, hashed: Positions) -> npt.NDArray[np.bool_]:
+        positions = hashed % np.uint32(self.bits)
+        places, shifts = positions >> np.uint32(3), (positions & np.uint32(7)).astype(np.uint8)
+        found = np.zeros(hashed.shape[1], dtype=np.bool_)
+        for row in self._rows:
+            found |= ((row[places] >> shifts) & np.uint8(1)).all(axis=0)
+        return found
 
     def to_text(self) -> str:
         """Return the filter as Base64 text, for the footer."""
@@ -217,6 +227,32 @@ class BloomFilter:
             self._entries_in_row += take
             done += take
         return result
+
+
+class HashedKeys:
+    """
+    Keys that are looked up in many filters; their hashes are computed once.
+
+    Args:
+        keys: Strings or binaries, without nulls or empty ones.
+    """
+
+    def __init__(self, keys: Array) -> None:
+        self.keys = keys
+        self._hashed: dict[int, list[Positions]] = {}
+
+    def hashed(self, hashes: int) -> list[Positions]:
+        """
+        The values of so many hash functions, before they are brought into the range of a filter.
+
+        Returns:
+            Arrays of shape (*hashes*, n), the keys in any order.
+        """
+        found = self._hashed.get(hashes)
+        if found is None:
+            found = [_positions(data, offsets, hashes)[0] for data, offsets in _chunks(self.keys)]
+            self._hashed[hashes] = found
+        return found
 
 
 def _empty_row(bits: int) -> Bits:
@@ -268,10 +304,10 @@ def _chunks(keys: Column) -> Iterator[tuple[npt.NDArray[np.uint8], npt.NDArray[n
 
 
 def _positions(
-    data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], hashes: int, bits: int
+    data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], hashes: int
 ) -> tuple[Positions, npt.NDArray[np.intp]]:
     """
-    Compute the bit positions of n keys.
+    Compute the bit positions of n keys, before they are brought into the range of a filter by its number of bits.
 
     Keys are sorted by length, longest first: then the keys that have a k-th word are a prefix of the array, and each
     step of the hash is one operation on a slice.
@@ -303,7 +339,7 @@ def _positions(
         seed *= _M
         seed ^= seed >> np.uint32(15)
         # |seed| as in Java. There the absolute value of the smallest int is negative; as uint32 it is positive.
-        positions[index] = np.abs(seed.view(np.int32)).view(np.uint32) % np.uint32(bits)
+        positions[index] = np.abs(seed.view(np.int32)).view(np.uint32)
     return positions, order
 
 

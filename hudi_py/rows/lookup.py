@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from hudi_py.errors import CorruptMetadata, HudiError
 from hudi_py.formats.arrow_types import Array, ChunkedArray, compute
-from hudi_py.formats.bloom import BloomFilter
+from hudi_py.formats.bloom import BloomFilter, HashedKeys
 from hudi_py.formats.key_order import java_order
 from hudi_py.rows.base_file import AVRO_SCHEMA_KEY, BLOOM_KEY, BLOOM_TYPE_KEY, MAX_KEY, MIN_KEY
 from hudi_py.runtime.log import log
@@ -68,6 +68,13 @@ class FileFooter:
         if possible.any() and (bloom := self.bloom()) is not None:
             possible[possible] = bloom.might_contain(keys.filter(pa.array(possible)))
         return possible
+
+    def might_contain_any(self, wanted: HashedKeys) -> bool:
+        """Whether `might_contain` may be True for one of the keys *wanted*."""
+        if not self._in_range(wanted.keys).any():
+            return False
+        bloom = self.bloom()
+        return bloom is None or bloom.might_contain_any(wanted)
 
     def _in_range(self, keys: Array) -> npt.NDArray[np.bool_]:
         if self.num_rows == 0:
@@ -140,16 +147,16 @@ def lookup_keys(stream: BinaryIO, keys: Array) -> npt.NDArray[np.bool_]:
     return found
 
 
-def may_hold(file: Any, keys: Array) -> bool:
+def may_hold(file: Any, wanted: HashedKeys) -> bool:
     """
-    Whether an open base file may hold a row with one of *keys*, by its footer; a filter that cannot be read is ignored.
+    Whether an open base file may hold a row with one of some keys, by its footer; a filter that is damaged is ignored.
 
     Args:
         file: A `pyarrow.parquet.ParquetFile`.
-        keys: Strings, neither null nor empty.
+        wanted: The keys.
     """
     try:
-        return bool(_footer_of(file, 0).might_contain(keys).any())
+        return _footer_of(file, 0).might_contain_any(wanted)
     except HudiError as error:
         log.warning("read.statistics.unusable", partition="the footer of a file", reason=str(error))
         return True

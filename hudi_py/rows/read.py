@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
     from hudi_py.formats.arrow_types import Array
+    from hudi_py.formats.bloom import HashedKeys
     from hudi_py.rows.committed import Commits
     from hudi_py.rows.condition import Path
     from hudi_py.rows.predicate import Bounds, RowFilter
@@ -141,7 +142,7 @@ def read_batches(
     schema: pa.Schema,
     filters: Sequence[RowFilter] = (),
     count: FileCount | None = None,
-    keys: Array | None = None,
+    keys: HashedKeys | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """
     Stream the rows of base files, whichever schema each was written with.

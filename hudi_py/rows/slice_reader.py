@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_py.errors import ConfigError, CorruptMetadata, UnsupportedTable, WriteError
-from hudi_py.formats.arrow_types import Array, Field, compute
+from hudi_py.formats.arrow_types import Field, compute
 from hudi_py.formats.conform import conform_batch
 from hudi_py.formats.log_block import LogBlock
 from hudi_py.fsview.expected import WAY_OUT
@@ -40,6 +40,7 @@ from hudi_py.runtime.log import log as events
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
+    from hudi_py.formats.bloom import HashedKeys
     from hudi_py.rows.predicate import Bounds, ColumnFilter, RowFilter
     from hudi_py.storage.base import Storage
 
@@ -115,7 +116,7 @@ def read_slices(
     logs: LogReading | None,
     filters: Sequence[RowFilter] = (),
     count: FileCount | None = None,
-    keys: Array | None = None,
+    keys: HashedKeys | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """
     Stream the rows of file slices.

@@ -30,7 +30,7 @@ from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
-    from hudi_py.formats.arrow_types import Array
+    from hudi_py.formats.bloom import HashedKeys
 
 _IN_STEP: Final = (RECORD_INDEX, FILES_PARTITION)
 """What was found in step with the timeline when the snapshot was opened is the metadata table that lists files."""
@@ -145,7 +145,7 @@ def _at(
 
 
 def without_keys_ruled_out(
-    slices: Sequence[FileSlice], wanted: Array, open_filters: Callable[[], BloomFilters | None]
+    slices: Sequence[FileSlice], wanted: HashedKeys, open_filters: Callable[[], BloomFilters | None]
 ) -> Sequence[FileSlice]:
     """*slices* without those that hold none of the keys *wanted*, by the Bloom filters of the metadata table."""
     files = [
@@ -160,7 +160,7 @@ def without_keys_ruled_out(
         if opened is None:
             return slices
         with opened:
-            ruled_out = {file for file, bloom in opened.filters(files) if not bloom.might_contain(wanted).any()}
+            ruled_out = {file for file, bloom in opened.filters(files) if not bloom.might_contain_any(wanted)}
     except HudiError as error:
         log.warning("read.statistics.unusable", partition=BLOOM_FILTERS, reason=str(error))
         return slices

@@ -28,7 +28,7 @@ from hudi_py.snapshot.select import check_default_partition
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hudi_py.formats.arrow_types import Array
+    from hudi_py.formats.bloom import HashedKeys
     from hudi_py.mdt.read_statistics import StatisticsReader
     from hudi_py.model.files import BaseFile, FileSlice, LogFile
     from hudi_py.rows.condition import Path
@@ -148,7 +148,7 @@ class Rows(Batches):
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         self.count = FileCount()
         keys = self._asked_keys()
-        wanted = None if keys is None else _texts(keys)
+        wanted = None if keys is None else _hashed(keys)
         slices = self._chosen(keys, wanted)
         filters: list[RowFilter] = [*self._filters]
         if self._commits is not None:
@@ -165,7 +165,7 @@ class Rows(Batches):
                 yield item
 
     def _read(
-        self, file_slice: FileSlice, filters: Sequence[RowFilter], wanted: Array | None
+        self, file_slice: FileSlice, filters: Sequence[RowFilter], wanted: HashedKeys | None
     ) -> Generator[FileCount | pa.RecordBatch, None, None]:
         """Rows of one slice, and before them, or in their place, what became of it."""
         from hudi_py.rows.slice_reader import read_slices
@@ -234,7 +234,7 @@ class Rows(Batches):
 
         return asked_keys(self._filters, self._indexes.key_fields)
 
-    def _chosen(self, keys: Mapping[str, str] | None, wanted: Array | None) -> Sequence[FileSlice]:
+    def _chosen(self, keys: Mapping[str, str] | None, wanted: HashedKeys | None) -> Sequence[FileSlice]:
         """The slices that have to be opened, of which the metadata table does not rule out all rows."""
         from hudi_py.snapshot.key_index import slices_of_keys, without_keys_ruled_out
 
@@ -277,11 +277,12 @@ def _bytes_of(file_slice: FileSlice) -> int:
     return sum(each.size_bytes or 0 for each in files)
 
 
-def _texts(keys: Iterable[str]) -> Array:
+def _hashed(keys: Iterable[str]) -> HashedKeys:
     import pyarrow as pa
 
-    found: Array = pa.array(sorted(keys), pa.string())
-    return found
+    from hudi_py.formats.bloom import HashedKeys
+
+    return HashedKeys(pa.array(sorted(keys), pa.string()))
 
 
 def _not_ruled_out(

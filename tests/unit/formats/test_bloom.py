@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.errors import CorruptMetadata, UnsupportedTable, WriteError
-from hudi_py.formats.bloom import BloomFilter, BloomKind, BloomSizing
+from hudi_py.formats.bloom import BloomFilter, BloomKind, BloomSizing, HashedKeys
 
 KEYS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40), max_size=60)
 SIZINGS = st.builds(
@@ -106,6 +106,17 @@ def test_no_added_key_is_missed_and_strangers_are_judged_like_the_model(keys, st
     rows = model_rows(keys, sizing)
     judged = [any(bits_of(key, sizing.hashes, sizing.bits) <= row for row in rows) for key in strangers]
     assert judged == bloom.might_contain(pa.array(strangers, pa.string())).tolist()
+
+
+@given(keys=KEYS, asked=st.lists(KEYS, min_size=1, max_size=3), sizings=st.lists(SIZINGS, min_size=1, max_size=3))
+def test_keys_hashed_once_are_found_in_every_filter(keys, asked, sizings):
+    """Whatever the sizes of the filters, one of the keys may be in it or none."""
+    for part in asked:
+        wanted = HashedKeys(pa.array([*part, *keys[:1]], pa.string()))
+        for sizing in [*sizings, *sizings]:
+            bloom = BloomFilter.sized(sizing)
+            bloom.add(pa.array(keys[1:], pa.string()))
+            assert bloom.might_contain(wanted.keys).any() == bloom.might_contain_any(wanted)
 
 
 @given(keys=KEYS, sizing=SIZINGS)
