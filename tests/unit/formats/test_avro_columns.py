@@ -13,8 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudi_py.errors import CorruptMetadata, UnsupportedTable
+from hudi_py.errors import CorruptMetadata, UnsupportedTable, WriteError
 from hudi_py.formats.avro_columns import decode_columns
+from hudi_py.formats.avro_rows import encode_data_block
+from hudi_py.formats.log_block import split_data_block
 from hudi_py.formats.record_schema import format_record_schema
 from support.laws import examples
 
@@ -95,10 +97,8 @@ def encode(schema, rows):
     return joined(bodies)
 
 
-@examples(60)
-@given(st.data())
-def test_columns_are_what_was_written(data):
-    """Every type that a table stores, nulls and nesting included, as PyArrow holds the same values."""
+def drawn_rows(data):
+    """A schema and a table of up to five rows of it."""
     fields, columns, count = [], {}, data.draw(st.integers(0, 5))
     for number in range(data.draw(st.integers(1, 3))):
         arrow, values = data.draw(kinds)
@@ -107,8 +107,16 @@ def test_columns_are_what_was_written(data):
         drawn = data.draw(st.lists(st.none() | values if optional else values, min_size=count, max_size=count))
         columns[f"c{number}"] = pa.array(drawn, arrow)
     schema = pa.schema(fields)
+    return schema, pa.table(columns)
+
+
+@examples(60)
+@given(st.data())
+def test_columns_are_what_was_written(data):
+    """Every type that a table stores, nulls and nesting included, as PyArrow holds the same values."""
+    schema, as_written = drawn_rows(data)
     text = format_record_schema(schema, "t")
-    as_written = pa.table(columns)
+    columns = {name: as_written.column(name) for name in as_written.column_names}
     empty_map = {name for name, each in columns.items() if pa.types.is_map(each.type)}
     rows = []
     for row in as_written.to_pylist():
@@ -117,6 +125,35 @@ def test_columns_are_what_was_written(data):
         found = decode_columns(*encode(text, rows), text, "x")
         assert found.to_pylist() == as_written.to_pylist()
         assert [field.name for field in found.schema] == [field.name for field in schema]
+
+
+@examples(60)
+@given(st.data())
+def test_rows_encoded_for_a_log_block_are_read_as_they_were(data):
+    """Of every type that a table stores, from the middle of larger arrays too."""
+    schema, table = drawn_rows(data)
+    text = format_record_schema(schema, "t")
+    rows = table.cast(schema).combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema=schema)]
+    rows = rows[0].slice(data.draw(st.integers(0, rows[0].num_rows)))
+    bodies = split_data_block(encode_data_block(rows, text), "x")
+    assert decode_columns(*joined(bodies), text, "x").to_pylist() == rows.to_pylist()
+
+
+def test_numbers_and_texts_are_encoded_as_by_fastavro():
+    """Byte for byte, up to the longest numbers; a null where the table has none is refused."""
+    schema = pa.schema([pa.field("n", pa.int64(), nullable=False), ("t", pa.string()), ("b", pa.bool_())])
+    numbers = [0, -1, 63, 64, -64, -65, 2**63 - 1, -(2**63)]
+    rows = [{"n": n, "t": None if n == 63 else "é" * abs(n % 99), "b": n < 0} for n in numbers]
+    text = format_record_schema(schema, "t")
+    block = encode_data_block(pa.RecordBatch.from_pylist(rows, schema=schema), text)
+    assert b"".join(split_data_block(block, "x")) == encode(text, rows)[0]
+    with pytest.raises(WriteError, match="'n' holds 1 nulls"):
+        encode_data_block(
+            pa.RecordBatch.from_arrays([[None], ["x"], [True]], names=schema.names).cast(
+                pa.schema([field.with_nullable(True) for field in schema])
+            ),
+            text,
+        )
 
 
 SCHEMA = json.dumps({"type": "record", "name": "r", "fields": [
