@@ -58,7 +58,8 @@ from hudi_py.writing.commit_words import NO_WORDS, CommitWords
 from hudi_py.writing.create_table import create_table
 from hudi_py.writing.incoming import IncomingRows
 from hudi_py.writing.job import WriteJob
-from hudi_py.writing.options import base_file_options, check_options, sizing_limits
+from hudi_py.writing.log_slices import LogWriting, keyless_logs
+from hudi_py.writing.options import base_file_options, check_options, log_file_options, sizing_limits
 from hudi_py.writing.record_size import record_bytes_of
 from hudi_py.writing.replaced import check_replaced
 from hudi_py.writing.replacing import DELETE_PARTITION, OVERWRITES, groups_to_replace
@@ -67,6 +68,7 @@ from hudi_py.writing.same_table import require_same_table
 from hudi_py.writing.schema import schema_to_write
 from hudi_py.writing.transaction import WriteTransaction, begin_write
 
+_BY_HUDI: Final = "nothing was written; hudi_py does not do this yet, use Apache Hudi"
 _USE: Final = Use.WRITE | Use.SERVICES
 """A write includes the services that run after its commit."""
 
@@ -76,7 +78,7 @@ _ONE_FILE: Final = 1 << 62
 
 class WriteService:
     """
-    Writes to a copy-on-write table. The first write creates the table if it does not exist.
+    Writes to a table. The first write creates the table if it does not exist.
 
     Args:
         storage: Storage of the table.
@@ -154,6 +156,10 @@ class WriteService:
         """
         require_single_writer(self._settings)
         table = (self._table or self._open()).refresh()
+        if table.config.table_type is TableType.MERGE_ON_READ:
+            raise UnsupportedTable(
+                f"{self._storage.root} is a MERGE_ON_READ table: no changes by condition; {_BY_HUDI}"
+            )
         generator = self._key_generator(table)
         buckets = self._checked(table, generator)
         text = self._schema_text(table)
@@ -272,10 +278,6 @@ class WriteService:
     # --- the table ------------------------------------------------------------------------------------------------
     def _open(self) -> TableView:
         table = TableView(self._storage, settings=self._settings.as_dict(), clock=self._clock)
-        if table.config.table_type is not TableType.COPY_ON_WRITE:
-            raise UnsupportedTable(
-                f"{self._storage.root} is a MERGE_ON_READ table; hudi_py writes COPY_ON_WRITE tables only"
-            )
         table.require(_USE)
         require_same_table(self._settings, table.config, self._storage.root)
         return table
@@ -283,6 +285,8 @@ class WriteService:
     def _checked(self, table: TableView, generator: KeyGenerator) -> BucketIndex | None:
         """Return the bucket index of *table* if its rows can be written; see `WriteService`."""
         buckets = bucket_index_of(self._settings, table.config.properties, generator, table.config.version)
+        if buckets is not None and table.config.table_type is TableType.MERGE_ON_READ:
+            raise UnsupportedTable(f"{self._storage.root} is a MERGE_ON_READ table with a bucket index; {_BY_HUDI}")
         if not self._are_buckets_checked:  # once: an existing table never gets buckets later
             check_buckets(self._storage, table.timeline, table.contents, buckets)
             self._are_buckets_checked = True
@@ -341,13 +345,12 @@ class WriteService:
 
     def _is_prefixed_there(self, table: TableView) -> bool | None:
         """Return whether stored keys have the form ``column:value``; None if the table has no rows."""
-        stored = next(iter(table.base_files()), None)
-        if stored is None:
-            return None
-        partition, base = stored
-        with self._storage.open_read(join_path(partition, base.name)) as stream:
-            first = read_keys(stream)
-        return is_prefixed(first[0].as_py(), table.config.record_key_fields[0]) if len(first) else None
+        for each in table.snapshot().slices_with_rows():
+            if each.base_file is not None:
+                with self._storage.open_read(join_path(each.partition_path, each.base_file.name)) as stream:
+                    first = read_keys(stream)
+                return is_prefixed(first[0].as_py(), table.config.record_key_fields[0]) if len(first) else None
+        return None
 
     def _job(
         self,
@@ -361,12 +364,14 @@ class WriteService:
     ) -> WriteJob:
         searches_none = operation in OVERWRITES or (operation == "BULK_INSERT" and buckets is None)
         options = base_file_options(self._settings)
+        needed = NeededFiles(table.contents, table.timeline)
+        is_mor = table.config.table_type is TableType.MERGE_ON_READ
         return WriteJob(
             storage=self._storage,
             instant_time=transaction.instant_time,
             operation=operation,
             context=table.view_context,
-            needed={} if searches_none else NeededFiles(table.contents, table.timeline).of_write(),
+            needed={} if searches_none else needed.of_write(),
             schema=schema.schema,
             avro_schema=schema.text,
             keys=generator,
@@ -376,6 +381,14 @@ class WriteService:
             record_bytes=record_bytes_of(table.timeline, table.contents, self._settings),
             combine=self._settings[keys.COMBINE_BEFORE_INSERT],
             buckets=buckets,
+            logs=self._log_writing(needed, operation, rules) if is_mor else None,
+        )
+
+    def _log_writing(self, needed: NeededFiles, operation: str, rules: MergeRules) -> LogWriting:
+        return LogWriting(
+            options=log_file_options(self._settings, rules),
+            keyless=keyless_logs(needed.metadata) if operation in ("UPSERT", "DELETE") else {},
+            small_files_max=self._settings[keys.MERGE_SMALL_FILES_MAX],
         )
 
     # --- after the commit -------------------------------------------------------------------------------------------

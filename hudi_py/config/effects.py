@@ -22,7 +22,7 @@ _EFFECTS: Final = (
         hoodie.record.* hoodie.parquet.* hoodie.index.* hoodie.bucket.*
         hoodie.bloom.* hoodie.copyonwrite.* hoodie.allow.empty.commit
         hoodie.write.complex.* hoodie.bulkinsert.* hoodie.upsert.* hoodie.insert.* hoodie.delete.* hoodie_py.write.*
-        hoodie.clean.automatic""",
+        hoodie.clean.automatic hoodie.logfile.* hoodie.merge.*""",
     ),
     (
         Use.WRITE | Use.CLEAN | Use.ARCHIVE,  # clean and archival read each other's settings, to warn of contradictions

@@ -23,12 +23,16 @@ HARMLESS: Final[Mapping[str, str]] = {
     "there is no timeline server: every process lists the files that it needs": """
         hoodie.embed.timeline.* hoodie.filesystem.* hoodie.instant_state.* hoodie.markers.*""",
     "markers are always written as files, which all readers of markers understand": "hoodie.write.markers.type",
-    "it concerns log files and compaction, and merge-on-read tables are not written": """
-        hoodie.compact.* hoodie.compaction.* hoodie.log.compaction.* hoodie.logfile.* hoodie.memory.*
+    "it says when and how to compact; the settings that ask for compaction are refused": """
+        hoodie.compact.* hoodie.compaction.* hoodie.log.compaction.* hoodie.memory.*
         hoodie.datasource.compaction.async.enable hoodie.datasource.write.streaming.disable.compaction
-        hoodie.optimized.log.blocks.scan.enable hoodie.write.record.positions hoodie.merge.use.record.positions
-        hoodie.merge.small.file.group.candidates.limit hoodie.datasource.merge.type hoodie.is.update.record.for.mor
-        hoodie.realtime.merge.skip hoodie.support.payload hoodie.payload.record.schema""",
+        hoodie.optimized.log.blocks.scan.enable""",
+    "log blocks have the maximum size that Apache Hudi has by default": "hoodie.logfile.*",
+    "readers find the rows of log files by their keys; positions are never written": """
+        hoodie.write.record.positions hoodie.merge.use.record.positions""",
+    "it concerns how Apache Hudi reads and merges log files, not what is in them": """
+        hoodie.datasource.merge.type hoodie.is.update.record.for.mor hoodie.realtime.merge.skip hoodie.support.payload
+        hoodie.payload.record.schema""",
     "it says how to cluster; the settings that ask for clustering are refused": """
         hoodie.clustering.* hoodie.layout.optimize.*""",
     "partitions have no time to live unless hoodie.partition.ttl.inline is set, which is refused": """

@@ -329,6 +329,8 @@ BUCKET_COUNT: Final = Key("hoodie.bucket.index.num.buckets", _whole(1), 256)
 BUCKET_FIELDS: Final[Key[tuple[str, ...]]] = Key("hoodie.bucket.index.hash.field", _names, _NONE)
 """Empty: all fields of the record key."""
 BUCKET_ENGINE: Final = Key("hoodie.index.bucket.engine", _one_of("SIMPLE", "CONSISTENT_HASHING"), "SIMPLE")
+LOG_BLOCK_FORMAT: Final = Key("hoodie.logfile.data.block.format", _one_of("AVRO", "PARQUET"), "AVRO")
+MERGE_SMALL_FILES_MAX: Final = Key("hoodie.merge.small.file.group.candidates.limit", _whole(0), 1)
 BLOOM_NUM_ENTRIES: Final = Key("hoodie.index.bloom.num_entries", _whole(1), 60_000)
 BLOOM_FPP: Final = Key("hoodie.index.bloom.fpp", _share, 1e-9)
 BLOOM_TYPE: Final = Key("hoodie.bloom.index.filter.type", _one_of("SIMPLE", "DYNAMIC_V0"), "DYNAMIC_V0")

@@ -34,7 +34,7 @@ _COMMIT_TIME: Final = "ce9acb64-bde0-424c-9b91-f6ebba25356d"
 
 def new_table_properties(settings: Settings) -> dict[str, str]:
     """
-    Return the properties of the copy-on-write table that *settings* describe, without the checksum.
+    Return the properties of the table that *settings* describe, without the checksum.
 
     Raises:
         ConfigError: The name or the record key is missing, or the version is unknown.
@@ -44,8 +44,8 @@ def new_table_properties(settings: Settings) -> dict[str, str]:
     if version not in FORMATS:
         known = ", ".join(map(str, FORMATS))
         raise ConfigError(f"hoodie.write.table.version={version}: only tables of versions {known} can be created")
-    if settings[keys.TABLE_TYPE] != "COPY_ON_WRITE":
-        raise UnsupportedTable("hudi_py writes COPY_ON_WRITE tables; create a MERGE_ON_READ table with Apache Hudi")
+    if settings[keys.TABLE_TYPE] == "MERGE_ON_READ" and settings[keys.INDEX_TYPE] == "BUCKET":
+        raise UnsupportedTable("hudi_py writes no MERGE_ON_READ table with a bucket index; write it with Apache Hudi")
     name = settings[keys.TABLE_NAME]
     if not name:
         raise ConfigError("hoodie.table.name is not set; a new table needs a name")
@@ -53,7 +53,7 @@ def new_table_properties(settings: Settings) -> dict[str, str]:
         raise ConfigError("hoodie.datasource.write.recordkey.field is not set; name the column(s) that identify a row")
     common = {
         "hoodie.table.name": name,
-        "hoodie.table.type": "COPY_ON_WRITE",
+        "hoodie.table.type": settings[keys.TABLE_TYPE],
         "hoodie.table.version": str(version),
         "hoodie.table.base.file.format": "PARQUET",
         "hoodie.table.recordkey.fields": _comma(settings[keys.RECORD_KEY_FIELDS]),
@@ -91,6 +91,8 @@ def _by_payload(settings: Settings) -> dict[str, str]:
     mode = merge_mode_asked_for(settings)
     if mode == "EVENT_TIME_ORDERING" and not settings[keys.ORDERING_FIELDS]:
         raise ConfigError(f"{keys.MERGE_MODE.name}={mode} needs hoodie.table.ordering.fields")
+    if mode is None and settings[keys.TABLE_TYPE] == "MERGE_ON_READ":  # its log files are merged by the class
+        mode = "COMMIT_TIME_ORDERING"
     if mode is not None:
         properties["hoodie.compaction.payload.class"] = settings[keys.PAYLOAD_CLASS] or _PAYLOAD_OF_MERGE_MODE[mode]
     if settings[keys.ORDERING_FIELDS]:

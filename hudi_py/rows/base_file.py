@@ -19,13 +19,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudi_py.errors import ConfigError
-from hudi_py.formats.arrow_types import Array, Field, compute
+from hudi_py.formats.arrow_types import Array, Field
 from hudi_py.formats.bloom import BloomFilter, BloomKind, BloomSizing
 from hudi_py.formats.conform import refuse_null_elements
 from hudi_py.formats.key_order import from_java_order, key_range
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.record_schema import meta_fields, with_meta_fields
-from hudi_py.rows.written import FileTarget, WrittenFile, written_file
+from hudi_py.rows.written import FileTarget, WrittenFile, sequence_numbers, written_file
 from hudi_py.runtime.clock import MONOTONIC, Seconds
 
 BLOOM_KEY: Final = "org.apache.hudi.bloomfilter"
@@ -108,7 +108,7 @@ class BaseFileWriter:
         self._pending_bytes = 0
         self._flushed_arrow_bytes = 0
         self._sink = _CountingSink(sink)
-        self._writer = _open_parquet(self._sink, self._schema, options)
+        self._writer = open_parquet(self._sink, self._schema, options)
 
     def write_new(self, rows: pa.RecordBatch, keys: Array) -> None:
         """
@@ -147,11 +147,7 @@ class BaseFileWriter:
 
     def sequence_numbers(self, count: int) -> Array:
         """Return sequence numbers for the next *count* rows; those of copied rows among them are skipped."""
-        start = self._first_row_index + self.num_rows
-        indexes = pa.array(np.arange(start, start + count)).cast(pa.string())
-        prefix = f"{self.target.instant_time}_{self.target.task_partition_id}_"
-        numbers: Array = compute.binary_join_element_wise(pa.scalar(prefix), indexes, "")
-        return numbers
+        return sequence_numbers(self.target, self._first_row_index + self.num_rows, count)
 
     def is_full(self) -> bool:
         """Whether the file has reached `BaseFileOptions.max_file_bytes`, waiting rows estimated."""
@@ -286,7 +282,7 @@ def _widest(old: tuple[bytes, bytes] | None, new: tuple[bytes, bytes] | None) ->
     return min(old[0], new[0]), max(old[1], new[1])
 
 
-def _open_parquet(sink: _CountingSink, schema: pa.Schema, options: BaseFileOptions) -> Any:
+def open_parquet(sink: Any, schema: pa.Schema, options: BaseFileOptions) -> Any:
     """Open the Parquet writer with everything that readers of Hudi depend on spelled out."""
     make: Any = pq.ParquetWriter
     level = options.compression_level

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import attrs
+from typing import Any
 
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.model.files import BaseFile, format_base_file, join_path
 from hudi_py.model.records import RuntimeStats, WriteStat
 
@@ -41,10 +46,18 @@ class FileTarget:
         return self.write_token.partition("-")[0]
 
 
+def sequence_numbers(target: FileTarget, start: int, count: int) -> Array:
+    """Return the values of ``_hoodie_commit_seqno`` of *count* rows of a task, from its row number *start* on."""
+    indexes: Any = pa.array(np.arange(start, start + count)).cast(pa.string())
+    prefix = f"{target.instant_time}_{target.task_partition_id}_"
+    numbers: Array = compute.binary_join_element_wise(pa.scalar(prefix), indexes, "")
+    return numbers
+
+
 @attrs.frozen
 class WrittenFile:
     """
-    One base file.
+    One base or log file.
 
     Args:
         stat: As a commit records it.

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import attrs
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -142,7 +143,16 @@ def _write(
     target = F.expr(f"element_at(ids, {_WHERE} + 1)").alias(TARGET)
     task = F.expr(f"element_at(tasks, {_WHERE} + 1)").alias(BUCKET)
     routed = placed.select(*kept, target, task).repartition(count, quoted(BUCKET)).drop(BUCKET)
-    return run_tasks(routed.sortWithinPartitions(quoted(PATH), quoted(TARGET)), write_groups, job)
+    ordered = routed.sortWithinPartitions(quoted(PATH), quoted(TARGET))
+    return run_tasks(ordered, write_groups, _with_filled(job, buckets))
+
+
+def _with_filled(job: WriteJob, buckets: Sequence[Bucket]) -> WriteJob:
+    """Return the job for the second pass, which no longer knows which rows are inserts."""
+    if job.logs is None:
+        return job
+    filled = frozenset((bucket.partition_path, bucket.file_id) for bucket in buckets if bucket.num_inserts)
+    return attrs.evolve(job, logs=attrs.evolve(job.logs, filled=filled))
 
 
 def _assigned(groups: Sequence[tuple[str, str | None, int]], job: WriteJob) -> tuple[tuple[Bucket, ...], list[int]]:

@@ -19,9 +19,10 @@ from hudi_py.formats.arrow_types import Array
 from hudi_py.formats.partition_metafile import format_partition_metadata
 from hudi_py.model.files import PARTITION_METAFILE, BaseFile, join_path
 from hudi_py.rows.base_file import write_new_files
+from hudi_py.rows.log_file import LogSlice, LogTarget, encode_log_file, written_log
 from hudi_py.rows.merge import RowChanges, merge_base_file
 from hudi_py.rows.written import FileTarget, WrittenFile
-from hudi_py.runtime.clock import SystemClock
+from hudi_py.runtime.clock import MONOTONIC, SystemClock
 from hudi_py.timeline.fence import is_fenced
 from hudi_py.timeline.markers import Marker, MarkerType, create_marker
 from hudi_py.writing.job import TaskIdentity, WriteJob
@@ -29,7 +30,7 @@ from hudi_py.writing.job import TaskIdentity, WriteJob
 
 class TaskFiles:
     """
-    Writes base files for one task; created by `task_files`.
+    Writes the files of one task; created by `task_files`.
 
     Args:
         job: The write.
@@ -45,7 +46,7 @@ class TaskFiles:
         """Write the next slice of a file group: its rows with the changes applied."""
         job = self._job
         target = self._target(partition_path, previous.file_id)
-        self._announce(target, MarkerType.MERGE)
+        self._announce(partition_path, target.name, MarkerType.MERGE)
         with (
             job.storage.open_read(join_path(partition_path, previous.name)) as source,
             job.storage.open_write(target.path) as sink,
@@ -62,6 +63,37 @@ class TaskFiles:
                 first_row_index=self._task.rows_written,
                 append_only=not job.looks_up,
             )
+        self._task.rows_written += result.stat.num_writes
+        return result
+
+    def append(self, file_slice: LogSlice, changes: RowChanges) -> WrittenFile:
+        """
+        Write the changes of a file group to a log file of its own.
+
+        Raises:
+            ConflictError: A file of that name is there: another process writes to the table.
+        """
+        job = self._job
+        assert job.logs is not None
+        started = MONOTONIC()
+        target = LogTarget(
+            file_slice=file_slice,
+            write_token=self._task.write_token,
+            instant_time=job.instant_time,
+            tells_slice=job.context.log_naming.tells_slice,
+        )
+        content = encode_log_file(changes, target, job.avro_schema, job.logs.options, self._task.rows_written)
+        kind = MarkerType.APPEND if target.tells_slice else MarkerType.CREATE
+        self._announce(file_slice.partition_path, target.name, kind)
+        try:
+            job.storage.create_new(target.path, content)
+        except AlreadyExists:
+            raise ConflictError(
+                f"{job.storage.root}/{target.path} was written by another process meanwhile; this write was not "
+                "committed, try again"
+            ) from None
+        elapsed_ms = round((MONOTONIC() - started) * 1000)
+        result = written_log(target, changes, size_bytes=len(content), elapsed_ms=elapsed_ms)
         self._task.rows_written += result.stat.num_writes
         return result
 
@@ -87,7 +119,7 @@ class TaskFiles:
 
         def open_file(number: int) -> tuple[FileTarget, BinaryIO]:
             target = self._target(partition_path, f"{prefix}-{number}")
-            self._announce(target, MarkerType.CREATE)
+            self._announce(partition_path, target.name, MarkerType.CREATE)
             return target, self._job.storage.open_write(target.path)
 
         results = write_new_files(
@@ -122,10 +154,11 @@ class TaskFiles:
             instant_time=self._job.instant_time,
         )
 
-    def _announce(self, target: FileTarget, kind: MarkerType) -> None:
-        create_marker(self._job.storage, self._job.instant_time, Marker(target.partition_path, target.name, kind))
+    def _announce(self, partition_path: str, name: str, kind: MarkerType) -> None:
+        marker = Marker(partition_path, name, kind)
+        create_marker(self._job.storage, self._job.instant_time, marker)
         self.withdraw_if_fenced()
-        self._paths.append(target.path)
+        self._paths.append(marker.path)
 
     def _create_metafile(self, partition_path: str) -> None:
         """Create the partition's metafile. Before the data, because readers ignore a partition without it."""

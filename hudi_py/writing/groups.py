@@ -77,7 +77,7 @@ def _write(
     job: WriteJob, files: TaskFiles, partition: PartitionFiles, file_id: str, group: Iterator[_Run]
 ) -> list[WrittenFile]:
     previous = partition.latest.get(file_id)
-    if previous is None:
+    if previous is None and file_id not in partition.logs:
         rows = ((run.rows, run.keys) for run in group)
         prefix = file_id.rpartition("-")[0]
         return files.create(partition.path, rows, prefix=prefix, has_metafile=partition.has_metafile)
@@ -91,4 +91,7 @@ def _write(
     if job.operation != "DELETE":
         deletes = changes.deletes
         refuse_null_elements(changes.rows if deletes is None else changes.rows.filter(compute.invert(deletes)))
-    return [files.merge(partition.path, previous, changes)]
+    is_rewritten = job.logs is None or (partition.path, file_id) in job.logs.filled
+    if previous is not None and is_rewritten:
+        return [files.merge(partition.path, previous, changes)]
+    return [files.append(partition.logs[file_id].file_slice, changes)]

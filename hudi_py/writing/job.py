@@ -15,6 +15,7 @@ from hudi_py.rows.precedence import MergeRules
 from hudi_py.runtime.randomness import MACHINE, Randomness, new_uuid
 from hudi_py.storage.base import Storage
 from hudi_py.writing.assign import SizingLimits
+from hudi_py.writing.log_slices import LogWriting
 from hudi_py.writing.replacing import OVERWRITES
 
 
@@ -40,6 +41,7 @@ class WriteJob:
         record_bytes: Average size of a stored row.
         combine: Whether an insert or overwrite writes only one row per key.
         buckets: Bucket index of the table, None where the files are searched for keys.
+        logs: How changes of existing rows are written in a merge-on-read table; None in a copy-on-write table.
         randomness: Source of ids for new file groups; on other machines, tasks use the source of that machine.
     """
 
@@ -57,6 +59,7 @@ class WriteJob:
     record_bytes: int
     combine: bool = False
     buckets: BucketIndex | None = None
+    logs: LogWriting | None = None
     randomness: Randomness = MACHINE
 
     def new_uuid(self) -> str:

@@ -8,6 +8,8 @@ from hudi_py.config.clean import clean_config
 from hudi_py.config.keys import Settings
 from hudi_py.formats.bloom import BloomKind, BloomSizing
 from hudi_py.rows.base_file import BaseFileOptions
+from hudi_py.rows.log_file import LogFileOptions
+from hudi_py.rows.precedence import MergeRules
 from hudi_py.writing.assign import SizingLimits
 
 
@@ -36,6 +38,15 @@ def base_file_options(settings: Settings) -> BaseFileOptions:
             entries_max=settings[keys.BLOOM_MAX_ENTRIES],
         ),
         max_file_bytes=settings[keys.PARQUET_MAX_FILE_SIZE],
+    )
+
+
+def log_file_options(settings: Settings, rules: MergeRules) -> LogFileOptions:
+    """Return the options for the layout of log files in a table with these merge rules."""
+    return LogFileOptions(
+        in_parquet=settings[keys.LOG_BLOCK_FORMAT] == "PARQUET",
+        ordering_fields=rules.ordering_fields,
+        parquet=base_file_options(settings),
     )
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import attrs
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from hudi_py.errors import ConflictError
-from hudi_py.formats.arrow_types import Array
+from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.fsview.build import build_partition, latest_base_files
 from hudi_py.fsview.foreign import refuse_foreign
 from hudi_py.model.files import PARTITION_METAFILE, BaseFile, join_path
@@ -17,6 +18,7 @@ from hudi_py.rows.lookup import lookup_keys
 from hudi_py.storage.base import Storage
 from hudi_py.writing.assign import ExistingFile
 from hudi_py.writing.job import WriteJob
+from hudi_py.writing.log_slices import GroupLogs, deleted_in_logs, group_logs, keys_in_logs
 from hudi_py.writing.replaced import check_listed
 
 
@@ -30,12 +32,21 @@ class PartitionFiles:
         has_metafile: Whether the partition has its metafile, so that readers find it.
         latest: Newest base file of each file group that is not replaced, by file id.
         clustering: File ids in a pending clustering, with the time of the clustering.
+        logs: What a write needs to know of each group of a merge-on-read table, by file id; empty otherwise.
+        small_files_max: Number of groups that one write fills with inserts; None for all small ones.
     """
 
     path: str
     has_metafile: bool
     latest: dict[str, BaseFile]
     clustering: dict[str, str]
+    logs: Mapping[str, GroupLogs] = attrs.field(factory=dict)
+    small_files_max: int | None = None
+
+    @property
+    def file_ids(self) -> tuple[str, ...]:
+        """Ids of all groups that may hold keys: those with a base file first."""
+        return (*self.latest, *(file_id for file_id in self.logs if file_id not in self.latest))
 
     def owners_of(self, storage: Storage, keys: Array) -> npt.NDArray[np.int64]:
         """
@@ -45,22 +56,73 @@ class PartitionFiles:
             keys: Record keys, n of them.
 
         Returns:
-            Shape (n,), positions in `latest`; -1 for a key that is in no group.
+            Shape (n,), positions in `file_ids`; -1 for a key that is in no group.
         """
         owners = np.full(len(keys), -1, dtype=np.int64)
-        for position, base in enumerate(self.latest.values()):
-            with storage.open_read(join_path(self.path, base.name)) as stream:
-                found = lookup_keys(stream, keys)
+        found_in: list[npt.NDArray[np.int64]] = []
+        is_contested = False
+        for file_id in self.file_ids:
+            found = self._holds(storage, file_id, keys)
+            position = len(found_in)
+            found_in.append(np.flatnonzero(found))
+            is_contested = is_contested or bool(self.logs and (found & (owners >= 0)).any())
             owners[found & (owners < 0)] = position
+        if is_contested:
+            self._settle(storage, keys, owners, found_in)
         return owners
 
+    def _holds(self, storage: Storage, file_id: str, keys: Array) -> npt.NDArray[np.bool_]:
+        base, logs = self.latest.get(file_id), self.logs.get(file_id)
+        found = np.zeros(len(keys), dtype=np.bool_)
+        if base is not None:
+            with storage.open_read(join_path(self.path, base.name)) as stream:
+                found = lookup_keys(stream, keys)
+        if logs is not None:
+            for stored in keys_in_logs(storage, self.path, logs.keyed):
+                found |= compute.is_in(keys, value_set=stored).to_numpy(zero_copy_only=False)
+        return found
+
+    def _settle(
+        self,
+        storage: Storage,
+        keys: Array,
+        owners: npt.NDArray[np.int64],
+        found_in: list[npt.NDArray[np.int64]],
+    ) -> None:
+        """
+        Choose among the groups that hold the same key the first one where no log file deletes it.
+
+        A key that was deleted stays in the base file until a compaction; an insert, which looks nothing up, then puts
+        it into another group, and that is where its row is.
+        """
+        counts = np.bincount(np.concatenate(found_in), minlength=len(keys))
+        is_open = counts > 1
+        for position, (file_id, found) in enumerate(zip(self.file_ids, found_in, strict=True)):
+            asked = found[is_open[found]]
+            if not len(asked):
+                continue
+            some = keys.take(pa.array(asked, pa.int64()))
+            logs = self.logs.get(file_id)
+            gone = set() if logs is None else deleted_in_logs(storage, self.path, logs)
+            lives = np.array([key not in gone for key in some.to_pylist()], dtype=np.bool_)
+            owners[asked[lives]] = position
+            is_open[asked[lives]] = False
+
     def candidates(self) -> list[ExistingFile]:
-        """Return the groups that can take inserts: those that are not in a pending clustering (E-52)."""
-        return [
+        """
+        Return the groups that can take inserts: those that are not in a pending clustering (E-52).
+
+        In a merge-on-read table only the smallest groups without log files and pending compactions (E-51).
+        """
+        found = [
             ExistingFile(file_id=base.file_id, size_bytes=base.size_bytes or 0)
             for base in self.latest.values()
             if base.file_id not in self.clustering
+            and (self.small_files_max is None or self.logs[base.file_id].is_plain)
         ]
+        if self.small_files_max is None:
+            return found
+        return sorted(found, key=lambda file: (file.size_bytes, file.file_id))[: self.small_files_max]
 
     def refuse_clustering(self, updated: Iterable[str]) -> None:
         """
@@ -94,9 +156,16 @@ def load_partition(job: WriteJob, path: str) -> PartitionFiles:
     check_listed(job, path, (entry.name for entry in entries))
     refuse_foreign(path, (entry.name for entry in entries), context.extensions, "a write")
     view = build_partition(context, path, ((entry.name, entry.size_bytes) for entry in entries))
+    latest = {base.file_id: base for base in latest_base_files(context, view)}
+    logs: dict[str, GroupLogs] = {}
+    if job.logs is not None:
+        names = (entry.name for entry in entries)
+        logs = group_logs(context, view, names, latest, job.logs.keyless.get(path, frozenset()))
     return PartitionFiles(
         path=path,
         has_metafile=has_metafile,
-        latest={base.file_id: base for base in latest_base_files(context, view)},
+        latest=latest,
         clustering={file_id: time for (where, file_id), time in context.pending_clustering.items() if where == path},
+        logs=logs,
+        small_files_max=None if job.logs is None else job.logs.small_files_max,
     )

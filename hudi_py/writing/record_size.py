@@ -17,7 +17,7 @@ _COMMITS_READ_MAX: Final = 5
 
 def record_bytes_of(timeline: Timeline, contents: Contents, settings: Settings) -> int:
     """Return the average size of a row in recent commits, in bytes (E-56)."""
-    newest = list(reversed(timeline.completed("commit")))[:_COMMITS_READ_MAX]
+    newest = list(reversed(timeline.completed("commit", "deltacommit")))[:_COMMITS_READ_MAX]
     return average_record_bytes(
         (_written(contents.commit(instant)) for instant in newest),
         limits=sizing_limits(settings),
@@ -27,5 +27,6 @@ def record_bytes_of(timeline: Timeline, contents: Contents, settings: Settings) 
 
 
 def _written(metadata: CommitMetadata) -> tuple[int, int]:
-    stats = [stat for of_partition in metadata.partition_to_write_stats.values() for stat in of_partition]
+    every = (stat for of_partition in metadata.partition_to_write_stats.values() for stat in of_partition)
+    stats = [stat for stat in every if stat.log_version is None]  # rows of log files have another size
     return sum(stat.total_write_bytes for stat in stats), sum(stat.num_writes for stat in stats)

@@ -25,7 +25,7 @@ class Beginning(NamedTuple):
     inflight: CommitMetadata | None
 
 
-def beginning_of(operation: str, table_format: TableFormat) -> Beginning:
+def beginning_of(operation: str, table_format: TableFormat, *, is_merge_on_read: bool = False) -> Beginning:
     """
     Return how a write with *operation* stands on the timeline while it runs.
 
@@ -37,7 +37,8 @@ def beginning_of(operation: str, table_format: TableFormat) -> Beginning:
     elif operation == DELETE_PARTITION:
         request = table_format.requested_drop
     else:
-        return Beginning(Action.COMMIT, None, table_format.inflight_commit)
+        action = Action.DELTA_COMMIT if is_merge_on_read else Action.COMMIT
+        return Beginning(action, None, table_format.inflight_commit)
     return Beginning(Action.REPLACE_COMMIT, request, CommitMetadata(operation_type=operation))
 
 

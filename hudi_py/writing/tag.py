@@ -108,7 +108,7 @@ def _tag(job: WriteJob, partition: PartitionFiles, rows: pa.Table) -> Iterator[p
         yield from _tag_by_number(job, partition, job.buckets, rows, flat, deletes)
         return
     owners = partition.owners_of(job.storage, flat) if job.looks_up else np.full(len(flat), -1, dtype=np.int64)
-    file_ids = list(partition.latest)
+    file_ids = partition.file_ids
     partition.refuse_clustering(file_ids[position] for position in np.unique(owners[owners >= 0]))
     kept = owners >= 0
     if not is_delete:

@@ -63,7 +63,12 @@ def run_task(
     if searches and not is_alone and sum(len(partition.latest) for partition in loaded.values()) > files_max:
         raise TooMuchForOneTask
     plans = [_plan(job, loaded[path], pieces.pop(path)) for path in sorted(pieces)]
-    rewritten = [plan.partition.latest[file_id] for plan in plans for file_id, _ in plan.old]
+    rewritten = [
+        plan.partition.latest[file_id]
+        for plan in plans
+        for file_id, _ in plan.old
+        if job.logs is None or file_id in plan.filled
+    ]
     if len(rewritten) > 1 and not is_alone and sum(base.size_bytes or 0 for base in rewritten) > _REWRITE_BYTES_MAX:
         raise TooMuchForOneTask
     with task_files(job, task) as files:
@@ -100,6 +105,7 @@ class _PartitionPlan:
         partition: The partition.
         changes: Changes to its rows.
         old: File ids of existing groups, with the positions of their changes in *changes*.
+        filled: Those of them that get inserts, and so a new base file in a merge-on-read table too.
         new: Prefixes of the ids of new groups, with the positions of their changes.
     """
 
@@ -107,6 +113,7 @@ class _PartitionPlan:
     changes: RowChanges
     old: list[tuple[str, npt.NDArray[np.int64]]]
     new: list[tuple[str, npt.NDArray[np.int64]]]
+    filled: frozenset[str] = frozenset()
 
 
 def _plan(job: WriteJob, partition: PartitionFiles, pieces: list[Piece]) -> _PartitionPlan:
@@ -119,7 +126,7 @@ def _plan(job: WriteJob, partition: PartitionFiles, pieces: list[Piece]) -> _Par
         owners = partition.owners_of(job.storage, changes.keys)
     else:
         owners = np.full(len(changes.keys), -1, dtype=np.int64)
-    file_ids = list(partition.latest)
+    file_ids = partition.file_ids
     updated = {file_ids[position] for position in np.unique(owners[owners >= 0])}
     partition.refuse_clustering(updated)
     inserts = np.flatnonzero((owners < 0) & ~is_delete_of(changes))
@@ -132,7 +139,8 @@ def _plan(job: WriteJob, partition: PartitionFiles, pieces: list[Piece]) -> _Par
         new_file_id=lambda: "",
     )
     chosen = _spread(changes, inserts, buckets)
-    plan = _PartitionPlan(partition, changes, [], [])
+    filled = frozenset(bucket.file_id for bucket in buckets if bucket.num_inserts and not bucket.is_new)
+    plan = _PartitionPlan(partition, changes, [], [], filled)
     for position, bucket in enumerate(buckets):
         mine = inserts[chosen == position]
         if bucket.is_new:
@@ -178,7 +186,11 @@ def _hash(key: str) -> int:
 def _write(plan: _PartitionPlan, files: TaskFiles) -> Iterator[WrittenFile]:
     partition = plan.partition
     for file_id, positions in plan.old:
-        yield files.merge(partition.path, partition.latest[file_id], part_of(plan.changes, positions))
+        part = part_of(plan.changes, positions)
+        if file_id in plan.filled or file_id not in partition.logs:
+            yield files.merge(partition.path, partition.latest[file_id], part)
+        else:
+            yield files.append(partition.logs[file_id].file_slice, part)
     for prefix, positions in plan.new:
         if len(positions):
             part = part_of(plan.changes, positions)

@@ -16,7 +16,7 @@ import attrs
 
 from hudi_py.config.concurrency import failed_writes_policy, require_single_writer
 from hudi_py.config.keys import Settings
-from hudi_py.config.table import TableConfig
+from hudi_py.config.table import TableConfig, TableType
 from hudi_py.errors import ConflictError, RefusedError, StorageError
 from hudi_py.fsview.loader import load_undoing
 from hudi_py.mdt.keeper import MetadataTableKeeper
@@ -230,7 +230,9 @@ def begin_write(
             heart = Heart(store.storage, store.clock, Rhythm.of(settings))
             heart.start(time)
         try:
-            begun = _begun(store, time, beginning_of(operation, table.format))
+            is_mor = table.table_type is TableType.MERGE_ON_READ
+            beginning = beginning_of(operation, table.format, is_merge_on_read=is_mor)
+            begun = _begun(store, time, beginning)
         except BaseException:
             if heart is not None:
                 heart.stop()

@@ -27,6 +27,7 @@ CHANGES = [{"id": "a", "region": "eu", "ts": 2}, {"id": "c", "region": "ap", "ts
 NEW = [CHANGES[0], OLD[1], CHANGES[1]]
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 LAZY = {"hoodie.clean.failed.writes.policy": "LAZY"}
+ROLLBACK_TOKEN = "_1-0-1"
 ALONE = {"hoodie.clean.automatic": False, "hoodie.archive.automatic": False}
 minutes = itertools.count(1)
 
@@ -37,7 +38,7 @@ def open_table(storage, **settings):
 
 
 def create_table(version, storage=None, clock=None, **more):
-    """An empty table, in memory unless a *storage* is given."""
+    """An empty table, in memory unless a *storage* is given; *more* are further settings."""
     storage = MemoryStorage() if storage is None else storage
     settings = Settings(
         {
@@ -70,6 +71,12 @@ def rows_of(storage, **settings):
     return sorted(tables.rows_of(open_table(storage, **settings)), key=lambda row: row["id"])
 
 
+def merged_rows_of(storage, as_of=None, **settings):
+    """All rows, by their keys; of a merge-on-read table too."""
+    rows = open_table(storage, **settings).rows(as_of=as_of).to_arrow().select(SCHEMA.names).to_pylist()
+    return sorted(rows, key=lambda row: (row["region"], row["id"]))
+
+
 def assert_tidy(storage, case):
     """Nothing is pending, no marker is left, and every data file belongs to a completed commit."""
     timeline = open_table(storage).timeline
@@ -78,11 +85,17 @@ def assert_tidy(storage, case):
     contents = open_table(storage).contents
     stats = [
         stat.path
-        for instant in timeline.completed("commit")
+        for instant in timeline.completed("commit", "deltacommit")
         for each in contents.commit(instant).partition_to_write_stats.values()
         for stat in each
     ]
-    assert sorted(stats) == sorted(path for path in storage.files() if path.endswith(".parquet")), case
+    assert sorted(stats) == sorted(path for path in storage.files() if is_data(path)), case
+
+
+def is_data(path):
+    """Whether it is a data file of a write: what takes back log blocks is one of a rollback."""
+    is_log = ".log." in path and not path.endswith(ROLLBACK_TOKEN) and not path.startswith(".hoodie/")
+    return is_log or path.endswith(".parquet")
 
 
 class LazyWorld:

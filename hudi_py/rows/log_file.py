@@ -1,0 +1,230 @@
+"""
+One new log file: what a delta commit changes in one file group.
+
+Each delta commit writes a file of its own, so nothing is ever appended to a file of another writer. Rows stand in a
+data block, deletes in a delete block behind it.
+
+Source: rules/data-files 9.1, 9.2; Hudi 0.15.0, 1.0.2, 1.1.1 ``HoodieAppendHandle``.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from hudi_py.formats.arrow_types import Array, compute
+from hudi_py.formats.avro_rows import encode_data_block
+from hudi_py.formats.delete_block import DeletedKey, OrderingValue, encode_delete_block
+from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block
+from hudi_py.formats.record_schema import meta_fields, with_meta_fields
+from hudi_py.model.files import LogFile, join_path
+from hudi_py.model.records import RuntimeStats, WriteStat
+from hudi_py.rows.base_file import AVRO_SCHEMA_KEY, BaseFileOptions, open_parquet
+from hudi_py.rows.merge import RowChanges
+from hudi_py.rows.written import FileTarget, WrittenFile, sequence_numbers
+
+_BLOCK_BYTES_MAX: Final = 256 * 1024 * 1024  # ``hoodie.logfile.data.block.max.size``
+_KINDS: Final = (
+    (pa.types.is_boolean, "boolean"),
+    (pa.types.is_int32, "int"),
+    (pa.types.is_int64, "long"),
+    (pa.types.is_float32, "float"),
+    (pa.types.is_float64, "double"),
+    (pa.types.is_binary, "bytes"),
+    (pa.types.is_string, "string"),
+    (pa.types.is_date, "date"),
+    (pa.types.is_decimal, "decimal"),
+    (pa.types.is_timestamp, "long"),  # to Hudi's comparison a timestamp is its number
+)
+
+
+@attrs.frozen(kw_only=True)
+class LogSlice:
+    """
+    The slice of a file group that takes new log files.
+
+    Args:
+        partition_path: Relative path of the partition.
+        file_id: Of the group.
+        base_instant_time: Of the slice: that of its base file, or of the pending compaction that opened it.
+        base_file: Name of its base file; ``""`` if it has none.
+        logs: Its log files, oldest first, of writes that failed too.
+    """
+
+    partition_path: str
+    file_id: str
+    base_instant_time: str
+    base_file: str = ""
+    logs: tuple[LogFile, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class LogTarget:
+    """
+    Which log file is written.
+
+    Args:
+        file_slice: The slice that takes it.
+        write_token: As of `FileTarget`.
+        instant_time: Requested time of the delta commit.
+        tells_slice: Whether names of log files say to which slice they belong (layout 1).
+    """
+
+    file_slice: LogSlice
+    write_token: str
+    instant_time: str
+    tells_slice: bool
+
+    @property
+    def version(self) -> int:
+        """Counted within a slice in layout 1; in layout 2 the file is the only one of its delta commit."""
+        versions = (log.version for log in self.file_slice.logs) if self.tells_slice else ()
+        return 1 + max(versions, default=0)
+
+    @property
+    def name(self) -> str:
+        """File name."""
+        time = self.file_slice.base_instant_time if self.tells_slice else self.instant_time
+        return f".{self.file_slice.file_id}_{time}.log.{self.version}_{self.write_token}"
+
+    @property
+    def path(self) -> str:
+        """Path relative to the table."""
+        return join_path(self.file_slice.partition_path, self.name)
+
+
+@attrs.frozen(kw_only=True)
+class LogFileOptions:
+    """
+    How log files are laid out.
+
+    Args:
+        in_parquet: Whether rows stand in Parquet blocks, otherwise in Avro.
+        ordering_fields: Columns whose values deletes carry, where they have any.
+        parquet: Layout of Parquet blocks.
+    """
+
+    in_parquet: bool = False
+    ordering_fields: tuple[str, ...] = ()
+    parquet: BaseFileOptions = attrs.field(factory=BaseFileOptions)
+
+
+def encode_log_file(
+    changes: RowChanges, target: LogTarget, avro_schema: str, options: LogFileOptions, first_row_index: int = 0
+) -> bytes:
+    """
+    Encode the log file that holds *changes*.
+
+    Args:
+        changes: Of this file group.
+        target: Names the file.
+        avro_schema: Record schema of the commit, without meta columns.
+        options: Layout.
+        first_row_index: Where the row numbers inside the sequence numbers start.
+
+    Raises:
+        WriteError: A value is null where the table's schema has no null.
+    """
+    schema_text = with_meta_fields(avro_schema)
+    header = {int(HeaderKey.INSTANT_TIME): target.instant_time, int(HeaderKey.SCHEMA): schema_text}
+    rows, keys, deletes = changes.rows, changes.keys, changes.deletes
+    blocks = []
+    if deletes is not None:
+        kept = compute.invert(deletes)
+        rows, keys = rows.filter(kept), keys.filter(kept)
+    for piece in _pieces(_with_meta(rows, keys, target, first_row_index)):
+        if options.in_parquet:
+            content = _parquet(piece, schema_text, options.parquet)
+            blocks.append(LogBlock(BlockType.PARQUET_DATA, header, content))
+        else:
+            blocks.append(LogBlock(BlockType.AVRO_DATA, header, encode_data_block(piece, schema_text)))
+    if deletes is not None:
+        gone = changes.rows.filter(deletes)
+        content = encode_delete_block(_deleted(gone, changes.keys.filter(deletes), target, options.ordering_fields))
+        blocks.append(LogBlock(BlockType.DELETE, header, content))
+    return b"".join(map(encode_log_block, blocks))
+
+
+def written_log(target: LogTarget, changes: RowChanges, *, size_bytes: int, elapsed_ms: int) -> WrittenFile:
+    """Return the stat of a log file, as each release records it (rules/data-files 8)."""
+    file_slice, name = target.file_slice, target.name
+    deleted = 0 if changes.deletes is None else int(compute.sum(changes.deletes).as_py() or 0)
+    written = len(changes.keys) - deleted
+    earlier = tuple(log.name for log in file_slice.logs) if target.tells_slice else ()
+    stat = WriteStat(
+        file_id=file_slice.file_id,
+        path=target.path,
+        partition_path=file_slice.partition_path,
+        prev_commit=file_slice.base_instant_time if target.tells_slice else target.instant_time,
+        base_file=file_slice.base_file if target.tells_slice else "",
+        log_version=target.version,
+        log_offset=0,
+        log_files=(*earlier, name),
+        num_writes=written,
+        num_update_writes=written,
+        num_deletes=deleted,
+        total_write_bytes=size_bytes,
+        file_size_in_bytes=size_bytes,
+        runtime_stats=RuntimeStats(total_upsert_time=elapsed_ms),
+    )
+    return WrittenFile(stat)
+
+
+def _with_meta(rows: pa.RecordBatch, keys: Array, target: LogTarget, first_row_index: int) -> pa.RecordBatch:
+    file_slice, count = target.file_slice, len(keys)
+    of_file = FileTarget(
+        partition_path=file_slice.partition_path,
+        file_id=file_slice.file_id,
+        write_token=target.write_token,
+        instant_time=target.instant_time,
+    )
+    columns: list[Any] = [
+        pa.repeat(target.instant_time, count),
+        sequence_numbers(of_file, first_row_index, count),
+        keys,
+        pa.repeat(file_slice.partition_path, count),
+        pa.repeat(file_slice.file_id, count),  # a log record has the id where a base file's has the name
+    ]
+    return pa.RecordBatch.from_arrays([*columns, *rows.columns], schema=pa.schema([*meta_fields(), *rows.schema]))
+
+
+def _pieces(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Cut rows so that a block has about its maximum size."""
+    count = max(rows.num_rows // max(rows.nbytes // _BLOCK_BYTES_MAX, 1), 1)
+    for start in range(0, rows.num_rows, count):
+        yield rows.slice(start, count)
+
+
+def _parquet(rows: pa.RecordBatch, schema_text: str, options: BaseFileOptions) -> bytes:
+    out = io.BytesIO()
+    with open_parquet(out, rows.schema, options) as writer:
+        writer.write_batch(rows)
+        writer.add_key_value_metadata({AVRO_SCHEMA_KEY: schema_text})
+    return out.getvalue()
+
+
+def _deleted(
+    rows: pa.RecordBatch, keys: Array, target: LogTarget, ordering_fields: Sequence[str]
+) -> Iterator[DeletedKey]:
+    partition = target.file_slice.partition_path
+    fields = [name for name in ordering_fields if name in rows.schema.names]
+    columns = [_ordering(rows.column(name)) for name in fields]
+    whole = np.ones(rows.num_rows, np.bool_)
+    for name in fields:
+        whole &= rows.column(name).is_valid().to_numpy(zero_copy_only=False)
+    for at, key in enumerate(keys.to_pylist()):
+        yield DeletedKey(str(key), partition, tuple(column[at] for column in columns) if columns and whole[at] else ())
+
+
+def _ordering(column: Any) -> list[OrderingValue]:
+    kind = next(kind for is_kind, kind in _KINDS if is_kind(column.type))
+    if pa.types.is_date(column.type):
+        column = column.view(pa.int32())
+    elif pa.types.is_timestamp(column.type):
+        column = column.view(pa.int64())
+    return [OrderingValue(kind, value) for value in column.to_pylist()]

@@ -1,0 +1,175 @@
+"""
+What a write to a merge-on-read table needs to know of a partition: which slices take log files, which logs hold keys.
+
+With the index of a Spark writer (SIMPLE, BLOOM) new keys go to base files alone, so only these are looked through.
+Other writers put new keys into log files; a log file that may hold such is looked through as well, or its keys would
+be written a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
+
+import attrs
+import pyarrow as pa
+
+from hudi_py.formats.arrow_types import Array
+from hudi_py.formats.log_block import BlockType, iterate_log_blocks
+from hudi_py.fsview.build import PartitionView, ViewContext
+from hudi_py.model.files import BaseFile, FileGroup, LogFile, join_path, parse_log_file
+from hudi_py.model.instant import Instant
+from hudi_py.model.records import CommitMetadata
+from hudi_py.rows.log_file import LogFileOptions, LogSlice
+from hudi_py.rows.log_records import KEY_COLUMN, Kind, RecordShape, records_of
+from hudi_py.rows.log_scan import scan_blocks
+from hudi_py.storage.base import Storage
+
+_KEYS_ONLY: Final = RecordShape(schema=pa.schema([(KEY_COLUMN, pa.string())]), ordering=())
+_DATA: Final = (BlockType.AVRO_DATA, BlockType.PARQUET_DATA, BlockType.HFILE_DATA)
+
+
+@attrs.frozen(kw_only=True)
+class LogWriting:
+    """
+    How a write puts changes into log files; part of the job of a write to a merge-on-read table.
+
+    Args:
+        options: Layout of log files.
+        keyless: Partition path to names of log files that hold no new keys, as their commits say.
+        small_files_max: ``hoodie.merge.small.file.group.candidates.limit``: number of groups in a partition that one
+            write fills with inserts.
+        filled: Partition path and file id of groups that get inserts, and so a new base file; known only in the second
+            pass of a large write.
+    """
+
+    options: LogFileOptions
+    keyless: Mapping[str, frozenset[str]]
+    small_files_max: int = 1
+    filled: frozenset[tuple[str, str]] = frozenset()
+
+
+@attrs.frozen(kw_only=True)
+class GroupLogs:
+    """
+    A file group of a merge-on-read table.
+
+    Args:
+        file_slice: Takes new log files.
+        behind: Log files behind its newest base file, oldest first.
+        keyed: Those of them that may hold keys which that file has not.
+        completed: Answers whether the write of a time is completed.
+        is_plain: Whether it is a base file without log files and without a pending compaction, which inserts can fill.
+    """
+
+    file_slice: LogSlice
+    behind: tuple[LogFile, ...]
+    keyed: tuple[LogFile, ...]
+    completed: Callable[[str], bool]
+    is_plain: bool
+
+
+def group_logs(
+    context: ViewContext,
+    view: PartitionView,
+    names: Iterable[str],
+    latest: Mapping[str, BaseFile],
+    keyless: frozenset[str],
+) -> dict[str, GroupLogs]:
+    """
+    Return what a write needs to know of each live file group of a partition, by file id.
+
+    Args:
+        context: View of the table before the write.
+        view: Of the partition.
+        names: Names of the files in its folder.
+        latest: Newest base file of each group.
+        keyless: Names of log files that hold no new keys.
+    """
+    by_group: dict[str, list[LogFile]] = {}
+    for log in filter(None, map(parse_log_file, names)):
+        if not log.is_cdc:
+            by_group.setdefault(log.file_id, []).append(log)
+    return {
+        group.file_id: _group(context, group, by_group.get(group.file_id, []), latest.get(group.file_id), keyless)
+        for group in view.groups
+        if group.slices  # otherwise it has nothing but files of writes that were not completed
+    }
+
+
+def _group(
+    context: ViewContext, group: FileGroup, logs: list[LogFile], base: BaseFile | None, keyless: frozenset[str]
+) -> GroupLogs:
+    pending = context.pending_compactions.get((group.partition_path, group.file_id))
+    compaction = pending.instant_time if pending is not None and not pending.is_log_compaction else None
+    time = max(group.slices[0].base_instant_time, compaction or "")
+    start = "" if base is None else base.instant_time
+    below = {log.name for each in group.slices if each.base_instant_time < start for log in each.log_files}
+    behind = sorted((log for log in logs if log.name not in below), key=lambda log: log.order)
+    if context.log_naming.tells_slice:
+        in_slice = tuple(log for log in behind if log.instant_time == time)
+        behind = [log for log in behind if log.instant_time >= start]
+    else:
+        in_slice = tuple(behind)
+    return GroupLogs(
+        file_slice=LogSlice(
+            partition_path=group.partition_path,
+            file_id=group.file_id,
+            base_instant_time=time,
+            base_file=base.name if base is not None and base.instant_time == time else "",
+            logs=in_slice,
+        ),
+        behind=tuple(behind),
+        completed=context.is_completed,
+        keyed=tuple(log for log in behind if log.name not in keyless),
+        is_plain=base is not None and not behind and pending is None,
+    )
+
+
+def keys_in_logs(storage: Storage, partition_path: str, logs: Iterable[LogFile]) -> Iterator[Array]:
+    """
+    Yield the record keys of the rows in log files, a value for each data block; some may be deleted since.
+
+    Raises:
+        CorruptMetadata: A log file is damaged.
+    """
+    for log in logs:
+        path = join_path(partition_path, log.name)
+        source = f"{storage.root}/{path}"
+        blocks = iterate_log_blocks(storage.read(path), source)
+        data = ((block, source) for block in blocks if block.block_type in _DATA)
+        yield from (records.keys for records in records_of(data, _KEYS_ONLY))
+
+
+def deleted_in_logs(storage: Storage, partition_path: str, logs: GroupLogs) -> set[str]:
+    """
+    Return the keys of which the last record in a group's log files is a deletion.
+
+    Raises:
+        CorruptMetadata: A log file is damaged.
+    """
+    placed = []
+    for log in logs.behind:
+        source = f"{storage.root}/{join_path(partition_path, log.name)}"
+        blocks = iterate_log_blocks(storage.read(join_path(partition_path, log.name)), source)
+        placed += [(log, block, source) for block in blocks]
+    found, _ = scan_blocks(placed, logs.completed)
+    gone: set[str] = set()
+    for records in records_of(
+        ((block, f"{storage.root}/{partition_path}/{log.name}") for log, block in found), _KEYS_ONLY
+    ):
+        keys = [str(key) for key in records.keys.to_pylist()]
+        gone.difference_update(keys)
+        gone.update(key for key, kind in zip(keys, records.kinds.tolist(), strict=True) if kind != Kind.ROW)
+    return gone
+
+
+def keyless_logs(commits: Iterable[tuple[Instant, CommitMetadata]]) -> dict[str, frozenset[str]]:
+    """Return the log files that hold no new keys, as the commits that wrote them say: partition path to names."""
+    found: dict[str, set[str]] = {}
+    for _, metadata in commits:
+        for partition, stats in metadata.partition_to_write_stats.items():
+            for stat in stats:
+                if stat.log_version is not None and not stat.num_inserts:
+                    found.setdefault(partition, set()).add((stat.path or "").rpartition("/")[2])
+    return {partition: frozenset(names) for partition, names in found.items()}
