@@ -23,7 +23,9 @@ from zlib import crc32
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+from support.laws import examples
+
+settings.register_profile("any machine", examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
 

@@ -98,7 +98,8 @@ def test_any_partition_value_can_be_shown_on_any_terminal(table, encoding):
     process = hudi_py("files", path, "--json", PYTHONIOENCODING=encoding)
     assert process.returncode == 0, process.stderr
     assert partition in json.loads(process.stdout)["partitions"]
-    for command in (["files"], ["explain", "r1"], ["explain", "r1", "--json"], ["check", "--json"]):
+    others = [["files"], ["explain", "r1"], ["explain", "r1", "--json"], ["check", "--json"]]
+    for command in others if encoding == "ascii" else others[1:2]:  # what ascii can show, all can
         process = hudi_py(command[0], path, *command[1:], PYTHONIOENCODING=encoding)
         assert process.returncode in {0, 3}, process.stderr
         assert process.stdout

@@ -84,6 +84,9 @@ def test_service_that_meets_its_limits_ends_clearly_and_works_again(name, layout
     build, operation = SERVICES[name]
     calm = build(layout)
     operation(calm)
+    wanted = state_of(calm)
+    if name == "archive":  # how far a run gets depends on what the one before has left
+        wanted = {key: wanted[key] for key in ("files", "listing", "pending")}
     count = 0
     for case in interruptions(lambda: build(layout), MODES):
         try:
@@ -94,12 +97,8 @@ def test_service_that_meets_its_limits_ends_clearly_and_works_again(name, layout
         count += case.faulty.fired is not None
         open_in(case.storage).file_slices("eu")
         operation(case.storage)
-        wanted = state_of(calm)
-        if name == "archive":  # how far a run gets depends on what the one before has left
-            wanted = {key: wanted[key] for key in ("files", "listing", "pending")}
-            assert wanted == {key: state_of(case.storage)[key] for key in wanted}, case
-            continue
-        assert state_of(case.storage) == wanted, case
+        found = state_of(case.storage)
+        assert {key: found[key] for key in wanted} == wanted, case
     record_property("interruptions", count)
     assert count * EVERY > 1
 

@@ -1,4 +1,4 @@
-"""What the crash loops of this folder share: fresh tables, and what has to be equal in the end."""
+"""What crash loops share: fresh tables, and what has to be equal in the end."""
 
 from __future__ import annotations
 
@@ -36,12 +36,13 @@ def open_in(storage: Storage, **settings: Any) -> Table:
 def state_of(storage: MemoryStorage) -> dict[str, Any]:
     """What users see: files, listing, visible commits, what is pending."""
     table, folders = Table(storage), Table(storage, settings={"hoodie.metadata.enable": False})
-    assert table.partitions() == folders.partitions()
-    for path in table.partitions():  # the metadata table, where there is one, lists what is there
+    partitions = table.partitions()
+    assert partitions == folders.partitions()
+    for path in partitions:  # the metadata table, where there is one, lists what is there
         assert table.partition(path).groups == folders.partition(path).groups
     return {
         "files": data_files(storage),
-        "listing": {path: [s.base_instant_time for s in table.file_slices(path)] for path in table.partitions()},
+        "listing": {path: [s.base_instant_time for s in table.file_slices(path)] for path in partitions},
         "writes": [(i.requested_time, i.action) for i in table.timeline.writes.completed()],
         "pending": [(i.requested_time, i.action) for i in table.timeline.pending()],
         "savepoints": [i.requested_time for i in table.timeline.completed(Action.SAVEPOINT)],

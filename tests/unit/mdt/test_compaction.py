@@ -11,7 +11,7 @@ from hudi_py.mdt.create import create_metadata_table
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.mdt.update import record_rollback, write_delta_commit
 from hudi_py.model.instant import Action
-from hudi_py.testing import interruptions
+from support.crash_points import interruptions
 from support.metadata_tables import (
     LATER,
     VERSIONS,

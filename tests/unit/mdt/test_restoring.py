@@ -9,7 +9,8 @@ from hudi_py.mdt.restoring import record_restore
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.model.instant import Action
 from hudi_py.storage.memory import MemoryStorage
-from hudi_py.testing import INTERRUPTION_MODES, interruptions
+from hudi_py.testing import INTERRUPTION_MODES
+from support.crash_points import interruptions
 from support.metadata_tables import LATER, LATEST, VERSIONS, begin, end, listing, partitions, table_of, timeline_of
 
 NEW = "f-0_1-1-1_20991231235959000.parquet"

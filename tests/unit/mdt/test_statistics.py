@@ -35,7 +35,7 @@ from hudi_py.mdt.table import METADATA_TABLE_FOLDER, MetadataTable
 from hudi_py.mdt.update import write_delta_commit
 from hudi_py.model.instant import Action
 from hudi_py.storage.local import LocalStorage
-from hudi_py.testing import interruptions
+from support.crash_points import interruptions
 from support.fixtures import unpack
 from support.metadata_tables import LATER, SYNC, begin, end, listing, table_of, timeline_of
 

@@ -10,7 +10,8 @@ from hudi_py.mdt.removal import disable_unmaintained_partitions, drop_metadata_t
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.mdt.update import record_rollback, write_delta_commit
 from hudi_py.model.instant import Action, Instant, State
-from hudi_py.testing import INTERRUPTION_MODES, interruptions
+from hudi_py.testing import INTERRUPTION_MODES
+from support.crash_points import interruptions
 from support.metadata_tables import (
     LATER,
     LATEST,

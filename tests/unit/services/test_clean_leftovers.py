@@ -12,7 +12,7 @@ from hudi_py.storage.base import StorageFailure
 from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.table import Table
-from hudi_py.testing import interruptions
+from support.crash_points import interruptions
 from support.tables import TableBuilder, at
 from support.tables import data_files as listed
 

@@ -18,8 +18,8 @@ from hudi_py.services.clean.executing.outlook import outlook
 from hudi_py.services.clean.executing.recheck import stands_as_planned
 from hudi_py.services.recovery.finding import Step
 from hudi_py.table import Table
-from hudi_py.testing import interruptions
 from hudi_py.timeline.cleaned import whole_from
+from support.crash_points import interruptions
 from support.stale_plans import (
     LATER,
     LAYOUTS,

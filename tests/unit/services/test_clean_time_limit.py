@@ -13,8 +13,8 @@ from hudi_py.services.clean.executing import execute
 from hudi_py.services.clean.planning import look
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.table import Table
-from hudi_py.testing import interruptions
 from support.clean_histories import make, policies, retained, steps
+from support.crash_points import interruptions
 from support.laws import examples
 from support.tables import TableBuilder, at
 from support.tables import data_files as listed

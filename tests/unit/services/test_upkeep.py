@@ -21,9 +21,9 @@ from hudi_py.services.check.findings import Severity
 from hudi_py.services.upkeep.service import UpkeepService, upkeep_archive_config, upkeep_clean_config
 from hudi_py.storage.wrappers import RecordingStorage
 from hudi_py.table import Table
-from hudi_py.testing import interruptions
 from hudi_py.timeline.archive import load_archived
 from hudi_py.writing.transaction import begin_write
+from support.crash_points import interruptions
 from support.metadata_tables import PROPERTIES, begin, config_of, end, table_of, timeline_of, write
 from support.tables import TableBuilder
 
