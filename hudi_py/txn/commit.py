@@ -1,15 +1,15 @@
 """
 The life of an action on the timeline, in stages: prepared, requested, begun, ready, recorded, completed.
 
-Each stage is a type that only the stage before hands out, so none can be left out or taken in another order::
+Each stage is a type that only the stage before returns, so none can be left out or taken in another order::
 
     Prepared   it has a time; nothing is on the timeline      request: stores the plan
-    Requested  its plan is stored; whoever finds it goes on   begin: files may be written or deleted
+    Requested  its plan is stored, any process can go on      begin: files may be written or deleted
     Begun      inflight; readers see nothing of it            ready: lock, fresh timeline, conflict check
-    Ready      the lock is held, nobody was faster            record: the metadata table is told
-    Recorded   the metadata table knows it                    publish: the completed file, the commit point
+    Ready      the lock is held, no process was faster        record: the metadata table is updated
+    Recorded   the metadata table has it                      publish: the completed file, the commit point
 
-What else an action does between two stages, and how the services differ on purpose: docs/architecture.md.
+docs/architecture.md describes what actions do between two stages, and how services differ on purpose.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from hudi_py.txn.conflict import Verdict, judge
 
 
 class Record(Protocol):
-    """How the metadata table is told of an action that is about to complete."""
+    """Records an action in the metadata table, right before it completes."""
 
     def __call__(self, timeline: Timeline, instant: Instant, /) -> str | None:
         """
         Record the action; repeatable.
 
         Args:
-            timeline: Of the table, fresh; the action is inflight there.
+            timeline: The table's timeline, just loaded; the action is inflight in it.
             instant: The action.
 
         Returns:
-            A time that the completion time has to exceed, None where any will do.
+            A time that the completion time has to exceed; None if there is none.
         """
 
 
 def not_recorded(_timeline: Timeline, _instant: Instant, /) -> str | None:
-    """A `Record` for actions of which the metadata table is told nothing, for they change no files."""
+    """A `Record` for actions that change no files, which the metadata table does not have."""
     return None
 
 
@@ -56,8 +56,8 @@ class Prepared:
 
     Args:
         store: The table's timeline; the caller holds its lock.
-        action: What is going to be done.
-        time: Requested time.
+        action: The action.
+        time: Its requested time.
     """
 
     store: TimelineStore
@@ -69,16 +69,16 @@ class Prepared:
         Store the plan.
 
         Raises:
-            ConflictError: There is an instant of that time and action.
+            ConflictError: The timeline has an instant of that time and action.
         """
         return Requested(self.store, self.store.request(self.action, self.time, plan))
 
     def open(self) -> Begun:
         """
-        Begin without a plan, as savepoints do; one that was interrupted goes on.
+        Begin without a plan, as savepoints do; an interrupted one is continued.
 
         Raises:
-            ConflictError: Another process has begun it at this moment.
+            ConflictError: Another process has begun it at the same time.
         """
         timeline = self.store.load()
         found = timeline.find(self.time, self.action)
@@ -98,13 +98,13 @@ class _OnTimeline:
     @contextmanager
     def withdrawn_if_refused(self) -> Iterator[Timeline]:
         """
-        Look again, with a fresh timeline: where the body refuses, the instant is removed.
+        Check again with a fresh timeline; if the body raises, the instant is removed.
 
-        Without a lock nothing else keeps another process from coming in between the look and our first file. Whoever
-        does something that goes ill with ours looks again behind its own first file, so at least one sees the other.
+        Without a lock, another process may have begun something between our first check and our first file. Actions
+        that exclude each other all check again after their own first file, so at least one notices the other.
 
         Raises:
-            ConflictError: Of any error in the body.
+            ConflictError: For any error in the body.
         """
         try:
             yield self.store.load()
@@ -113,25 +113,25 @@ class _OnTimeline:
             raise ConflictError(f"another process was faster, nothing was changed: {error}") from error
 
     def remove(self) -> None:
-        """Take back what nobody rests on: inflight, then requested, so that a crash between leaves less of the same."""
+        """Remove the instant, its inflight file first: a crash in between leaves a plan that was never begun."""
         for state in (State.INFLIGHT, State.REQUESTED):
             if state <= self.instant.state:
                 self.store.remove(Instant(self.instant.requested_time, self.instant.action, state))
 
 
 class Requested(_OnTimeline):
-    """An action whose plan is stored; inflight already where it was interrupted."""
+    """An action whose plan is stored; already inflight if it was interrupted."""
 
     def begin(self, said: Said | None = None) -> Begun:
         """
-        Make it inflight, unless it is.
+        Make it inflight, unless it is already.
 
         Args:
-            said: What the inflight file holds.
+            said: Content of the inflight file.
 
         Raises:
             TimelineStateError: Its plan was removed by another process.
-            ConflictError: Another process has begun it at this moment.
+            ConflictError: Another process has begun it at the same time.
         """
         if self.instant.state is State.INFLIGHT:
             return Begun(self.store, self.instant)
@@ -144,11 +144,11 @@ class Begun(_OnTimeline):
     @contextmanager
     def ready(self) -> Iterator[Ready]:
         """
-        Hold the lock to the end of the body, load the timeline, and make sure that the action may complete.
+        Hold the lock until the end of the body, load the timeline, and check that the action may complete.
 
         Raises:
             ConflictError: Another process completed it, or holds the lock.
-            TimelineStateError: Another process took it back.
+            TimelineStateError: Another process rolled it back or withdrew it.
         """
         with self.store.lock.held(f"{self.instant.action.value} {self.instant.requested_time}"):
             timeline = self.store.load()
@@ -157,10 +157,10 @@ class Begun(_OnTimeline):
 
     def in_step(self, data_timeline: Timeline) -> Recorded:
         """
-        Of an action of a metadata table, whose writer holds the data table's lock and has looked at both.
+        Skip the check for an action of a metadata table: its writer holds the data table's lock and has checked both.
 
         Args:
-            data_timeline: Of the data table: times of the metadata table are later than all that are on it.
+            data_timeline: Timeline of the data table; times of the metadata table are later than all of its times.
         """
         return Recorded(self, data_timeline.last_time)
 
@@ -179,18 +179,18 @@ class Ready:
     timeline: Timeline
 
     def record(self, tell: Record) -> Recorded:
-        """Tell the metadata table, before the commit point: what is completed and not in it is lost to readers."""
+        """Update the metadata table, before the commit point: readers do not see completed files that it lacks."""
         return Recorded(self.begun, tell(self.timeline, self.begun.instant))
 
 
 @attrs.frozen
 class Recorded:
     """
-    An action that the metadata table knows of; it counts there once the action completes.
+    An action that the metadata table has; it counts there as soon as the action completes.
 
     Args:
         begun: The action.
-        after: Its completion time is later.
+        after: A time that its completion time has to exceed; None if there is none.
     """
 
     begun: Begun
@@ -198,40 +198,41 @@ class Recorded:
 
     def publish(self, said: Said) -> Instant:
         """
-        Create the completed file; what follows is clean-up.
+        Create the completed file, the commit point; everything after it is clean-up.
 
         Raises:
-            ConflictError: Another process was faster, or has the lock now.
-            TimelineStateError: Another process took it back.
+            ConflictError: Another process was faster, or holds the lock now.
+            TimelineStateError: Another process rolled it back or withdrew it.
         """
         return self.begun.store.complete(self.begun.instant, said, after=self.after)
 
 
 def prepared(store: TimelineStore, action: Action, *, timeline: Timeline | None = None) -> Prepared:
     """
-    Take a time.
+    Take a new time for an action.
 
     Args:
         store: The table's timeline; the caller holds its lock.
-        action: What is going to be done.
-        timeline: Where it was just loaded.
+        action: The action.
+        timeline: The timeline, if it was just loaded.
     """
     return Prepared(store, action, store.new_time(timeline))
 
 
 def withdraw(store: TimelineStore, instants: Iterable[Instant], because: str) -> None:
     """
-    Remove requested instants that nobody has begun.
+    Remove requested instants that were not begun.
 
     Args:
         store: The table's timeline.
-        instants: Whose plans are no longer right.
-        because: Of what, for the log.
+        instants: Instants whose plans are no longer valid.
+        because: The reason, for the log.
 
     Raises:
-        ConflictError: Another process has begun one at this moment; its plan is there again.
+        ConflictError: Another process has begun one of them at the same time; its plan was restored.
     """
     for instant in instants:
+        # Looked for after the plan is deleted: a process that begins it later does not find it any more.
         plan = store.read_plan(instant)
         store.remove(instant)
         if any(each.state is not State.REQUESTED for each in store.files_of(instant)):

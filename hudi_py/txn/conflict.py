@@ -1,10 +1,10 @@
 """
-Whether an action may still complete: what we did, held against what the table shows now. Pure.
+Decides whether an action may still complete, by comparing it with the current timeline. Pure.
 
-Asked under the lock, before anything is told of the action anywhere (`hudi_py.txn.commit`). Today the answer depends on
-the action itself alone, for rows have one writer (`hoodie.write.concurrency.mode`); what several writers would have
-read and written meanwhile is judged here too, once they are allowed. What undoes or pins beside something pending is
-asked when it begins, not here: `hudi_py.txn.pairs`.
+Called under the lock, before the action is recorded anywhere (`hudi_py.txn.commit`). Today the answer depends on the
+action alone, because rows have one writer (`hoodie.write.concurrency.mode`). Conflicts between several writers will be
+judged here, too, once they are allowed. Conflicts of rollbacks, restores, savepoints and archivals with pending actions
+are judged when those begin: `hudi_py.txn.pairs`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hudi_py.timeline.timeline import Timeline
 
 
 class Verdict(enum.Enum):
-    """What became of an inflight action of ours meanwhile; values are what people read."""
+    """State of an inflight action of this process; values are texts for people."""
 
     CLEAR = "may complete"
     COMPLETED = "was completed by another process"
@@ -25,11 +25,11 @@ class Verdict(enum.Enum):
 
 def judge(ours: Instant, now: Timeline) -> Verdict:
     """
-    Whether *ours* may complete.
+    Decide whether an action may complete.
 
     Args:
-        ours: Inflight, as we left it.
-        now: The timeline as it is at this moment.
+        ours: The inflight action of this process.
+        now: The current timeline.
     """
     found = now.find(ours.requested_time, ours.action)
     if found is None or found.state is State.REQUESTED:

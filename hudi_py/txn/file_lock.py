@@ -1,14 +1,16 @@
 """
 The lock of Hudi's ``FileSystemBasedLockProvider``: a file ``lock`` that exists as long as it is held.
 
-It appears complete and never over another one. It counts as left behind when it is older than the age that is set
-(``hoodie.write.lock.filesystem.expire``), or when the process of ours that wrote it is proven to have ended; then it is
-taken over: of several of our processes one does, by a claim that it creates for just this file. What a crash leaves:
-the lock, which others on the same machine take over at once and those elsewhere wait for until it is expired, or is
-removed by hand or by recovery; or a claim, which stops counting at the same age.
+It is created complete, and never replaces another one. It counts as left behind if it is older than the configured age
+(``hoodie.write.lock.filesystem.expire``), or if it is of hudi_py and its process is proven to have ended. Then it is
+taken
+over, by only one of several processes: the one that creates the claim for exactly this file.
 
-Hudi is less careful: it removes the file when it gives up or closes, whoever's it is, and on a local disk it tests
-before it creates. So holders ask `FileLock.is_ours` before their commit points.
+What a crash leaves: the lock, which processes on the same machine take over at once, and others when it expires or was
+removed by hand or by recovery; or a claim, which expires at the same age.
+
+Hudi is less careful: it removes the file when it gives up or closes, even if another process holds it, and on a local
+disk it checks before it creates. So holders call `FileLock.is_ours` before their commit points.
 
 Source: rules/table-services F.1; Hudi 0.15.0 to 1.1.1 ``FileSystemBasedLockProvider``, ``LockInfo``.
 """
@@ -43,11 +45,11 @@ class _Seen(NamedTuple):
 class FileLock:
     """
     Args:
-        storage: Holds the file.
-        folder: Where in it; ``""`` for its root.
-        expire_ms: Age from which on the file counts as left behind; 0 for never.
-        clock: Tells that age.
-        randomness: Makes what it holds unlike any other's.
+        storage: Storage of the file.
+        folder: Its folder; ``""`` for the root.
+        expire_ms: Age at which the file counts as left behind; 0 for never.
+        clock: For that age.
+        randomness: Makes the content of the file unique.
     """
 
     def __init__(
@@ -90,7 +92,7 @@ class FileLock:
         try:
             self._storage.create_new(self._path, self._content)
         except AlreadyExists:
-            return self.is_ours()  # the answer to a creation that was repeated below
+            return self.is_ours()  # a repeated request may find the file that the first one created
         except (StorageError, OutcomeUnknown):
             if not self.is_ours():
                 raise
@@ -100,8 +102,8 @@ class FileLock:
         """
         Replace a lock that is left behind.
 
-        The claim is made before the last look, and goes after the new lock is there: so whoever has the claim and
-        still sees the old lock is the only one of us to remove it.
+        The claim is created before the last look at the lock, and deleted after the new lock exists. So a process that
+        has the claim and still sees the old lock is the only one that removes it.
         """
         seen = self._look()
         if seen is None:
@@ -148,9 +150,9 @@ class FileLock:
 
     def _described(self, purpose: str) -> bytes:
         """
-        As Hudi's ``LockInfo`` prints itself; the name makes it unlike any other holder's.
+        Content of the file, in the form of Hudi's ``LockInfo``, with a unique name.
 
-        Hudi means to write that too, and leaves its own file empty; what others wrote it tells in its log.
+        Hudi leaves its own files empty, but prints what others wrote in its log.
         """
         moment = self._clock.now().astimezone()
         created = f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d}"
@@ -165,7 +167,7 @@ class FileLock:
 
 
 def is_left_behind(content: bytes) -> bool:
-    """Whether the process that wrote a lock of ours is proven to have ended; of Hudi's nobody can tell."""
+    """Whether hudi_py wrote the lock and its process is proven to have ended; Hudi's locks name no process."""
     try:
         return is_gone(str(json.loads(content)["lockStacksInfo"][0]))
     except (ValueError, KeyError, IndexError, TypeError):
@@ -173,7 +175,7 @@ def is_left_behind(content: bytes) -> bool:
 
 
 def _told(content: bytes) -> str:
-    """What the file says of its owner, in a line."""
+    """The owner of a lock file in one line."""
     try:
         found = json.loads(content)
         told = f"since {found['lockCreateTime']} by {found['lockThreadName']}, {found['lockStacksInfo'][-1]}"

@@ -1,8 +1,9 @@
 """
 The lock of Hudi's ``StorageBasedLockProvider``: a file that says until when it is valid, and is renewed until then.
 
-Every step is a conditional replacement, so of several who find it free one gets it. It stays when it is released, and
-says so. What a crash leaves: the file, which counts until its time is over and then is anybody's.
+Every step is a conditional replacement, so only one of several processes that find it free gets it. A released lock is
+kept, and marked as released. What a crash leaves: the file, which counts until it expires; then any process may take
+it.
 
 Source: rules/table-services F.1; Hudi 1.0.2 and 1.1.1 ``StorageBasedLockProvider``, ``StorageLockFile``.
 """
@@ -24,7 +25,7 @@ from hudi_py.storage.base import Storage, Versioned
 
 TABLE_LOCK: Final = ".hoodie/.locks/table_lock.json"
 CLOCKS_MS_MAX: Final = 500
-"""How far the clocks of two machines may be apart, by Hudi's measure."""
+"""Assumed difference between the clocks of two machines, as in Hudi."""
 
 
 @attrs.frozen
@@ -33,9 +34,9 @@ class Lease:
     Content of the file.
 
     Args:
-        is_released: Free for anybody.
-        valid_until_ms: Epoch milliseconds from which on it is, too.
-        owner: Of the one who wrote it.
+        is_released: Whether any process may take it.
+        valid_until_ms: Time of expiry in epoch milliseconds; afterwards any process may take it.
+        owner: Identifier of its writer.
     """
 
     is_released: bool
@@ -44,7 +45,7 @@ class Lease:
 
 
 def parse_lease(data: bytes) -> Lease | None:
-    """The content, or None where it is none; what it has besides is passed over."""
+    """The content; None if it is invalid. Unknown fields are ignored."""
     try:
         found = json.loads(data)
     except ValueError:
@@ -66,15 +67,15 @@ def format_lease(lease: Lease) -> bytes:
 class LeaseLock:
     """
     Args:
-        storage: Of the table.
+        storage: Storage of the table.
         config: How long it is valid, and how often it is renewed.
-        clock: Tells whether its time is over.
+        clock: Decides whether it has expired.
     """
 
     def __init__(self, storage: Storage, config: LockConfig, clock: Clock, randomness: Randomness = MACHINE) -> None:
         self._storage, self._clock, self._randomness = storage, clock, randomness
         self._validity_ms, self._renew_ms = config.validity_ms, config.renew_ms
-        self._guard = threading.Lock()  # the renewal writes too
+        self._guard = threading.Lock()  # the thread that renews it writes, too
         self._held: Versioned | None = None
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
@@ -125,7 +126,7 @@ class LeaseLock:
         return f"{where} is another writer's lock (owner {lease.owner}), valid for {max(0, left_s)} s more"
 
     def renew(self) -> bool:
-        """Make it valid for longer; False where it is not ours any more."""
+        """Extend its validity; False if another process has it."""
         with self._guard:
             held, lease = self._held, self._lease()
             if held is None or lease is None:
@@ -134,7 +135,10 @@ class LeaseLock:
                 is_ours = self._write(
                     attrs.evolve(lease, valid_until_ms=self._now_ms() + self._validity_ms), held.version
                 )
-            except (StorageError, OutcomeUnknown) as error:  # there is time for more tries
+            except (
+                StorageError,
+                OutcomeUnknown,
+            ) as error:  # it is renewed long before it expires, so there is time for another try
                 log.warning("lock.not_renewed", why=str(error))
                 return True
             if not is_ours:
@@ -150,7 +154,7 @@ class LeaseLock:
             if seen is None or seen.content != content:
                 raise
             written = seen.version
-        if written is None and self._held is not None:  # an earlier write of ours may have arrived late
+        if written is None and self._held is not None:  # a write that was reported as failed may have arrived late
             seen = self._look()
             if seen is not None and self._is_mine(seen, lease):
                 written = self._storage.swap(TABLE_LOCK, content, seen.version)
@@ -177,8 +181,8 @@ class LeaseLock:
         lease = parse_lease(content)
         if lease is None:
             raise CorruptMetadata(
-                f"{self._storage.root}/{TABLE_LOCK} does not parse, so nobody can tell who holds the table's lock; if "
-                "no writer is at work, delete it. Nothing was changed"
+                f"{self._storage.root}/{TABLE_LOCK} does not parse, so the holder of the table's lock is unknown; if "
+                "no writer is running, delete it. Nothing was changed"
             )
         return lease
 

@@ -1,11 +1,11 @@
 """
-What undoes or pins beside what is pending: one table of pairs. Pure.
+Decides what a rollback, restore, savepoint or archival does beside pending actions: one table of pairs. Pure.
 
-A rollback, a restore, a savepoint or an archival meets actions that began and did not end. Each was right when it was
-planned; whether it still is, and what to do about it, is decided here and nowhere else. The services find out how the
-two are related, ask `judge`, and touch nothing before every answer is known.
+Every pending action was right when it was planned. Whether it still is, and what to do about it, is decided here and
+nowhere else. A service finds out how the pending action is related to it, calls `judge`, and changes nothing before it
+has all answers.
 
-The same table for people, with what Apache Hudi does: docs/decisions/pairs.md.
+docs/decisions/pairs.md has the same table for people, and what Apache Hudi does.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hudi_py.model.instant import Action, Instant, State
 
 
 class Service(enum.Enum):
-    """Who asks; values are what people read."""
+    """The service that runs; values are texts for people."""
 
     ROLLBACK = "rollback of a completed commit"
     RESTORE = "restore"
@@ -30,7 +30,7 @@ class Service(enum.Enum):
 
 
 class Relation(enum.Enum):
-    """How the pending action is related to what the service is about to do, the most telling first."""
+    """How the pending action is related to what the service does; the first one that applies decides."""
 
     NEEDED = "its plan deletes files that are needed afterwards"
     BUILT_ON = "its plan reads what the undone commits wrote"
@@ -55,12 +55,12 @@ class Pair:
     One entry of the table.
 
     Args:
-        service: Who asks.
-        action: Of the pending instant; a clustering of layout 1 counts as one, whatever its file is called.
-        states: Of the pending instant.
-        relation: See there.
-        answer: See there.
-        reason: Why, in one sentence; where it is refused, with the way out.
+        service: The service that runs.
+        action: Action of the pending instant; CLUSTERING also for one of layout 1, whose files say replacecommit.
+        states: Its states.
+        relation: How it is related to what the service does.
+        answer: What the service does.
+        reason: Why, in one sentence; if it is refused, also what to do.
     """
 
     service: Service
@@ -196,15 +196,15 @@ PAIRS: Final = tuple(
 
 def judge(service: Service, instant: Instant, relations: Collection[Relation] = ()) -> Pair:
     """
-    What *service* does beside a pending instant.
+    What a service does beside a pending instant.
 
     Args:
-        service: Who asks.
-        instant: Pending; a clustering of layout 1 under the action `Action.CLUSTERING`.
-        relations: Those that apply; `Relation.ANY` always does.
+        service: The service that runs.
+        instant: The pending instant; a clustering of layout 1 with the action `Action.CLUSTERING`.
+        relations: The relations that apply; `Relation.ANY` always does.
 
     Raises:
-        KeyError: No entry; an action that this release does not know never gets so far.
+        KeyError: The table has no such pair. Unknown actions are refused when the timeline is loaded.
     """
     wanted = {*relations, Relation.ANY}
     for relation in Relation:

@@ -1,9 +1,9 @@
 """
-Telling a process that is gone from one that may live, for locks that say who holds them. Linux only.
+Proves that a process has ended, for locks that name their holder. Linux only.
 
-A process is named by the boot of its machine, its namespace of process numbers, its number in there and the moment of
-its start; of the first two equal to ours, the kernel knows whether the other two still are together. Everything else
-proves nothing, and whoever is not proven to be gone may be alive.
+A process is named by the boot of its machine, its namespace of process numbers, its number there, and the time of its
+start. If the first two are those of this process, the kernel shows whether a process with the same number and start
+still runs; a number alone may have been given to another process. In all other cases the process may be running.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _MARK: Final = "process"
 
 
 def this_process() -> str:
-    """Name of this process; empty where that cannot be told."""
+    """Name of this process; empty if the system does not provide it."""
     place, started = _place(), _started(os.getpid())
     return f"{_MARK} {place} {os.getpid()} {started}" if place and started else ""
 
@@ -41,7 +41,7 @@ def _place() -> str:
 
 
 def _started(pid: int) -> str:
-    """In ticks since the boot; empty for a number that no process has."""
+    """Start of a process in ticks since the boot; empty if there is no process of that number."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             return file.read().rpartition(")")[2].split()[19]

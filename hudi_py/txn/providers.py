@@ -1,4 +1,4 @@
-"""What takes and releases a lock, one implementation for each of Hudi's lock providers that is served."""
+"""Protocol of a lock, with an implementation for each of Hudi's lock providers that is served."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from typing import Protocol
 
 
 class LockProvider(Protocol):
-    """One lock, as one holder at a time sees it."""
+    """One lock, with one holder at a time."""
 
     def try_acquire(self, purpose: str) -> bool:
         """
-        Take the lock if it is free, or may be taken over; False when another has it.
+        Take the lock if it is free, or may be taken over; False if another process has it.
 
         Raises:
-            StorageError: The storage refused; the lock is not ours.
+            StorageError: The storage refused; the lock was not taken.
         """
 
     def release(self) -> None:
         """
-        Give it back; nothing happens where another has taken it over.
+        Release it; nothing happens if another process has taken it over.
 
         Raises:
-            StorageError: The storage refused; the lock may still look held.
+            StorageError: The storage refused; to others the lock may still be held.
         """
 
     def is_ours(self) -> bool:
         """Whether it is still held by us."""
 
     def holder(self) -> str:
-        """In words: which lock it is, who has it and since when; for whoever waits for it."""
+        """Text for those who wait: which lock it is, its holder, and since when it is held."""
 
 
 _LOCKS: dict[str, threading.Lock] = {}
@@ -41,8 +41,8 @@ class InProcessLock:
     One lock per table for the threads of this process, as Hudi's ``InProcessLockProvider``.
 
     Args:
-        root: Of the table.
-        wait_ms: How long one try takes.
+        root: Base path of the table.
+        wait_ms: Duration of one try.
     """
 
     def __init__(self, root: str, wait_ms: int) -> None:
@@ -59,7 +59,7 @@ class InProcessLock:
         self._lock.release()
 
     def is_ours(self) -> bool:
-        """Nobody can take it away."""
+        """Always: it cannot be taken over."""
         return True
 
     def holder(self) -> str:

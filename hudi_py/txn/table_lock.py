@@ -1,5 +1,5 @@
 """
-The lock of a table: waits for a provider's lock as the settings say, and holds it once however often it is asked for.
+The lock of a table: waits for the lock of a provider as configured, and takes it once, however deep calls are nested.
 
 Source: rules/table-services F-2, F.1; Hudi ``LockManager``, ``TransactionManager``.
 """
@@ -31,9 +31,9 @@ _POLL_MS = 1000
 
 def table_lock(storage: Storage, settings: Settings, clock: Clock) -> Lock:
     """
-    The lock that the settings ask for; without a provider there is none, and the storage is never asked (rule F-2).
+    The configured lock; without a provider there is none, which costs no request (rule F-2).
 
-    The provider is looked at when the lock is first held, so that a table with one that is not served can be read.
+    The provider is checked when the lock is first held, so that tables with an unsupported provider can be read.
     """
     return TableLock(storage, settings, clock) if settings[keys.LOCK_PROVIDER] else NO_LOCK
 
@@ -43,10 +43,10 @@ class TableLock:
     See `Lock`.
 
     Args:
-        storage: Of the table.
-        settings: Which provider, and how long to wait.
-        clock: Tells how old a lock is.
-        sleep: Waits for that many seconds.
+        storage: Storage of the table.
+        settings: Provider, and how long to wait.
+        clock: For the age of a lock.
+        sleep: Waits for a number of seconds.
     """
 
     is_used = True
@@ -59,7 +59,11 @@ class TableLock:
         self._depth = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(type(self), sleep=self._sleep), (self._storage, self._settings, self._clock)  # not held there
+        return partial(type(self), sleep=self._sleep), (
+            self._storage,
+            self._settings,
+            self._clock,
+        )  # a copy does not hold it
 
     @contextmanager
     def held(self, purpose: str) -> Iterator[None]:
@@ -84,7 +88,7 @@ class TableLock:
         if self._depth and not self._provider.is_ours():
             raise ConflictError(
                 f"{self._storage.root}: the table's lock was taken over or removed while it was held, so another "
-                "writer may be at work; nothing was completed, try again"
+                "writer may be running; nothing was completed, try again"
             )
 
     @cached_property
@@ -140,12 +144,12 @@ class TableLock:
                 return
         raise ConflictError(
             f"{self._provider.holder()}; {purpose} waited {waited_ms // 1000} s for it: try again. If no writer "
-            f"is at work any more, hudi-py recover --dry-run {self._storage.root} tells how to release it"
+            f"is running any more, hudi-py recover --dry-run {self._storage.root} shows how to release it"
         )
 
 
 def _pauses_ms(config: LockConfig) -> Iterator[int]:
-    """How long to wait before each try but the first: that of a lease asks every second, and again after a while."""
+    """Pauses before every try but the first. A lease can expire at any time, so it is tried every second."""
     polls = config.wait_ms // _POLL_MS if config.kind is LockKind.LEASE else 0
     for attempt in range(config.attempts_max):
         if attempt:
@@ -159,7 +163,7 @@ def _place(storage: Storage, config: LockConfig) -> tuple[Storage, str]:
     Storage and folder of the lock's file.
 
     Raises:
-        ConfigError: Files are not created atomically there, or not as Hudi does.
+        ConfigError: That storage does not create files atomically, or Hudi does not count on it.
     """
     given = config.folder.rstrip("/") or f"{storage.root}/{_META_FOLDER}"
     if given == storage.root or given.startswith(storage.root + "/"):

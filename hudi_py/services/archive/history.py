@@ -35,7 +35,7 @@ from hudi_py.formats.lsm_history import (
 )
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.storage.base import Storage
-from hudi_py.timeline.archive import HistorySnapshot, newest_snapshot
+from hudi_py.timeline.archive_entries import HistorySnapshot, newest_snapshot
 from hudi_py.timeline.store import TimelineStore
 
 SNAPSHOTS_KEPT: Final = 3

@@ -6,7 +6,7 @@ import pytest
 
 from hudi_py.errors import CorruptMetadata
 from hudi_py.storage.memory import MemoryStorage
-from hudi_py.timeline.archive import newest_snapshot
+from hudi_py.timeline.archive_entries import newest_snapshot
 
 FOLDER = ".hoodie/timeline/history"
 
