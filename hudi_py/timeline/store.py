@@ -82,7 +82,7 @@ class TimelineStore:
         return build_timeline(names, self.layout)
 
     def _refuse_folders(self, names: Iterable[str]) -> None:
-        for instant in build_timeline(names, self.layout).instants:
+        for instant in filter(None, map(self.layout.parse, sorted(names))):
             raise CorruptMetadata(
                 f"{self.storage.root}/{self.path(instant)} is a folder, where the file of {instant} should be. Nothing "
                 "was changed; put the file back from a copy of the table in its place"
