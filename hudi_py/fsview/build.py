@@ -42,7 +42,7 @@ class PendingOperation(NamedTuple):
 @attrs.frozen(kw_only=True)
 class Untold:
     """
-    Times of which nobody can tell whether they are committed: the archive that would is missing.
+    Times of which it is unknown whether they are committed, because the archive is missing.
 
     Args:
         after, before: They lie between these two.

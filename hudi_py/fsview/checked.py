@@ -188,7 +188,7 @@ class CheckedListing:
         story = f"; {by[-1]} removed it, and what made that right was undone since" if by else ""
         message = mismatch_told(self._root, first, more=more, story=story)
         restores = self._timeline.pending(Action.RESTORE)
-        return f"{message}. {restores[0]} is under way: finish it first, with hudi-py recover" if restores else message
+        return f"{message}. {restores[0]} is pending: finish it first, with hudi-py recover" if restores else message
 
     def _removals(self) -> Removals:
         contents: list[tuple[Instant, object]] = []
@@ -210,5 +210,5 @@ def hold_data(entries: Iterable[Entry]) -> bool:
 
 
 def has_sizes(entries: Collection[Entry]) -> bool:
-    """Whether the listing told sizes; what it tells of one file it tells of all."""
+    """Whether the listing has sizes; it has them for all files or for none."""
     return next(map(_size, entries), None) is not None

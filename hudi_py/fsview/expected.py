@@ -140,7 +140,7 @@ def _latest(group: _Group) -> ExpectedSlice:
 
 
 def written_files(commit: Instant, metadata: CommitMetadata, log_naming: LogNaming) -> Iterable[Written]:
-    """The base and log files that a commit names; change logs are none, for no reader of a snapshot needs them."""
+    """The base and log files that a commit names, without change logs, which readers of snapshots do not need."""
     for partition, stats in metadata.partition_to_write_stats.items():
         for stat in stats:
             name = (stat.path or "").rpartition("/")[2]

@@ -1,8 +1,8 @@
 """
-What a file of a table is at this moment, who needs it, and by which rule. Pure.
+Decides who needs a file of a table, and by which rule it can be deleted. Pure.
 
-Every service that deletes, spares or accounts for data files asks here, so that they all give one answer. The judgement
-knows the table as it is, never a plan: what was right when it was planned may have been undone since.
+Every service that deletes, keeps or checks data files asks here, so that they all agree. The judgement uses the current
+table, never a plan: what was right when it was planned may have been undone since.
 
 =============  ====================================================================================================
 needed by      rule
@@ -15,8 +15,8 @@ needed by      rule
 `Fallback`     the newest file of its group is not as its commit wrote it (`hudi_py.fsview.survivors`)
 =============  ====================================================================================================
 
-Where we are stricter than Apache Hudi: its cleaner spares nothing for a pending clustering, nothing for a pending
-rollback or restore, and no base file below a newest slice that has none.
+Stricter than Apache Hudi: its cleaner keeps nothing for a pending clustering, nothing for a pending rollback or
+restore, and no base file below a newest slice without one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FileKey: TypeAlias = tuple[str, str]
 
 
 class Rule(enum.Enum):
-    """Why nobody needs a file; values are what people read."""
+    """Why a file is not needed; values are texts for people."""
 
     SUPERSEDED = "a newer slice of its file group took its place"
     REPLACED = "its file group was replaced"
@@ -46,14 +46,14 @@ class Rule(enum.Enum):
 
 
 class Latest(NamedTuple):
-    """The newest rows are in it."""
+    """The file has the newest rows."""
 
     def __str__(self) -> str:
         return "it holds the newest rows of its file group"
 
 
 class Snapshot(NamedTuple):
-    """The table as of *time* shows it, and that time was promised to stay readable."""
+    """The table as of a time shows it, and a clean promised that this time stays readable."""
 
     time: str
 
@@ -62,7 +62,7 @@ class Snapshot(NamedTuple):
 
 
 class Savepoint(NamedTuple):
-    """The savepoint of *time* holds it."""
+    """The savepoint of a time protects it."""
 
     time: str
 
@@ -71,7 +71,7 @@ class Savepoint(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """The pending *action* of *time* reads it, or takes back what superseded it."""
+    """A pending action reads it, or undoes what superseded it."""
 
     action: Action
     time: str
@@ -81,7 +81,7 @@ class Pending(NamedTuple):
 
 
 class Fallback(NamedTuple):
-    """The newest file of its group is damaged or missing: what is left of the rows is in it."""
+    """The newest file of its group is damaged or missing, so this file has the rows that are left."""
 
     why: str
 
@@ -95,7 +95,7 @@ Need: TypeAlias = Latest | Snapshot | Savepoint | Pending | Fallback
 @attrs.frozen
 class Needed:
     """
-    It must stay.
+    The file must not be deleted.
 
     Args:
         by: Every need, the strongest first; never empty.
@@ -109,7 +109,7 @@ class Needed:
 
 @attrs.frozen
 class Removable:
-    """It belongs to a committed slice that nobody needs."""
+    """It belongs to a committed slice that is not needed."""
 
     rule: Rule
 
@@ -315,7 +315,7 @@ def judge_partition_files(facts: TableFacts, partition_path: str, names: Iterabl
 
 
 def _needs(facts: TableFacts, view: PartitionView) -> dict[tuple[str, str], tuple[Need, ...]]:
-    """Slices that somebody needs, with every reason; the table taken as it is."""
+    """Needed slices with every reason, in the current table."""
     needs: dict[tuple[str, str], tuple[Need, ...]] = {}
     is_held = facts.protection.concerns(view.partition_path)
     for group in view.groups:
@@ -401,7 +401,7 @@ def _shown_without(
 
 
 def without_writes(context: ViewContext, times: Collection[str]) -> ViewContext:
-    """The view of a table as it will be once the writes of these requested times are taken back."""
+    """The view of a table after the writes of these requested times are undone."""
     gone = frozenset(times)
     visible = context.visible_times - gone
     return attrs.evolve(

@@ -70,7 +70,7 @@ def _files(entries: list[Entry]) -> list[Entry]:
 
 
 def is_partition(entries: Sequence[Entry]) -> bool:
-    """Whether the folder that holds *entries* is a partition; a folder with the name of a metafile is none."""
+    """Whether the folder of these entries is a partition; a folder with the name of a metafile does not count."""
     names = list(map(_name, entries))
     if PARTITION_METAFILE in names:  # compared, for a set of a million names costs three times as much
         return not entries[names.index(PARTITION_METAFILE)].is_folder or _has_metafile(entries)

@@ -202,13 +202,13 @@ def _archived_between(contents: Contents, after: str, before: str) -> frozenset[
         return load_archived_commits(contents.store.storage, contents.store.config, after, before)
     except (CorruptMetadata, NotFound) as error:
         raise CorruptMetadata(
-            f"which commits behind the savepoint {after} are archived cannot be told, nor then the latest rows; "
+            f"it is unknown which commits after the savepoint {after} are archived, and so which rows are the latest; "
             f"nothing was changed; bring the archive back from a backup: {error}"
         ) from error
 
 
 def _untold(timeline: Timeline, contents: Contents, after: str, before: str) -> Untold | None:
-    """Where there is no archive at all, all that was ever taken back is named by the active timeline."""
+    """Without an archive, the active timeline names everything that was ever rolled back."""
     if has_archive(contents.store.storage, contents.store.config):
         return None
     known = {each.requested_time for each in timeline}
@@ -264,7 +264,7 @@ def _compaction_plan(contents: Contents, instant: Instant) -> CompactionPlan:
         return contents.compaction_plan(instant)
     except CorruptMetadata as error:
         raise CorruptMetadata(
-            f"{error}. Which files that {instant.action} needs cannot be told, so nothing is judged; hudi-py recover "
+            f"{error}. It is unknown which files that {instant.action} needs, so nothing is judged; hudi-py recover "
             "tells whether it can go"
         ) from error
 
@@ -277,7 +277,7 @@ def load_clustered_files(timeline: Timeline, contents: Contents) -> dict[FileKey
     """
     Partition path and name of every file that a pending clustering reads, to its requested time.
 
-    A plan that does not decode is carried out by nobody, so nothing is read for it.
+    A plan that does not decode is never carried out, so it needs no files.
     """
     try:
         plans = list(_clustering_plans(timeline, contents))
@@ -297,7 +297,7 @@ def _clustering_plans(timeline: Timeline, contents: Contents) -> Iterator[tuple[
     """Requested time and plan of each pending clustering, ascending."""
     for instant in timeline.pending(Action.CLUSTERING, Action.REPLACE_COMMIT):
         if instant.action is Action.REPLACE_COMMIT and contents.is_request_empty(instant):
-            continue  # no clustering has an empty request; one that is gone is being rolled back
+            continue  # a clustering has a plan in its request; if that is missing, it is being rolled back
         try:
             requested = contents.requested_replace(instant)
         except NotFound:

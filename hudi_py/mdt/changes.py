@@ -56,7 +56,7 @@ def changes_of_commit(metadata: CommitMetadata) -> ListingChanges:
 
 
 def changes_of_clean(metadata: CleanMetadata) -> ListingChanges:
-    """Of a clean: every file it tried to delete, also those that were gone already, and the partitions it removed."""
+    """Of a clean: every file that it tried to delete, missing ones too, and the partitions that it removed."""
     deleted = {path: done.delete_path_patterns for path, done in metadata.partitions.items()}
     gone = tuple(path for path, done in metadata.partitions.items() if done.is_partition_deleted)
     return ListingChanges(deleted=deleted, deleted_partitions=gone)

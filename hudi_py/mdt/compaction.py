@@ -77,7 +77,7 @@ def compact(table: MetadataTable, data_timeline: Timeline, *, delta_commits_max:
 
     Raises:
         CorruptMetadata: A file of the metadata table is damaged.
-        ConflictError: Another writer is at work on it.
+        ConflictError: Another writer is changing it.
     """
     if data_timeline.pending():
         return None
@@ -111,7 +111,7 @@ def is_known(partitions: Iterable[str]) -> bool:
 
 def is_due(timeline: Timeline, delta_commits_max: int) -> bool:
     """
-    Whether a compaction was begun, or there were so many delta commits since the last one: no listing tells more.
+    Whether a compaction has begun, or that number of delta commits came after the last one; costs no request.
 
     Args:
         timeline: Of the metadata table.
@@ -127,10 +127,10 @@ def is_due(timeline: Timeline, delta_commits_max: int) -> bool:
 
 def _without_dead(table: MetadataTable, data_timeline: Timeline, timeline: Timeline) -> bool:
     """
-    Take back pending delta commits of actions that are gone from the data table, as Apache Hudi does.
+    Roll back pending delta commits of actions that are not on the data table's timeline, as Apache Hudi does.
 
     Returns:
-        False where one may belong to an action that has begun since the timeline was loaded, or cannot be taken back.
+        False if one may belong to an action that has begun since the timeline was loaded, or cannot be rolled back.
     """
     for instant in timeline.pending(Action.DELTA_COMMIT):
         time = instant.requested_time
@@ -255,7 +255,7 @@ def _planned_slice(operation: CompactionOperation, source: str) -> Slice | None:
     logs = [parse_log_file(name.rpartition("/")[2]) for name in operation.delta_file_paths]
     known = [log for log in logs if log is not None]
     if len(known) != len(logs):
-        raise CorruptMetadata(f"{source}: the plan names log files that are none: {operation.delta_file_paths}")
+        raise CorruptMetadata(f"{source}: the plan names files that are not log files: {operation.delta_file_paths}")
     return Slice(partition, file_id, base, tuple(sorted(known, key=lambda log: log.order)), operation.base_instant_time)
 
 

@@ -78,7 +78,7 @@ def create_metadata_table(
         RefusedError: The table has a metadata table, or an action is pending (its files are of unknown fate).
     """
     if config.has_metadata_table:
-        raise RefusedError(f"table {config.name} has a metadata table already; drop it first to make it anew")
+        raise RefusedError(f"table {config.name} has a metadata table already; drop it first to create it again")
     pending = data_timeline.pending()
     if pending:
         raise RefusedError(f"{pending[0]} is not finished; finish or roll it back before making the metadata table")

@@ -38,7 +38,7 @@ def refuse_lost_writes(
     """
     As `refuse_lost_completions`, with more witnesses, the metadata table among them, used for listings or not.
 
-    Up to two listings more where a write is under way, three where that has no markers.
+    Costs up to two more listings if a write is pending, three if that has no markers.
 
     Args:
         timeline, contents, times: As there.
@@ -75,7 +75,7 @@ def unmarked_writes(timeline: Timeline, contents: Contents, config: TableConfig)
     """
     Requested times of the inflight writes that may have been completed: data files are there, but no markers.
 
-    Where there is a metadata table, `proofs` tells completed writes from failed ones, and there are none of these.
+    Empty if there is a metadata table: then `proofs` tells completed writes from failed ones.
 
     Args:
         timeline, contents, config: As `refuse_lost_writes`.
@@ -95,7 +95,7 @@ def _without_markers(contents: Contents, times: set[str]) -> set[str]:
 
 def _recorded(store: TimelineStore) -> set[str]:
     """Times of the writes that the metadata table has recorded."""
-    with suppress(CorruptMetadata, NotFound):  # whoever reads the metadata table will tell
+    with suppress(CorruptMetadata, NotFound):  # reading the metadata table reports it
         completed = MetadataTable(store.storage, store.clock).store.load().completed(Action.DELTA_COMMIT)
         return {each.requested_time for each in completed}
     return set()

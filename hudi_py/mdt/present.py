@@ -60,7 +60,7 @@ def decode_present(value: bytes, writer_schema: str, source: str) -> dict[str, i
 
 
 def _files(value: bytes, position: int) -> dict[str, int]:
-    """The map at *position*: blocks of a count, in front of a negative one's bytes, and so many entries."""
+    """The map at *position*: blocks with a count, the size in bytes if that is negative, and the entries."""
     files: dict[str, int] = {}
     total = len(value)
     while True:

@@ -55,7 +55,7 @@ class MetadataReader:
         if not self._parts:
             raise CorruptMetadata(
                 f"{table.source('files')}: the metadata table has no file group there although the table's properties "
-                "name it; hoodie.metadata.enable=false drops it, Apache Hudi makes it anew"
+                "name it; hoodie.metadata.enable=false drops it, Apache Hudi creates it again"
             )
 
     def __enter__(self) -> MetadataReader:  # noqa: PYI034 - typing has no Self in 3.10

@@ -102,7 +102,7 @@ def _decoded(store: TimelineStore, instant: Instant) -> CommitMetadata:
     try:
         return decode_commit(store.read(instant), f"{store.storage.root}/{store.path(instant)}")
     except CorruptMetadata as error:
-        raise CorruptMetadata(f"{error}: which log files count cannot be told; {WAY_OUT}") from error
+        raise CorruptMetadata(f"{error}: which log files count is unknown; {WAY_OUT}") from error
 
 
 def _prefetch(store: TimelineStore, completed: Collection[Instant]) -> None:

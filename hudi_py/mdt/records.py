@@ -105,7 +105,7 @@ def decode_files(value: bytes, writer_schema: str, source: str) -> Files:
 def check_type(kind: Any, source: str) -> None:
     """
     Raises:
-        CorruptMetadata: The type is none of the partition `files`.
+        CorruptMetadata: The type does not occur in the partition `files`.
     """
     if kind not in (TYPE_PARTITIONS, TYPE_FILES):
         raise CorruptMetadata(f"{source}: a record of type {kind} does not belong into the partition `files`")

@@ -25,7 +25,7 @@ UpdateProperties = Callable[[Mapping[str, "str | None"]], None]
 """Changes the table's properties through Hudi's backup protocol; None removes a key."""
 
 _REBUILT: Final = ("column_stats", "partition_stats", "bloom_filters")
-"""Index partitions that Apache Hudi makes anew from the `files` partition when they are missing."""
+"""Index partitions that Apache Hudi creates again from the `files` partition when they are missing."""
 
 
 def unmaintained_partitions(config: TableConfig) -> tuple[str, ...]:
@@ -38,7 +38,7 @@ def check_writable(config: TableConfig) -> None:
     """
     Refuse to write data into a table with an index that we can neither maintain nor afford to drop.
 
-    A clean needs no such check: entries of files that are gone are never consulted.
+    A clean needs no such check: entries of deleted files are never consulted.
 
     Raises:
         RefusedError: The table has a record, secondary or expression index, or one that this release does not know.
@@ -55,7 +55,7 @@ def check_writable(config: TableConfig) -> None:
 
 def disable_unmaintained_partitions(storage: Storage, config: TableConfig, update_properties: UpdateProperties) -> bool:
     """
-    Drop the statistics that a commit of ours would leave stale; Apache Hudi's next write makes them anew.
+    Drop the statistics that a commit of hudi_py would leave stale; Apache Hudi's next write creates them again.
 
     Call it under the table's lock, before the first instant of each write of data: after every write of Apache Hudi
     they are there again, and stale partition statistics hide new rows from readers.
@@ -86,7 +86,7 @@ def disable_unmaintained_partitions(storage: Storage, config: TableConfig, updat
 
 def drop_metadata_table(storage: Storage, config: TableConfig, update_properties: UpdateProperties) -> bool:
     """
-    Remove the metadata table; Apache Hudi makes it anew from a listing, indexes included, at its next write.
+    Remove the metadata table; Apache Hudi creates it again from a listing, with its indexes, at its next write.
 
     Call it under the table's lock, never beside a running Apache Hudi writer, and before the first instant of the
     write. Also removes what an interrupted call left.

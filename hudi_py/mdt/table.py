@@ -73,7 +73,7 @@ class MetadataTable:
         clock: For completion times.
 
     Raises:
-        NotFound: There is none.
+        NotFound: There is no metadata table.
         CorruptMetadata: Its properties make no sense.
     """
 
@@ -195,10 +195,12 @@ def is_committed(timeline: Timeline, requested_time: str) -> bool:
 def _read_config(storage: Storage) -> TableConfig:
     path = ".hoodie/hoodie.properties"
     try:
-        content = _first(storage, path, f"{path}.backup")  # the backup while an update is under way or interrupted
+        content = _first(
+            storage, path, f"{path}.backup"
+        )  # the backup, while the file is rewritten or after that was interrupted
     except NotFound as error:
         raise NotFound(
-            f"{storage.root} is gone, though the table's properties name it as its metadata table; hudi-py recover "
+            f"{storage.root} is missing, though the table's properties name it as its metadata table; hudi-py recover "
             "clears the property, and hoodie.metadata.enable=false (--conf) lists folders instead"
         ) from error
     source = f"{METADATA_TABLE_FOLDER}/{path}"

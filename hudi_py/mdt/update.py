@@ -65,7 +65,7 @@ def write_delta_commit(
     Raises:
         RefusedError: The action is completed in the data table already, so its records are being read.
         CorruptMetadata: A file of the metadata table is damaged, or *changes* contradict themselves.
-        ConflictError: Another writer is at work on the same instant.
+        ConflictError: Another writer is recording the same instant.
     """
     timeline = table.store.load()
     file_slice = _current_slice(table, timeline)
@@ -108,7 +108,7 @@ def record_rollback(
     """
     Make the metadata table forget an action that the data table rolls back.
 
-    Call it while *rolled_back_time* is still pending in the data table (a completed one has been taken back to
+    Call it while *rolled_back_time* is still pending in the data table (a completed one has been set back to
     inflight first, as Hudi does), and before the rollback completes. Where the delta commit of that time has not been
     compacted it is taken back itself, log files of every partition of the metadata table included, as Hudi 1.x does;
     otherwise the files that went are recorded as deleted under the time of the rollback. Repeatable.
@@ -169,7 +169,7 @@ def _current_slice(table: MetadataTable, timeline: Timeline) -> Slice:
             return file_slice
     raise RefusedError(
         f"{table.source(FILES_PARTITION)}: no file group {FILES_GROUP} there; the metadata table is not what its "
-        "properties tell; hoodie.metadata.enable=false drops it, Apache Hudi makes it anew"
+        "properties tell; hoodie.metadata.enable=false drops it, Apache Hudi creates it again"
     )
 
 

@@ -72,7 +72,7 @@ def _has_deleted(metadata: CleanMetadata) -> bool:
 
 
 def _stands(timeline: Timeline, commit: str) -> bool:
-    """Whether a commit is known not to be taken back; of one before the active timeline nobody knows."""
+    """Whether a commit is known to stand; for one from before the active timeline that is unknown."""
     if not commit:
         return True
     found = timeline.find(commit)

@@ -58,7 +58,7 @@ def lost_completions(
     for instant, content in contents:
         if instant.action in _UNDOES:
             times = undone_by(content)
-            if times is None:  # it may have taken back any
+            if times is None:  # it may have undone any write
                 return {}
             undone |= times
         else:
@@ -82,7 +82,7 @@ def _named_by(instant: Instant, content: object) -> Iterator[tuple[str, str]]:
 
 
 def undone_by(content: object) -> set[str] | None:
-    """Requested times of the writes that a rollback or restore takes back; None where *content* does not tell."""
+    """Requested times of the writes that a rollback or restore undoes; None if its content does not say."""
     if isinstance(content, RollbackPlan):
         return set() if content.instant_to_rollback is None else {content.instant_to_rollback.requested_time}
     if isinstance(content, RollbackMetadata):

@@ -48,7 +48,7 @@ class Contents:
         """
         The stored plan: from the requested file whatever the inflight one holds (rules/timeline 9.7).
 
-        Only where the requested file is gone or empty, the copy counts that Hudi 0.15, 1.0 and we keep in the inflight
+        Only if the requested file is missing or empty, the copy counts that Hudi 0.15, 1.0 and we keep in the inflight
         file.
 
         Raises:
@@ -61,7 +61,7 @@ class Contents:
                 continue
             if data:
                 return self._decoded_clean_plan(instant, data, state)
-        raise CorruptMetadata(f"{self._plan_source(instant)} is empty or gone: there is no plan to carry out")
+        raise CorruptMetadata(f"{self._plan_source(instant)} is empty or missing: there is no plan to carry out")
 
     def _decoded_clean_plan(self, instant: Instant, data: bytes, state: State) -> CleanerPlan:
         source = self._source(Instant(instant.requested_time, instant.action, state))
@@ -71,7 +71,7 @@ class Contents:
             raise CorruptMetadata(
                 f"{error}. No file was deleted, but no clean can run before this one is out of the way: move the files "
                 f"{instant.requested_time}.clean.inflight and {instant.requested_time}.clean.requested out of "
-                f"{self.store.folder} and clean again, which plans anew"
+                f"{self.store.folder} and clean again, which makes a new plan"
             ) from error
 
     def clean(self, instant: Instant) -> CleanMetadata:
@@ -115,7 +115,7 @@ class Contents:
         return self.requested_replace(instant).operation_type == "CLUSTER"
 
     def is_request_empty(self, instant: Instant) -> bool:
-        """Whether the requested file holds nothing or is gone, as when its rollback was interrupted."""
+        """Whether the requested file is empty or missing, as after an interrupted rollback."""
         try:
             return not self.store.read_plan(instant)
         except NotFound:

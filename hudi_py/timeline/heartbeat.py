@@ -67,7 +67,7 @@ def heartbeat_ages(storage: Storage, clock: Clock) -> Mapping[str, int]:
 @attrs.frozen
 class Pulse:
     """
-    The heartbeat of a writer that is at work.
+    The heartbeat of a running writer.
 
     Args:
         path: Of its file, relative to the table.
@@ -84,7 +84,7 @@ class Pulse:
 
 
 def pulses(storage: Storage, clock: Clock, rhythm: Rhythm) -> Mapping[str, Pulse]:
-    """Requested time to heartbeat of every write that is at work, whoever writes."""
+    """Requested time to heartbeat of every running write, of hudi_py and of Apache Hudi."""
     return {
         time: Pulse(f"{FOLDER}/{time}", age, rhythm.expiry_ms)
         for time, age in heartbeat_ages(storage, clock).items()
@@ -126,7 +126,7 @@ class Heart:
 
     def check(self) -> None:
         """
-        Make sure that nobody can have taken this write for dead; call it right before completing (rule B-6).
+        Check that no other process can have taken this write for failed; call it right before completing (rule B-6).
 
         Raises:
             ConflictError: The heartbeat expired or was removed.

@@ -23,7 +23,7 @@ class Lock(Protocol):
 
     def held(self, purpose: str) -> AbstractContextManager[None]:
         """
-        Hold the lock; *purpose* is what others are told who wait for it.
+        Hold the lock; the purpose is shown to those who wait for it.
 
         What was read of the table before is to be read again inside.
 
@@ -35,7 +35,7 @@ class Lock(Protocol):
 
     def examine(self) -> None:
         """
-        Make sure, for a dry run, that the settings name a lock that there is; nobody is asked for it.
+        Check for a dry run that the settings name a supported lock, without taking it.
 
         Raises:
             ConfigError: They do not.

@@ -26,7 +26,7 @@ _ATTEMPTS_MAX: Final = 5
 
 def read_table_config(storage: Storage) -> TableConfig:
     """
-    Read the table's properties, from their backup where a rewrite is under way or was interrupted.
+    Read the table's properties, from their backup while they are rewritten or after that was interrupted.
 
     Raises:
         TableNotFound: Neither file is there.

@@ -73,7 +73,8 @@ class TimelineStore:
         The timeline as it is now: one listing, no content is read.
 
         Raises:
-            CorruptMetadata: A folder is where the file of an instant should be: whether that is there cannot be told.
+            CorruptMetadata: There is a folder in the place of an instant's file, so the state of that instant is
+            unknown.
         """
         entries = self.storage.list(self.folder)
         names = [entry.name for entry in entries if not entry.is_folder]
@@ -107,7 +108,7 @@ class TimelineStore:
         return content
 
     def look_through(self, instant: Instant) -> bytes:
-        """As `read`, for one look: commits may be large and many, and what is not kept is not held."""
+        """As `read`, without keeping the content: commits may be large and many."""
         return self._contents.get(self.path(instant)) or self._read(instant)
 
     def _read(self, instant: Instant) -> bytes:
@@ -131,7 +132,7 @@ class TimelineStore:
         Create a requested instant.
 
         Raises:
-            ConflictError: One of that time and action exists.
+            ConflictError: An instant of that time and action exists.
         """
         instant = Instant(requested_time, action, State.REQUESTED)
         self._create(instant, said)
@@ -139,10 +140,10 @@ class TimelineStore:
 
     def open_savepoint(self, requested_time: str) -> Instant:
         """
-        Create an inflight savepoint: the one action that begins so (rules/timeline 3.1).
+        Create an inflight savepoint, the one action without a requested state (rules/timeline 3.1).
 
         Raises:
-            ConflictError: There is one.
+            ConflictError: There is an inflight savepoint of that time.
         """
         instant = Instant(requested_time, Action.SAVEPOINT, State.INFLIGHT)
         self._create(instant)
@@ -153,13 +154,13 @@ class TimelineStore:
         Take *instant* one state further.
 
         Raises:
-            TimelineStateError: Its file is gone (rolled back by another writer), or it is completed.
+            TimelineStateError: Its file is missing (rolled back by another writer), or it is completed.
             ConflictError: The next state exists already: another writer was faster.
         """
         following = advance(instant, completion_time=completion_time)
         if self.storage.size(self.path(instant)) is None:
             raise TimelineStateError(
-                f"{self.path(instant)} is gone: another writer rolled {instant} back; reload and start again"
+                f"{self.path(instant)} is missing: another writer rolled {instant} back; reload and start again"
             )
         self._create(following, said)
         return following
