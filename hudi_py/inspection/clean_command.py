@@ -270,5 +270,5 @@ def _done(
                 f"as {result.side_files_left[0]}; the next clean tries them again"
             )
     if not results:
-        is_due = service.config.services_enabled and service.situation().trigger.is_due
+        is_due = service.config.services_enabled and service.planner.situation().trigger.is_due
         say(f"nothing {_why_idle(service.config, is_due=is_due)}")

@@ -126,7 +126,7 @@ class _Explainer:
         self._service = service
         self._store = service.contents.store
         self._folders = FolderListing(self._store.storage)
-        self.situation: Situation = service.situation()
+        self.situation: Situation = service.planner.situation()
         self._context = load_context(self.situation.timeline, service.contents, for_planning=True)
 
     # --- finding -------------------------------------------------------------------------------------------------
@@ -315,7 +315,7 @@ class _Explainer:
 
     @cached_property
     def _examined(self) -> frozenset[str]:
-        return frozenset(self._service.scope_partitions(self.situation.scope))
+        return frozenset(self._service.planner.scope_partitions(self.situation.scope))
 
     def _not_examined(self, path: str) -> str | None:
         scope = self.situation.scope

@@ -183,7 +183,7 @@ def test_with_a_metadata_table_the_folder_is_looked_at(layout):
     builder.table(metadata_enable=True).services.metadata_table.prepare(writes_data=True)
     (first,) = refusing(builder).clean(commits_retained=1)
     table = builder.table()
-    listing = table.services.clean(table.services.clean_config(commits_retained=1)).situation().listing
+    listing = table.services.clean(table.services.clean_config(commits_retained=1)).planner.situation().listing
     assert not {f"r0/{entry.name}" for entry in listing.partition("r0")} & set(first.failed_files)
     (second,) = table.clean(commits_retained=1)
     assert set(second.deleted_files) == set(first.failed_files)

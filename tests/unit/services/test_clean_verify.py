@@ -41,7 +41,7 @@ def second_opinion(table, **retention):
     roots = load_roots(service.contents, table.config, config, table.timeline, "0")
     return {
         f"{path}/{name}"
-        for path, entries in service.situation().listing.walk()
+        for path, entries in service.planner.situation().listing.walk()
         for name in garbage(roots, path, [entry.name for entry in entries])
     }
 

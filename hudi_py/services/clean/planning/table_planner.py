@@ -1,0 +1,333 @@
+"""
+Plans the clean of a table: reads its situation, lists what is in scope, and judges it. Nothing is written.
+
+Source: rules/table-services A-7 to A-15; Hudi ``CleanPlanActionExecutor``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from functools import partial
+
+import attrs
+
+from hudi_py.config.clean import CleanConfig
+from hudi_py.config.table import TableConfig
+from hudi_py.errors import CorruptMetadata, NotFound
+from hudi_py.fsview.checked import CheckedListing
+from hudi_py.fsview.listing import FolderListing, Listing, is_partition
+from hudi_py.fsview.loader import load_clustered_files, load_context, load_savepoints, protection_of
+from hudi_py.fsview.planned import ListingForPlan
+from hudi_py.fsview.survivors import lost_survivors
+from hudi_py.mdt.keeper import MetadataTableKeeper
+from hudi_py.mdt.listing import open_snapshot
+from hudi_py.model.files import join_path
+from hudi_py.model.instant import Instant
+from hudi_py.model.instant_time import time_before
+from hudi_py.runtime.clock import Deadline
+from hudi_py.runtime.log import log
+from hudi_py.services.clean.executing.outlook import barred
+from hudi_py.services.clean.executing.watch import Reporter
+from hudi_py.services.clean.memory.leftovers import (
+    LEFTOVERS,
+)
+from hudi_py.services.clean.planning import plan as planning
+from hudi_py.services.clean.planning.breakers import Census, tripped
+from hudi_py.services.clean.planning.budget import Budget, cut_to_budget
+from hudi_py.services.clean.planning.look import UNSEEN, Look
+from hudi_py.services.clean.planning.past import last_clean, whole_times
+from hudi_py.services.clean.planning.plan import CleanPlan, LastClean, Scope, Unseen
+from hudi_py.services.clean.planning.progress import PROGRESS, start_of_scope
+from hudi_py.services.clean.planning.situation import Judge, Situation, checked
+from hudi_py.services.clean.retention.policy import PartitionJudgement, earliest_of, windows
+from hudi_py.services.clean.retention.windows import (
+    check_cut_off,
+    check_forgotten,
+    keeps_of,
+    questionable,
+)
+from hudi_py.services.clean.verifying.verification import check, compare
+from hudi_py.services.clean.verifying.verify import Disagreement
+from hudi_py.services.savepoint.service import Expired, SavepointService
+from hudi_py.storage.base import Entry
+from hudi_py.timeline.archive import load_archived_partitions
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
+
+
+@attrs.frozen(kw_only=True)
+class TablePlanner:
+    """
+    Plans cleans of one table.
+
+    Args:
+        contents: The table's timeline.
+        table: Its properties.
+        config: How to clean.
+        now: Replaces the clock for planning by hours.
+        metadata_table: Its settings decide whether files are listed through the metadata table.
+        partitions: Paths of the table's partitions if its own commits do not show them; None otherwise.
+        reporter: Receives the progress.
+    """
+
+    contents: Contents
+    table: TableConfig
+    config: CleanConfig
+    now: datetime | None
+    metadata_table: MetadataTableKeeper
+    partitions: frozenset[str] | None
+    reporter: Reporter = attrs.field(eq=False)
+    _scopes: dict[Scope, tuple[str, ...]] = attrs.field(factory=dict, init=False, eq=False, repr=False)
+
+    def plan(self, *, details: bool = False, sizes: bool = False) -> CleanPlan:
+        """
+        What a clean would do; nothing is written.
+
+        Args:
+            details: Read file sizes and keep every verdict, which takes memory for every slice of the table.
+            sizes: Read file sizes only.
+
+        Savepoints whose time to live is over do not count: a clean deletes them first.
+
+        Raises:
+            RefusedError: With ``hoodie_py.clean.verify``: the second planner disagrees.
+            CorruptMetadata: With *details* or *sizes*: the newest file of a group that would lose files is damaged.
+        """
+        seen = self.situation(without_expired=True)
+        plan = self.plan_of(seen, self.deadline(), details=details, sizes=sizes)
+        if details or sizes:
+            self.refuse_lost(seen, plan)
+            plan = attrs.evolve(plan, refused=barred(self.contents.store.storage, plan.files))
+        return plan
+
+    def plan_of(self, seen: Situation, deadline: Deadline, *, details: bool = False, sizes: bool = False) -> CleanPlan:
+        with_sizes = details or sizes or self.config.max_bytes is not None or self.reporter.wants_sizes
+        in_full = details or self._budget.is_limited
+        judge = seen.judge_quickly(self.config) if not in_full else partial(seen.judge, config=self.config)
+        listing = seen.listing
+        if isinstance(listing, CheckedListing) and not with_sizes:
+            listing = ListingForPlan(listing)
+            judge = checked(judge, listing)
+        look = self._look(seen, listing, judge, deadline, with_sizes)
+        census = Census()
+        is_counted = self.reporter.is_heard and not seen.scope.everything
+        self.reporter.begin("plan", total=len(self.scope_partitions(seen.scope)) if is_counted else None)
+        judgements: Iterable[PartitionJudgement] = self.reporter.watch(
+            census.watch(look.judgements(self._partitions(seen, listing, with_sizes)))
+        )
+        window, is_partial, savepoints = seen.earliest, False, seen.savepoints
+        if self._budget.is_limited:
+            cut = cut_to_budget(
+                judgements, self._budget, replaced=seen.context.replaced, windows=seen.windows, with_kept=details
+            )
+            judgements, is_partial = cut.judgements, cut.is_partial
+            if cut.window is None:
+                window, savepoints = seen.window_before, seen.savepoints_unfinished
+            else:
+                window = cut.window
+        plan = planning.assemble(
+            judgements,
+            config=self.config,
+            earliest=seen.retained_from(window),
+            # a partial plan leaves the next one due, whether or not a commit follows (rule A-10)
+            last_completed_commit="" if is_partial else seen.last_completed_commit,
+            savepoints=savepoints if self.table.is_partitioned else frozenset(),
+            needs_cleaning=seen.trigger.is_due or bool(seen.leftovers),
+            scope=seen.scope,
+            with_verdicts=details,
+            is_partial=is_partial,
+        )
+        self.reporter.finish()
+        if look.is_cut:
+            unseen = self._unseen(seen, look)
+            plan = attrs.evolve(plan, last_completed_commit="", is_partial=True, unseen=unseen)
+        plan = attrs.evolve(plan, breakers=self._tripped(census, seen), warnings=seen.warnings)
+        if plan.is_examined:
+            plan = attrs.evolve(plan, extra_metadata={**plan.extra_metadata, **seen.extra_metadata})
+        if self.config.verify:
+            check(self.compare(seen, plan), self.contents.store.storage.root)
+        return plan
+
+    def compare(self, seen: Situation, plan: CleanPlan) -> Disagreement:
+        """Files on which the plan and the second planner differ."""
+        partitions = None if seen.scope.everything else self.scope_partitions(seen.scope)
+        return compare(self.contents, self.table, self.config, seen, plan, partitions)
+
+    def situation(self, *, without_expired: bool = False) -> Situation:
+        """
+        Everything that a plan depends on, except files; read once, nothing is written.
+
+        Args:
+            without_expired: Leave out savepoints whose time to live is over.
+        """
+        timeline, listing = open_snapshot(
+            self.contents.store, self.table, self.metadata_table.settings, self.partitions
+        )
+        expired = self.savepoints.expired(timeline) if without_expired else ()
+        timeline = timeline.without_savepoints({e.instant.requested_time for e in expired if e.stays_because is None})
+        last = self._last_clean(timeline)
+        context = load_context(timeline, self.contents, for_planning=True, with_clustering=False)
+        held = load_savepoints(timeline, self.contents)
+        savepoints = frozenset(held)
+        now, zone = self.now or self.contents.store.clock.now(), self.contents.store.zone
+        check_cut_off(self.config, now, zone)
+        kept = windows(timeline, self.config, now=now, zone=zone)
+        earliest = earliest_of(kept)
+        whole = whole_times(self.contents, self.table, timeline) if self.config.has_ladder else ()
+        unseen = UNSEEN.load(self.contents.store.storage)
+        check_forgotten(self.config, earliest, whole, savepoints)
+        whole = tuple(time for time in whole if time not in self.config.forget)
+        return Situation(
+            timeline=timeline,
+            listing=listing,
+            context=context,
+            protection=protection_of(context, held, load_clustered_files(timeline, self.contents)),
+            savepoints=savepoints,
+            now=now,
+            earliest=earliest,
+            keeps=keeps_of(kept, whole, self.config),
+            whole_times=whole,
+            warnings=(*questionable(self.config, kept, timeline), *map(_told, expired)),
+            last_clean=last,
+            scope=planning.with_unseen(self._scope(timeline, earliest, last, savepoints), unseen, earliest),
+            leftovers=LEFTOVERS.load(self.contents.store.storage),
+            unseen=unseen,
+            trigger=planning.trigger(timeline, last, self.config),
+            table_commits=timeline.table_commits(self.table.table_type).completed(),
+        )
+
+    def _scope(
+        self,
+        timeline: Timeline,
+        earliest: Instant | None,
+        last: LastClean | None,
+        savepoints: frozenset[str],
+    ) -> Scope:
+        """Partitions to look at: by the active timeline, else by the archived one, else all."""
+        table_type = self.table.table_type
+        progress = PROGRESS.load(self.contents.store.storage)
+        start = start_of_scope(last, progress, timeline)
+        found = planning.scope(
+            timeline, table_type, self.config, earliest=earliest, last_clean=start, savepoints=savepoints
+        )
+        if start is not last:
+            return attrs.evolve(found, reason=f"{found.reason} (a clean that found nothing got there)")
+        if not found.archived_since or earliest is None:
+            return found
+        try:
+            archived = load_archived_partitions(self.contents.store.storage, self.table, found.archived_since)
+        except (CorruptMetadata, NotFound) as error:  # a plan that looks at all partitions needs no archive
+            log.warning("clean.archive.unreadable", reason=str(error))
+            archived = None
+        return planning.scope_of_archive(found, timeline, table_type, earliest=earliest, archived=archived)
+
+    def deadline(self) -> Deadline:
+        return Deadline.after(self.contents.store.clock, self.config.max_duration)
+
+    def _look(self, seen: Situation, listing: Listing, judge: Judge, deadline: Deadline, sizes: bool) -> Look:
+        replaced = frozenset(path for path, _ in seen.context.replaced)
+        return Look(
+            judge=lambda path, entries: self._confirmed(seen, judge(path, entries)),
+            listed=lambda path: listing.partition(path, details=sizes),
+            deadline=deadline,
+            always=replaced.intersection(replaced if seen.scope.everything else self.scope_partitions(seen.scope)),
+        )
+
+    def _unseen(self, seen: Situation, look: Look) -> Unseen:
+        if not seen.windows:
+            return Unseen()  # plans by file versions look at all partitions anyway
+        if seen.scope.everything:
+            return Unseen(everything=True)
+        return Unseen(partitions=frozenset(self.scope_partitions(seen.scope)) - look.seen)
+
+    @property
+    def _budget(self) -> Budget:
+        config = self.config
+        return Budget(files_max=config.max_files, partitions_max=config.max_partitions, bytes_max=config.max_bytes)
+
+    def _tripped(self, census: Census, seen: Situation) -> tuple[str, ...]:
+        zone = self.contents.store.zone
+        age = self.config.window_age or self.config.age_beside
+        return tripped(
+            census,
+            self.config,
+            planning_time=seen.now,
+            clock_time=self.contents.store.clock.now(),
+            last_time=seen.timeline.last_time,
+            cut_off=self.config.older_than if age is None else time_before(seen.now, age, zone),
+            zone=zone,
+        )
+
+    def scope_partitions(self, scope: Scope) -> tuple[str, ...]:
+        """Partitions that an incremental plan looks at, sorted."""
+        known = self._scopes.get(scope)
+        if known is None:
+            paths = set(scope.partitions)
+            for instant in scope.instants:
+                touched = self.contents.touched(instant)
+                paths.update(touched.partition_paths, touched.replaced_file_ids)
+            known = self._scopes[scope] = tuple(sorted(paths))
+        return known
+
+    def refuse_lost(self, seen: Situation, plan: CleanPlan) -> None:
+        """
+        Raises:
+            CorruptMetadata: The newest file of a group that would lose older ones is missing or cut off.
+        """
+        losing = {path: plan.files.names(path) for path in plan.files}
+        compared = frozenset(seen.listing.compared)
+        lost = lost_survivors(self.contents, seen.timeline, losing, only=self.partitions, compared=compared)
+        if lost:
+            (path, file_id), why = min(lost.items())
+            raise CorruptMetadata(
+                f"nothing was planned and nothing was deleted: of {len(lost)} file groups only older versions are "
+                f"left, the first is {join_path(path, file_id)}: {why}"
+            )
+
+    @property
+    def savepoints(self) -> SavepointService:
+        return SavepointService(contents=self.contents, table=self.table, metadata_table=self.metadata_table)
+
+    def _last_clean(self, timeline: Timeline) -> LastClean | None:
+        """The last completed clean. Only an incremental plan needs it, so other plans ignore a damaged one."""
+        try:
+            return last_clean(self.contents, timeline)
+        except CorruptMetadata as error:
+            if not self.config.incremental:
+                return None
+            raise CorruptMetadata(
+                f"{error}. It shows what was cleaned last; with hoodie.clean.incremental.enabled=false (--full) all "
+                "partitions are looked at instead. Nothing was deleted"
+            ) from error
+
+    def _confirmed(self, seen: Situation, judged: PartitionJudgement) -> PartitionJudgement:
+        """Let a partition be deleted only if its folder shows that nothing else is in it (rules A-50, A-52)."""
+        if not judged.delete_partition or seen.listing.is_fresh:
+            return judged
+        entries = FolderListing(self.contents.store.storage).partition(judged.partition_path)
+        there = seen.judge(judged.partition_path, entries, self.config)
+        return attrs.evolve(judged, delete_partition=there.delete_partition)
+
+    def _partitions(self, seen: Situation, listing: Listing, details: bool) -> Iterator[tuple[str, list[Entry]]]:
+        """Partitions in scope, and those where a clean left files, which only the folders show."""
+        scope = seen.scope
+        folders = FolderListing(self.contents.store.storage)
+        for path in sorted(seen.leftovers):
+            entries = folders.partition(path, details=details)
+            if is_partition(entries):  # the note may be wrong: nothing is deleted from a folder that is not a partition
+                yield path, entries
+        if scope.everything:
+            found: Iterable[tuple[str, list[Entry]]] = listing.walk(details=details)
+        else:
+            found = ((path, listing.partition(path, details=details)) for path in self.scope_partitions(scope))
+        yield from (each for each in found if each[0] not in seen.leftovers) if seen.leftovers else found
+
+    def unseen_after(self, seen: Situation, plan: CleanPlan) -> Unseen:
+        """Partitions to look at after the plan is stored. A budget leaves files in partitions that were looked at."""
+        return seen.unseen | plan.unseen if plan.is_partial and self._budget.is_limited else plan.unseen
+
+
+def _told(expired: Expired) -> str:
+    what = f"the time to live of savepoint {expired.instant.requested_time} is over"
+    return f"{what}: a clean deletes it first" if expired.stays_because is None else f"{what}: {expired.stays_because}"
