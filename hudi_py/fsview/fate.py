@@ -129,7 +129,7 @@ class Failed:
 
 @attrs.frozen
 class Unknown:
-    """It is no data file, or none of the files that were judged."""
+    """It is not a data file, or not one of the judged files."""
 
     def __str__(self) -> str:
         return "nothing is known of it"
@@ -144,13 +144,13 @@ _LATEST: Final = Latest()
 @attrs.frozen(kw_only=True)
 class Protection:
     """
-    What no policy may delete.
+    Files that no policy may delete.
 
     Args:
-        savepointed_files: Partition path to names of files held by savepoints (rule A-39).
+        savepointed_files: Partition path to names of files of savepoints (rule A-39).
         pending: Pending compactions by file group (rule A-40).
-        pending_files: Files that a pending compaction plan reads (K-15: never planned, even on a mismatch of slices or
-            groups), to it.
+        pending_files: Files that a pending compaction plan names, to its operation (K-15: kept even if the plan does
+            not fit their slice or group).
         clustered_files: Files that a pending clustering reads, to its requested time.
     """
 
@@ -160,7 +160,7 @@ class Protection:
     clustered_files: Mapping[FileKey, str] = attrs.field(factory=dict)
 
     def concerns(self, partition_path: str) -> bool:
-        """Whether anything in the partition is protected at all; most partitions have nothing to ask about."""
+        """Whether a file of the partition may be protected; for most partitions this saves asking for each slice."""
         return bool(self.pending) or bool(self.clustered_files) or partition_path in self.savepointed_files
 
     def is_savepointed(self, file_slice: FileSlice) -> bool:
@@ -169,11 +169,11 @@ class Protection:
         return names is not None and not names.isdisjoint(file_slice.file_names)
 
     def is_pending(self, file_slice: FileSlice) -> bool:
-        """Whether a pending compaction reads it, or what lies on it."""
+        """Whether a pending compaction needs the slice."""
         return self.compaction(file_slice) is not None
 
     def compaction(self, file_slice: FileSlice) -> PendingOperation | None:
-        """The pending compaction that holds the slice: by its time (rule A-40), or by the name of a file (K-15)."""
+        """The pending compaction that needs the slice, by its time (rule A-40), or by the name of a file (K-15)."""
         operation = self.pending.get((file_slice.partition_path, file_slice.file_id))
         if operation is not None and file_slice.base_instant_time >= operation.base_instant_time:
             return operation
@@ -196,15 +196,15 @@ class Promise:
     Times at which the table stays readable.
 
     Args:
-        earliest: Instant time from which on every snapshot is; None for the newest one only.
-        times: Single ones before that, ascending.
+        earliest: Instant time since which every snapshot is readable; None if only the newest is.
+        times: Single earlier times, ascending.
     """
 
     earliest: str | None = None
     times: tuple[str, ...] = ()
 
     def within(self, begins: str, ends: str | None) -> str | None:
-        """A promised time that sees what begins at one time and is superseded at the other, if it ever is."""
+        """A promised time that shows a slice which begins at one time and is superseded at the other, or never."""
         if self.earliest is not None and (ends is None or ends > self.earliest):
             return max(begins, self.earliest)
         return next((time for time in self.times if begins <= time and (ends is None or time < ends)), None)
@@ -216,15 +216,15 @@ NO_PROMISE: Final = Promise()
 @attrs.frozen(kw_only=True)
 class TableFacts:
     """
-    A table at one moment, files apart; `hudi_py.fsview.loader.load_facts` reads them.
+    The state of a table, without its files; `hudi_py.fsview.loader.load_facts` reads it.
 
     Args:
-        context: The planners' view (``for_planning=True``).
-        protection: Files that savepoints hold and pending compactions need.
-        savepoints: Requested time of each savepoint to the files it holds, by partition.
-        undoing: Requested time of every write that still counts as completed although a pending rollback or restore
-            takes it back, to that rollback or restore.
-        promise: What was promised to stay readable.
+        context: The view for planning (``for_planning=True``).
+        protection: Files that savepoints and pending services need.
+        savepoints: Requested time of each savepoint to its files, by partition.
+        undoing: Requested times of writes that still count as completed, but are being undone, to the pending rollback
+            or restore.
+        promise: Times that have to stay readable.
     """
 
     context: ViewContext
@@ -256,11 +256,11 @@ class TableFacts:
 @attrs.frozen(kw_only=True)
 class PartitionFates:
     """
-    The fates of all files of one partition; see `judge_partition_files`.
+    Fates of all files of one partition; see `judge_partition_files`.
 
     Args:
         partition_path: Relative path.
-        facts: Of the table.
+        facts: Facts about the table.
         slices: Fate of each slice by file id and base instant.
         logs: Name of each log file to its slice.
     """
@@ -271,7 +271,7 @@ class PartitionFates:
     logs: Mapping[str, tuple[str, str]]
 
     def of(self, name: str) -> Fate:
-        """What becomes of one file; a base file of a retried task shares the fate of its slice."""
+        """The fate of one file; a base file of a retried task has the fate of its slice."""
         base = parse_base_file(name)
         key = self.logs.get(name) if base is None else (base.file_id, base.instant_time)
         fate = _UNKNOWN if key is None else self.slices.get(key, _UNKNOWN)
@@ -286,13 +286,14 @@ def judge_partition_files(facts: TableFacts, partition_path: str, names: Iterabl
     Judge every file of one partition.
 
     Args:
-        facts: Of the table.
+        facts: Facts about the table.
         partition_path: Relative path.
-        names: Every file that is in the partition's folder now.
+        names: Names of all files in the partition's folder.
     """
     files = [(name, None) for name in names]
     view = build_partition(facts.context, partition_path, files)
     needs = _needs(facts, view)
+    # Half undone, either state may be the one that stays: a rollback can still be withdrawn. So both are kept.
     if facts.undoing:
         for key in _shown_without(facts, partition_path, files):
             by = needs.setdefault(key, ())
@@ -350,7 +351,7 @@ def _add_group(
 
 
 def latest_of(group: FileGroup) -> tuple[FileSlice, ...]:
-    """The newest slice of a live group and, while that has no base file, the one below it."""
+    """The newest slice of a live group; also the one below it, if the newest has no base file."""
     found = []
     for each in group.slices:
         found.append(each)
@@ -360,7 +361,7 @@ def latest_of(group: FileGroup) -> tuple[FileSlice, ...]:
 
 
 def _holders(facts: TableFacts, file_slice: FileSlice, *, is_replaced: bool) -> Iterable[Need]:
-    """Savepoints, and pending services; compaction does not hold a replaced group (rule A-47)."""
+    """Savepoints and pending services that need a slice; a compaction does not need a replaced group (rule A-47)."""
     if facts.protection.is_savepointed(file_slice):
         names = file_slice.file_names
         for time, held in facts.savepoints.items():
@@ -373,7 +374,7 @@ def _holders(facts: TableFacts, file_slice: FileSlice, *, is_replaced: bool) -> 
 
 
 def _named(facts: TableFacts, partition_path: str, name: str, *, is_removable: bool) -> Iterable[Need]:
-    """Who names the file itself, whatever slice it is in; of what is removable no compaction does (`_holders`)."""
+    """Savepoints and pending services that name the file itself; for removable files `_holders` asked compactions."""
     for time, held in facts.savepoints.items():
         if name in held.get(partition_path, ()):
             yield Savepoint(time)
@@ -393,7 +394,7 @@ def _compacts(operation: PendingOperation) -> Pending:
 def _shown_without(
     facts: TableFacts, partition_path: str, files: Iterable[tuple[str, None]]
 ) -> Iterable[tuple[str, str]]:
-    """The slices that will be the latest ones once everything that is being undone is undone."""
+    """Slices that will be the latest ones when all pending rollbacks and restores are completed."""
     view = build_partition(without_writes(facts.context, frozenset(facts.undoing)), partition_path, files)
     for group in view.groups:
         for each in latest_of(group):

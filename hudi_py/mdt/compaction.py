@@ -1,7 +1,7 @@
 """
-Compaction of the metadata table: the log files of its file groups become new base files.
+Compacts the metadata table: log files of its file groups become new base files.
 
-Apache Hudi does it at its own writes; a table that only we write to or clean needs ours, or its logs grow without
+Apache Hudi does it in its own writes; on a table that only hudi_py writes or cleans, log files would grow without
 limit. It waits while any action of the data table is pending, since 0.15.0 and 1.0.2 refuse to roll back what is older
 than the last compaction, and the table is not writable any more. 0.15.0 itself waits for what is not newer than the
 last delta commit; 1.x compacts beside pending actions, and can no longer roll them back. For the same reason whoever
@@ -15,7 +15,7 @@ of the metadata table, not for what it took in. Seen with 1.1.1, a few commits a
 columns found none of the rows of a partition whose statistics had been in an archived instant. Where there are
 partitions of other kinds (indexes of records, Bloom filters) nothing is compacted for the same reason.
 
-What a crash leaves at each step, and what the next call makes of it:
+What a crash leaves after each step, and what the next call does:
 
 ===========================  ======================================================================================
 ``C.compaction.requested``   the plan; new log files go to the slice it opens; readers merge both slices; resumed
@@ -62,18 +62,18 @@ _NEW_BASE_MEGABYTES: Final = 120
 
 def compact(table: MetadataTable, data_timeline: Timeline, *, delta_commits_max: int) -> Instant | None:
     """
-    Compact the metadata table if it is due, or finish a compaction that was interrupted.
+    Compact the metadata table if it is due, or finish an interrupted compaction.
 
     Call it under the table's lock, before the next action takes its time. It does nothing while an action of the data
-    table is pending, while a partition is being made, and where there is a partition of another kind than `is_known`.
+    table is pending, while a partition is being created, and if there are partitions that `is_known` does not know.
 
     Args:
         table: The metadata table.
-        data_timeline: Of the data table.
-        delta_commits_max: Log files of the `files` partition from which on it is due.
+        data_timeline: Timeline of the data table.
+        delta_commits_max: Number of log files of the `files` partition at which it is due.
 
     Returns:
-        The completed instant, or None when nothing was done.
+        The completed instant, or None if nothing was done.
 
     Raises:
         CorruptMetadata: A file of the metadata table is damaged.
@@ -86,6 +86,7 @@ def compact(table: MetadataTable, data_timeline: Timeline, *, delta_commits_max:
     if not is_known(partitions):
         return None
     pending = timeline.pending(*_COMPACTIONS)
+    # A pending plan first: new log files go to the slices that it opens, so a second plan could not cover the old ones.
     if pending:
         return _execute(table, data_timeline, timeline, Requested(table.store, pending[0]))
     if not _without_dead(table, data_timeline, timeline):
@@ -97,6 +98,8 @@ def compact(table: MetadataTable, data_timeline: Timeline, *, delta_commits_max:
     if statistics is None:
         return None
     time = _time(table, timeline, data_timeline)
+    # The time may be that of the last delta commit with a suffix: then nothing has come since the compaction of that
+    # time.
     if timeline.find(time) is not None:
         return None
     plan = _plan(table, [file_slice, *statistics])
@@ -105,7 +108,7 @@ def compact(table: MetadataTable, data_timeline: Timeline, *, delta_commits_max:
 
 
 def is_known(partitions: Iterable[str]) -> bool:
-    """Whether a metadata table of these partitions can be compacted: none is of a kind that we do not merge."""
+    """Whether a metadata table of these partitions can be compacted: hudi_py merges all of them."""
     return FILES_PARTITION in partitions and _KNOWN.issuperset(partitions)
 
 
@@ -114,7 +117,7 @@ def is_due(timeline: Timeline, delta_commits_max: int) -> bool:
     Whether a compaction has begun, or that number of delta commits came after the last one; costs no request.
 
     Args:
-        timeline: Of the metadata table.
+        timeline: Timeline of the metadata table.
         delta_commits_max: As in `compact`.
     """
     if timeline.pending(*_COMPACTIONS):
@@ -134,7 +137,7 @@ def _without_dead(table: MetadataTable, data_timeline: Timeline, timeline: Timel
     """
     for instant in timeline.pending(Action.DELTA_COMMIT):
         time = instant.requested_time
-        if time.startswith(INIT_TIME):  # Apache Hudi fills a partition
+        if time.startswith(INIT_TIME):  # Apache Hudi is filling a new partition
             return False
         if data_timeline.find(time) is not None or time >= (data_timeline.last_time or ""):
             return False
@@ -156,10 +159,10 @@ def _mergeable(
     table: MetadataTable, data_timeline: Timeline, timeline: Timeline, partitions: list[str]
 ) -> list[Slice] | None:
     """
-    The slices of statistics to take in, those left out that have nothing but deletions.
+    The slices of statistics to compact, without those that have only deletions.
 
     Returns:
-        None where some do not go together: a plan that cannot be carried out would stand in Apache Hudi's way.
+        None if some cannot be merged: a plan that cannot be carried out would block Apache Hudi.
     """
     validity = Validity(timeline, data_timeline)
     names = [name for name in partitions if name != FILES_PARTITION]
@@ -208,7 +211,7 @@ def _operation(table: MetadataTable, file_slice: Slice) -> CompactionOperation:
 
 
 def _execute(table: MetadataTable, data_timeline: Timeline, timeline: Timeline, requested: Requested) -> Instant | None:
-    """Carry out the stored plan; None when it is one that we do not execute."""
+    """Carry out the stored plan; None if hudi_py does not support it."""
     instant = requested.instant
     source = table.source(table.store.path(instant))
     plan = decode_compaction_plan(table.store.read_plan(instant), source)
@@ -234,7 +237,7 @@ def _execute(table: MetadataTable, data_timeline: Timeline, timeline: Timeline, 
 
 
 def _as_recorded(table: MetadataTable, timeline: Timeline, planned: list[Slice]) -> Iterator[Slice]:
-    """The planned slices, their log files with the sizes that were recorded: one that is cut off is not taken in."""
+    """The planned slices with the recorded sizes of their log files, so that files that are cut off are noticed."""
     known = {
         log.name: log
         for partition in {each.partition for each in planned}

@@ -74,6 +74,8 @@ def write_delta_commit(
     content = b"".join(map(encode_log_block, blocks))
     instant = timeline.find(requested_time, Action.DELTA_COMMIT)
     written = None
+    # An earlier attempt may have left the same records, others, or a torn file. What is equal to the last byte is used
+    # again, everything else is deleted: two log files of one instant would both be read.
     if instant is not None:
         written, others = _written_before(table, file_slice, requested_time, blocks)
         if instant.is_completed:
@@ -83,6 +85,7 @@ def write_delta_commit(
             instant = _unpublish(table, timeline, requested_time)
         for path in others:
             table.storage.delete(path)
+    # Readers use the records as soon as the action is completed in the data table: from then on they must not change.
     _check_open(data_timeline, requested_time)
     if instant is None:
         requested = Prepared(table.store, Action.DELTA_COMMIT, requested_time).request()
@@ -106,12 +109,12 @@ def record_rollback(
     deleted_of_others: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Instant | None:
     """
-    Make the metadata table forget an action that the data table rolls back.
+    Undo in the metadata table an action that the data table rolls back.
 
-    Call it while *rolled_back_time* is still pending in the data table (a completed one has been set back to
-    inflight first, as Hudi does), and before the rollback completes. Where the delta commit of that time has not been
-    compacted it is taken back itself, log files of every partition of the metadata table included, as Hudi 1.x does;
-    otherwise the files that went are recorded as deleted under the time of the rollback. Repeatable.
+    Call it while *rolled_back_time* is still pending in the data table (a completed one has been set back to inflight
+    first, as Hudi does), and before the rollback completes. If the delta commit of that time is not compacted, it is
+    removed with its log files in all partitions of the metadata table, as in Hudi 1.x. Otherwise the deleted files are
+    recorded as deleted, under the time of the rollback. Repeatable.
 
     Args:
         table: The metadata table.
@@ -130,6 +133,7 @@ def record_rollback(
     """
     timeline = table.store.load()
     instant = timeline.find(rolled_back_time, Action.DELTA_COMMIT)
+    # A delta commit that is not there was archived, and so compacted before, or it was never made.
     compacted = instant is None and timeline.is_before_start(rolled_back_time)
     if instant is not None:
         _check_open(data_timeline, rolled_back_time)
@@ -142,12 +146,12 @@ def record_rollback(
 
 def withdraw(table: MetadataTable, requested_time: str) -> bool:
     """
-    Take back what one action of the data table recorded, log files of every partition of the metadata table included.
+    Remove the records of an action of the data table, with its log files in all partitions of the metadata table.
 
-    Call it while readers do not count on it: the action is pending, or a restore is. Repeatable.
+    Call it while the action, or a restore, is pending, so that no reader needs them. Repeatable.
 
     Returns:
-        False where a compaction has taken it in already; then nothing is done.
+        False if a compaction has merged them already; then nothing is done.
     """
     timeline = table.store.load()
     instant = timeline.find(requested_time, Action.DELTA_COMMIT)
@@ -168,8 +172,8 @@ def _current_slice(table: MetadataTable, timeline: Timeline) -> Slice:
         if file_slice.file_id == FILES_GROUP:
             return file_slice
     raise RefusedError(
-        f"{table.source(FILES_PARTITION)}: no file group {FILES_GROUP} there; the metadata table is not what its "
-        "properties tell; hoodie.metadata.enable=false drops it, Apache Hudi creates it again"
+        f"{table.source(FILES_PARTITION)}: no file group {FILES_GROUP} there; the metadata table does not fit its "
+        "properties; hoodie.metadata.enable=false drops it, Apache Hudi creates it again"
     )
 
 
@@ -183,7 +187,7 @@ def _without_double_deletions(
     changes: ListingChanges,
 ) -> tuple[dict[str, Files], dict[str, Files]]:
     """
-    The records of *changes*, without deletions that the log files hold already; and those to write once more.
+    The records of the changes, without deletions that the log files have already; and those to write twice.
 
     A second deletion of a file would cancel the first (see `merge_files`) and bring the file back to life. The other
     way round, a partition that log files list although the base file knows it already needs two deletions: the first
@@ -272,7 +276,7 @@ def _completed_metadata(
 def _written_before(
     table: MetadataTable, file_slice: Slice, requested_time: str, wanted: list[LogBlock]
 ) -> tuple[LogFile | None, list[str]]:
-    """The log file that holds exactly *wanted*, if there is one; and the paths of all others of that instant."""
+    """The log file with exactly these blocks, if there is one; and the paths of all others of that instant."""
     expected = [(block.content, block.header) for block in wanted]
     written, others = None, []
     for log, path in _logs_of(table, (file_slice,), requested_time):
@@ -289,7 +293,7 @@ def _logs_of(table: MetadataTable, slices: tuple[Slice, ...], requested_time: st
     The log files that one instant wrote, and their paths.
 
     Raises:
-        RefusedError: A log file of layout 1 holds blocks of other instants as well.
+        RefusedError: A log file of layout 1 has blocks of other instants, too.
     """
     found = []
     for file_slice in slices:
@@ -302,8 +306,8 @@ def _logs_of(table: MetadataTable, slices: tuple[Slice, ...], requested_time: st
             times = {block.header.get(HeaderKey.INSTANT_TIME) for block in read_blocks(table, file_slice, log)}
             if requested_time in times and len(times) > 1:
                 raise RefusedError(
-                    f"{table.source(path)}: holds blocks of several instants, {requested_time} among them, which has "
-                    "to be taken back; let Apache Hudi roll it back, or drop the metadata table with "
+                    f"{table.source(path)}: has blocks of several instants, among them {requested_time}, which has "
+                    "to be rolled back; let Apache Hudi roll it back, or drop the metadata table with "
                     "hoodie.metadata.enable=false"
                 )
             if requested_time in times:
@@ -312,7 +316,7 @@ def _logs_of(table: MetadataTable, slices: tuple[Slice, ...], requested_time: st
 
 
 def _unpublish(table: MetadataTable, timeline: Timeline, requested_time: str) -> Instant:
-    """Take a completed delta commit back to inflight."""
+    """Make a completed delta commit inflight again."""
     for instant in timeline.all_states:
         if instant.requested_time == requested_time and instant.action is Action.DELTA_COMMIT and instant.is_completed:
             table.store.remove(instant)
@@ -320,14 +324,14 @@ def _unpublish(table: MetadataTable, timeline: Timeline, requested_time: str) ->
 
 
 def _withdraw(table: MetadataTable, timeline: Timeline, instant: Instant) -> bool:
-    """Remove a delta commit and all it wrote; False (and nothing done) when compaction has taken it in already."""
+    """Remove a delta commit with its log files; False, and nothing is done, if a compaction has merged it already."""
     time = instant.requested_time
     slices = tuple(each for partition in table.partitions() for each in table.slices(timeline, partition))
     logs = _logs_of(table, slices, time)
     if instant.is_completed:
         if _is_compacted(table, timeline, instant, {path for _, path in logs}):
             return False
-        _unpublish(table, timeline, time)
+        _unpublish(table, timeline, time)  # before its files: a reader must not find a completed commit without them
     for _, path in logs:
         table.storage.delete(path)
     Begun(table.store, attrs.evolve(instant, state=State.INFLIGHT)).remove()
@@ -335,7 +339,7 @@ def _withdraw(table: MetadataTable, timeline: Timeline, instant: Instant) -> boo
 
 
 def _is_compacted(table: MetadataTable, timeline: Timeline, instant: Instant, current: set[str]) -> bool:
-    """Whether a compaction, completed or pending, has taken in what the delta commit wrote."""
+    """Whether a compaction, completed or pending, covers the log files of the delta commit."""
     metadata = decode_commit(table.store.read(instant), table.source(table.store.path(instant)))
     for partition, stats in metadata.partition_to_write_stats.items():
         pending = table.pending_compactions(timeline, partition)

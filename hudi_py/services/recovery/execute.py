@@ -144,7 +144,7 @@ class RecoveryExecutor:
             self._finish_rollback(finding)
 
     def _keep_copy(self, instant: Instant) -> None:
-        path = self._store.path(instant)
+        path = self._store.path(instant)  # replaced, because a repeated step finds the copy of its first attempt
         self._store.storage.replace(f"{_QUARANTINE}/{path.rpartition('/')[2]}", self._store.storage.read(path))
 
     def _finish_restore(self, finding: RecoveryFinding) -> None:

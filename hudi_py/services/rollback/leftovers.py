@@ -75,6 +75,8 @@ class Leftovers:
         return self._reachable(target, self._of_pending(target, by_listing=by_listing, whole_slices=whole_slices))
 
     def _of_pending(self, target: Instant, *, by_listing: bool, whole_slices: bool) -> Written:
+        # A rollback trusts markers, which cost one listing. A restore lists the whole table, as Hudi's does: the write
+        # may be a completed one that a restore made pending again, whose markers were deleted.
         markers = read_markers(self._storage, target.requested_time)
         listed = markers is None or by_listing
         own = self.carrying(target, logs=whole_slices or target.action is not Action.COMPACTION) if listed else set()

@@ -97,6 +97,7 @@ class RollbackBlocks:
 
     def _write(self, partition: str, request: BlocksToUndo, version: int) -> tuple[str, int]:
         content = encode_rollback_block(self.rollback_time, self.target_time)
+        # A version belongs to the process that creates its file first: other writers may append to the slice meanwhile.
         for number in range(version + 1, version + 1 + _ATTEMPTS_MAX):
             name = f".{request.file_id}_{request.base_instant_time}.log.{number}_{_UNKNOWN_WRITER}"
             create_marker(self.storage, self.rollback_time, Marker(partition, name, MarkerType.APPEND))

@@ -117,7 +117,7 @@ def test_an_instant_that_is_gone_is_not_completed_again_and_again(layout):
     service, recorded = service_of(builder, storage)
     held: list[None] = []
     service.contents.store.lock = Meanwhile(lambda: held.append(None))
-    with pytest.raises(ConflictError, match="could not be completed, another process is at work on it"):
+    with pytest.raises(ConflictError, match="could not be completed, another process is working on it"):
         service.execute_pending()
     assert (recorded, len(held)) == ([], 2)  # as it began, and for the one attempt to complete it
     assert builder.table().timeline.completed("clean") == ()

@@ -69,13 +69,13 @@ def execute_clean(
     Args:
         contents, engine, config, metadata_table, reporter: As `CleanService`.
         instant: The clean.
-        deadline: Of the run.
-        partitions: Paths of those that the table still has; None for all.
-        is_held: Its plan was made right before, and the newest files of its groups were looked at for it.
+        deadline: Time limit of the run.
+        partitions: Paths of the partitions that the table still has; None for all.
+        is_held: Whether its plan was just made, and the newest files of its groups were checked for it.
 
     Raises:
-        CorruptMetadata, RefusedError: The stored plan is damaged or points outside the table, what decides about its
-            files is damaged, or a commit is being taken back; nothing more was deleted.
+        CorruptMetadata, RefusedError: The stored plan is damaged or points outside the table, an instant that decides
+            about its files is damaged, or a commit is being undone; nothing more was deleted.
         StorageError: The storage fails, or refuses all files at the first attempt; the clean stays inflight and the
             next one tries again.
     """
@@ -135,20 +135,22 @@ def _finish(
     names: Names,
     known: Leftovers,
 ) -> CleanResult:
-    """Remember what refused to go, then publish the clean."""
+    """Remember files that could not be deleted, then publish the clean."""
     refused = {**outcome.failed, **outcome.side_files}
     for path, why in islice(refused.items(), 3):
         log.warning("clean.file.refused", instant=result.instant, path=path, reason=why)
+    # First, because a completed clean is never looked at again: after a crash in between, no plan would name these
+    # files.
     remember_leftovers(contents.store.storage, known, after_clean(known, names, refused))
     return _complete(contents, metadata_table, begun, result)
 
 
 def _begin(recheck: Recheck) -> Begun | CleanResult:
     """
-    Judge the plan and make the clean inflight, both under the lock; a result where nothing is left to do.
+    Judge the plan and make the clean inflight, both under the lock; a result if nothing is left to do.
 
-    Listing what the judgement takes may last, so that is done before; under the lock it is done again only where
-    something has changed meanwhile.
+    The listings for the judgement may take long, so they are done before; under the lock they are done again only if
+    something has changed since.
     """
     contents, instant = recheck.contents, recheck.instant
     store = contents.store
@@ -173,9 +175,9 @@ def _begin(recheck: Recheck) -> Begun | CleanResult:
 
 def _withdraw(recheck: Recheck) -> CleanResult:
     """
-    Take a plan that is no longer right off the timeline, while nothing was deleted by it.
+    Remove a plan that is no longer valid, and that has not deleted anything, from the timeline.
 
-    One file goes, so that a crash leaves either the plan or nothing. To Apache Hudi there was never such a clean.
+    That is one file, so a crash leaves either the plan or nothing. To Apache Hudi there was never such a clean.
     """
     store, instant = recheck.contents.store, recheck.instant
     Requested(store, attrs.evolve(instant, state=State.REQUESTED)).remove()
@@ -187,17 +189,17 @@ def _withdraw(recheck: Recheck) -> CleanResult:
 
 
 def _result(instant: Instant, metadata: CleanMetadata, *, superseded: bool) -> CleanResult:
-    """Of a clean by which this run deleted nothing."""
+    """Result of a clean by which this run deleted nothing."""
     return CleanResult(instant=instant.requested_time, metadata=metadata, missing_files=(), superseded=superseded)
 
 
 def _as_carried_out(recheck: Recheck) -> CleanerPlan:
     """
-    What a settled plan records, where that differs from what was planned.
+    The plan as it was carried out, which may differ from the stored one.
 
-    The savepoints that files were spared for, as a plan made now would (rule A-34): once one is deleted, a clean looks
-    everywhere again, Apache Hudi's too (rule A-33). And, by file versions, the last commit there is, for the one that
-    was planned with is gone: whether the files of a time before it are all there has to be asked.
+    It records savepoints for which files were kept, as a plan made now would (rule A-34): when one is deleted, the next
+    clean looks at all partitions again, Apache Hudi's too (rule A-33). A plan by file versions records the current last
+    commit if the one it was made with is undone: earlier times may lack files.
     """
     plan = recheck.plan
     if recheck.is_undone and plan.earliest_instant_to_retain is None and recheck.timeline is not None:
@@ -214,7 +216,7 @@ def _as_carried_out(recheck: Recheck) -> CleanerPlan:
 
 def _start(requested: Requested) -> Begun:
     """
-    Make the clean inflight, unless another process has just done so: deleting twice is no harm (rule A-73).
+    Make the clean inflight, unless another process has just done so: deleting twice is harmless (rule A-73).
 
     The file gets a copy of the plan: 0.15 archival reads it in layout 1, layout 2 tolerates it (rules/timeline 9.4).
     """
@@ -231,8 +233,8 @@ def _complete(
     """
     Record the clean in the metadata table, then publish it, under the table's lock (rule A-67, F.1).
 
-    Two cleaners may work on one plan (rule A-73), and without a lock they meet in the metadata table, where each goes
-    on with what the other has begun; whoever completes the clean first has won.
+    Two cleaners may work on one plan (rule A-73). Without a lock they meet in the metadata table, where each continues
+    what the other has begun; the one that completes the clean first wins.
     """
     instant = begun.instant
     for attempt in range(_COMPLETIONS_MAX):
@@ -246,7 +248,7 @@ def _complete(
                 return attrs.evolve(result, metadata=contents.clean(done), superseded=True)
             if done is None or attempt + 1 == _COMPLETIONS_MAX:
                 raise ConflictError(
-                    f"{contents.store.storage.root}: {instant} could not be completed, another process is at work on "
+                    f"{contents.store.storage.root}: {instant} could not be completed, another process is working on "
                     f"it: {error}. Its files are deleted; clean again"
                 ) from error
     raise AssertionError("the last attempt returns or raises")
@@ -256,8 +258,8 @@ def _delete(recheck: Recheck, engine: Engine, config: CleanConfig, names: Names,
     """
     Delete all files in tasks of about equal size (rule A-64), round by round.
 
-    A round bounds what is held at once, and no round begins once the time is up; the first one always does. Before each
-    of the others the timeline is looked at again: what somebody has come to need meanwhile stays.
+    A round limits the memory, and none begins after the time is up, except for the first. Before all others the
+    timeline is read again, so that files that are needed since are kept.
     """
     storage, spared_before = recheck.contents.store.storage, recheck.spared_count
     total = sum(map(len, names.values()))
@@ -291,8 +293,8 @@ def _delete(recheck: Recheck, engine: Engine, config: CleanConfig, names: Names,
 def _check_access(outcome: Outcome, names: Names, known: Leftovers, root: str) -> None:
     """
     Raises:
-        StorageError: Nothing could be deleted at all. That is wrong access rather than a few odd files; should the
-            next attempt find the same, the clean is completed without them, so that it stands in nobody's way.
+        StorageError: No file could be deleted, so access is probably wrong. If the next attempt finds the same, the
+            clean is completed without them, so that it does not block later cleans.
     """
     total = sum(map(len, names.values()))
     expected = all(name in known.get(path, ()) for path, each in names.items() for name in each)
@@ -305,7 +307,7 @@ def _check_access(outcome: Outcome, names: Names, known: Leftovers, root: str) -
 
 
 def _delete_partitions(storage: Storage, partition_paths: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Remove dropped partitions; those that went, to the names that were left in them."""
+    """Remove dropped partitions; removed ones to the names that were left in them."""
     gone = {}
     for path in partition_paths:
         names = _delete_partition(storage, path)
@@ -316,9 +318,9 @@ def _delete_partitions(storage: Storage, partition_paths: Sequence[str]) -> dict
 
 def _delete_partition(storage: Storage, partition_path: str) -> tuple[str, ...] | None:
     """
-    Remove a dropped partition's folder if it holds nothing but its metafile (rule A-54); None when it stays.
+    Remove the folder of a dropped partition if it has only its metafile (rule A-54); None if it is kept.
 
-    A file that came after planning keeps the folder: it may belong to a writer that is still at work (K-10).
+    A file that was created after planning keeps the folder: its writer may still be running (K-10).
     """
     if not partition_path:
         return None
