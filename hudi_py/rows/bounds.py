@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _FIRST_SURROGATE: Final = "\ud800"
 _STORED_SCALE_MAX: Final = 15
-"""Decimals of the metadata table have at most so many digits behind the point before Hudi 1.1."""
+"""Largest number of digits after the point of decimals in the metadata table before Hudi 1.1."""
 
 
 class PathBounds:
@@ -107,7 +107,11 @@ def bounds_of_chunk(chunk: pq.ColumnChunkMetaData, stored: pa.DataType, arrow: p
         return Bounds(has_nulls=has_nulls)
     try:
         low, high = statistics.min, statistics.max
-    except (ValueError, OverflowError, pa.ArrowException):  # dates outside of the years 1 to 9999, text that is none
+    except (
+        ValueError,
+        OverflowError,
+        pa.ArrowException,
+    ):  # dates outside of the years 1 to 9999, text that is no number or date
         return Bounds(has_nulls=has_nulls)
     return _checked(low, high, arrow, has_nulls=has_nulls)
 

@@ -269,7 +269,7 @@ def map_leaves(condition: Condition, change: Callable[[Any], Condition]) -> Cond
 
 
 def compare(name: str, operator: str, value: object) -> Condition:
-    """A comparison with a value of Python's; raises `ConfigError` where it is none."""
+    """A comparison with a value of Python; raises `ConfigError` if that type is not supported."""
     checked = value_of(name, value)
     if checked is None:
         raise ConfigError(

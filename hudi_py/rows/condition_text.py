@@ -90,7 +90,7 @@ def parse_condition(text: str) -> Condition:
     The condition that a text holds; several are combined in it with ``and`` and ``or``.
 
     Raises:
-        ConfigError: It is none; the message tells the place, and what could stand there.
+        ConfigError: It is not a valid condition; the message names the place, and what could stand there.
     """
     return _Parser(text).whole()
 
@@ -286,7 +286,7 @@ def moment_of(text: str) -> datetime:
     A time in ISO 8601, with or without an offset.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not valid.
     """
     return datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", text.strip()))
 

@@ -183,7 +183,7 @@ def _decimal(value: Any, arrow: Any) -> Operand | None:
 
 
 def _number(value: Any, *, scale: int, whole: int) -> Operand | None:
-    """In a type that holds the column's values, of so many digits behind and before the point, and this one."""
+    """A type for the column's values, with its number of digits before and after the point, and for this one."""
     if isinstance(value, float):
         return Operand(pa.float64(), value)
     if isinstance(value, bool) or not isinstance(value, (int, Decimal)):

@@ -101,7 +101,7 @@ def time_partitions_of(table: TableConfig) -> TimePartitions | None:
 
 
 def _value(text: str, kind: pa.DataType) -> Any:
-    """The text as a value of the column; None where it is none."""
+    """The text as a value of the column; None if it is not valid."""
     if text == DEFAULT_PARTITION:
         return pa.scalar(None, kind)
     try:

@@ -290,7 +290,7 @@ def _add_groups(groups: dict[GroupKey, list[BaseFile]], path: str, names: Iterab
 def _refuse_archived(contents: Contents, window: Window, look: Look) -> None:
     """
     Raises:
-        RefusedError: Commits of the range are archived, and what told their changes is cleaned or about to be.
+        RefusedError: Commits of the range are archived, and the files with their changes are cleaned or going to be.
     """
     if not look.reaches_back:
         return

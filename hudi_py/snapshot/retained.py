@@ -14,7 +14,7 @@ _NO_CLEAN: Final = CleanMetadata(start_clean_time="", time_taken_ms=0, total_fil
 
 
 def completed_clean(contents: Contents, timeline: Timeline) -> CleanMetadata:
-    """What the last completed clean recorded; nothing where there is none."""
+    """Retention that the last completed clean recorded; empty without one."""
     cleans = timeline.completed(Action.CLEAN)
     return contents.clean(cleans[-1]) if cleans else _NO_CLEAN
 

@@ -69,7 +69,7 @@ def check_as_of(
         holes: What the last clean left before its window.
 
     Raises:
-        RefusedError: Earlier files are gone, or a write of that time is still under way.
+        RefusedError: Earlier files are deleted, or a write of that time is still pending.
     """
     if earliest_retained and as_of < earliest_retained:
         raise RefusedError(
@@ -205,7 +205,7 @@ def bases_of(slices: Iterable[FileSlice]) -> tuple[tuple[str, BaseFile], ...]:
 
 
 def has_logs(slices: Iterable[FileSlice]) -> bool:
-    """Whether there are log files to merge: those of change data capture are none."""
+    """Whether there are log files to merge, those of change data capture apart."""
     return any(not log.is_cdc for each in slices for log in each.log_files)
 
 
@@ -213,7 +213,7 @@ def with_recorded_sizes(
     slices: Sequence[FileSlice], recorded: Callable[[], Mapping[str, Mapping[str, int]]]
 ) -> tuple[FileSlice, ...]:
     """
-    The same slices, each file with the size that its commit recorded where the listing told none: readers compare it.
+    The same slices, with the sizes that commits recorded if the listing has none: readers compare them.
 
     Args:
         slices: Of a snapshot.

@@ -170,7 +170,7 @@ class Snapshot(Shown):
 
     def _log_reading(self, slices: Sequence[FileSlice], schema: pa.Schema) -> LogReading | None:
         """
-        How the log files of slices are read; None where there are none.
+        How log files of slices are read; None if there are none.
 
         Args:
             slices: Of this snapshot.

@@ -126,10 +126,10 @@ class WriteTransaction:
 
     def refuse_undoing(self, timeline: Timeline) -> None:
         """
-        Give the write up where another process is undoing what it would build on.
+        Abandon the write if another process is undoing commits that it would build on.
 
-        A rollback or restore looks for pending writes after its own first file, and this looks for those after the
-        write's, so without a lock at least one of them sees the other.
+        A rollback or restore looks for pending writes after its own first file was created, and this looks for
+        rollbacks and restores after that of the write. So without a lock at least one of them notices the other.
 
         Args:
             timeline: Loaded after the write began; what the write builds on is taken from it.
@@ -143,7 +143,7 @@ class WriteTransaction:
             time, by = next(iter(undoing.items()))
             raise ConflictError(
                 f"{by.action.value} {by.time} of another process is undoing the commit {time}; nothing was written; "
-                "try again when it is done, or finish it with hudi-py recover if nobody does"
+                "try again when it is done, or finish it with hudi-py recover if its process has ended"
             )
 
     def abandon(self) -> None:
@@ -154,9 +154,10 @@ class WriteTransaction:
 
     def abandon_untouched(self) -> None:
         """
-        As `abandon`, after rows were refused, where no task has announced a file; else others roll the write back.
+        As `abandon`, after rows were refused, if no task has announced a file; otherwise the write is rolled back
+        later.
 
-        A task that nobody waits for any more finds the fence, and takes back what it writes.
+        A task that is still running, though Spark gave it up, finds the fence and deletes the files that it writes.
         """
         storage = self.contents.store.storage
         put_up_fence(storage, self.instant_time)

@@ -30,7 +30,7 @@ class CleanResult(Shown):
         withdrawn: The plan is no longer right, and nothing was deleted yet: it was taken off the timeline, and the next
             clean plans anew.
         why_spared: Which planned file stays and who needs it, the first of `spared_files`; without any, which commit
-            was taken back; ``""`` where the plan was right.
+            was undone; ``""`` if the plan was valid.
         is_partial: A limit cut the plan short: the next clean plans the rest.
         expired_savepoints: Of the first clean of a run: times of the savepoints that the run let go of before, because
             their time to live was over.
@@ -62,7 +62,7 @@ class CleanResult(Shown):
 
     @property
     def spared_files(self) -> tuple[str, ...]:
-        """Relative paths of planned files that somebody needs by now, sorted: they are still there."""
+        """Relative paths of planned files that were kept because they are needed by now, sorted."""
         return tuple(sorted(join_path(path, name) for path, names in self._spared.items() for name in names))
 
     @property
@@ -123,7 +123,7 @@ def metadata_of(
     """
     What the completed instant records: built from what was observed, never from the plan alone.
 
-    Files that were gone already stand under the failed ones, as every release of Hudi records them (rule A-65); the
+    Files that were missing are recorded among the failed ones, as in every release of Hudi (rule A-65); the
     policy is that of the running configuration (rule A-66).
     """
     others = outcome.missing.union(outcome.failed)

@@ -49,7 +49,7 @@ def promise_of(plan: CleanerPlan) -> Promise:
 
 def stands_as_planned(timeline: Timeline, contents: Contents, plan: CleanerPlan) -> bool | None:
     """
-    Whether no commit that the plan was made of was taken back since.
+    Whether all commits that the plan was made from still stand.
 
     Returns:
         False where one was: the last one is gone. None where the timeline does not tell, so that files have to.
@@ -113,7 +113,7 @@ class Recheck:
             The timeline, just loaded.
 
         Raises:
-            RefusedError: A completed commit is being taken back, which has to be finished first.
+            RefusedError: A completed commit is being undone; that has to be finished first.
             CorruptMetadata: What decides does not decode; nothing is judged.
         """
         now = self.contents.store.load()
@@ -175,7 +175,7 @@ class Recheck:
 
     @property
     def why(self) -> str:
-        """The first file that stays, and what needs it; else what was taken back; ``""`` when the plan is right."""
+        """The first needed file, and what needs it; or the commit that was undone; ``""`` if the plan is valid."""
         for path, names in sorted(self.spared.items()):
             name = min(names)
             return f"{join_path(path, name)} must stay: {names[name]}"

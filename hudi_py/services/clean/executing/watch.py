@@ -98,7 +98,7 @@ class Reporter:
 
     @property
     def is_heard(self) -> bool:
-        """Whether anybody is told at all."""
+        """Whether there is a receiver."""
         return self._call is not None or log.is_heard
 
     def begin(self, phase: str, *, instant: str = "", total: int | None = None) -> None:
@@ -153,7 +153,7 @@ class Reporter:
                 self._sizes = {}
 
     def watch(self, judgements: Iterable[PartitionJudgement]) -> Iterator[PartitionJudgement]:
-        """Pass the judgements of a plan on; counted only for somebody, for partitions may be many."""
+        """Pass the judgements of a plan on, counted if there is a receiver: there may be many partitions."""
         if not self.is_heard:
             yield from judgements
             return

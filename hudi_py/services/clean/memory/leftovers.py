@@ -80,7 +80,7 @@ def remember_leftovers(storage: Storage, known: Leftovers, leftovers: Leftovers)
     Store *leftovers* in the place of *known*.
 
     Raises:
-        StorageError: A file would be forgotten. Where only names of files that are gone would stay, nothing is lost.
+        StorageError: A file would be forgotten. It is no error if only names of deleted files would be kept.
     """
     if leftovers == known:
         return

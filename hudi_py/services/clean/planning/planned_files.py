@@ -61,7 +61,7 @@ class PlannedFiles(Mapping[str, "tuple[PlannedFile, ...]"]):
         self._add(partition_path, rows)
 
     def add_names(self, partition_path: str, condemned: Condemned) -> None:
-        """Plan the *condemned* files of one partition; nothing happens where there are none."""
+        """Plan the condemned files of one partition, if there are any."""
         if condemned.names:
             self._keep(partition_path, condemned.names, (condemned.reason,), condemned.sizes)
 

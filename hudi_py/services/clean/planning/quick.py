@@ -134,7 +134,7 @@ class QuickJudge:
         return None if not slices[0][0] or _starts_with_dot(slices) else slices
 
     def _time(self, end: str) -> str | None:
-        """The instant time at the end of a name of a committed base file; None where it is none."""
+        """The instant time at the end of the name of a committed base file; None for other names."""
         if end not in self._times:
             file = parse_base_file(f"a_0_{end}")
             allowed = self.context.extensions

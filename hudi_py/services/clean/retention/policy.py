@@ -97,7 +97,7 @@ def windows(timeline: Timeline, config: CleanConfig, *, now: datetime, zone: tzi
 
 def earliest_to_retain(timeline: Timeline, config: CleanConfig, *, now: datetime, zone: tzinfo) -> Instant | None:
     """
-    The earliest instant whose files must all be kept, or None when there is none (rules A-16 to A-22).
+    The earliest instant whose files must all be kept; None if there is none (rules A-16 to A-22).
 
     Args:
         timeline, now, zone: As `windows`.
@@ -132,7 +132,7 @@ def _from_cut_off(commits: Timeline, cut_off: str) -> Instant | None:
 
 
 def _not_past_pending(commits: Timeline, candidate: Instant | None) -> Instant | None:
-    """Rule A-18: no window begins after a write that is still under way."""
+    """Rule A-18: no window begins after a pending write."""
     pending = commits.pending()
     if candidate is None or not pending or candidate.requested_time <= pending[0].requested_time:
         return candidate
@@ -141,7 +141,7 @@ def _not_past_pending(commits: Timeline, candidate: Instant | None) -> Instant |
 
 
 def _capped(commits: Timeline, start: Instant | None, ceiling: int | None) -> Instant | None:
-    """No farther back than so many commits; a window that holds everything is cut too."""
+    """At most that number of commits back; also for a window that has all commits."""
     cap = None if ceiling is None else _last_commits(commits, ceiling)
     if cap is None or (start is not None and start.requested_time >= cap.requested_time):
         return start

@@ -157,7 +157,7 @@ def check(disagreement: Disagreement, root: str) -> None:
 
 
 def _going(contents: Contents, timeline: Timeline) -> dict[str, frozenset[str]]:
-    """Files of pending cleans, by partition: some are gone already, which makes no other file a newer version."""
+    """Files of pending cleans, by partition. Some may be deleted already, but still count as versions."""
     going: dict[str, frozenset[str]] = {}
     for instant in timeline.pending(Action.CLEAN):
         for path, files in contents.clean_plan(instant).files_to_delete.items():
