@@ -15,12 +15,11 @@ import hashlib
 import io
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, BinaryIO, Literal, cast
 
 from hudi_py.errors import AlreadyExists, ConfigError, CorruptMetadata, NotFound, OutcomeUnknown, StorageError
-from hudi_py.runtime.randomness import new_uuid
 from hudi_py.storage._beneath import (
     FOLDER_ONLY,
     LinkInTheWay,
@@ -29,8 +28,15 @@ from hudi_py.storage._beneath import (
     remove_folder,
     synchronise,
 )
+from hudi_py.storage._create import (
+    create_complete,
+    create_empty,
+    open_again,
+    open_regular,
+    remove_checksum,
+    temporary_file,
+)
 from hudi_py.storage._entries import checksums_of, detailed, is_shown, names_in, sizes_of
-from hudi_py.storage._rename import rename_noreplace
 from hudi_py.storage.base import (
     READ_BYTES_MAX,
     Capabilities,
@@ -50,17 +56,13 @@ from hudi_py.storage.base import (
     is_temporary,
 )
 
-_NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV})
 _DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _PASSING = frozenset({errno.EAGAIN, errno.EBUSY, errno.ETIMEDOUT, errno.ESTALE, errno.EMFILE, errno.ENFILE})
-_ATTEMPTS_MAX = 5  # if another process keeps creating the same file
-_NAME_BYTES_MAX = 200  # longer names leave no room for the suffix of a temporary name (the limit is 255)
 # From this number of files on, one listing is cheaper than trying to delete a checksum beside each file: an attempt
 # costs half as much as deleting a file, even if there is no checksum.
 _ONE_LISTING_PAYS = 8
 _GROWTH_BYTES = 1 << 20
-_NEW_FILE = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
 
 
 class LocalStorage:
@@ -177,7 +179,7 @@ class LocalStorage:
 
     def open_read(self, path: str) -> BinaryIO:
         try:
-            return _open_regular(self._prefix + check_below_root(path))
+            return open_regular(self._prefix + check_below_root(path))
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
             raise NotFound(f"{self._prefix}{path}: no such file") from error
         except OSError as error:
@@ -188,7 +190,7 @@ class LocalStorage:
     def create_new(self, path: str, data: bytes) -> None:
         full = self._prefix + check_below_root(path)
         try:
-            in_folder(self._root, path, _create_complete(data) if data else _create_empty)
+            in_folder(self._root, path, create_complete(data) if data else create_empty)
         except FileExistsError as error:
             raise AlreadyExists(f"{full} exists already; it was left as it is") from error
         except OSError as error:
@@ -197,8 +199,8 @@ class LocalStorage:
 
     def replace(self, path: str, data: bytes) -> None:
         def put(folder: int, name: str) -> None:
-            with _temporary(folder, name, data) as temporary:
-                _remove_crc(folder, name)
+            with temporary_file(folder, name, data) as temporary:
+                remove_checksum(folder, name)
                 os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
 
         try:
@@ -219,7 +221,7 @@ class LocalStorage:
 
     def open_write(self, path: str) -> BinaryIO:
         try:
-            raw = in_folder(self._root, check_below_root(path), _open_anew)
+            raw = in_folder(self._root, check_below_root(path), open_again)
         except OSError as error:
             raise self._failure("open_write", path, error) from error
         return cast("BinaryIO", _DataFile(raw, self, path))
@@ -399,98 +401,3 @@ def _is_folder(folder: int, name: str) -> bool:
         return stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
     except OSError:
         return False
-
-
-def _open_regular(full: str) -> BinaryIO:
-    """
-    Open a regular file for reading; links are followed.
-
-    Non-blocking, because opening a named pipe otherwise waits for a writer, perhaps for ever.
-    """
-    descriptor = os.open(full, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    try:
-        mode = os.fstat(descriptor).st_mode
-        if stat.S_ISDIR(mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), full)
-        if not stat.S_ISREG(mode):
-            raise CorruptMetadata(f"{full} is not a regular file but a pipe, a socket or a device; remove it")
-        return open(descriptor, "rb")
-    except BaseException:
-        os.close(descriptor)
-        raise
-
-
-def _create_empty(folder: int, name: str) -> None:
-    """Create an empty file. Without content it cannot be half written, so an exclusive create is atomic enough."""
-    _refuse_taken(folder, name)
-    _remove_crc(folder, name)
-    os.close(os.open(name, _NEW_FILE, 0o666, dir_fd=folder))
-
-
-def _create_complete(data: bytes) -> Callable[[int, str], None]:
-    """Return a function that creates a file with *data*: written under a temporary name, then linked to its own."""
-
-    def create(folder: int, name: str) -> None:
-        _refuse_taken(folder, name)
-        with _temporary(folder, name, data) as temporary:
-            _remove_crc(folder, name)
-            try:
-                os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
-            except FileExistsError:
-                # On NFS the reply to a successful link can be lost; the client repeats the call and gets "exists".
-                # Two links to our temporary file prove that it was ours that succeeded.
-                if os.stat(temporary, dir_fd=folder).st_nlink != 2:
-                    raise
-            except OSError as error:
-                if error.errno not in _NO_HARD_LINKS:
-                    raise
-                rename_noreplace(folder, temporary, name)
-
-    return create
-
-
-def _refuse_taken(folder: int, name: str) -> None:
-    """Fail early if the name is taken. This only saves work: the atomic step that follows decides."""
-    with contextlib.suppress(FileNotFoundError):
-        os.stat(name, dir_fd=folder, follow_symlinks=False)
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
-
-
-def _open_anew(folder: int, name: str) -> io.FileIO:
-    """
-    Create a new file, deleting an existing one first.
-
-    Never truncated in place: the old content may be in use under a hard link (a copy of the table made with links).
-    """
-    _remove_crc(folder, name)
-    for _ in range(_ATTEMPTS_MAX):
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=folder)
-        with contextlib.suppress(FileExistsError):
-            return io.FileIO(os.open(name, _NEW_FILE, 0o666, dir_fd=folder), "wb")
-    return io.FileIO(os.open(name, _NEW_FILE, 0o666, dir_fd=folder), "wb")
-
-
-@contextlib.contextmanager
-def _temporary(folder: int, name: str, data: bytes) -> Iterator[str]:
-    """Write a complete, durable file ``<name>.<uuid>`` beside *name*; delete it at the end unless it was renamed."""
-    if len(os.fsencode(name)) > _NAME_BYTES_MAX:
-        name = name[:40]
-    temporary = f"{name}.{new_uuid()}"
-    try:
-        with open(os.open(temporary, _NEW_FILE, 0o666, dir_fd=folder), "wb", buffering=0) as stream:
-            view = memoryview(data)
-            while view:
-                view = view[stream.write(view) :]
-            os.fsync(stream.fileno())
-        yield temporary
-    finally:
-        with contextlib.suppress(
-            OSError
-        ):  # after a rename it no longer exists; after a failure that error matters more
-            os.unlink(temporary, dir_fd=folder)
-
-
-def _remove_crc(folder: int, name: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(f".{name}.crc", dir_fd=folder)

@@ -18,7 +18,7 @@ import pytest
 
 from hudi_py.errors import AlreadyExists, ConfigError, OutcomeUnknown, StorageError
 from hudi_py.model.files import NOT_REGULAR
-from hudi_py.storage import _rename, local
+from hudi_py.storage import _create, _rename, local
 from hudi_py.storage.base import StorageFailure
 from hudi_py.storage.local import LocalStorage
 
@@ -78,7 +78,7 @@ def test_racing_processes_have_exactly_one_winner_and_readers_see_no_part(storag
 
 KILLED = """
 import os, sys
-from hudi_py.storage import local
+from hudi_py.storage import _create, local
 storage = local.LocalStorage(sys.argv[1])
 os.{call} = lambda *arguments, **more: os._exit(9)
 storage.{verb}("t/name", b"new" * 100_000)
@@ -201,7 +201,8 @@ def test_without_hard_links_creation_is_still_exclusive(storage, monkeypatch, co
     storage.create_new("a", b"first")
     with pytest.raises(AlreadyExists):
         storage.create_new("a", b"second")
-    monkeypatch.setattr(local, "_refuse_taken", lambda folder, name: None)  # as if the rival came right after the look
+    # as if the rival came right after the look
+    monkeypatch.setattr(_create, "_refuse_taken", lambda folder, name: None)
     with pytest.raises(AlreadyExists):
         storage.create_new("a", b"third")
     assert storage.read("a") == b"first"

@@ -1,0 +1,119 @@
+"""
+Creates files in an open folder of a local disk: complete or not at all, and never over another one unless asked to.
+
+A hard link appears atomically and never replaces a file. File systems without hard links get a rename that refuses to
+replace.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import stat
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
+
+from hudi_py.errors import CorruptMetadata
+from hudi_py.runtime.randomness import new_uuid
+from hudi_py.storage._rename import rename_noreplace
+
+_NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV})
+_ATTEMPTS_MAX = 5  # if another process keeps creating the same file
+_NAME_BYTES_MAX = 200  # longer names leave no room for the suffix of a temporary name (the limit is 255)
+_NEW_FILE = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
+
+
+def open_regular(full: str) -> BinaryIO:
+    """
+    Open a regular file for reading; links are followed.
+
+    Non-blocking, because opening a named pipe otherwise waits for a writer, perhaps for ever.
+    """
+    descriptor = os.open(full, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), full)
+        if not stat.S_ISREG(mode):
+            raise CorruptMetadata(f"{full} is not a regular file but a pipe, a socket or a device; remove it")
+        return open(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def create_empty(folder: int, name: str) -> None:
+    """Create an empty file. Without content it cannot be half written, so an exclusive create is atomic enough."""
+    _refuse_taken(folder, name)
+    remove_checksum(folder, name)
+    os.close(os.open(name, _NEW_FILE, 0o666, dir_fd=folder))
+
+
+def create_complete(data: bytes) -> Callable[[int, str], None]:
+    """Return a function that creates a file with this content: under a temporary name, then linked to its own."""
+
+    def create(folder: int, name: str) -> None:
+        _refuse_taken(folder, name)
+        with temporary_file(folder, name, data) as temporary:
+            remove_checksum(folder, name)
+            try:
+                os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+            except FileExistsError:
+                # On NFS the reply to a successful link can be lost; the client repeats the call and gets "exists".
+                # Two links to our temporary file prove that it was ours that succeeded.
+                if os.stat(temporary, dir_fd=folder).st_nlink != 2:
+                    raise
+            except OSError as error:
+                if error.errno not in _NO_HARD_LINKS:
+                    raise
+                rename_noreplace(folder, temporary, name)
+
+    return create
+
+
+def _refuse_taken(folder: int, name: str) -> None:
+    """Fail early if the name is taken. This only saves work: the atomic step that follows decides."""
+    with contextlib.suppress(FileNotFoundError):
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
+
+
+def open_again(folder: int, name: str) -> io.FileIO:
+    """
+    Create a new file, deleting an existing one first.
+
+    Never truncated in place: the old content may be in use under a hard link (a copy of the table made with links).
+    """
+    remove_checksum(folder, name)
+    for _ in range(_ATTEMPTS_MAX):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=folder)
+        with contextlib.suppress(FileExistsError):
+            return io.FileIO(os.open(name, _NEW_FILE, 0o666, dir_fd=folder), "wb")
+    return io.FileIO(os.open(name, _NEW_FILE, 0o666, dir_fd=folder), "wb")
+
+
+@contextlib.contextmanager
+def temporary_file(folder: int, name: str, data: bytes) -> Iterator[str]:
+    """Write a complete, durable file ``<name>.<uuid>`` beside *name*; delete it at the end unless it was renamed."""
+    if len(os.fsencode(name)) > _NAME_BYTES_MAX:
+        name = name[:40]
+    temporary = f"{name}.{new_uuid()}"
+    try:
+        with open(os.open(temporary, _NEW_FILE, 0o666, dir_fd=folder), "wb", buffering=0) as stream:
+            view = memoryview(data)
+            while view:
+                view = view[stream.write(view) :]
+            os.fsync(stream.fileno())
+        yield temporary
+    finally:
+        with contextlib.suppress(OSError):  # it was renamed, or an error is being raised that matters more
+            os.unlink(temporary, dir_fd=folder)
+
+
+def remove_checksum(folder: int, name: str) -> None:
+    """Delete the checksum that Hadoop keeps of a file, before new data appears under its name."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(f".{name}.crc", dir_fd=folder)
