@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -19,8 +19,13 @@ from hudi_py.spark.incoming import SparkRows
 from hudi_py.spark.session import require_classic
 from hudi_py.storage.factory import open_storage
 from hudi_py.table import Table
+from hudi_py.table_writing import Words
 from hudi_py.write_service import WriteService
+from hudi_py.writing.commit_words import commit_words
 from hudi_py.writing.result import WriteResult
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["WriteClient", "WriteResult"]
 
@@ -28,6 +33,9 @@ __all__ = ["WriteClient", "WriteResult"]
 class WriteClient:
     """
     Writes to a copy-on-write table. The first write creates the table if it does not exist.
+
+    All methods that write take *words*: ``write_key`` and ``extra_metadata``, see `hudi_py.write`. Rows are updated, merged
+    and deleted by conditions without Spark, see `table`.
 
     Args:
         spark: The Spark session to use.
@@ -68,7 +76,7 @@ class WriteClient:
         """
         return Table(self._storage, settings=self._settings.as_dict(), clock=self._clock)
 
-    def upsert(self, rows: DataFrame) -> WriteResult:
+    def upsert(self, rows: DataFrame, **words: Unpack[Words]) -> WriteResult:
         """
         Update rows whose key is in the table, insert all others.
 
@@ -82,17 +90,17 @@ class WriteClient:
             StorageError: The storage failed; nothing was committed, and the next write cleans up.
             ServiceFailed: The rows are committed, but the clean or the archival after the commit failed.
         """
-        return self._write(rows, "UPSERT")
+        return self._write(rows, "UPSERT", words)
 
-    def insert(self, rows: DataFrame) -> WriteResult:
+    def insert(self, rows: DataFrame, **words: Unpack[Words]) -> WriteResult:
         """Add rows without looking up their keys. Raises as `upsert`."""
-        return self._write(rows, "INSERT")
+        return self._write(rows, "INSERT", words)
 
-    def bulk_insert(self, rows: DataFrame) -> WriteResult:
+    def bulk_insert(self, rows: DataFrame, **words: Unpack[Words]) -> WriteResult:
         """Add rows in new file groups only; use it to load many rows at once. Raises as `upsert`."""
-        return self._write(rows, "BULK_INSERT")
+        return self._write(rows, "BULK_INSERT", words)
 
-    def delete(self, rows: DataFrame) -> WriteResult:
+    def delete(self, rows: DataFrame, **words: Unpack[Words]) -> WriteResult:
         """
         Delete the rows with these keys.
 
@@ -103,17 +111,17 @@ class WriteClient:
             TableNotFound: There is no table.
             As `upsert`.
         """
-        return self._write(rows, "DELETE")
+        return self._write(rows, "DELETE", words)
 
-    def insert_overwrite(self, rows: DataFrame) -> WriteResult:
+    def insert_overwrite(self, rows: DataFrame, **words: Unpack[Words]) -> WriteResult:
         """Replace all rows of the partitions that *rows* have rows of. Raises as `upsert`."""
-        return self._write(rows, "INSERT_OVERWRITE")
+        return self._write(rows, "INSERT_OVERWRITE", words)
 
-    def insert_overwrite_table(self, rows: DataFrame) -> WriteResult:
+    def insert_overwrite_table(self, rows: DataFrame, **words: Unpack[Words]) -> WriteResult:
         """Replace all rows of the table; no rows replace nothing, as in Hudi. Raises as `upsert`."""
-        return self._write(rows, "INSERT_OVERWRITE_TABLE")
+        return self._write(rows, "INSERT_OVERWRITE_TABLE", words)
 
-    def drop_partitions(self, paths: Sequence[str]) -> WriteResult:
+    def drop_partitions(self, paths: Sequence[str], **words: Unpack[Words]) -> WriteResult:
         """
         Delete all rows of partitions; the clean deletes the files later.
 
@@ -125,7 +133,7 @@ class WriteClient:
             TableNotFound: There is no table.
             As `upsert`.
         """
-        return self._service.drop_partitions(paths)
+        return self._service.drop_partitions(paths, commit_words(**words))
 
     def clean(self, *, on_progress: OnProgress | None = None) -> list[CleanResult]:
         """
@@ -143,5 +151,5 @@ class WriteClient:
         """Return the engine for the clean after a commit: threads for few files, because a Spark job takes longer."""
         return AutoEngine(lambda: SparkEngine(self._spark))
 
-    def _write(self, rows: DataFrame, operation: str) -> WriteResult:
-        return self._service.write(SparkRows(rows, self._settings), operation)
+    def _write(self, rows: DataFrame, operation: str, words: Words) -> WriteResult:
+        return self._service.write(SparkRows(rows, self._settings), operation, commit_words(**words))
