@@ -116,7 +116,7 @@ def written(service: WriteService, data: Any, operation: str, words: CommitWords
     """
     if operation.lower() not in OPERATIONS:
         raise ConfigError(f"operation {operation!r} is unknown; use one of {', '.join(OPERATIONS)}")
-    return service.write(ArrowRows(arrow_table(data, service.stored_schema())), operation.upper(), words)
+    return service.write(ArrowRows(arrow_table(data, service.stored_schema)), operation.upper(), words)
 
 
 class Words(TypedDict, total=False):
@@ -307,7 +307,7 @@ def merged(
 ) -> WriteResult:
     """Merge rows of this process into a table; see `MergeStatement`."""
     merge = Merge(
-        source=arrow_table(data, service.stored_schema()),
+        source=arrow_table(data, service.stored_schema),
         on=on,
         update=expressions_of(update) if update else update,
         deletes=deletes,

@@ -415,6 +415,6 @@ class WriteService:
         if not self._settings[keys.CLEAN_AUTOMATIC]:
             return ()
         done = services.run_clean(services.clean(services.clean_config(), engine=self._cleaning()))
-        if done:
+        if done and not self._settings[keys.ARCHIVE_AUTOMATIC]:  # else the upkeep after the archival does it all
             services.run_upkeep()
         return tuple(done)

@@ -8,7 +8,7 @@ microseconds, unsigned integers the next larger type.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -28,7 +28,7 @@ _FORMS: Final = (
 )
 
 
-def arrow_table(data: Any, stored: pa.Schema | None = None) -> pa.Table:
+def arrow_table(data: Any, stored: Callable[[], pa.Schema | None] = lambda: None) -> pa.Table:
     """
     Return all rows of *data* as an Arrow table.
 
@@ -36,7 +36,8 @@ def arrow_table(data: Any, stored: pa.Schema | None = None) -> pa.Table:
         data: Rows: an Arrow table, record batch, reader or any other object with ``__arrow_c_stream__`` (polars,
             DuckDB), a pandas DataFrame (without its index), or one or several paths of Parquet, CSV or JSON-lines
             files.
-        stored: Columns of the table, if it exists; values in CSV and JSON files are read as these types.
+        stored: Returns the columns of the table, if it exists; values in CSV and JSON files are read as these types.
+            Called only for paths.
 
     Raises:
         ConfigError: *data* has another form, or there is no such file.
@@ -74,15 +75,15 @@ def _stored_type(arrow: pa.DataType) -> pa.DataType:
     return _WIDER.get(arrow, arrow)
 
 
-def _table_of(data: Any, stored: pa.Schema | None) -> pa.Table:
+def _table_of(data: Any, stored: Callable[[], pa.Schema | None]) -> pa.Table:
     if isinstance(data, pa.Table):
         return data
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
     if isinstance(data, str | os.PathLike):
-        return read_files([data], stored)
+        return read_files([data], stored())
     if _is_paths(data):
-        return read_files(data, stored)
+        return read_files(data, stored())
     if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns"):
         return pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata(None)
     if isinstance(data, pa.RecordBatchReader):

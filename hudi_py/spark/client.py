@@ -34,8 +34,8 @@ class WriteClient:
     """
     Writes to a copy-on-write table. The first write creates the table if it does not exist.
 
-    All methods that write take *words*: ``write_key`` and ``extra_metadata``, see `hudi_py.write`. Rows are updated, merged
-    and deleted by conditions without Spark, see `table`.
+    All methods that write take *words*: ``write_key`` and ``extra_metadata``, see `hudi_py.write`. Rows are updated,
+    merged and deleted by conditions without Spark, see `table`.
 
     Args:
         spark: The Spark session to use.

@@ -30,7 +30,7 @@ def read(peer, table, **options):
 
 
 def test_real_hudi_reads_every_operation_and_goes_on(peer, tmp_path):
-    """Insert overwrite, dropped partition, delete and update by condition, merge; then an upsert of Hudi, a clean of ours."""
+    """Overwrites, a dropped partition, statements by conditions; then an upsert of Hudi, and a clean of ours."""
     path = tmp_path / "t"
     hudi_py.write(path, arrow(ROWS, 1), settings=SETTINGS | {"hoodie.write.table.version": peer.table_version})
     table = hudi_py.open_table(path, settings={"hoodie.clean.automatic": False})

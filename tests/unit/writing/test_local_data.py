@@ -82,16 +82,16 @@ def test_text_files_are_read_as_the_types_of_the_table(tmp_path):
     (tmp_path / "a.csv").write_text("id,d,t,m\n7,2026-01-02,2026-01-02T03:00:00Z,1.50\n")
     (tmp_path / "a.json").write_text('{"id": "7", "d": "2026-01-02", "t": "2026-01-02T03:00:00Z", "m": "1.50"}\n')
     for name in ("a.csv", "a.json"):
-        assert arrow_table(tmp_path / name, stored).to_pylist() == [expected]
+        assert arrow_table(tmp_path / name, lambda: stored).to_pylist() == [expected]
 
 
 def test_binary_values_of_json_are_base64(tmp_path):
     """As hudi-py read prints them."""
     (tmp_path / "a.json").write_text('{"b": "AP8="}\n')
-    assert arrow_table(tmp_path / "a.json", pa.schema([("b", pa.binary())])).to_pylist() == [{"b": b"\x00\xff"}]
+    assert arrow_table(tmp_path / "a.json", lambda: pa.schema([("b", pa.binary())])).to_pylist() == [{"b": b"\x00\xff"}]
     (tmp_path / "a.json").write_text('{"b": "no!"}\n')
     with pytest.raises(WriteError, match="base64"):
-        arrow_table(tmp_path / "a.json", pa.schema([("b", pa.binary())]))
+        arrow_table(tmp_path / "a.json", lambda: pa.schema([("b", pa.binary())]))
 
 
 @pytest.mark.parametrize("data", [7, b"rows", {"a": [1]}, [{"a": 1}], "rows.xlsx", "absent.csv", []])
