@@ -1,17 +1,26 @@
-"""Rows of an Arrow table, written by this process as one task."""
+"""Rows of an Arrow table, written by threads of this process."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
 
 import attrs
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_py.rows.written import WrittenFile
 from hudi_py.writing.job import TaskIdentity, WriteJob
 from hudi_py.writing.shape import written_columns
+from hudi_py.writing.share import share_out
 from hudi_py.writing.tasks import run_bulk_task, run_task
+
+_THREADS_MAX: Final = 8
+_ROWS_PER_THREAD: Final = 50_000
+"""For fewer rows a thread takes longer to begin than it saves."""
 
 
 @attrs.frozen
@@ -38,11 +47,33 @@ class ArrowRows:
         return ArrowRows(self.table.select(list(names)))
 
     def write(self, job: WriteJob) -> list[WrittenFile]:
-        """See `IncomingRows`."""
-        task = TaskIdentity(partition_id=0, stage_id=self.stage_id, attempt_id=0)
-        batches = self.table.combine_chunks().to_batches()
+        """See `IncomingRows`. Partitions of a large table are written side by side, in threads."""
+        shares = self._shares(job)
+        if len(shares) == 1:
+            return self._write(job, shares[0], 0)
+        with ThreadPoolExecutor(len(shares)) as pool:  # waits for all threads, even if one fails
+            running = [pool.submit(self._write, job, share, number) for number, share in enumerate(shares)]
+        return [result for each in running for result in each.result()]
+
+    def _write(self, job: WriteJob, rows: pa.Table, number: int) -> list[WrittenFile]:
+        task = TaskIdentity(partition_id=number, stage_id=self.stage_id, attempt_id=0)
+        batches = rows.combine_chunks().to_batches()
         if job.operation != "BULK_INSERT" or job.buckets is not None:
             return run_task(job, batches, task, is_alone=True)
         # Sort by partition: a bulk insert creates new files whenever the partition changes from one row to the next.
         together = [batch.take(pc.sort_indices(job.keys.partition_paths(batch))) for batch in batches]
         return run_bulk_task(job, together, task)
+
+    def _shares(self, job: WriteJob) -> list[pa.Table]:
+        """Split the rows for threads, by whole partitions: no file group may be written twice."""
+        threads = min(os.cpu_count() or 1, _THREADS_MAX, self.table.num_rows // _ROWS_PER_THREAD)
+        if threads < 2:
+            return [self.table]
+        found = [job.keys.partition_paths(batch) for batch in self.table.to_batches()]
+        paths: Any = pa.chunked_array(found, pa.string())
+        counts = paths.value_counts()
+        workers = share_out(counts.field(1).to_pylist(), threads)
+        numbers: Any = pc.index_in(paths, value_set=counts.field(0))
+        worker_of = np.array(workers)[numbers.to_numpy()]
+        shares = [self.table.filter(pa.array(worker_of == worker)) for worker in sorted(set(workers))]
+        return shares if len(shares) > 1 else [self.table]
