@@ -54,7 +54,7 @@ from hudi_py.table_services import TableServices
 from hudi_py.table_statements import Find
 from hudi_py.table_view import TableView
 from hudi_py.writing.buckets import check_buckets
-from hudi_py.writing.commit_words import NO_WORDS, CommitWords
+from hudi_py.writing.commit_words import NO_WORDS, CommitWords, copied_settings
 from hudi_py.writing.create_table import create_table
 from hudi_py.writing.incoming import IncomingRows
 from hudi_py.writing.job import WriteJob
@@ -255,7 +255,7 @@ class WriteService:
             metadata = transaction.commit(
                 (result.stat for result in results),
                 operation=operation,
-                extra_metadata={"schema": schema, **said},
+                extra_metadata={**copied_settings(self._settings), **said, "schema": schema},
                 replaced=replaced,
             )
         watch.lap("commit")

@@ -319,6 +319,8 @@ MERGE_MODE: Final = Key(
     "",
     ("hoodie.write.record.merge.mode",),
 )
+COMMIT_METADATA_PREFIX: Final = Key("hoodie.datasource.write.commitmeta.key.prefix", _named, "_")
+"""Settings whose names begin so are copied into ``extraMetadata`` of commits."""
 COMBINE_BEFORE_INSERT: Final = Key("hoodie.combine.before.insert", _flag, False)
 PARQUET_MAX_FILE_SIZE: Final = Key("hoodie.parquet.max.file.size", _whole(1), 120 * 1024 * 1024)
 PARQUET_SMALL_FILE_LIMIT: Final = Key("hoodie.parquet.small.file.limit", int, 104_857_600)

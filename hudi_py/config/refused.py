@@ -213,9 +213,6 @@ REFUSED: Final[tuple[Refused, ...]] = (
     Refused("hoodie.prewrite.validators", (), _W, _CHECKS),
     Refused("hoodie.errortable.enable", _FALSE, _W, "invalid rows are an error, they are not written to a table"),
     Refused("hoodie.auto.commit", _TRUE, _W, "every call that writes also commits"),
-    Refused(
-        "hoodie.datasource.write.commitmeta.key.prefix", ("_",), _W, "settings are not copied into commits",
-    ),
     Refused("hoodie.write.rolling.metadata.keys", (), _W, "metadata of earlier commits is not copied into new ones"),
     # --- cleaning, archival, rollback ----------------------------------------------------------------------------
     Refused(

@@ -14,6 +14,8 @@ from typing import Any, Final
 
 import attrs
 
+from hudi_py.config import keys
+from hudi_py.config.keys import Settings
 from hudi_py.errors import ConfigError, CorruptMetadata
 from hudi_py.model.records import CommitMetadata
 from hudi_py.timeline.archive import archived_commits, has_archive
@@ -90,6 +92,12 @@ def commit_words(write_key: Any = None, extra_metadata: Mapping[str, str] | None
         if name in _OURS:
             raise ConfigError(f"extra_metadata has {name!r}, which every commit says itself; use another name")
     return CommitWords(key=key, extra=extra)
+
+
+def copied_settings(settings: Settings) -> dict[str, str]:
+    """Return the settings that every commit repeats, as ``hoodie.datasource.write.commitmeta.key.prefix`` says."""
+    prefix = settings[keys.COMMIT_METADATA_PREFIX]
+    return {name: settings.text(name) for name in settings if name.startswith(prefix)}
 
 
 def parse_write_key(text: str) -> tuple[str, int]:

@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_py.errors import RefusedError, WriteError
+from hudi_py.writing.commit_words import KEYS_ENTRY
 from support.crash_points import interruptions
 from support.writes import OLD, SCHEMA, create_table, open_table, rows_of, upsert
 
@@ -51,9 +52,10 @@ def test_write_key_is_remembered_beyond_the_archive(version):
     """An application that writes rarely finds its version when the commit that told it is archived."""
     storage = create_table(version)
     settings = {"hoodie.clean.commits.retained": 1, "hoodie.keep.min.commits": 2, "hoodie.keep.max.commits": 3}
-    table = open_table(storage, **settings, **{"hoodie.commits.archival.batch": 1})
+    table = open_table(storage, **settings, **{"hoodie.commits.archival.batch": 1, "_job": "nightly"})
     first = table.upsert(arrow(*OLD), write_key=KEY, extra_metadata={"who": "me"})
-    assert first.metadata.extra_metadata["who"] == "me"
+    said = first.metadata.extra_metadata
+    assert (said["who"], said["_job"], set(said) - {"who", "_job"}) == ("me", "nightly", {"schema", KEYS_ENTRY})
     for ts in range(6):
         table.upsert(arrow({"id": "z", "region": "eu", "ts": ts}))
     assert first.instant not in {each.requested_time for each in table.timeline.instants}
