@@ -35,6 +35,27 @@ def test_insert_keeps_duplicates(way, trips):
     assert expected == sorted((row["id"], row["ts"]) for row in hudi_rs_rows(table.path))
 
 
+@BOTH_WAYS
+def test_overwrites_replace_partitions_and_dropped_ones_are_empty(way, trips):
+    """With Spark as without: only the partitions of the rows, the whole table, the named ones; once for each key."""
+    table = trips(PARTITIONED | way)
+    table.insert([trip(number, region=f"r{number}") for number in (1, 2, 3)])
+
+    def stored() -> list[tuple[str, int]]:
+        rows = hudi_py.read(table.spark, table.path).select("id", "ts").collect()
+        return sorted((row.id, row.ts) for row in rows)
+
+    for _ in range(2):
+        done = table.client.insert_overwrite(table.frame([trip(4, 2, region="r1")]), write_key=("job", 1))
+    assert done.is_repeated
+    assert stored() == [("k00002", 1), ("k00003", 1), ("k00004", 2)]
+    table.client.drop_partitions(["r2"])
+    assert stored() == [("k00003", 1), ("k00004", 2)]
+    table.client.insert_overwrite_table(table.frame([trip(5, 3, region="r3")]))
+    assert stored() == [("k00005", 3)]
+    assert not table.client.table.check()
+
+
 def test_insert_combines_when_asked(trips):
     """With hoodie.combine.before.insert one row per key is kept."""
     table = trips(PARTITIONED | {"hoodie.combine.before.insert": "true"})
