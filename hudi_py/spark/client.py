@@ -32,7 +32,7 @@ __all__ = ["WriteClient", "WriteResult"]
 
 class WriteClient:
     """
-    Writes to a copy-on-write table. The first write creates the table if it does not exist.
+    Writes to a table. The first write creates the table if it does not exist.
 
     All methods that write take *words*: ``write_key`` and ``extra_metadata``, see `hudi_py.write`. Rows are updated,
     merged and deleted by conditions without Spark, see `table`.
