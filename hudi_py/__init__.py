@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from hudi_py.services.explain.files import Explanation, FileExplanation
     from hudi_py.services.recovery.finding import Problem, RecoveryFinding, RecoveryOutcome, Step
     from hudi_py.services.savepoint.service import SavepointWords
-    from hudi_py.snapshot.batches import Batches
+    from hudi_py.snapshot.batches import Batches, Pieces
     from hudi_py.snapshot.change_log import ChangeLog
     from hudi_py.snapshot.changes import Changes
     from hudi_py.snapshot.overview import Amount, ColumnRange, FileTotals, Overview
@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from hudi_py.snapshot.snapshot import EarlierSnapshot, Snapshot
     from hudi_py.spark.client import WriteClient
     from hudi_py.spark.read import read
+    from hudi_py.spark.source import register
     from hudi_py.table import Table, open_table
     from hudi_py.table_writing import MergeStatement, Words, write
     from hudi_py.timeline.timeline import Timeline
@@ -102,7 +103,7 @@ _NAMES = {
     "services.explain.files": "Explanation FileExplanation",
     "services.recovery.finding": "Problem RecoveryFinding RecoveryOutcome Step",
     "services.savepoint.service": "SavepointWords",
-    "snapshot.batches": "Batches",
+    "snapshot.batches": "Batches Pieces",
     "snapshot.change_log": "ChangeLog",
     "snapshot.changes": "Changes",
     "snapshot.overview": "Amount ColumnRange FileTotals Overview",
@@ -110,6 +111,7 @@ _NAMES = {
     "snapshot.snapshot": "EarlierSnapshot Snapshot",
     "spark.client": "WriteClient",
     "spark.read": "read",
+    "spark.source": "register",
     "table": "Table open_table",
     "timeline.timeline": "Timeline",
     "table_writing": "MergeStatement Words write",
@@ -162,6 +164,7 @@ __all__ = [
     "OutcomeUnknown",
     "Overview",
     "PartitionView",
+    "Pieces",
     "PlannedFile",
     "PlannedFiles",
     "Problem",
@@ -199,6 +202,7 @@ __all__ = [
     "WriteStat",
     "open_table",
     "read",
+    "register",
     "write",
 ]
 

@@ -349,6 +349,21 @@ class TableView(Shown):
         timeline, listing = self._opened
         return open_changes(self._contents, timeline, listing, self.settings, self._window(start, end))
 
+    def changed_until(self) -> str | None:
+        """
+        The latest end of ranges that nothing is added to any more: where the next range of `changes` begins.
+
+        Returns:
+            The time of a commit, as ranges compare it: its completion time; in layout 1 the requested time of the last
+            completed write before the first one that is under way. None for a table without commits.
+        """
+        from hudi_py.snapshot.window import last_end
+
+        by_completion = self.config.format.layout.has_completion_times
+        clusterings = frozenset[str]() if by_completion else frozenset(self.view_context.pending_clustering.values())
+        found = last_end(self.timeline, clusterings, by_completion=by_completion)
+        return found or last_end(self.archived_timeline(), frozenset(), by_completion=by_completion) or None
+
     def _window(self, start: str | datetime | None, end: str | datetime | None) -> Window:
         from hudi_py.snapshot.window import Window
 

@@ -82,8 +82,8 @@ REFUSED_PROPERTIES: Final[tuple[Refused, ...]] = (
         "hoodie.populate.meta.fields", ("true",), _W, f"its rows lack the meta columns that find them; {_BY_HUDI}",
     ),
     Refused(
-        "hoodie.datasource.write.drop.partition.columns", _FALSE, _ROWS,
-        "its files lack the partition columns, and hudi_py does not read these from the paths; use Apache Hudi",
+        "hoodie.datasource.write.drop.partition.columns", _FALSE, _W,
+        f"its files lack the partition columns, which hudi_py reads from the paths and always writes; {_BY_HUDI}",
     ),
     Refused(
         "hoodie.datasource.write.slash.separated.date.partitioning", _FALSE, _W,

@@ -12,9 +12,7 @@ Source: fixtures ``cow_timestamp_keygen`` and ``cow_custom_keygen``; Hudi 0.15.0
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import unquote
 
 import attrs
 import pyarrow as pa
@@ -22,6 +20,7 @@ import pyarrow as pa
 from hudi_py.config.table import TableConfig
 from hudi_py.formats.arrow_types import Field
 from hudi_py.model.files import DEFAULT_PARTITION
+from hudi_py.rows.path_columns import texts_of_path
 
 _TIMESTAMP_CLASSES: Final = frozenset({"TimestampBasedKeyGenerator", "TimestampBasedAvroKeyGenerator"})
 _CUSTOM_CLASSES: Final = frozenset({"CustomKeyGenerator", "CustomAvroKeyGenerator"})
@@ -56,7 +55,7 @@ class TimePartitions:
             schema = self.schema(batch.schema)
             columns = [c.cast(f.type) for c, f in zip(batch.columns, schema, strict=True)]
             return pa.RecordBatch.from_arrays(columns, schema=schema)
-        texts = self._texts(partition_path)
+        texts = texts_of_path(self.fields, partition_path, is_hive_style=self.is_hive_style, is_encoded=self.is_encoded)
         for at, field in enumerate(batch.schema):
             if field.name in texts:
                 value = _value(texts[field.name], field.type)
@@ -66,20 +65,6 @@ class TimePartitions:
 
     def _is_text(self, field: Field) -> bool:
         return field.name in self.fields and pa.types.is_integer(field.type)
-
-    def _texts(self, partition_path: str) -> Mapping[str, str]:
-        """Column to its segment of the path; nothing where several columns do not go with the number of segments."""
-        if len(self.fields) == 1:
-            segments = [partition_path]
-        else:
-            segments = partition_path.split("/")
-            if len(segments) != len(self.fields):
-                return {}
-        found = {}
-        for field, segment in zip(self.fields, segments, strict=True):
-            text = segment.removeprefix(f"{field}=") if self.is_hive_style else segment
-            found[field] = unquote(text) if self.is_encoded else text
-        return found
 
 
 def time_partitions_of(table: TableConfig) -> TimePartitions | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+import attrs
 
 from hudi_py.errors import ConfigError
 from hudi_py.model.shown import Shown
@@ -12,6 +14,22 @@ from hudi_py.model.shown import Shown
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+
+@attrs.frozen(kw_only=True)
+class Pieces:
+    """
+    Batches in pieces of which each is read by itself, by whoever reaches the table's storage: all of it can be pickled.
+
+    Args:
+        read: Gives the batches of one piece.
+        pieces: In the order in which iterating reads them.
+        sizes: Bytes of the files of each piece; 0 where unknown.
+    """
+
+    read: Callable[[Any], Iterator[pa.RecordBatch]]
+    pieces: tuple[Any, ...]
+    sizes: tuple[int, ...]
 
 
 class Batches(Shown):
@@ -27,6 +45,12 @@ class Batches(Shown):
     schema: pa.Schema
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
+        found = self.in_pieces()
+        for piece in found.pieces:
+            yield from found.read(piece)
+
+    def in_pieces(self) -> Pieces:
+        """What iterating reads, in pieces that can be sent to other processes: file slices, or files of a commit."""
         raise NotImplementedError
 
     def _listed(self) -> Iterable[tuple[str, str]]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
+import attrs
 import pyarrow as pa
 
 from hudi_py.config.table import TableType
@@ -24,10 +25,11 @@ from hudi_py.fsview.listing import Listing
 from hudi_py.model.files import BaseFile, join_path, parse_base_file
 from hudi_py.rows.predicate import OneOf
 from hudi_py.rows.read import chosen_columns, read_batches
-from hudi_py.snapshot.batches import Batches
+from hudi_py.snapshot.batches import Batches, Pieces
 from hudi_py.snapshot.change_plan import Mode, Source, Step, is_change, logging_mode, plan_commit
 from hudi_py.snapshot.changes import WRITES, Look
 from hudi_py.snapshot.merged_changes import Merges
+from hudi_py.snapshot.select import check_files_have_all_columns
 from hudi_py.snapshot.window import Window
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.archive import load_archived
@@ -40,51 +42,33 @@ if TYPE_CHECKING:
 _RECORD_KEY: Final = META_COLUMNS[2]
 
 
-class ChangeLog(Batches):
+@attrs.frozen(kw_only=True)
+class ReadChanges:
     """
-    Changes as Arrow batches, see `Batches`.
+    Reads the changes of one file group in one commit, wherever it is sent to.
 
     Args:
         storage: Of the table.
         window: The range.
-        steps: Where the changes stand, in order; all of their files were there.
         row: Columns of the rows before and after.
         whole: All columns of the table: whether a row has changed does not depend on those that are asked for.
-
-    Attributes:
-        schema: ``op`` (``i``, ``u``, ``d``), ``ts`` (requested time of the commit), ``before`` and ``after``
-            (structs of the columns asked for, null where there was no such row).
+        schema: Of the batches.
     """
 
-    def __init__(
-        self, storage: Storage, window: Window, steps: Sequence[Step], row: pa.Schema, whole: pa.Schema
-    ) -> None:
-        self._storage = storage
-        self._window = window
-        self._steps = steps
-        self._row = row
-        self._whole = whole
-        self.schema = pa.schema(
-            [
-                ("op", pa.string()),
-                ("ts", pa.string()),
-                ("before", pa.struct(list(row))),
-                ("after", pa.struct(list(row))),
-            ]
-        )
+    _storage: Storage
+    _window: Window
+    _row: pa.Schema
+    _whole: pa.Schema
+    _schema: pa.Schema
 
-    def _facts(self) -> Mapping[str, object]:
-        return {"table": self._storage.root, "range": str(self._window), "steps": len(self._steps)}
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        for step in self._steps:
-            try:
-                yield from self._changes(step)
-            except NotFound as error:
-                raise RefusedError(
-                    f"what changed {self._window} cannot be told any more: {error}, which a clean deleted meanwhile, "
-                    "perhaps; read again from a later begin"
-                ) from error
+    def __call__(self, step: Step) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self._changes(step)
+        except NotFound as error:
+            raise RefusedError(
+                f"what changed {self._window} cannot be told any more: {error}, which a clean deleted meanwhile, "
+                "perhaps; read again from a later begin"
+            ) from error
 
     def _changes(self, step: Step) -> Iterator[pa.RecordBatch]:
         if step.source is Source.LOGS:
@@ -184,12 +168,50 @@ class ChangeLog(Batches):
         return self._taken(found, [None if key is None else place[key] for key in keys])
 
     def _no_rows(self, count: int) -> Array:
-        none: Array = pa.nulls(count, self.schema.field("before").type)
+        none: Array = pa.nulls(count, self._schema.field("before").type)
         return none
 
     def _batch(self, step: Step, operations: Array, before: Array, after: Array) -> pa.RecordBatch:
         times: Array = pa.array([step.time] * len(operations), pa.string())
-        return pa.RecordBatch.from_arrays([operations, times, before, after], schema=self.schema)
+        return pa.RecordBatch.from_arrays([operations, times, before, after], schema=self._schema)
+
+
+def change_schema(row: pa.Schema) -> pa.Schema:
+    """Columns of changes of rows with these columns."""
+    rows = pa.struct(list(row))
+    return pa.schema([("op", pa.string()), ("ts", pa.string()), ("before", rows), ("after", rows)])
+
+
+class ChangeLog(Batches):
+    """
+    Changes as Arrow batches, see `Batches`.
+
+    Args:
+        storage: Of the table.
+        window: The range.
+        steps: Where the changes stand, in order; all of their files were there.
+        row: Columns of the rows before and after.
+        whole: All columns of the table.
+
+    Attributes:
+        schema: ``op`` (``i``, ``u``, ``d``), ``ts`` (requested time of the commit), ``before`` and ``after``
+            (structs of the columns asked for, null where there was no such row).
+    """
+
+    def __init__(
+        self, storage: Storage, window: Window, steps: Sequence[Step], row: pa.Schema, whole: pa.Schema
+    ) -> None:
+        self._facts_told = {"table": storage.root, "range": str(window), "steps": len(steps)}
+        self._steps = tuple(steps)
+        self.schema = change_schema(row)
+        self._read = ReadChanges(storage=storage, window=window, row=row, whole=whole, schema=self.schema)
+
+    def _facts(self) -> Mapping[str, object]:
+        return self._facts_told
+
+    def in_pieces(self) -> Pieces:
+        """One piece for each file group of each commit, in the order of the changes."""
+        return Pieces(read=self._read, pieces=self._steps, sizes=tuple(each.size_bytes for each in self._steps))
 
 
 def _is_same(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
@@ -230,6 +252,7 @@ def open_change_log(
     """
     store = contents.store
     mode = logging_mode(store.config.properties, store.storage.root)
+    check_files_have_all_columns(store.config.properties, store.storage.root)
     look = Look(contents, timeline, window)
     look.refuse_what_is_hollow()
     _refuse_archived(contents, window, look)

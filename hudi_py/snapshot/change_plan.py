@@ -57,6 +57,11 @@ class Step:
     merge: Merge | None = None
     missing: tuple[str, ...] = ()
 
+    @property
+    def size_bytes(self) -> int:
+        """Of the base files; 0 where unknown."""
+        return sum(file.size_bytes or 0 for file in (self.before, self.after) if file is not None)
+
 
 class Mode(enum.Enum):
     """What the change logs of a table hold; words as in ``hoodie.table.cdc.supplemental.logging.mode``."""

@@ -8,9 +8,9 @@ never there for anybody who read before and reads after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import pyarrow as pa
@@ -24,8 +24,9 @@ from hudi_py.fsview.gone import first_gone
 from hudi_py.fsview.listing import Listing
 from hudi_py.model.files import FileSlice, join_path, parse_log_file
 from hudi_py.rows.predicate import OneOf
-from hudi_py.snapshot.batches import Batches
+from hudi_py.snapshot.batches import Batches, Pieces
 from hudi_py.snapshot.changes import Changes, Look, open_changes
+from hudi_py.snapshot.select import size_of
 from hudi_py.snapshot.window import Window
 from hudi_py.timeline.archive import load_archived_replaced
 from hudi_py.timeline.cleaned import deleted_since
@@ -34,11 +35,65 @@ from hudi_py.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
     from hudi_py.rows.condition import Where
-    from hudi_py.snapshot.rows import Rows
 
 DELETED: Final = "_hoodie_is_deleted"
 """The column that Apache Hudi takes for a mark of deletion when such rows are written to a table."""
 _RECORD_KEY: Final = META_COLUMNS[2]
+
+
+@attrs.frozen
+class Deleted:
+    """
+    File slices of one partition among whose rows the deleted ones are found.
+
+    Args:
+        before: Before the range.
+        after: At its end.
+    """
+
+    before: tuple[FileSlice, ...]
+    after: tuple[FileSlice, ...]
+
+
+@attrs.frozen(kw_only=True)
+class ReadChanged:
+    """
+    Reads deleted or changed rows, wherever it is sent to.
+
+    Args:
+        before, after: As for `ChangedRows`, without slices.
+        changed: Reads what changed.
+        asked: ``where``, ``columns``, ``with_meta``, as for `Changes.rows`.
+        schema: Of the batches.
+    """
+
+    before: Changes
+    after: Changes
+    changed: Callable[[Any], Iterator[pa.RecordBatch]]
+    asked: Mapping[str, Any]
+    schema: pa.Schema
+
+    def __call__(self, piece: Deleted | FileSlice) -> Iterator[pa.RecordBatch]:
+        if isinstance(piece, Deleted):
+            yield from self._deleted(piece)
+        else:
+            yield from self._marked(self.changed(piece), is_deleted=False)
+
+    def _deleted(self, piece: Deleted) -> Iterator[pa.RecordBatch]:
+        left = _keys(_some(self.after, piece.after))
+        for each in piece.before:
+            keys = _keys(_some(self.before, [each]))
+            gone = keys.filter(compute.invert(compute.is_in(keys, value_set=left)))
+            if len(gone):
+                only = OneOf(_RECORD_KEY, frozenset(filter(None, gone.to_pylist())))
+                found = attrs.evolve(_some(self.before, [each]), commits=only)
+                yield from self._marked(found.rows(**self.asked), is_deleted=True)
+
+    def _marked(self, rows: Iterable[pa.RecordBatch], *, is_deleted: bool) -> Iterator[pa.RecordBatch]:
+        for batch in rows:
+            marks: Array = pa.array([is_deleted] * len(batch), pa.bool_())
+            columns = [batch.column(name) for name in self.schema.names[:-1]]
+            yield pa.RecordBatch.from_arrays([*columns, marks], schema=self.schema)
 
 
 class ChangedRows(Batches):
@@ -67,34 +122,35 @@ class ChangedRows(Batches):
     ) -> None:
         self._before = before
         self._after = after
-        self._rows: Callable[[Changes], Rows] = lambda of: of.rows(where=where, columns=columns, with_meta=with_meta)
-        self._changed = self._rows(changed)
-        fields = [field for field in self._changed.schema if field.name != DELETED]
-        self.schema = pa.schema([*fields, pa.field(DELETED, pa.bool_())])
+        self._asked = {"where": where, "columns": columns, "with_meta": with_meta}
+        self._changed = changed.rows(where=where, columns=columns, with_meta=with_meta)
+        self.schema = marked_schema(self._changed.schema)
 
     def _facts(self) -> Mapping[str, object]:
         return self._changed._facts()  # noqa: SLF001  # the same, and what was deleted
 
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        for partition, slices in groupby(self._before.slices, lambda each: each.partition_path):
-            yield from self._deleted(partition, list(slices))
-        yield from self._marked(self._changed, is_deleted=False)
+    def in_pieces(self) -> Pieces:
+        """One piece for the deleted rows of each partition, then one for each file slice with changed ones."""
+        after: dict[str, list[FileSlice]] = {}
+        for each in self._after.slices:
+            after.setdefault(each.partition_path, []).append(each)
+        deleted = [
+            Deleted(tuple(slices), tuple(after.get(path, ())))
+            for path, slices in groupby(self._before.slices, lambda each: each.partition_path)
+        ]
+        changed = self._changed.in_pieces()
+        read = ReadChanged(
+            before=_some(self._before, ()), after=_some(self._after, ()), changed=changed.read,
+            asked=self._asked, schema=self.schema,
+        )  # fmt: skip
+        sizes = [sum(map(size_of, (*each.before, *each.after))) for each in deleted]
+        return Pieces(read=read, pieces=(*deleted, *changed.pieces), sizes=(*sizes, *changed.sizes))
 
-    def _deleted(self, partition: str, slices: Sequence[FileSlice]) -> Iterator[pa.RecordBatch]:
-        left = _keys(_some(self._after, [each for each in self._after.slices if each.partition_path == partition]))
-        for each in slices:
-            keys = _keys(_some(self._before, [each]))
-            gone = keys.filter(compute.invert(compute.is_in(keys, value_set=left)))
-            if len(gone):
-                only = OneOf(_RECORD_KEY, frozenset(filter(None, gone.to_pylist())))
-                found = attrs.evolve(_some(self._before, [each]), commits=only)
-                yield from self._marked(self._rows(found), is_deleted=True)
 
-    def _marked(self, rows: Rows, *, is_deleted: bool) -> Iterator[pa.RecordBatch]:
-        for batch in rows:
-            marks: Array = pa.array([is_deleted] * len(batch), pa.bool_())
-            columns = [batch.column(name) for name in self.schema.names[:-1]]
-            yield pa.RecordBatch.from_arrays([*columns, marks], schema=self.schema)
+def marked_schema(changed: pa.Schema) -> pa.Schema:
+    """Columns of changed rows, and the mark of the deleted ones behind them."""
+    fields = [field for field in changed if field.name != DELETED]
+    return pa.schema([*fields, pa.field(DELETED, pa.bool_())])
 
 
 def _some(changes: Changes, slices: Sequence[FileSlice]) -> Changes:

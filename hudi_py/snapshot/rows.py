@@ -14,6 +14,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+import attrs
+
 from hudi_py.errors import ConfigError, HudiError, NotFound
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.mdt.statistics import COLUMN_STATS, column_prefix, key_suffix
@@ -22,16 +24,17 @@ from hudi_py.rows.read import FileCount, chosen_columns
 from hudi_py.rows.where import conditions_of
 from hudi_py.runtime.ahead import Source, in_turn
 from hudi_py.runtime.log import log
-from hudi_py.snapshot.batches import Batches, require
-from hudi_py.snapshot.select import check_default_partition
+from hudi_py.snapshot.batches import Batches, Pieces, require
+from hudi_py.snapshot.select import check_default_partition, size_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from hudi_py.formats.bloom import HashedKeys
     from hudi_py.mdt.read_statistics import StatisticsReader
-    from hudi_py.model.files import BaseFile, FileSlice, LogFile
+    from hudi_py.model.files import FileSlice
     from hudi_py.rows.condition import Path
+    from hudi_py.rows.path_columns import PathColumns
     from hudi_py.rows.predicate import Bounds, ColumnFilter, Filter, RowFilter
     from hudi_py.rows.slice_reader import LogReading
     from hudi_py.rows.time_partitions import TimePartitions
@@ -48,6 +51,71 @@ OpenStatistics = Callable[[], "StatisticsReader | None"]
 _AHEAD_BYTES_MAX: Final = 256 << 20
 """Of files that are read at one time; one slice always is."""
 _LOCAL_THREADS_MAX: Final = 4
+
+
+@attrs.frozen(kw_only=True)
+class ReadSlice:
+    """
+    Reads the rows of one file slice, wherever it is sent to.
+
+    Args:
+        storage: Of the table.
+        stored: Columns that are read: those asked for, and those that *filters* ask.
+        names: Of the columns asked for.
+        filters: Conditions that all have to be met.
+        logs, time_partitions, lost, path_columns: As for `Rows`.
+        wanted: Record keys of which each row that meets *filters* has one; None where they are not known.
+    """
+
+    storage: Storage
+    stored: pa.Schema
+    names: tuple[str, ...]
+    filters: tuple[RowFilter, ...]
+    logs: LogReading | None
+    time_partitions: TimePartitions | None
+    lost: Callable[[FileSlice, NotFound], NotFound] | None
+    path_columns: PathColumns | None
+    wanted: HashedKeys | None
+
+    @property
+    def shows_other_values(self) -> bool:
+        """Whether some values are shown otherwise than files hold them."""
+        return self.time_partitions is not None or self.path_columns is not None
+
+    def __call__(self, file_slice: FileSlice, count: FileCount | None = None) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in self._stored_rows(file_slice, count):
+                chosen = batch if len(self.stored) == len(self.names) else batch.select(list(self.names))
+                if self.time_partitions is not None:
+                    chosen = self.time_partitions.shown(chosen, file_slice.partition_path)
+                yield chosen
+        except NotFound as error:
+            if self.lost is None:
+                raise
+            raise self.lost(file_slice, error) from error
+
+    def counted(self, file_slice: FileSlice) -> Generator[FileCount | pa.RecordBatch, None, None]:
+        """The same, and before the rows, or in their place, what became of the slice."""
+        count, is_told = FileCount(), False
+        for batch in self(file_slice, count):
+            if not is_told:
+                yield count
+                is_told = True
+            yield batch
+        if not is_told:
+            yield count
+
+    def _stored_rows(self, file_slice: FileSlice, count: FileCount | None) -> Iterator[pa.RecordBatch]:
+        from hudi_py.rows.predicate import filtered
+        from hudi_py.rows.slice_reader import read_slices
+
+        columns = self.path_columns
+        filters = self.filters if columns is None else ()
+        for batch in read_slices(self.storage, [file_slice], self.stored, self.logs, filters, count, self.wanted):
+            if columns is None:
+                yield batch
+            else:
+                yield filtered(columns.filled(batch, file_slice.partition_path), self.filters)
 
 
 class Rows(Batches):
@@ -67,6 +135,7 @@ class Rows(Batches):
         logs: How log files are read; None where no slice has any.
         time_partitions: What is shown in the place of stored partition values; None for these.
         lost: What to say of a file of a slice that is not found while rows are read.
+        path_columns: Columns that files lack; None for none.
         indexes: What is known of record keys; None for nothing.
 
     Attributes:
@@ -93,17 +162,19 @@ class Rows(Batches):
         logs: LogReading | None = None,
         time_partitions: TimePartitions | None = None,
         lost: Callable[[FileSlice, NotFound], NotFound] | None = None,
+        path_columns: PathColumns | None = None,
         indexes: KeyIndexes | None = None,
     ) -> None:
         self._again = partial(
             Rows, storage, slices, schema, statistics=statistics, partition_fields=partition_fields, commits=commits,
-            logs=logs, time_partitions=time_partitions, lost=lost, indexes=indexes,
+            logs=logs, time_partitions=time_partitions, lost=lost, path_columns=path_columns, indexes=indexes,
         )  # fmt: skip
         self._lost = lost
         self._storage = storage
         self._slices = slices
         self._logs = logs
-        self._statistics = statistics
+        self._path_columns = path_columns
+        self._statistics = statistics if path_columns is None else None  # they know nothing of what files lack
         self._indexes = indexes
         if isinstance(columns, str):  # a sequence of letters to everything below
             raise ConfigError(f"columns={columns!r} is one text; give a list, also of one: columns=[{columns!r}]")
@@ -146,17 +217,13 @@ class Rows(Batches):
         return len(self._slices)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        self.count = FileCount()
-        keys = self._asked_keys()
-        wanted = None if keys is None else _hashed(keys)
-        slices = self._chosen(keys, wanted)
-        filters: list[RowFilter] = [*self._filters]
-        if self._commits is not None:
-            filters.insert(0, self._commits)
-
-        sources = [Source(partial(self._read, each, filters, wanted), _bytes_of(each)) for each in slices]
         from hudi_py.rows.slice_reader import REMOTE_THREADS
 
+        self.count = FileCount()
+        found = self.in_pieces()
+        read: ReadSlice = found.read  # type: ignore[assignment]
+        pieces = zip(found.pieces, found.sizes, strict=True)
+        sources = [Source(partial(read.counted, each), size) for each, size in pieces]
         threads = REMOTE_THREADS if "://" in self._storage.root else min(_LOCAL_THREADS_MAX, os.cpu_count() or 1)
         for item in in_turn(sources, threads=threads, weight_max=_AHEAD_BYTES_MAX):
             if isinstance(item, FileCount):
@@ -164,29 +231,24 @@ class Rows(Batches):
             else:
                 yield item
 
-    def _read(
-        self, file_slice: FileSlice, filters: Sequence[RowFilter], wanted: HashedKeys | None
-    ) -> Generator[FileCount | pa.RecordBatch, None, None]:
-        """Rows of one slice, and before them, or in their place, what became of it."""
-        from hudi_py.rows.slice_reader import read_slices
-
-        count, is_told = FileCount(), False
-        try:
-            found = read_slices(self._storage, [file_slice], self._read_schema, self._logs, filters, count, wanted)
-            for batch in found:
-                if not is_told:
-                    yield count
-                    is_told = True
-                chosen = batch if len(self._read_schema) == len(self.schema) else batch.select(self.schema.names)
-                if self._time_partitions is not None:
-                    chosen = self._time_partitions.shown(chosen, file_slice.partition_path)
-                yield chosen
-        except NotFound as error:
-            if self._lost is None:
-                raise
-            raise self._lost(file_slice, error) from error
-        if not is_told:
-            yield count
+    def in_pieces(self) -> Pieces:
+        """One piece for each file slice that indexes and statistics do not rule out."""
+        keys = self._asked_keys()
+        wanted = None if keys is None else _hashed(keys)
+        slices = tuple(self._chosen(keys, wanted))
+        commits: list[RowFilter] = [] if self._commits is None else [self._commits]
+        read = ReadSlice(
+            storage=self._storage,
+            stored=self._read_schema,
+            names=tuple(self.schema.names),
+            filters=(*commits, *self._filters),
+            logs=self._logs,
+            time_partitions=self._time_partitions,
+            lost=self._lost,
+            path_columns=self._path_columns,
+            wanted=wanted,
+        )
+        return Pieces(read=read, pieces=slices, sizes=tuple(map(size_of, slices)))
 
     def narrowed(self, columns: Sequence[str] | None = None, *where: Condition) -> Rows:
         """
@@ -268,13 +330,6 @@ class Rows(Batches):
                 f"a condition on {asked[0]} is not supported: a time-based key generator made partitions of it, and "
                 "Apache Hudi shows another value than is stored; filter the rows that come back"
             )
-
-
-def _bytes_of(file_slice: FileSlice) -> int:
-    """Size of its files, as far as it is known."""
-    base = () if file_slice.base_file is None else (file_slice.base_file,)
-    files: tuple[BaseFile | LogFile, ...] = (*base, *file_slice.log_files)
-    return sum(each.size_bytes or 0 for each in files)
 
 
 def _hashed(keys: Iterable[str]) -> HashedKeys:

@@ -127,24 +127,39 @@ def check_default_partition(
 
 def check_rows_are_whole(properties: Mapping[str, str], source: str) -> None:
     """
-    Refuse tables whose base files lack columns: they would be read as null.
+    Refuse tables of whose rows a part lies elsewhere.
 
     Args:
         properties: Of the table.
         source: Named in the error.
 
     Raises:
-        UnsupportedTable: The partition columns stand in the paths only, or the rows where the table was made from.
+        UnsupportedTable: The rows may be where the table was made from.
     """
-    if properties.get("hoodie.datasource.write.drop.partition.columns", "false").strip().lower() == "true":
-        raise UnsupportedTable(
-            f"{source}: the files lack the partition columns (hoodie.datasource.write.drop.partition.columns=true), "
-            "which hudi_py does not take from the paths; read the table with Apache Hudi"
-        )
     if properties.get("hoodie.bootstrap.base.path", "").strip():
         raise UnsupportedTable(
             f"{source}: the table was bootstrapped from {properties['hoodie.bootstrap.base.path']}, where the columns "
             "of its rows may still be; hudi_py does not join them, read the table with Apache Hudi"
+        )
+
+
+def check_files_have_all_columns(properties: Mapping[str, str], source: str) -> None:
+    """
+    Refuse tables whose base files are not their rows, for whoever takes the one for the other.
+
+    Args:
+        properties: Of the table.
+        source: Named in the error.
+
+    Raises:
+        UnsupportedTable: The partition columns stand in the paths only.
+    """
+    from hudi_py.rows.path_columns import lacks_partition_columns
+
+    if lacks_partition_columns(properties):
+        raise UnsupportedTable(
+            f"{source}: the files lack the partition columns (hoodie.datasource.write.drop.partition.columns=true); "
+            "read the rows with Table.rows (hudi-py read), which takes them from the paths"
         )
 
 
@@ -258,6 +273,11 @@ def _files_of(file_slice: FileSlice) -> Iterator[BaseFile | LogFile]:
     if file_slice.base_file is not None:
         yield file_slice.base_file
     yield from file_slice.log_files
+
+
+def size_of(file_slice: FileSlice) -> int:
+    """Bytes of the files of a slice as far as they are known."""
+    return sum(file.size_bytes or 0 for file in _files_of(file_slice))
 
 
 def readable_slices(

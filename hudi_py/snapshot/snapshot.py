@@ -37,6 +37,7 @@ from hudi_py.snapshot.select import (
     bases_of,
     check_base_files,
     check_columns_keep_names,
+    check_files_have_all_columns,
     check_rows_are_whole,
     context_as_of,
     has_logs,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hudi_py.rows.condition import Where
+    from hudi_py.rows.path_columns import PathColumns
     from hudi_py.rows.predicate import ColumnFilter
     from hudi_py.rows.slice_reader import LogReading
     from hudi_py.rows.time_partitions import TimePartitions
@@ -101,6 +103,7 @@ class Snapshot(Shown):
             CorruptMetadata: A file that a completed commit wrote is missing, so that older rows would be shown as the
                 latest, or it has another size.
         """
+        check_files_have_all_columns(self.config.properties, self.storage.root)
         return base_files(self.slices_with_rows(), self.storage.root)
 
     def slices_with_rows(self) -> tuple[FileSlice, ...]:
@@ -155,14 +158,21 @@ class Snapshot(Shown):
             columns=columns, where=where, with_meta=with_meta, statistics=self.column_statistics,
             partition_fields=self.config.partition_fields, logs=self._log_reading(slices, schema),
             commits=self.row_commits(), time_partitions=self._time_partitions(),
-            lost=partial(lost_meanwhile, self._contents), indexes=self._key_indexes(read_optimized=read_optimized),
+            lost=partial(lost_meanwhile, self._contents), path_columns=self._path_columns(),
+            indexes=self._key_indexes(read_optimized=read_optimized),
         )  # fmt: skip
 
     def _time_partitions(self) -> TimePartitions | None:
         """What is shown in the place of stored partition values; None for these."""
         from hudi_py.rows.time_partitions import time_partitions_of
 
-        return time_partitions_of(self.config)
+        return time_partitions_of(self.config) if self._path_columns() is None else None
+
+    def _path_columns(self) -> PathColumns | None:
+        """Columns whose values stand in the paths only; None for none."""
+        from hudi_py.rows.path_columns import path_columns_of
+
+        return path_columns_of(self.config)
 
     def row_commits(self) -> ColumnFilter | None:
         """What chooses among the rows of the slices; None for all."""
@@ -213,13 +223,26 @@ class Snapshot(Shown):
 
         return chosen_columns(self._row_schema(None), None)
 
+    def shown_schema(self, columns: Sequence[str] | None = None, *, with_meta: bool = False) -> pa.Schema:
+        """
+        The columns that `rows` gives for these arguments, told as those of `schema`.
+
+        Raises:
+            ConfigError: There is no such column.
+        """
+        from hudi_py.rows.read import chosen_columns
+
+        stored, shown = chosen_columns(self._row_schema(None), columns, with_meta=with_meta), self._time_partitions()
+        return stored if shown is None else shown.schema(stored)
+
     def _row_schema(self, slices: Sequence[FileSlice] | None) -> pa.Schema:
         from hudi_py.rows.read import row_schema
 
         def files() -> tuple[tuple[str, BaseFile], ...]:
             return bases_of(self.slices_with_rows() if slices is None else slices)
 
-        return row_schema(self.storage, files, self._committed_schema())
+        stored, columns = row_schema(self.storage, files, self._committed_schema()), self._path_columns()
+        return stored if columns is None else columns.schema(stored)
 
     def schema_text(self) -> str | None:
         """

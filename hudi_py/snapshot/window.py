@@ -65,6 +65,21 @@ def order_times(timeline: Timeline, *, by_completion: bool) -> dict[str, str]:
     }
 
 
+def last_end(timeline: Timeline, clusterings: frozenset[str], *, by_completion: bool) -> str:
+    """
+    The latest end of a range that no write is added to any more; ``""`` where there is none.
+
+    Args:
+        clusterings: Requested times of pending ones: those change no rows.
+    """
+    ends = order_times(timeline, by_completion=by_completion).values()
+    if by_completion:
+        return max(ends, default="")
+    pending = (each.requested_time for each in timeline.commits.pending())
+    first = min((time for time in pending if time not in clusterings), default=None)
+    return max((time for time in ends if first is None or time < first), default="")
+
+
 def needs_archive(window: Window, timeline: Timeline, active: Mapping[str, str]) -> bool:
     """
     Whether a bound of the range lies among commits that may be archived.

@@ -156,9 +156,7 @@ def test_read_gives_hudis_rows(run, table, name):
         assert rows_hash(result.json["data"]) == theirs["hash"], options
 
 
-@pytest.mark.parametrize(
-    "setting", ["hoodie.datasource.write.drop.partition.columns=true", "hoodie.bootstrap.base.path=/lake/before"]
-)
+@pytest.mark.parametrize("setting", ["hoodie.bootstrap.base.path=/lake/before"])
 def test_files_that_lack_columns_are_not_read_as_null(run, table, setting):
     """Where a base file holds a part of the row only, Hudi joins what stands elsewhere; we refuse."""
     path = table("cow_nomdt-1.1.1")

@@ -1,0 +1,154 @@
+"""
+The data source ``hudi_py`` of Spark 4: ``spark.read.format("hudi_py")`` and ``spark.readStream.format("hudi_py")``.
+
+Spark plans in Python processes on the driver's machine and reads on executors. The table is looked at once, when Spark
+asks for the columns: what is read is settled there, for every use of the DataFrame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+import pyarrow as pa
+
+from hudi_py.errors import ConfigError
+from hudi_py.snapshot.batches import Batches
+from hudi_py.snapshot.snapshot import Snapshot
+from hudi_py.snapshot.window import order_times
+from hudi_py.spark.pieces import batches_of, in_tasks
+from hudi_py.spark.python_sources import HAS_SOURCES, DataSource, DataSourceReader, InputPartition
+from hudi_py.spark.question import Question
+from hudi_py.spark.same_columns import check_types, fitted, opened
+from hudi_py.spark.schema import spark_schema
+from hudi_py.spark.session import is_of_connect, use_own_python
+from hudi_py.spark.source_options import LATEST, source_options
+from hudi_py.spark.stream import HudiStreamReader
+from hudi_py.table import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+_TASKS: Final = 32  # the planning process does not know how many cores the cluster has
+
+
+def register(spark: SparkSession) -> None:
+    """
+    Make the format ``hudi_py`` known to a session of Spark 4, for ``spark.read`` and ``spark.readStream``.
+
+    Raises:
+        ConfigError: It is an older Spark.
+    """
+    if not HAS_SOURCES:
+        raise ConfigError(
+            f"Spark {spark.version} has no data sources in Python, Spark 4 has; here, read with hudi_py.read(spark, …)"
+        )
+    if not is_of_connect(spark):
+        use_own_python(spark)
+    spark.dataSource.register(HudiDataSource)
+
+
+class HudiDataSource(DataSource):  # type: ignore[misc]
+    """
+    Reads a table; options as the arguments of `hudi_py.read`, see docs/reading-with-spark.md.
+
+    Raises:
+        ConfigError: An option is unknown or makes no sense.
+    """
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self.options = dict(options)
+        self._asked = source_options(self.options)
+        self._pinned: Snapshot | Question | None = None
+
+    @classmethod
+    def name(cls) -> str:
+        """As in ``format("hudi_py")``."""
+        return "hudi_py"
+
+    def schema(self) -> StructType:
+        """
+        The columns; settles what the DataFrame shows.
+
+        Raises:
+            As `hudi_py.open_table`, and `ConfigError` for columns that the table does not have.
+        """
+        table, question = opened(self._asked), self._asked.question
+        found = self._settle(table)
+        snapshot = found if isinstance(found, Snapshot) else table.snapshot()
+        return spark_schema(question.schema(snapshot))
+
+    def _settle(self, table: Table) -> Snapshot | Question:
+        question = self._asked.question
+        if not question.is_range:
+            self._pinned = question.snapshot(table)
+        elif question.start == LATEST:
+            self._pinned = question
+        else:
+            self._pinned = settled(question, table)
+        return self._pinned
+
+    def reader(self, schema: StructType) -> HudiReader:
+        """
+        Plans a read.
+
+        Raises:
+            As `hudi_py.read`.
+        """
+        if self._asked.question.start == LATEST:
+            raise ConfigError("start is latest, which only a stream can begin with; give a time")
+        table = opened(self._asked)
+        found = self._pinned or self._settle(table)
+        if isinstance(found, Snapshot):
+            batches = fitted(self._asked.question, schema).rows_of(found)
+        else:
+            batches = fitted(found, schema).batches(table)
+        check_types(batches, schema)
+        return HudiReader(batches)
+
+    def streamReader(self, schema: StructType) -> Any:  # noqa: N802  # Spark's name
+        """
+        Plans reads of what changed since the last one.
+
+        Raises:
+            ConfigError: An option asks for a snapshot.
+        """
+        return HudiStreamReader(self._asked, schema)
+
+
+def settled(question: Question, table: Table) -> Question:
+    """The same question about a range of time, whose ends do not move."""
+    is_beginning = question.start is None or not str(question.start).strip("0 ")
+    start = "0" if question.start is None or is_beginning else table.resolve_time(question.start)
+    if question.end is not None:
+        return attrs.evolve(question, start=start, end=table.resolve_time(question.end))
+    by_completion = table.config.format.layout.has_completion_times
+    last = max(order_times(table.timeline, by_completion=by_completion).values(), default=None)
+    return attrs.evolve(question, start=start, end=None if last is None or last < start else last)
+
+
+class HudiReader(DataSourceReader):  # type: ignore[misc]
+    """
+    One read; Spark sends it to the executors without what it plans.
+
+    Args:
+        batches: What is read.
+    """
+
+    def __init__(self, batches: Batches) -> None:
+        found = batches.in_pieces()
+        self._read = found.read
+        self._tasks = in_tasks(found, _TASKS)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_read": self._read, "_tasks": []}
+
+    def partitions(self) -> list[Any]:
+        """One for each task."""
+        return [InputPartition(each) for each in self._tasks]
+
+    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
+        """The rows of one task, on an executor."""
+        return iter(()) if partition is None else batches_of(self._read, partition.value)

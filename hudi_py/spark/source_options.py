@@ -1,0 +1,87 @@
+"""Options of ``spark.read.format("hudi_py")``: texts, as Spark hands them over. Needs no Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from hudi_py.errors import ConfigError
+from hudi_py.spark.question import Question
+
+_TEXTS: Final = ("where", "as_of", "savepoint", "start", "end")
+_FLAGS: Final = ("read_optimized", "with_deletes", "change_log")
+_STORAGE: Final = "storage."
+_SETTINGS: Final = ("hoodie.", "hoodie_py.")
+_WORDS: Final = {"true": True, "false": False}
+EARLIEST: Final = "earliest"
+LATEST: Final = "latest"
+
+
+@attrs.frozen(kw_only=True)
+class SourceOptions:
+    """
+    What is read, and how.
+
+    Args:
+        location: Of the table.
+        question: What is asked of it; *start* may be `LATEST`, which streams alone understand.
+        storage_options: As for `hudi_py.open_table`.
+        settings: Likewise.
+    """
+
+    location: str
+    question: Question
+    storage_options: Mapping[str, str]
+    settings: Mapping[str, str]
+
+
+def source_options(options: Mapping[str, str]) -> SourceOptions:
+    """
+    Args:
+        options: Names, in whatever case, to texts.
+
+    Raises:
+        ConfigError: There is no location, or an option is unknown or makes no sense.
+    """
+    given = {name.lower(): text for name, text in options.items()}
+    location = given.pop("path", None)
+    if not location:
+        raise ConfigError('no table is named: spark.read.format("hudi_py").load(LOCATION)')
+    storage = {name.removeprefix(_STORAGE): given.pop(name) for name in list(given) if name.startswith(_STORAGE)}
+    settings = {name: given.pop(name) for name in list(given) if name.startswith(_SETTINGS)}
+    asked: dict[str, Any] = {name: given.pop(name) for name in _TEXTS if given.get(name)}
+    asked |= {name: _flag(name, given.pop(name)) for name in _FLAGS if name in given}
+    if "columns" in given:
+        asked["columns"] = _names(given.pop("columns"))
+    if given:
+        known = ", ".join((*_TEXTS, *_FLAGS, "columns"))
+        raise ConfigError(
+            f"the option {min(given)} is not known; there are {known}, settings (hoodie.…) and options of the storage "
+            f"library ({_STORAGE}NAME)"
+        )
+    if asked.get("start") == EARLIEST:
+        asked["start"] = "0"
+    return SourceOptions(location=location, question=Question(**asked), storage_options=storage, settings=settings)
+
+
+def _flag(name: str, text: str) -> bool:
+    found = _WORDS.get(text.strip().lower())
+    if found is None:
+        raise ConfigError(f"the option {name} is {text!r}; write true or false")
+    return found
+
+
+def _names(text: str) -> list[str]:
+    """Names between commas, or a JSON list of names, which may hold commas."""
+    if not text.lstrip().startswith("["):
+        return [name.strip() for name in text.split(",") if name.strip()]
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"the option columns is no JSON list: {error}") from error
+    if not all(isinstance(name, str) for name in found):
+        raise ConfigError("the option columns is a JSON list of something else than names")
+    return list(found)

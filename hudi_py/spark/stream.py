@@ -1,0 +1,114 @@
+"""
+Streams of Spark 4 over a table: each micro-batch is what changed in a range of time, as `hudi_py.Table.changes` tells.
+
+Offsets are times of commits: when they completed, in layout 1 (table version 6) when they were requested. A range that
+was read once is the same range when it is read again, so that a query goes on from its checkpoint without gaps.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+import pyarrow as pa
+
+from hudi_py.errors import ConfigError, RefusedError
+from hudi_py.formats.meta_columns import META_COLUMNS
+from hudi_py.snapshot.deleted import DELETED
+from hudi_py.spark.pieces import batches_of, in_tasks
+from hudi_py.spark.python_sources import DataSourceStreamReader, InputPartition
+from hudi_py.spark.same_columns import check_types, fitted, opened
+from hudi_py.spark.source_options import LATEST, SourceOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from hudi_py.table import Table
+
+_TASKS: Final = 32
+_TIME: Final = "time"
+
+
+class HudiStreamReader(DataSourceStreamReader):  # type: ignore[misc]
+    """
+    Plans micro-batches.
+
+    Args:
+        asked: What is read.
+        schema: What Spark was told of the columns.
+
+    Raises:
+        ConfigError: An option asks for a snapshot, or for an end.
+        RefusedError: Nothing was ever written to the table, so that its columns are unknown.
+    """
+
+    def __init__(self, asked: SourceOptions, schema: StructType) -> None:
+        question = asked.question
+        for name in ("as_of", "savepoint", "read_optimized", "end"):
+            if getattr(question, name) not in (None, False):
+                raise ConfigError(f"a stream goes on and on, so {name} is not for it; start tells where it begins")
+        if not set(schema.names).difference(META_COLUMNS, [DELETED]):
+            raise RefusedError(
+                f"{asked.location} has no columns yet; begin the stream when something was written to it"
+            )
+        self._asked = asked
+        self._schema = schema
+        self._table: Table | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_table": None}
+
+    def _looked_at(self) -> Table:
+        """The table as it is now."""
+        self._table = opened(self._asked) if self._table is None else self._table.refresh()
+        return self._table
+
+    def initialOffset(self) -> dict[str, str]:  # noqa: N802  # Spark's name
+        """Where a query without a checkpoint begins: before the first commit, or where *start* tells."""
+        start = self._asked.question.start
+        if start is None or not str(start).strip("0 "):
+            return {_TIME: ""}
+        if start == LATEST:
+            return self.latestOffset()
+        return {_TIME: self._looked_at().resolve_time(start)}
+
+    def latestOffset(self) -> dict[str, str]:  # noqa: N802
+        """The end of what can be read for good."""
+        return {_TIME: self._looked_at().changed_until() or ""}
+
+    def partitions(self, start: Mapping[str, str], end: Mapping[str, str]) -> list[Any]:
+        """
+        The tasks of one micro-batch.
+
+        Raises:
+            RefusedError: A clean deleted what the range needs, or the table went back behind what was read.
+            ConfigError: A column has another type now.
+        """
+        after, until = start[_TIME], end[_TIME]
+        if until < after:
+            raise RefusedError(
+                f"{self._asked.location}: this query has read until {after}, and what was committed after {until} was "
+                f"rolled back or restored away, or a write before {after} is under way; wait for that write, or start "
+                "with a new checkpoint"
+            )
+        if until == after:
+            return []
+        question = attrs.evolve(fitted(self._asked.question, self._schema), start=after or "0", end=until)
+        batches = question.batches(self._looked_at())
+        check_types(batches, self._schema)
+        found = batches.in_pieces()
+        return [InputPartition(zlib.compress(pickle.dumps((found.read, each)), 1)) for each in in_tasks(found, _TASKS)]
+
+    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
+        """The rows of one task, on an executor."""
+        read, pieces = pickle.loads(zlib.decompress(partition.value))  # noqa: S301 - our own bytes
+        return batches_of(read, pieces)
+
+    def commit(self, end: Mapping[str, str]) -> None:
+        """Nothing is to do: what was read stays until a clean deletes it."""
+
+    def stop(self) -> None:
+        """Nothing is open."""

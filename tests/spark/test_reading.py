@@ -1,0 +1,107 @@
+"""Reading on Spark gives the rows that are read without it, whatever is asked of whichever table."""
+
+import json
+import re
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pyspark
+import pytest
+
+import hudi_py
+from support import fixtures
+
+pytestmark = pytest.mark.spark
+
+PAGE = Path(hudi_py.__file__).parents[1] / "docs" / "reading-with-spark.md"
+SOME = {
+    "cow_types-1.1.1": {},
+    "mor_types-0.15.0": {},
+    "mor_ntz-1.1.1": {},
+    "cow_evolved-0.15.0": {"columns": ["amount", "_hoodie_record_key"]},
+    "mor_evolved-1.0.2": {"as_of": "first"},
+    "mor_partial_update-1.1.1": {"read_optimized": True},
+    "cow_custom_keygen-0.15.0": {},
+    "cow_all_indexes-1.1.1": {"where": "id > 'k0004'", "columns": ["id"]},
+    "mor_cdc-1.1.1": {"change_log": True},
+    "mor_event_time-0.15.0": {"start": "first", "with_deletes": True},
+}
+
+
+@pytest.fixture
+def elsewhere(spark):
+    """A session in another time zone than the process."""
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    yield spark
+    spark.conf.unset("spark.sql.session.timeZone")
+
+
+def plain(value):
+    """Moments as in UTC, so that rows are compared by what they hold."""
+    if isinstance(value, datetime) and value.tzinfo:
+        return ("moment", value.astimezone(timezone.utc).isoformat())
+    if isinstance(value, dict):
+        return {name: plain(each) for name, each in value.items()}
+    return [plain(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
+def texts(batches):
+    return sorted(repr(plain(row)) for batch in batches for row in batch.to_pylist())
+
+
+def without_spark(table, change_log=False, **asked):
+    if change_log:
+        return table.change_log()
+    read = table.changes if "start" in asked else table.rows
+    return read(**asked, with_meta="columns" not in asked)
+
+
+def assert_same(spark, name, folder, asked):
+    table = hudi_py.open_table(fixtures.unpack_rows(name, folder))
+    first = table.timeline.commits.completed()[0]
+    for name_of, time in (("start", first.completion_time or first.requested_time), ("as_of", first.requested_time)):
+        if name_of in asked:
+            asked = {**asked, name_of: time}
+    rows = without_spark(table, **asked)
+    frame = hudi_py.read(spark, table.storage.root, **asked)
+    assert frame.columns == rows.schema.names, name
+    assert texts(frame._collect_as_arrow()) == texts(rows), (name, asked)
+    theirs = json.loads((fixtures.FOLDER / "rows" / f"{name}.expected.json").read_text())["expected"]
+    if not asked and "schema" in theirs:
+        assert {field: kind for field, kind in frame.dtypes if field[0] != "_"} == theirs["schema"], name
+
+
+def test_some_of_every_kind(elsewhere, tmp_path):
+    """All types, widened and added columns, those of key generators, conditions, deletes, change logs."""
+    for name, asked in SOME.items():
+        assert_same(elsewhere, name, tmp_path / name, asked)
+
+
+@pytest.mark.slow  # 250 reads
+def test_every_table(elsewhere, tmp_path):
+    """Snapshots, ranges with deletes, change logs of all that real Hudi wrote."""
+    for name in fixtures.row_fixture_names():
+        for asked in ({}, {"start": "first", "with_deletes": True}, {"change_log": True} if "_cdc" in name else {}):
+            if asked and name == "mor_uncommitted_logs-0.15.0":
+                continue  # refused: a write within the range is under way
+            assert_same(elsewhere, name, tmp_path / name, asked)
+
+
+def test_what_a_query_filters_reaches_the_files(spark, tmp_path):
+    """Spark's own reader has base files without conditions; with ``columns`` it reads no others."""
+    path = fixtures.unpack_rows("cow_evolved-1.1.1", tmp_path)
+    frame = hudi_py.read(spark, path, columns=["id"]).where("id = 'k0001'")
+    plan = frame._jdf.queryExecution().executedPlan().toString()
+    assert "EqualTo(id,k0001)" in plan.partition("PushedFilters")[2]
+    assert "ReadSchema: struct<id:string>" in plan
+
+
+def test_examples_of_the_page_run(spark, tmp_path):
+    """As they stand there, on a table of real Hudi; on Spark 3.5 those for Spark 3.5."""
+    path = fixtures.unpack_rows("mor_cdc-1.1.1", tmp_path)
+    names = {"spark": spark, "checkpoint": str(tmp_path / "checkpoint")}
+    examples = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(examples) == 4
+    for code in examples:
+        if "format(" not in code or not pyspark.__version__.startswith("3."):
+            exec(code.replace("s3://lake/trips", str(path)), names)

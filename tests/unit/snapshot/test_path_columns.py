@@ -1,0 +1,77 @@
+"""Tables whose files lack the partition columns: real Hudi shows what the path tells, behind all others, as text."""
+
+from datetime import date
+
+import pytest
+
+import hudi_py
+from hudi_py.errors import RefusedError, UnsupportedTable
+from support import fixtures
+
+DAY, NEXT = date(2024, 1, 2), date(2024, 1, 3)
+HIVE = [  # what Hudi 1.1.1 shows: hive style, URL-encoded, two columns
+    {"id": "k1", "ts": 1, "qty": 5, "name": "n1", "region": "eu", "day": "2024-01-02"},
+    {"id": "k2", "ts": 1, "qty": 7, "name": "n2", "region": "us", "day": "2024-01-03"},
+    {"id": "k3", "ts": 1, "qty": 5, "name": "n3", "region": None, "day": "2024-01-02"},
+    {"id": "k4", "ts": 1, "qty": 7, "name": "n4", "region": None, "day": "2024-01-02"},
+    {"id": "k5", "ts": 1, "qty": 5, "name": "n5", "region": "a b=c", "day": None},
+]
+PLAIN = [  # what Hudi 0.15.0 shows, but for "c" in the last row, the rest of the folder's name behind its "="
+    {"id": "k1", "ts": 1, "day": DAY, "qty": 5, "name": "n1", "region": "eu"},
+    {"id": "k2", "ts": 1, "day": NEXT, "qty": 7, "name": "n2", "region": "us"},
+    {"id": "k3", "ts": 1, "day": DAY, "qty": 5, "name": "n3", "region": None},
+    {"id": "k4", "ts": 1, "day": DAY, "qty": 7, "name": "n4", "region": None},
+    {"id": "k5", "ts": 1, "day": None, "qty": 5, "name": "n5", "region": "a b=c"},
+]
+TABLES = {"dropped_columns_hive-1.1.1": HIVE, "dropped_columns-0.15.0": PLAIN}
+
+
+@pytest.fixture(params=TABLES)
+def table(request, tmp_path):
+    return hudi_py.open_table(fixtures.unpack_more(request.param, tmp_path))
+
+
+@pytest.fixture
+def expected(table):
+    return HIVE if table.config.version > 6 else PLAIN
+
+
+def by_id(batches):
+    return sorted((row for batch in batches for row in batch.to_pylist()), key=lambda row: row["id"])
+
+
+def test_the_path_tells_what_files_lack(table, expected):
+    """Snapshots, ranges, deletes asked for, each column alone: the same values, in the same order of columns."""
+    assert expected == by_id(table.rows()) == by_id(table.changes())
+    assert list(expected[0]) == table.schema.names
+    marked = by_id(table.changes(with_deletes=True, columns=["region", "id"]))
+    assert [(row["id"], row["region"]) for row in expected] == [(row["id"], row["region"]) for row in marked]
+    alone = [row["region"] for row in table.rows(columns=["region"]).to_arrow().to_pylist()]
+    assert sorted(map(str, alone)) == sorted(str(row["region"]) for row in expected)
+
+
+def test_conditions_ask_for_what_is_shown(table, expected):
+    """Beside conditions on what files hold; what asks for empty ones is refused, as for every table."""
+    assert expected[:1] == by_id(table.rows(where="region = 'eu'"))
+    assert expected[1:2] == by_id(table.rows(where="region in ('us', 'eu') and qty > 5"))
+    assert [] == by_id(table.rows(where="region = 'eu' and qty > 5"))
+    with pytest.raises(RefusedError, match="condition on region"):
+        table.rows(where="region is null")
+
+
+def test_files_are_not_the_rows(table):
+    """For whoever reads them by himself."""
+    with pytest.raises(UnsupportedTable, match="lack the partition columns"):
+        table.base_files()
+
+
+def test_a_column_that_commits_know_keeps_its_type(tmp_path):
+    """Where the property was set later, files and commits have the column; the path tells it all the same."""
+    path = fixtures.unpack("cow_nomdt-1.1.1", tmp_path)
+    before = by_id(hudi_py.open_table(path).rows())
+    properties = path / ".hoodie" / "hoodie.properties"
+    name = "hoodie.datasource.write.drop.partition.columns"
+    properties.write_text(properties.read_text("utf-8").replace(f"{name}=false", f"{name}=true"), "utf-8")
+    table = hudi_py.open_table(path)
+    assert table.config.properties[name] == "true"
+    assert before == by_id(table.rows())
