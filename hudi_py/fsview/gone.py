@@ -8,18 +8,27 @@ the cleans recorded are held against those that are left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Final
 
 import attrs
 
+from hudi_py.config.table import TableType
 from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
 from hudi_py.formats.properties import parse_properties
 from hudi_py.fsview.build import GroupKey, ViewContext
 from hudi_py.fsview.listing import walk_partitions
-from hudi_py.model.files import PARTITION_METAFILE, BaseFile, join_path, parse_base_file, parse_log_file
+from hudi_py.model.files import (
+    PARTITION_METAFILE,
+    BaseFile,
+    FileSlice,
+    LogFile,
+    join_path,
+    parse_base_file,
+    parse_log_file,
+)
 from hudi_py.model.instant import Action
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.archive import has_archive, load_archived_files, load_archived_replaced
@@ -88,10 +97,16 @@ def first_gone(
 
 
 def first_log_gone(
-    contents: Contents, timeline: Timeline, context: ViewContext, time: str, there: Collection[GroupKey]
+    contents: Contents,
+    timeline: Timeline,
+    context: ViewContext,
+    time: str,
+    left: Iterable[FileSlice],
+    *,
+    of: Callable[[str, LogFile], bool] = lambda _path, _log: True,
 ) -> str | None:
     """
-    Relative path of a log file that held rows at *time*, of a group of which nothing of that time is left; else None.
+    Relative path of a deleted log file that held rows at *time*, of a slice of which nothing is left; else None.
 
     A slice without a base file leaves no other trace; where there is one, `first_gone` tells by that.
 
@@ -100,15 +115,33 @@ def first_log_gone(
         timeline: The active timeline.
         context: Of the table at *time*.
         time: Instant time.
-        there: File groups of which there is a slice of that time.
+        left: The newest slice at *time* of each file group of which one is left.
+        of: Only such log files count, by partition path and file.
+
+    Raises:
+        CorruptMetadata: A clean is damaged, or the archive.
     """
-    for partition, names in deleted_since(contents, timeline, time, with_pending=False).items():
+    store = contents.store
+    deleted = deleted_since(contents, timeline, time, with_pending=False)
+    replaced: Mapping[GroupKey, str] = context.replaced
+    has_logs = store.config.table_type is TableType.MERGE_ON_READ
+    if has_logs and (timeline.is_before_start(time) or not reaches_back(timeline, time)):
+        archived = load_archived_files(store.storage, store.config, cleaned_since=time, replaced=True)
+        replaced = {**archived.replaced, **replaced}
+        for partition, cleaned in archived.cleaned.items():
+            deleted.setdefault(partition, []).extend(cleaned)
+    newest: dict[GroupKey, str] = {}
+    for each in left:
+        times = (each.base_instant_time, *(log.instant_time for log in each.log_files))
+        newest[each.partition_path, each.file_id] = max(times)
+    for partition, names in deleted.items():
         for log in filter(None, map(parse_log_file, names)):
             key = (partition, log.file_id)
-            if key in there or log.is_cdc or log.instant_time > time or not context.is_completed(log.instant_time):
+            if log.is_cdc or log.instant_time > time or not context.is_completed(log.instant_time):
                 continue
-            replaced_at = context.replaced.get(key)
-            if replaced_at is None or replaced_at > time:
+            replaced_at = replaced.get(key)
+            is_live = replaced_at is None or replaced_at > time
+            if is_live and log.instant_time > newest.get(key, "") and of(partition, log):
                 return join_path(partition, log.name)
     return None
 

@@ -8,7 +8,8 @@ that commits of the range wrote to are listed, and only files that they wrote ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -17,10 +18,10 @@ from hudi_py.config.keys import Settings
 from hudi_py.errors import RefusedError, UnsupportedTable
 from hudi_py.fsview.build import ViewContext, build_partition
 from hudi_py.fsview.checked import CheckedListing
-from hudi_py.fsview.gone import first_gone
+from hudi_py.fsview.gone import first_gone, first_log_gone
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
-from hudi_py.model.files import FileSlice, parse_base_file, parse_log_file
+from hudi_py.model.files import FileSlice, LogFile, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took
 from hudi_py.snapshot.retained import earliest_retained
@@ -232,6 +233,15 @@ class Look:
         stats = (self._contents.commit(each).partition_to_write_stats.get(path, ()) for each in self.instants())
         return frozenset((stat.path or "").rpartition("/")[2] for each in stats for stat in each)
 
+    def _is_log_of_range(self) -> Callable[[str, LogFile], bool]:
+        """Whether a commit of the range wrote a log file, by partition path and file; on doubt it did (layout 1)."""
+        if self._tells_write:
+            return lambda _, log: log.instant_time in self.commits
+        if self._may_be_archived(len(self.instants())):
+            return lambda _path, _log: True
+        named = cache(self._logs_of_range)
+        return lambda path, log: log.name in named(path)
+
     def slices_of(self, path: str, listing: Listing) -> tuple[FileSlice, ...]:
         """As `slices`, of what is listed."""
         return self.slices(path, self._at_end(listing).partition(path, details=self._window.until is not None))
@@ -287,6 +297,10 @@ class Look:
             with_pending=False,
             of=lambda _, base: base.instant_time in self.commits,
         )
+        if gone is None:
+            gone = first_log_gone(
+                self._contents, self._timeline, self.context, until, found.slices, of=self._is_log_of_range()
+            )
         if gone is not None:
             raise RefusedError(
                 f"what changed {self._window} cannot be read: a clean deleted {gone}, which held rows at the end of "

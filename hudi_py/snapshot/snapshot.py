@@ -24,7 +24,7 @@ from hudi_py.fsview.needed import NeededFiles
 from hudi_py.mdt.read_statistics import StatisticsReader
 from hudi_py.mdt.statistics import COLUMN_STATS
 from hudi_py.mdt.table import MetadataTable
-from hudi_py.model.files import BaseFile, FileSlice
+from hudi_py.model.files import BaseFile, FileSlice, parse_log_file
 from hudi_py.model.instant import Action
 from hudi_py.model.shown import Shown
 from hudi_py.rows.log_rules import log_rules_of
@@ -329,10 +329,19 @@ def _itself(listing: Listing) -> Listing:
 class SavepointSnapshot(Snapshot):
     """What a savepoint holds, whatever cleans and archivals have passed it."""
 
+    requested_time: str
     _held: dict[str, tuple[str, ...]]
 
     def _slices(self) -> Iterable[FileSlice]:
-        return slices_of_names(self._held)
+        """Without log files of later writes: whole slices are held, and a restore to the savepoint deletes those."""
+        held: Mapping[str, Iterable[str]] = self._held
+        if not self.config.format.log_naming.tells_slice:
+            held = {path: [name for name in names if not self._is_later_log(name)] for path, names in held.items()}
+        return slices_of_names(held)
+
+    def _is_later_log(self, name: str) -> bool:
+        log = parse_log_file(name)
+        return log is not None and log.instant_time > self.requested_time
 
 
 @attrs.frozen(kw_only=True, eq=False, slots=False, repr=False)
@@ -385,8 +394,7 @@ class EarlierSnapshot(Snapshot):
             self._contents, self.timeline, self.view_context, self.requested_time, bases_of(found), with_pending=False
         )
         if gone is None:
-            groups = {(each.partition_path, each.file_id) for each in found}
-            gone = first_log_gone(self._contents, self.timeline, self.view_context, self.requested_time, groups)
+            gone = first_log_gone(self._contents, self.timeline, self.view_context, self.requested_time, found)
         if gone is not None:
             raise RefusedError(
                 f"the table cannot be read as of {self.requested_time}: a clean deleted {gone}, which held rows at "

@@ -11,7 +11,7 @@ from hudi_py.errors import RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.build import ViewContext
 from hudi_py.fsview.gone import first_gone, first_log_gone, gone_at
-from hudi_py.model.files import parse_base_file
+from hudi_py.model.files import FileSlice, parse_base_file, parse_log_file
 from hudi_py.model.instant import State
 from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.model.records import CleanMetadata, CleanPartitionMetadata
@@ -167,10 +167,10 @@ LOG = ".a_{}.log.1_0-1-0"
 @pytest.mark.parametrize("written", [1, 2, 3])
 @pytest.mark.parametrize("replaced_at", [None, 1, 2, 3])
 def test_a_log_file_that_is_gone_is_missed_at_times_that_had_it(written, replaced_at):
-    """If its commit is completed, nothing of its group is there, and the group was not replaced by then."""
+    """If its commit is completed, nothing so new of its group is left, and the group was not replaced by then."""
     builder = TableBuilder(2, table_type="MERGE_ON_READ")
     builder.commit(at(1), {"r1": ["z"]})
-    for suffix, is_log in (("", True), (".cdc", False)):
+    for suffix in ("", ".cdc"):
         name = LOG.format(at(written)) + suffix
         result = CleanPartitionMetadata(partition_path="r0", policy="X", delete_path_patterns=("x", name))
         done = CleanMetadata(
@@ -182,15 +182,34 @@ def test_a_log_file_that_is_gone_is_missed_at_times_that_had_it(written, replace
         )
         builder.instant(at(8), "clean", State.COMPLETED, codec.encode_clean_metadata(done, sync=SYNC))
         table = builder.table()
-        for time, committed, there in product((1, 2, 3), ((1, 2, 3), (3,), ()), ((), ("a",), ("b",))):
+        for time, committed, group, newest in product((1, 2, 3), ((1, 2, 3), (3,), ()), ("a", "b"), (0, 1, 2, 3)):
             seen = context(committed, replaced_at)
-            told = first_log_gone(table.contents, table.timeline, seen, at(time), [("r0", each) for each in there])
+            log = parse_log_file(f".{group}_{at(newest)}.log.2_0-1-0")
+            left = FileSlice("r0", group, at(newest)), FileSlice("r0", group, at(0), None, (log,))
             is_missed = (
-                is_log
+                not suffix
                 and written <= time
                 and written in committed
-                and "a" not in there
+                and not (group == "a" and newest >= written)
                 and not (replaced_at is not None and replaced_at <= time)
             )
-            assert told == (f"r0/{name}" if is_missed else None), (suffix, time, committed, there)
-            assert ask(builder, 4, lambda _path, base: base.file_id == "a") is None  # no base file among them
+            for each in left:
+                told = first_log_gone(table.contents, table.timeline, seen, at(time), [each])
+                assert told == (f"r0/{name}" if is_missed else None), (suffix, time, committed, each)
+            others = {"of": lambda _path, log: log.instant_time != at(written)}
+            assert first_log_gone(table.contents, table.timeline, seen, at(time), (), **others) is None
+    assert ask(builder, 4, lambda _path, base: base.file_id == "a") is None  # no base file among them
+
+
+def test_a_log_file_that_an_archived_clean_took_is_missed_too():
+    """Nothing else tells of a slice without a base file."""
+    builder = TableBuilder(2, table_type="MERGE_ON_READ")
+    builder.log_files(at(1), [("r0", "a", at(1))])
+    for number in (2, 4, 5, 6):
+        builder.commit(at(number), {"r0": ["a"]}, operation="COMPACT")
+        if number == 2:
+            clean(builder, 3, file_versions_retained=1)
+    builder.table(compact_inline_trigger_strategy="TIME_ELAPSED").archive(keep_min_commits=1, keep_max_commits=2)
+    table = builder.table()
+    assert not table.timeline.of(("clean",))
+    assert first_log_gone(table.contents, table.timeline, context((1, 2), None), at(1), ())

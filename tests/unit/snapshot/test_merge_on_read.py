@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -130,3 +131,33 @@ def test_log_files_that_a_clean_took_are_not_passed_over(layout):
     with pytest.raises(RefusedError, match=r"a clean deleted .*\.log\."):
         builder.table().as_of(at(2)).slices_with_rows()
     assert len(builder.table().as_of(at(3)).slices_with_rows()) == 2
+
+
+@pytest.mark.parametrize("name", ["mor_cdc-0.15.0", "mor_cdc-1.0.2"])
+def test_a_range_whose_log_files_a_clean_took_is_refused(name, tmp_path):
+    """What lay in log files alone leaves no trace in the files that are left; each other range is what it was."""
+    table = opened(name, tmp_path)
+    times = [each.completion_time or each.requested_time for each in table.timeline.writes.completed()]
+    ranges = list(pairwise(times))
+    before = [rows(table.changes(*each)) for each in ranges]
+    assert table.clean(commits_retained=1)
+    refused = 0
+    for each, changed in zip(ranges, before, strict=True):
+        try:
+            assert rows(table.changes(*each)) == changed, each
+        except RefusedError as error:
+            refused += f"{each[1]} cannot be read: a clean deleted" in str(error) and ".log." in str(error)
+    assert refused
+
+
+@pytest.mark.parametrize("name", ["mor_event_time-0.15.0", "mor_event_time-1.0.2", "mor_log_compacted-1.1.1"])
+def test_a_savepoint_is_read_after_a_restore_to_it(name, tmp_path):
+    """It holds whole slices, with log files of later writes, which the restore deletes."""
+    table = opened(name, tmp_path)
+    time = table.timeline.commits.completed()[-2].requested_time
+    before = rows(table.rows(as_of=time))
+    table.create_savepoint(time)
+    assert rows(table.rows(savepoint=time)) == before
+    table.restore(time)
+    for each in ({"savepoint": time}, {"as_of": time}, {}):
+        assert rows(table.rows(**each)) == before
