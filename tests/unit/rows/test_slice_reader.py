@@ -17,9 +17,11 @@ from hudi_py.formats.hfile_writer import HFileWriter
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block, join_data_block
 from hudi_py.formats.record_schema import format_record_schema
 from hudi_py.model.files import FileSlice, parse_base_file, parse_log_file
+from hudi_py.rows.committed import Commits
 from hudi_py.rows.condition_text import parse_condition
 from hudi_py.rows.log_rules import LogRules, log_rules_of
 from hudi_py.rows.predicate import filters_of
+from hudi_py.rows.read import read_batches
 from hudi_py.rows.slice_reader import log_reading, read_slices
 from hudi_py.storage.memory import MemoryStorage
 from support.laws import examples
@@ -155,6 +157,26 @@ def test_row_groups_under_log_files_are_left_out_where_nothing_of_them_is_shown(
         assert read(storage, base, logs, where=["ts < 5"]) == whole
         with pytest.raises(CorruptMetadata):
             read(storage, base, logs)
+
+
+def test_a_range_reads_the_row_groups_of_its_commits_alone():
+    """By the footer; of those the rows that its commits changed, and none that does not tell."""
+    storage, schema = MemoryStorage("/t"), pa.schema([("_hoodie_commit_time", pa.string()), *SCHEMA])
+    times = ("1", "1", None, "2", "3", "2")
+    rows = [{"_hoodie_commit_time": time, **row(key, 1)} for time, key in zip(times, "abcdef", strict=True)]
+    base = base_file(storage, rows, schema)
+
+    def keys(**commits):
+        found = read_batches(storage, [("p", base)], schema, [Commits(**commits)])
+        return [key for batch in found for key in batch.column("id").to_pylist()]
+
+    assert keys() == ["a", "b", "d", "e", "f"]
+    assert keys(after="1", until="2") == ["d", "f"]
+    assert keys(times=frozenset({"3"})) == ["e"]
+    damaged_chunks(storage, base, set(schema.names))
+    assert keys(until="1") == ["a", "b"]
+    with pytest.raises(CorruptMetadata):
+        keys(after="1")
 
 
 def test_what_is_appended_while_a_log_file_is_read_counts_for_nothing():
