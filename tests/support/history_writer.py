@@ -66,14 +66,14 @@ def write(table: Table, rows: Sequence[Row], operation: str, announce: Announce,
     limits = {} if small_files else {"hoodie.parquet.small.file.limit": 0}
     settings = table.settings.merged({**ALONE, **limits})
     service = WriteService(table.storage, settings, table.services.metadata_table.clock, LocalEngine)
-    return service.write(_Announced(batch, announce), operation).instant is not None
+    return service.write(_Announced(batch, announce=announce), operation).instant is not None
 
 
 @attrs.frozen
 class _Announced(ArrowRows):
     """Says under which time they are written, before they are."""
 
-    announce: Announce
+    announce: Announce = attrs.field(kw_only=True)
 
     def shaped(self, *args: Any, **options: Any) -> _Announced:
         """See `IncomingRows`."""
