@@ -257,6 +257,7 @@ class WriteService:
                 operation=operation,
                 extra_metadata={**copied_settings(self._settings), **said, "schema": schema},
                 replaced=replaced,
+                ranges={result.stat.path: result.ranges for result in results if result.stat.path and result.ranges},
             )
         watch.lap("commit")
         cleans = self._serve_after(transaction.instant_time, table)
@@ -363,7 +364,12 @@ class WriteService:
         buckets: BucketIndex | None,
     ) -> WriteJob:
         searches_none = operation in OVERWRITES or (operation == "BULK_INSERT" and buckets is None)
-        options = base_file_options(self._settings)
+        options = attrs.evolve(
+            base_file_options(self._settings),
+            ranged=transaction.metadata_table.columns_to_range(
+                table.timeline, schema.schema, is_widened=bool(schema.promoted)
+            ),
+        )
         needed = NeededFiles(table.contents, table.timeline)
         is_mor = table.config.table_type is TableType.MERGE_ON_READ
         return WriteJob(

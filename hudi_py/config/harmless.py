@@ -48,7 +48,7 @@ HARMLESS: Final[Mapping[str, str]] = {
         hoodie.bloom.index.* hoodie.simple.index.*""",
     "it describes indexes that SQL creates; writes do not maintain them": """
         hoodie.expression.index.* hoodie.index.name hoodie.datasource.write.secondarykey.column""",
-    "these statistics and indexes only affect speed; after a write, queries do not use them": """
+    "statistics that a copy-on-write table has are kept as they are; other indexes of it are dropped or refused": """
         hoodie.metadata.index.* hoodie.metadata.bloom.filter.*""",
     "it only affects size and speed of the metadata table, not its content": """
         hoodie.metadata.* _hoodie.metadata.ignore.spurious.deletes hoodie.file.listing.parallelism""",

@@ -12,24 +12,30 @@ Source: rules/data-files 10 and 11.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 import attrs
+import pyarrow as pa
 
 from hudi_py.config import keys
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.fsview.listing import FolderListing, walk_partitions
-from hudi_py.mdt.changes import changes_of_clean, changes_of_commit, changes_of_rollback
+from hudi_py.mdt.changes import ListingChanges, changes_of_clean, changes_of_commit, changes_of_rollback
 from hudi_py.mdt.compaction import compact, is_due
 from hudi_py.mdt.create import create_metadata_table
+from hudi_py.mdt.file_statistics import Encoded, can_hold
+from hudi_py.mdt.kept_statistics import KeptStatistics, Ranges, kept_partitions
 from hudi_py.mdt.removal import disable_unmaintained_partitions, drop_metadata_table
 from hudi_py.mdt.restoring import record_restore
+from hudi_py.mdt.statistics import COLUMN_STATS
 from hudi_py.mdt.table import FILES_PARTITION, METADATA_TABLE_FOLDER, MetadataTable
 from hudi_py.mdt.update import record_rollback, withdraw, write_delta_commit
 from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import CleanMetadata, CommitMetadata, RollbackMetadata
 from hudi_py.runtime.clock import Clock
+from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.properties_file import (
     BACKUP_FILE,
@@ -78,9 +84,34 @@ class MetadataTableKeeper:
             return
         if config.has_metadata_table:
             if writes_data:
-                disable_unmaintained_partitions(self.storage, config, self._update)
+                kept = kept_partitions(self.storage, config)
+                disable_unmaintained_partitions(self.storage, config, self._update, kept=kept)
         elif self.settings[keys.METADATA_ENABLED] and writes_data:
             self._create(config)
+
+    def columns_to_range(self, timeline: Timeline, schema: pa.Schema, *, is_widened: bool) -> tuple[str, ...]:
+        """
+        Return the columns whose ranges a write has to gather, see `record_commit`.
+
+        Statistics that cannot hold the values of this schema are dropped; call it before the first data file.
+
+        Args:
+            timeline: Of the data table.
+            schema: Of the rows, without meta columns.
+            is_widened: Whether a column has another type than before: bounds of two kinds cannot be merged.
+        """
+        config = read_table_config(self.storage)
+        if COLUMN_STATS not in config.metadata_partitions:
+            return ()
+        kept = KeptStatistics(self.storage, config, MetadataTable(self.storage, self.clock), timeline)
+        if kept.is_empty:
+            return ()
+        form = kept.form(schema)
+        if can_hold(form, schema) and not is_widened:
+            return form.columns
+        log.info("metadata.statistics.dropped", reason="they cannot hold the values of the new columns or types")
+        disable_unmaintained_partitions(self.storage, config, self._update)
+        return ()
 
     def compact(self, timeline: Timeline) -> str | None:
         """
@@ -102,23 +133,27 @@ class MetadataTableKeeper:
             metadata = table.store.load()
         return metadata.last_time
 
-    def record_commit(self, timeline: Timeline, instant: Instant, metadata: CommitMetadata) -> str | None:
+    def record_commit(
+        self, timeline: Timeline, instant: Instant, metadata: CommitMetadata, ranges: Ranges | None = None
+    ) -> str | None:
         """
         Record a commit that is about to complete.
 
         Args:
             timeline: Of the data table; the commit is still pending there.
+            instant: The commit.
+            metadata: Of the commit.
+            ranges: Path of a base file to the ranges of its columns; files that are missing are read, where the table
+                has statistics.
 
         Returns:
             A time that the commit's completion time has to exceed; None where there is nothing to keep.
         """
-        time = instant.requested_time
-        return self._told(lambda table: write_delta_commit(table, timeline, time, changes_of_commit(metadata)))
+        return self._record(timeline, instant, changes_of_commit(metadata), ranges)
 
     def record_clean(self, timeline: Timeline, instant: Instant, metadata: CleanMetadata) -> str | None:
         """Record a clean that is about to complete; as `record_commit`."""
-        time = instant.requested_time
-        return self._told(lambda table: write_delta_commit(table, timeline, time, changes_of_clean(metadata)))
+        return self._record(timeline, instant, changes_of_clean(metadata))
 
     def record_rollback(
         self,
@@ -136,9 +171,14 @@ class MetadataTableKeeper:
         """
         changes = changes_of_rollback(metadata)
         times = (metadata.commits_rollback[0], instant.requested_time)
-        return self._told(
-            lambda table: record_rollback(table, timeline, *times, changes, deleted_of_others=deleted_of_others)
-        )
+
+        def tell(table: MetadataTable) -> Instant | None:
+            owed = partial(self._owed, table, timeline)
+            return record_rollback(
+                table, timeline, *times, changes, deleted_of_others=deleted_of_others, statistics=owed
+            )
+
+        return self._told(tell)
 
     def forget(self, requested_time: str) -> None:
         """Take back what a pending write recorded, within a restore, which tells of the files by `record_restore`."""
@@ -154,7 +194,28 @@ class MetadataTableKeeper:
             vanishing: Requested times of everything that was undone, and of the rollbacks that go with the restore.
         """
         listing = FolderListing(self.storage)
-        return self._told(lambda table: record_restore(table, timeline, instant.requested_time, vanishing, listing))
+
+        def tell(table: MetadataTable) -> Instant | None:
+            owed = partial(self._owed, table, timeline)
+            return record_restore(table, timeline, instant.requested_time, vanishing, listing, statistics=owed)
+
+        return self._told(tell)
+
+    def _record(
+        self, timeline: Timeline, instant: Instant, changes: ListingChanges, ranges: Ranges | None = None
+    ) -> str | None:
+        def tell(table: MetadataTable) -> Instant:
+            owed = self._owed(table, timeline, changes, ranges)
+            return write_delta_commit(table, timeline, instant.requested_time, changes, owed)
+
+        return self._told(tell)
+
+    def _owed(
+        self, table: MetadataTable, timeline: Timeline, changes: ListingChanges, ranges: Ranges | None = None
+    ) -> Encoded:
+        """The records of statistics that an action owes; none where the table has no statistics that we keep."""
+        kept = KeptStatistics(self.storage, read_table_config(self.storage), table, timeline)
+        return {} if kept.is_empty else kept.records(changes, ranges or {})
 
     def _told(self, tell: Callable[[MetadataTable], Instant | None]) -> str | None:
         """Completion time of what was written there, if anything was."""

@@ -68,7 +68,7 @@ class KeyedPartition:
         self._partition = partition
         self._timeline = timeline or table.store.load()
         self._validity = Validity(self._timeline, data_timeline)
-        self._slices = _by_number(table, table.slices(self._timeline, partition), prefix)
+        self._slices = by_number(table, table.slices(self._timeline, partition), prefix)
         self._groups: dict[int, list[_Layer]] = {}
         self._stack = contextlib.ExitStack()
 
@@ -144,8 +144,18 @@ def _schema_of(hfile: HFile, source: str) -> str:
     return schema.decode("utf-8", "replace")
 
 
-def _by_number(table: MetadataTable, slices: Iterable[Slice], prefix: str) -> list[Slice]:
-    """The slices by the numbers of their file groups."""
+def by_number(table: MetadataTable, slices: Iterable[Slice], prefix: str) -> list[Slice]:
+    """
+    The slices by the numbers of their file groups.
+
+    Args:
+        table: The metadata table.
+        slices: Of one partition.
+        prefix: See `KeyedPartition`.
+
+    Raises:
+        As `KeyedPartition`.
+    """
     numbers: dict[int, Slice] = {}
     for each in slices:
         found = _GROUP.fullmatch(each.file_id.removeprefix(prefix))

@@ -86,6 +86,10 @@ class StatisticsReader:
         prefix = column_prefix(column)
         return {key: statistics_of(record) for part in self._parts for key, record in part.scan(prefix)}
 
+    def has_column(self, column: str) -> bool:
+        """Whether there is a record of a column."""
+        return any(True for part in self._parts for _ in part.scan(column_prefix(column)))
+
 
 class Logged(NamedTuple):
     """What the log files say of a key: nothing is left of it (None), and whether the base file's word still counts."""

@@ -28,10 +28,16 @@ _REBUILT: Final = ("column_stats", "partition_stats", "bloom_filters")
 """Index partitions that Apache Hudi creates again from the `files` partition when they are missing."""
 
 
-def unmaintained_partitions(config: TableConfig) -> tuple[str, ...]:
-    """Index partitions that the table has, or is about to get, and that a commit of ours would leave stale."""
-    named = (*config.metadata_partitions, *config.metadata_partitions_inflight)
-    return tuple(sorted(set(named) - {FILES_PARTITION}))
+def unmaintained_partitions(config: TableConfig, kept: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """
+    Index partitions that the table has, or is about to get, and that a commit of ours would leave stale.
+
+    Args:
+        config: As just read.
+        kept: Index partitions that the commit keeps true.
+    """
+    named = (set(config.metadata_partitions) - kept) | set(config.metadata_partitions_inflight)
+    return tuple(sorted(named - {FILES_PARTITION}))
 
 
 def check_writable(config: TableConfig) -> None:
@@ -53,9 +59,11 @@ def check_writable(config: TableConfig) -> None:
         )
 
 
-def disable_unmaintained_partitions(storage: Storage, config: TableConfig, update_properties: UpdateProperties) -> bool:
+def disable_unmaintained_partitions(
+    storage: Storage, config: TableConfig, update_properties: UpdateProperties, *, kept: frozenset[str] = frozenset()
+) -> bool:
     """
-    Drop the statistics that a commit of hudi_py would leave stale; Apache Hudi's next write creates them again.
+    Drop the indexes that a commit of hudi_py would leave stale; Apache Hudi's next write creates them again.
 
     Call it under the table's lock, before the first instant of each write of data: after every write of Apache Hudi
     they are there again, and stale partition statistics hide new rows from readers.
@@ -64,6 +72,7 @@ def disable_unmaintained_partitions(storage: Storage, config: TableConfig, updat
         storage: Of the table.
         config: As just read.
         update_properties: See `UpdateProperties`.
+        kept: Index partitions that the write keeps true.
 
     Returns:
         Whether the properties were changed: the caller reads them again.
@@ -74,12 +83,13 @@ def disable_unmaintained_partitions(storage: Storage, config: TableConfig, updat
     check_writable(config)
     if config.has_metadata_table and FILES_PARTITION not in config.metadata_partitions:
         return drop_metadata_table(storage, config, update_properties)  # it never became ready
-    dropped = unmaintained_partitions(config)
+    dropped = unmaintained_partitions(config, kept)
+    left = sorted({FILES_PARTITION, *kept} & set(config.metadata_partitions))
     if dropped:
-        update_properties({PARTITIONS_KEY: FILES_PARTITION, PARTITIONS_INFLIGHT_KEY: ""})
+        update_properties({PARTITIONS_KEY: ",".join(left), PARTITIONS_INFLIGHT_KEY: ""})
     if config.has_metadata_table:
         for entry in storage.list(METADATA_TABLE_FOLDER):
-            if entry.is_folder and entry.name in _REBUILT:
+            if entry.is_folder and entry.name in _REBUILT and entry.name not in left:
                 storage.delete_folder(f"{METADATA_TABLE_FOLDER}/{entry.name}")
     return bool(dropped)
 

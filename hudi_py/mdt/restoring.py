@@ -10,7 +10,7 @@ Source: rules/table-services B-31, rules/data-files 11; Hudi ``HoodieBackedTable
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from hudi_py.fsview.listing import Listing
 from hudi_py.mdt.changes import ListingChanges, records_of
@@ -28,6 +28,7 @@ def record_restore(
     requested_time: str,
     vanishing: Iterable[str],
     listing: Listing,
+    statistics: Callable[[ListingChanges], Mapping[str, Mapping[str, bytes]]] | None = None,
 ) -> Instant | None:
     """
     Make the metadata table list what is there after a restore; call it while the restore is pending. Repeatable.
@@ -38,6 +39,7 @@ def record_restore(
         requested_time: Of the restore.
         vanishing: Requested times of everything that was undone, and of the rollbacks that go with the restore.
         listing: The folders of the data table.
+        statistics: Returns the records of further partitions, see `write_delta_commit`.
 
     Returns:
         The completed delta commit, or None when there was nothing to record.
@@ -50,7 +52,8 @@ def record_restore(
     changes = _differences(table, data_timeline, listing)
     if not records_of(changes):
         return None
-    return write_delta_commit(table, data_timeline, requested_time, changes)
+    further = None if statistics is None else statistics(changes)
+    return write_delta_commit(table, data_timeline, requested_time, changes, further)
 
 
 def _differences(table: MetadataTable, data_timeline: Timeline, listing: Listing) -> ListingChanges:

@@ -104,7 +104,12 @@ def column_prefix(column: str) -> str:
 def key_suffix(partition_path: str, file_name: str) -> str:
     """What follows the column's prefix in the key of a record of `column_stats`."""
     digest = hashlib.md5(file_name.encode(), usedforsecurity=False).digest()
-    return _hash(key_of(partition_path)) + base64.b64encode(digest).decode()
+    return partition_suffix(partition_path) + base64.b64encode(digest).decode()
+
+
+def partition_suffix(partition_path: str) -> str:
+    """What follows the column's prefix in the key of a record of `partition_stats`."""
+    return _hash(key_of(partition_path))
 
 
 def suffix_of(key: str) -> str:
@@ -146,14 +151,14 @@ def decode_statistics(value: bytes, writer_schema: str, partition: str, source: 
     return StatisticsRecord(kind, fields)
 
 
-def encode_statistics(record: StatisticsRecord, schema: str, *, file_name: str) -> bytes:
+def encode_statistics(record: StatisticsRecord, schema: str, *, file_name: str | None) -> bytes:
     """
-    Inverse of `decode_statistics`, for a base file.
+    Inverse of `decode_statistics`.
 
     Args:
         record: What to write.
         schema: As `widest_schema` tells.
-        file_name: Of the base file.
+        file_name: Of the base file; None in a log file.
     """
     out = io.BytesIO()
     parsed = _parsed(schema)

@@ -21,31 +21,31 @@ Source: rules/data-files 10.4 and 11; Hudi 1.1.1 ``HoodieBackedTableMetadataWrit
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
 
 import attrs
 
 from hudi_py.errors import RefusedError
-from hudi_py.formats.avro_registry import schema_text
 from hudi_py.formats.commit_codec import decode_commit
-from hudi_py.formats.hfile_writer import encode_hfile
-from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block
+from hudi_py.formats.log_block import HeaderKey, encode_log_block
 from hudi_py.mdt.blocks import Validity, merge_blocks, read_blocks, visible_blocks
 from hudi_py.mdt.changes import ListingChanges, records_of
-from hudi_py.mdt.records import ALL_PARTITIONS, RECORD, Files, encode_files, payload_schema, sorted_entries
-from hudi_py.mdt.table import FILES_GROUP, FILES_PARTITION, WRITE_TOKEN, MetadataTable, Slice
+from hudi_py.mdt.records import ALL_PARTITIONS, Files, encode_files
+from hudi_py.mdt.shares import Share, completed_metadata, inflight_metadata, new_log, record_block, shares_of
+from hudi_py.mdt.statistics import COLUMN_STATS, PARTITION_STATS
+from hudi_py.mdt.table import FILES_GROUP, FILES_PARTITION, MetadataTable, Slice
 from hudi_py.model.files import LogFile
 from hudi_py.model.instant import Action, Instant, State
-from hudi_py.model.records import CommitMetadata, RuntimeStats, WriteStat
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import Begun, Prepared, Requested
 
-_OPERATION: Final = "UPSERT_PREPPED"
-
 
 def write_delta_commit(
-    table: MetadataTable, data_timeline: Timeline, requested_time: str, changes: ListingChanges
+    table: MetadataTable,
+    data_timeline: Timeline,
+    requested_time: str,
+    changes: ListingChanges,
+    statistics: Mapping[str, Mapping[str, bytes]] | None = None,
 ) -> Instant:
     """
     Record *changes* under the instant time of the data table's action; call it before that action completes.
@@ -58,6 +58,8 @@ def write_delta_commit(
         data_timeline: Of the data table.
         requested_time: Of the action in the data table.
         changes: What the action did.
+        statistics: Partition of the metadata table to key to record, of further partitions than `files`; see
+            `hudi_py.mdt.file_statistics`.
 
     Returns:
         The completed delta commit; in layout 2 the action's completion time has to be larger than its.
@@ -68,18 +70,18 @@ def write_delta_commit(
         ConflictError: Another writer is recording the same instant.
     """
     timeline = table.store.load()
-    file_slice = _current_slice(table, timeline)
-    records, again = _without_double_deletions(table, timeline, data_timeline, file_slice, requested_time, changes)
-    blocks = [_block(table, requested_time, each) for each in (records, again) if each or each is records]
-    content = b"".join(map(encode_log_block, blocks))
+    shares = [_share_of_files(table, timeline, data_timeline, requested_time, changes)]
+    for partition, records in (statistics or {}).items():
+        shares += shares_of(table, timeline, partition, requested_time, records)
     instant = timeline.find(requested_time, Action.DELTA_COMMIT)
-    written = None
+    logs: list[LogFile | None] = [None] * len(shares)
     # An earlier attempt may have left the same records, others, or a torn file. What is equal to the last byte is used
     # again, everything else is deleted: two log files of one instant would both be read.
     if instant is not None:
-        written, others = _written_before(table, file_slice, requested_time, blocks)
+        logs, others = _written_before(table, timeline, requested_time, shares)
         if instant.is_completed:
-            if not others and (written is not None or not records):
+            is_whole = all(log is not None or not share.blocks for log, share in zip(logs, shares, strict=True))
+            if not others and is_whole:
                 return instant
             _check_open(data_timeline, requested_time)
             instant = _unpublish(table, timeline, requested_time)
@@ -91,11 +93,14 @@ def write_delta_commit(
         requested = Prepared(table.store, Action.DELTA_COMMIT, requested_time).request()
     else:
         requested = Requested(table.store, instant)
-    begun = requested.begin(_inflight_metadata(file_slice, records))
-    if written is None and records:
-        written = _new_log(table, file_slice, requested_time)
-        table.storage.create_new(file_slice.path(written.name), content)
-    metadata = _completed_metadata(table, file_slice, written, len(content), len(records))
+    begun = requested.begin(inflight_metadata(shares))
+    contents = [b"".join(map(encode_log_block, share.blocks)) for share in shares]
+    for at, share in enumerate(shares):
+        if logs[at] is None and share.blocks:
+            log = logs[at] = new_log(table, share.file_slice, requested_time)
+            table.storage.create_new(share.file_slice.path(log.name), contents[at])
+    sizes = [len(content) for content in contents]
+    metadata = completed_metadata(table, list(zip(shares, logs, sizes, strict=True)))
     return begun.in_step(data_timeline).publish(metadata)
 
 
@@ -107,6 +112,7 @@ def record_rollback(
     changes: ListingChanges,
     *,
     deleted_of_others: Mapping[str, tuple[str, ...]] | None = None,
+    statistics: Callable[[ListingChanges], Mapping[str, Mapping[str, bytes]]] | None = None,
 ) -> Instant | None:
     """
     Undo in the metadata table an action that the data table rolls back.
@@ -124,6 +130,7 @@ def record_rollback(
         changes: Of the rollback (`changes_of_rollback`).
         deleted_of_others: Those of the deleted files that other actions may have recorded: they are recorded as deleted
             in any case.
+        statistics: Returns the records of further partitions, see `write_delta_commit`.
 
     Returns:
         The completed delta commit of the rollback, or None when there was nothing to record.
@@ -141,7 +148,8 @@ def record_rollback(
     owed = changes if compacted else ListingChanges(added=changes.added, deleted=deleted_of_others or {})
     if not records_of(owed):
         return None
-    return write_delta_commit(table, data_timeline, rollback_time, owed)
+    further = None if statistics is None else statistics(owed)
+    return write_delta_commit(table, data_timeline, rollback_time, owed, further)
 
 
 def withdraw(table: MetadataTable, requested_time: str) -> bool:
@@ -175,6 +183,21 @@ def _current_slice(table: MetadataTable, timeline: Timeline) -> Slice:
         f"{table.source(FILES_PARTITION)}: no file group {FILES_GROUP} there; the metadata table does not fit its "
         "properties; hoodie.metadata.enable=false drops it, Apache Hudi creates it again"
     )
+
+
+def _share_of_files(
+    table: MetadataTable, timeline: Timeline, data_timeline: Timeline, requested_time: str, changes: ListingChanges
+) -> Share:
+    file_slice = _current_slice(table, timeline)
+    records, again = _without_double_deletions(table, timeline, data_timeline, file_slice, requested_time, changes)
+    blocks = tuple(
+        record_block(
+            table, requested_time, {key: encode_files(key, files, table.table_version) for key, files in of.items()}
+        )
+        for of in (records, again)
+        if of
+    )
+    return Share(file_slice, blocks, len(records))
 
 
 # --- content ----------------------------------------------------------------------------------------------------------
@@ -212,79 +235,26 @@ def _without_double_deletions(
     return kept, {ALL_PARTITIONS: twice} if twice else {}
 
 
-def _block(table: MetadataTable, requested_time: str, records: Mapping[str, Files]) -> LogBlock:
-    schema = schema_text(RECORD, table.table_version)
-    values = {key: encode_files(key, files, table.table_version) for key, files in records.items()}
-    content = encode_hfile(sorted_entries(values), info={"schema": schema.encode()})
-    header = {int(HeaderKey.INSTANT_TIME): requested_time, int(HeaderKey.SCHEMA): schema}
-    return LogBlock(BlockType.HFILE_DATA, header, content)
-
-
-def _new_log(table: MetadataTable, file_slice: Slice, requested_time: str) -> LogFile:
-    time, version = requested_time, 1
-    if table.format.log_naming.tells_slice:
-        time = file_slice.next_base_time
-        version += max((log.version for log in file_slice.logs if log.instant_time == time), default=0)
-    name = f".{file_slice.file_id}_{time}.log.{version}_{WRITE_TOKEN}"
-    return LogFile(name, file_slice.file_id, time, version, WRITE_TOKEN)
-
-
-def _inflight_metadata(file_slice: Slice, records: Mapping[str, Files]) -> CommitMetadata:
-    """The workload profile, as Hudi writes it: an empty line for inserts, and one for each group that is updated."""
-    group = WriteStat(file_id=file_slice.file_id, prev_commit=file_slice.next_base_time, num_update_writes=len(records))
-    stats = {file_slice.partition: (WriteStat(file_id=""), group)} if records else {}
-    return CommitMetadata(partition_to_write_stats=stats, operation_type=_OPERATION)
-
-
-def _completed_metadata(
-    table: MetadataTable, file_slice: Slice, log: LogFile | None, size: int, count: int
-) -> CommitMetadata:
-    stats = {}
-    if log is not None:
-        stat = WriteStat(
-            file_id=file_slice.file_id,
-            path=file_slice.path(log.name),
-            prev_commit=log.instant_time,
-            partition_path=file_slice.partition,
-            base_file="",
-            log_version=log.version,
-            log_offset=0,
-            num_writes=count,
-            num_update_writes=count,
-            total_write_bytes=size,
-            file_size_in_bytes=size,
-            log_files=(log.name,),
-            runtime_stats=RuntimeStats(),
-        )
-        if table.format.log_naming.tells_slice:
-            base = file_slice.base
-            same = tuple(other.name for other in file_slice.logs if other.instant_time == log.instant_time)
-            stat = attrs.evolve(
-                stat,
-                base_file=base.name if base is not None and base.instant_time == log.instant_time else "",
-                log_files=same if log.name in same else (*same, log.name),
-            )
-        stats[file_slice.partition] = (stat,)
-    return CommitMetadata(
-        partition_to_write_stats=stats,
-        extra_metadata={"schema": payload_schema(table.table_version)},
-        operation_type=_OPERATION,
-    )
-
-
 # --- what an earlier attempt left -------------------------------------------------------------------------------------
 def _written_before(
-    table: MetadataTable, file_slice: Slice, requested_time: str, wanted: list[LogBlock]
-) -> tuple[LogFile | None, list[str]]:
-    """The log file with exactly these blocks, if there is one; and the paths of all others of that instant."""
-    expected = [(block.content, block.header) for block in wanted]
-    written, others = None, []
-    for log, path in _logs_of(table, (file_slice,), requested_time):
-        found = [(block.content, block.header) for block in read_blocks(table, file_slice, log)]
-        if found == expected and written is None:
-            written = log
-        else:
-            others.append(path)
+    table: MetadataTable, timeline: Timeline, requested_time: str, shares: list[Share]
+) -> tuple[list[LogFile | None], list[str]]:
+    """The log file that holds exactly each share, if there is one; and the paths of all others of that instant."""
+    groups = {(share.file_slice.partition, share.file_slice.file_id): at for at, share in enumerate(shares)}
+    slices = [share.file_slice for share in shares]
+    for partition in (COLUMN_STATS, PARTITION_STATS):  # what an attempt with other records left
+        slices += [each for each in table.slices(timeline, partition) if (partition, each.file_id) not in groups]
+    written: list[LogFile | None] = [None] * len(shares)
+    others = []
+    for file_slice in slices:
+        at = groups.get((file_slice.partition, file_slice.file_id))
+        expected = [] if at is None else [(block.content, block.header) for block in shares[at].blocks]
+        for log, path in _logs_of(table, (file_slice,), requested_time):
+            found = [(block.content, block.header) for block in read_blocks(table, file_slice, log)]
+            if at is not None and found == expected and written[at] is None:
+                written[at] = log
+            else:
+                others.append(path)
     return written, others
 
 

@@ -25,6 +25,7 @@ from hudi_py.formats.conform import refuse_null_elements
 from hudi_py.formats.key_order import from_java_order, key_range
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.record_schema import meta_fields, with_meta_fields
+from hudi_py.rows.column_ranges import ColumnRange, RangeCollector
 from hudi_py.rows.written import FileTarget, WrittenFile, sequence_numbers, written_file
 from hudi_py.runtime.clock import MONOTONIC, Seconds
 
@@ -63,6 +64,7 @@ class BaseFileOptions:
         max_file_bytes: ``hoodie.parquet.max.file.size``; where `write_new_files` starts another file.
         row_group_bytes: Rows held in memory before they are written, in bytes of Arrow (uncompressed).
         page_bytes: ``hoodie.parquet.page.size``.
+        ranged: Columns whose ranges are gathered for the statistics of the metadata table.
     """
 
     compression: str = attrs.field(default="gzip", converter=_codec)
@@ -71,6 +73,7 @@ class BaseFileOptions:
     max_file_bytes: int = attrs.field(default=120 * 1024 * 1024, validator=attrs.validators.gt(0))
     row_group_bytes: int = attrs.field(default=64 * 1024 * 1024, validator=attrs.validators.gt(0))
     page_bytes: int = attrs.field(default=1024 * 1024, validator=attrs.validators.gt(0))
+    ranged: tuple[str, ...] = ()
 
 
 class BaseFileWriter:
@@ -108,7 +111,9 @@ class BaseFileWriter:
         self._pending_bytes = 0
         self._flushed_arrow_bytes = 0
         self._sink = _CountingSink(sink)
-        self._writer = open_parquet(self._sink, self._schema, options)
+        self._footers: list[pq.FileMetaData] = []
+        self._ranges = RangeCollector(self._schema, options.ranged)
+        self._writer = open_parquet(self._sink, self._schema, options, self._footers)
 
     def write_new(self, rows: pa.RecordBatch, keys: Array) -> None:
         """
@@ -135,6 +140,7 @@ class BaseFileWriter:
         batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
         self._bloom.add(keys)
         self._key_range = _widest(self._key_range, key_range(keys))
+        self._ranges.add(batch)
         self.num_rows += count
         self._pending.append(batch)
         self._pending_bytes += batch.nbytes
@@ -170,6 +176,10 @@ class BaseFileWriter:
         self._writer.add_key_value_metadata(self._footer())
         self._writer.close()
         return self._sink.size_bytes
+
+    def ranges(self) -> tuple[ColumnRange, ...]:
+        """Return what the closed file holds of the columns in `BaseFileOptions.ranged`."""
+        return self._ranges.finish(self._footers[-1]) if self._options.ranged else ()
 
     def abandon(self) -> None:
         """Write nothing more, not even a footer: the file stays torn."""
@@ -230,7 +240,10 @@ def write_new_files(
         size_bytes = writer.close()
         sink.close()
         elapsed_ms = round((monotonic() - started) * 1000)
-        results.append(written_file(writer.target, rows=writer.num_rows, size_bytes=size_bytes, elapsed_ms=elapsed_ms))
+        rows = writer.num_rows
+        results.append(
+            written_file(writer.target, rows=rows, size_bytes=size_bytes, elapsed_ms=elapsed_ms, ranges=writer.ranges())
+        )
 
     try:
         for rows, keys in batches:
@@ -282,7 +295,9 @@ def _widest(old: tuple[bytes, bytes] | None, new: tuple[bytes, bytes] | None) ->
     return min(old[0], new[0]), max(old[1], new[1])
 
 
-def open_parquet(sink: Any, schema: pa.Schema, options: BaseFileOptions) -> Any:
+def open_parquet(
+    sink: Any, schema: pa.Schema, options: BaseFileOptions, footers: list[pq.FileMetaData] | None = None
+) -> Any:
     """Open the Parquet writer with everything that readers of Hudi depend on spelled out."""
     make: Any = pq.ParquetWriter
     level = options.compression_level
@@ -298,6 +313,7 @@ def open_parquet(sink: Any, schema: pa.Schema, options: BaseFileOptions) -> Any:
         store_schema=False,  # ARROW:schema would say dictionary where the file has plain strings
         use_compliant_nested_type=True,  # list.element; other names make Hudi replace lists by null
         use_deprecated_int96_timestamps=False,
+        metadata_collector=footers,
     )
 
 

@@ -155,6 +155,7 @@ def merge_base_file(
         inserted=inserted,
         updated=merge.updated,
         deleted=merge.deleted,
+        ranges=writer.ranges(),
     )
 
 

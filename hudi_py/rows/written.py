@@ -11,6 +11,7 @@ import pyarrow as pa
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.model.files import BaseFile, format_base_file, join_path
 from hudi_py.model.records import RuntimeStats, WriteStat
+from hudi_py.rows.column_ranges import ColumnRange
 
 
 @attrs.frozen(kw_only=True)
@@ -62,10 +63,12 @@ class WrittenFile:
     Args:
         stat: As a commit records it.
         prev_size_bytes: Size of the file that it replaces, as it was listed; None for a new group.
+        ranges: Of the columns that were to be gathered.
     """
 
     stat: WriteStat
     prev_size_bytes: int | None = None
+    ranges: tuple[ColumnRange, ...] = ()
 
 
 def written_file(
@@ -78,6 +81,7 @@ def written_file(
     inserted: int | None = None,
     updated: int = 0,
     deleted: int = 0,
+    ranges: tuple[ColumnRange, ...] = (),
 ) -> WrittenFile:
     """
     Args:
@@ -85,6 +89,7 @@ def written_file(
         size_bytes: Exact size of the file.
         previous: The file that it replaces, None for a new group.
         inserted, updated, deleted: Rows that changed; all of them are inserted by default.
+        ranges: See `WrittenFile`.
     """
     is_new = previous is None
     stat = WriteStat(
@@ -103,4 +108,4 @@ def written_file(
             total_create_time=elapsed_ms if is_new else 0, total_upsert_time=0 if is_new else elapsed_ms
         ),
     )
-    return WrittenFile(stat, None if previous is None else previous.size_bytes)
+    return WrittenFile(stat, None if previous is None else previous.size_bytes, ranges)

@@ -38,6 +38,7 @@ from hudi_py.writing.replacing import Beginning, beginning_of
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from hudi_py.mdt.kept_statistics import Ranges
     from hudi_py.timeline.contents import Contents
 
 
@@ -84,6 +85,7 @@ class WriteTransaction:
         operation: str,
         extra_metadata: Mapping[str, str],
         replaced: Mapping[str, tuple[str, ...]] | None = None,
+        ranges: Ranges | None = None,
     ) -> CommitMetadata:
         """
         Complete the write, which makes it visible.
@@ -97,6 +99,7 @@ class WriteTransaction:
             operation: Operation of the write, as in commit metadata.
             extra_metadata: Further entries of the commit metadata, among them ``schema``.
             replaced: Partition path to ids of replaced file groups; None unless the write is a replacecommit.
+            ranges: Path of a base file to the ranges of its columns, for the statistics of the metadata table.
 
         Raises:
             ConflictError: Another process rolled this write back or completed it, or may have done so because our
@@ -116,7 +119,7 @@ class WriteTransaction:
         put_up_fence(store.storage, self.instant_time)
         with self.begun.ready() as ready:
             self._remove_leftovers({stat.path for written in by_partition.values() for stat in written})
-            recorded = ready.record(partial(self.metadata_table.record_commit, metadata=metadata))
+            recorded = ready.record(partial(self.metadata_table.record_commit, metadata=metadata, ranges=ranges))
             self._check_heart()
             recorded.publish(metadata)
             delete_markers(store.storage, self.instant_time)

@@ -1,0 +1,187 @@
+"""
+The statistics that an action of ours keeps true: of which columns, in which form, and the records that it owes.
+
+Which columns a table of layout 2 indexes stands in its index definitions; in layout 1 the records themselves tell.
+Files that are gone get tombstones, except in layout 1: those of 0.15.0 have no effect either, and nobody asks for them.
+
+Source: rules/data-files 11.1; Hudi 1.0.2, 1.1.1 ``HoodieIndexDefinition``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+import pyarrow as pa
+
+from hudi_py.config.table import TableConfig, TableType
+from hudi_py.errors import NotFound
+from hudi_py.formats.meta_columns import META_COLUMNS
+from hudi_py.mdt.changes import ListingChanges
+from hudi_py.mdt.file_statistics import Encoded, StatisticsForm, default_columns, statistics_records
+from hudi_py.mdt.read_statistics import StatisticsReader
+from hudi_py.mdt.statistics import COLUMN_STATS, TYPES
+from hudi_py.mdt.table import MetadataTable
+from hudi_py.model.files import join_path, parse_base_file
+from hudi_py.rows.column_ranges import ColumnRange, read_ranges
+from hudi_py.rows.lookup import open_base_file
+from hudi_py.storage.base import Storage
+from hudi_py.timeline.timeline import Timeline
+
+Ranges = Mapping[str, tuple[ColumnRange, ...]]
+"""Path of a base file to its ranges, as its writer gathered them."""
+
+_DEFINITIONS_KEY: Final = "hoodie.table.index.defs.path"
+_NAMES_TYPES: Final = {"V1": False, "V2": True}
+"""Version of the index to `StatisticsForm.names_types`."""
+
+
+@attrs.frozen
+class _Definition:
+    """
+    What the index definitions say of `column_stats`.
+
+    Args:
+        columns: Those that are indexed.
+        names_types: See `StatisticsForm`.
+    """
+
+    columns: tuple[str, ...]
+    names_types: bool
+
+
+def kept_partitions(storage: Storage, config: TableConfig) -> frozenset[str]:
+    """
+    Return the partitions of statistics that commits of ours keep true; others are dropped before the commit.
+
+    Args:
+        storage: Of the data table.
+        config: Of the data table, as just read.
+    """
+    ready = _ready(config)
+    if ready and config.format.layout.has_completion_times and _definition(storage, config) is None:
+        return frozenset()
+    return ready
+
+
+def _ready(config: TableConfig) -> frozenset[str]:
+    ready = set(config.metadata_partitions) - set(config.metadata_partitions_inflight)
+    is_kept = config.table_type is TableType.COPY_ON_WRITE and COLUMN_STATS in ready
+    return frozenset(ready & TYPES.keys()) if is_kept else frozenset()
+
+
+class KeptStatistics:
+    """
+    The statistics of one table, at one moment.
+
+    Args:
+        storage: Of the data table.
+        config: Of the data table, as just read.
+        table: The metadata table.
+        timeline: Of the data table.
+    """
+
+    def __init__(self, storage: Storage, config: TableConfig, table: MetadataTable, timeline: Timeline) -> None:
+        self._storage = storage
+        self._config = config
+        self._table = table
+        self._timeline = timeline
+        self._partitions = _ready(config)
+        self._definition: _Definition | None = None
+        if self._partitions and config.format.layout.has_completion_times:
+            self._definition = _definition(storage, config)
+            self._partitions = frozenset() if self._definition is None else self._partitions
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the table has no statistics that we keep; then nothing else may be asked."""
+        return not self._partitions
+
+    def form(self, schema: pa.Schema | None) -> StatisticsForm:
+        """
+        Return the form of the records of files with this schema.
+
+        Args:
+            schema: None for files that are gone.
+        """
+        columns, names_types = self._columns(schema)
+        return StatisticsForm(
+            table_version=self._table.table_version,
+            names_types=names_types,
+            columns=columns,
+            partitions=self._partitions,
+        )
+
+    def records(self, changes: ListingChanges, ranges: Ranges) -> Encoded:
+        """
+        Return the records that an action owes.
+
+        Args:
+            changes: What it did.
+            ranges: Of its files; those that are missing are read from the files.
+        """
+        written: dict[str, dict[str, tuple[ColumnRange, ...]]] = {}
+        for path, sizes in changes.added.items():
+            for name in sizes:
+                if parse_base_file(name) is not None:
+                    known = ranges.get(join_path(path, name))
+                    written.setdefault(path, {})[name] = self._read(path, name) if known is None else known
+        deleted: dict[str, list[str]] = {}
+        if self._config.format.layout.has_completion_times:
+            for path, names in changes.deleted.items():
+                deleted[path] = [name for name in map(_last, names) if parse_base_file(name) is not None]
+        return statistics_records(self.form(None), written, deleted)
+
+    def _columns(self, schema: pa.Schema | None) -> tuple[tuple[str, ...], bool]:
+        version = self._table.table_version
+        defaults = () if schema is None else default_columns(schema, version)
+        if not self._config.format.layout.has_completion_times:
+            return (() if schema is None else self._recorded(defaults)), False
+        assert self._definition is not None
+        return _extended(self._definition.columns, defaults), self._definition.names_types
+
+    def _recorded(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+        """Those that have records; all where there are none yet."""
+        with StatisticsReader(self._table, self._timeline) as reader:
+            found = tuple(column for column in columns if reader.has_column(column))
+        if "_hoodie_commit_seqno" in found:  # no writer names it: all columns are indexed, new ones too
+            return columns
+        return found or columns
+
+    def _read(self, path: str, name: str) -> tuple[ColumnRange, ...]:
+        try:
+            with self._storage.open_read(join_path(path, name)) as stream:
+                file = open_base_file(stream)
+                return read_ranges(file, self.form(file.schema_arrow).columns)
+        except NotFound:  # deleted since; whoever deleted it records that
+            return ()
+
+
+def _last(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _extended(columns: tuple[str, ...], defaults: tuple[str, ...]) -> tuple[str, ...]:
+    """
+    The columns of the definition and, where no writer has chosen them, those that Apache Hudi's next write adds: it
+    takes a column without a record for one of nulls.
+    """
+    chosen = set(columns) - set(META_COLUMNS)
+    own = [name for name in defaults if name not in META_COLUMNS]
+    return tuple(dict.fromkeys((*columns, *own))) if chosen == set(own[: len(chosen)]) else columns
+
+
+def _definition(storage: Storage, config: TableConfig) -> _Definition | None:
+    """What stands in the index definitions; None where that is not clear."""
+    path = config.properties.get(_DEFINITIONS_KEY, "")
+    try:
+        definition: Any = json.loads(storage.read(path))["indexDefinitions"][COLUMN_STATS] if path else {}
+        columns = tuple(definition["sourceFields"])
+    except (NotFound, ValueError, KeyError, TypeError):
+        return None
+    version = definition.get("version", "V1")
+    if not columns or not all(isinstance(each, str) for each in columns) or version not in _NAMES_TYPES:
+        return None
+    return _Definition(columns, _NAMES_TYPES[version])

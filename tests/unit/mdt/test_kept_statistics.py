@@ -1,0 +1,267 @@
+"""Statistics of columns: ours for their files are theirs, and every action of ours keeps them true of what is there."""
+
+import contextlib
+import math
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hudi_py.formats.avro_registry import schema_text
+from hudi_py.local.rows import ArrowRows
+from hudi_py.mdt.blocks import Validity, visible_blocks
+from hudi_py.mdt.changes import ListingChanges
+from hudi_py.mdt.compaction import compact
+from hudi_py.mdt.kept_statistics import KeptStatistics
+from hudi_py.mdt.read_statistics import open_part
+from hudi_py.mdt.records import RECORD
+from hudi_py.mdt.statistics import COLUMN_STATS, PARTITION_STATS, decode_statistics, statistics_of
+from hudi_py.mdt.table import MetadataTable
+from hudi_py.model.files import parse_base_file
+from hudi_py.storage.memory import MemoryStorage
+from hudi_py.testing import INTERRUPTION_MODES
+from support import fixtures, writes
+from support.crash_points import interruptions
+from support.metadata_tables import update_properties
+
+ALL = {"0.15.0": "rows/cow_all_indexes-0.15.0", "1.0.2": "cow_partitioned-1.0.2", "1.2.0": "cow_partitioned-1.2.0"}
+"""Release to a table of it that has statistics."""
+QUIET = {"hoodie.index.bloom.num_entries": 10, "hoodie.parquet.small.file.limit": 0}
+
+
+def loaded(name, folder):
+    """A fixture in memory, data files included."""
+    unpack = fixtures.unpack_rows if name.startswith("rows/") else fixtures.unpack
+    path = unpack(name.removeprefix("rows/"), folder)
+    files = {str(each.relative_to(path)): each.read_bytes() for each in path.rglob("*") if each.is_file()}
+    return MemoryStorage.from_files({name: data for name, data in files.items() if not name.endswith(".crc")})
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory):
+    """``fresh(release)``: a table of that release with nothing but statistics beside its listing."""
+    kept = {}
+
+    def of(release):
+        if release not in kept:
+            storage = loaded(ALL[release], tmp_path_factory.mktemp("t"))
+            if "all_indexes" in ALL[release]:
+                names = "column_stats,files" if release == "0.15.0" else "column_stats,files,partition_stats"
+                update_properties(storage)({"hoodie.table.metadata.partitions": names})
+                for gone in set(MetadataTable(storage).partitions()) - set(names.split(",")):
+                    storage.delete_folder(f".hoodie/metadata/{gone}")
+            kept[release] = storage.files()
+        return MemoryStorage.from_files(kept[release])
+
+    return of
+
+
+def recorded(storage, partition):
+    """Key to the fields of each record."""
+    table, found = MetadataTable(storage), {}
+    timeline = table.store.load()
+    validity = Validity(timeline, writes.open_table(storage).timeline)
+    for each in table.slices(timeline, partition):
+        with contextlib.ExitStack() as stack:
+            part = open_part(table, each, visible_blocks(table, each, timeline, validity), stack)
+            found.update((key, record) for key, record in part.scan())
+    return found
+
+
+def recomputed(storage):
+    """What the files themselves say, by partition of the metadata table."""
+    table = writes.open_table(storage)
+    names: dict[str, dict[str, int]] = {}
+    for path in storage.files():
+        folder, _, name = path.rpartition("/")
+        if parse_base_file(name) and name.endswith(".parquet"):
+            names.setdefault(folder, {})[name] = 1
+    mdt = MetadataTable(storage)
+    found = KeptStatistics(storage, table.config, mdt, table.timeline).records(ListingChanges(added=names), {})
+    schema = schema_text(RECORD, mdt.table_version)
+    return {
+        partition: {key: decode_statistics(value, schema, partition, "") for key, value in records.items()}
+        for partition, records in found.items()
+    }
+
+
+def is_same(ours, theirs):
+    """But for two things that Hudi says wrongly: bounds of only nulls are 0, and those of a NaN are 0.0."""
+    both = (dict(ours.fields), dict(theirs.fields))
+    if ours.fields["nullCount"] == ours.fields["valueCount"] or _is_nan(ours.fields["maxValue"]):
+        both = tuple({name: each[name] for name in each if name not in ("minValue", "maxValue")} for each in both)
+    return both[0] == both[1]
+
+
+def _is_nan(wrapped):
+    value = None if wrapped is None else wrapped[1]["value"]
+    return isinstance(value, float) and math.isnan(value)
+
+
+def assert_true(storage, case=""):
+    """Records of every file that is there are right, and bounds of a partition hold all its files."""
+    truth = recomputed(storage)
+    columns = recorded(storage, COLUMN_STATS)
+    for key, wanted in truth[COLUMN_STATS].items():
+        assert key in columns, (case, wanted)
+        assert is_same(wanted, columns[key]), (case, wanted, columns[key])
+    partitions = recorded(storage, PARTITION_STATS) if PARTITION_STATS in truth else {}
+    live = {base.name for _, base in writes.open_table(storage).base_files()}
+    paths = {base.name: path for path, base in writes.open_table(storage).base_files()}
+    wider = {(each.fields["fileName"], each.fields["columnName"]): statistics_of(each) for each in partitions.values()}
+    for record in truth[COLUMN_STATS].values():
+        name = record.fields["fileName"]
+        if name in live and partitions:
+            inner = statistics_of(record)
+            outer = wider[paths[name], inner.column]
+            assert outer.minimum <= inner.minimum <= inner.maximum <= outer.maximum, (case, inner, outer)
+
+
+def stats_of(storage):
+    return set(writes.open_table(storage).config.metadata_partitions) - {"files"}
+
+
+def changed(storage, count, **columns):
+    """The first rows of a table, with other values."""
+    rows = writes.open_table(storage).rows().to_arrow()
+    rows = rows.select([name for name in rows.column_names if not name.startswith("_hoodie_")]).slice(0, count)
+    for name, value in columns.items():
+        at = rows.column_names.index(name)
+        rows = rows.set_column(at, rows.schema.field(at), pa.array([value] * rows.num_rows, rows.schema.field(at).type))
+    return rows
+
+
+def upsert(storage, rows, operation="UPSERT", **settings):
+    writes.write(storage, ArrowRows(rows), writes.open_table(storage, **QUIET, **settings), operation)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(f"rows/{name}" for name in fixtures.row_fixture_names("cow_all_indexes")),
+        "cow_partitioned-1.0.2",
+        "cow_partitioned-1.1.1",
+        "cow_partitioned-1.2.0",
+    ],
+)
+def test_records_of_their_files_are_theirs(name, tmp_path):
+    """Each record of `column_stats`, of every file and column of the three releases, computed again from the file."""
+    storage = loaded(name, tmp_path)
+    if "column_stats" not in stats_of(storage):
+        pytest.skip("the table has no statistics")
+    ours, theirs = recomputed(storage)[COLUMN_STATS], recorded(storage, COLUMN_STATS)
+    assert ours.keys() == theirs.keys()
+    for key, record in ours.items():
+        assert is_same(record, theirs[key])
+
+
+@pytest.mark.parametrize("release", ALL)
+def test_a_write_keeps_the_statistics_of_a_table(release, fresh):
+    """Updates beyond all bounds, a delete, a clean, a compaction: nothing is switched off, and all stays true."""
+    storage = fresh(release)
+    had = stats_of(storage)
+    upsert(storage, changed(storage, 3, ts=99_999))
+    assert stats_of(storage) == had
+    assert_true(storage, "upsert")
+    upsert(storage, changed(storage, 1), "DELETE")
+    upsert(storage, changed(storage, 2, ts=100_000), **{"hoodie.metadata.compact.max.delta.commits": 1})
+    assert_true(storage, "compacted")
+    before = recorded(storage, COLUMN_STATS)
+    writes.open_table(storage).clean(file_versions_retained=1)
+    assert_true(storage, "cleaned")
+    if release != "0.15.0":
+        gone = {name for name in storage_names(before) if name not in {Path(path).name for path in storage.files()}}
+        assert gone
+        assert not gone & storage_names(recorded(storage, COLUMN_STATS))
+    table = writes.open_table(storage)
+    assert compact(MetadataTable(storage), table.timeline, delta_commits_max=1)
+    assert_true(storage, "compacted again")
+    assert [] == [each for each in table.check() if each.severity.name != "INFO"]
+    assert stats_of(storage) == had
+
+
+def storage_names(records):
+    return {record.fields["fileName"] for record in records.values()}
+
+
+@pytest.mark.parametrize("release", ["1.0.2", "1.2.0"])
+def test_rows_beyond_all_bounds_are_found(release, fresh):
+    """Skipping by statistics sees the new rows, and skips the other files."""
+    storage = fresh(release)
+    rows = changed(storage, 1, ts=77_777)
+    upsert(storage, rows)
+    found = writes.open_table(storage).rows(where="ts = 77777").to_arrow()
+    assert found.column("id").to_pylist() == rows.column("id").to_pylist()
+
+
+@pytest.mark.parametrize("release", ["1.0.2", "1.2.0"])
+def test_a_rollback_takes_the_statistics_of_its_files_along(release, fresh):
+    """Rolled back as recorded, and after a compaction has taken the records in."""
+    for due in (10, 1):
+        storage = fresh(release)
+        upsert(storage, changed(storage, 3, ts=99_999))
+        table = writes.open_table(storage)
+        newest = table.timeline.completed("commit")[-1]
+        mine = {path.rpartition("/")[2] for path in storage.files() if f"_{newest.requested_time}.parquet" in path}
+        if due == 1:
+            assert compact(MetadataTable(storage), table.timeline, delta_commits_max=1)
+        try:
+            writes.open_table(storage).rollback(newest.requested_time)
+        except Exception as error:
+            if due == 1 and "compact" in str(error):
+                continue
+            raise
+        assert mine
+        assert not mine & storage_names(recorded(storage, COLUMN_STATS))
+        assert_true(storage, due)
+
+
+@pytest.mark.parametrize("release", ["1.2.0"])
+def test_an_interrupted_write_leaves_true_statistics(release, fresh):
+    """Stopped at any change of the storage, and the write after it: every file that counts has its records."""
+    rows = changed(fresh(release), 1, ts=99_999)
+    for case in interruptions(lambda: fresh(release), modes=INTERRUPTION_MODES[:1]):
+        case.run(lambda faulty: upsert(faulty, rows))
+        upsert(case.storage, rows)
+        assert_true(case.storage, case)
+
+
+@pytest.mark.parametrize("release", ["1.0.2", "1.2.0"])
+def test_a_new_column_has_statistics_at_once(release, fresh):
+    """Apache Hudi takes a file without a record of a column for one of nulls, and would skip it."""
+    storage = fresh(release)
+    rows = changed(storage, 2)
+    more = rows.append_column("extra", pa.array([5, 6][: rows.num_rows], pa.int64()))
+    upsert(storage, more)
+    newest = writes.open_table(storage).timeline.completed("commit")[-1].requested_time
+    found = [each for each in recorded(storage, COLUMN_STATS).values() if each.fields["columnName"] == "extra"]
+    assert {newest in each.fields["fileName"] for each in found} == {True}
+    together = [each for each in recorded(storage, PARTITION_STATS).values() if each.fields["columnName"] == "extra"]
+    assert together
+    assert all(each.fields["nullCount"] for each in together)  # of the files that lack it
+
+
+def test_a_wider_type_drops_the_statistics(fresh):
+    """Bounds of two kinds cannot be merged: Apache Hudi's next write computes all of them again."""
+    storage = fresh("1.2.0")
+    rows = changed(storage, 1)
+    name = next(field.name for field in rows.schema if field.type in (pa.int32(), pa.float32()))
+    at = rows.column_names.index(name)
+    wider = pa.int64() if rows.schema.field(at).type == pa.int32() else pa.float64()
+    upsert(storage, rows.set_column(at, pa.field(name, wider), rows.column(name).cast(wider)))
+    assert stats_of(storage) == set()
+    assert not [path for path in storage.files() if "stats/" in path]
+
+
+def test_a_restore_takes_the_statistics_along(fresh):
+    """Files that a restore deletes leave no record, and those that are back have theirs."""
+    storage = fresh("1.2.0")
+    table = writes.open_table(storage)
+    kept = table.timeline.completed("commit")[-1].requested_time
+    table.create_savepoint(kept)
+    upsert(storage, changed(storage, 3, ts=99_999))
+    upsert(storage, changed(storage, 3, ts=99_998))
+    writes.open_table(storage).restore(kept)
+    there = {path.rpartition("/")[2] for path in storage.files()}
+    assert storage_names(recorded(storage, COLUMN_STATS)) <= there
+    assert_true(storage, "restored")
