@@ -11,6 +11,7 @@ Source: Hudi 0.15.0, 1.0.2, 1.1.1: ``HoodieAvroParquetWriter``, ``HoodieBloomFil
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any, BinaryIO, Final
 
 import attrs
@@ -184,7 +185,8 @@ class BaseFileWriter:
     def abandon(self) -> None:
         """Write nothing more, not even a footer: the file stays torn."""
         self._sink.abandoned = True
-        self._writer.close()
+        with suppress(RuntimeError):  # PyArrow asks for the footer, which a writer that failed to close does not have
+            self._writer.close()
 
     def _footer(self) -> dict[str, str]:
         footer = {
