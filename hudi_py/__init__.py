@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from hudi_py.config.table import TableConfig, TableType
     from hudi_py.engine.base import Engine
     from hudi_py.fsview.build import PartitionView
+    from hudi_py.local_writing import write
     from hudi_py.model.files import BaseFile, FileGroup, FileSlice, LogFile
     from hudi_py.model.instant import Action, Instant, State
     from hudi_py.model.records import (
@@ -73,7 +74,7 @@ if TYPE_CHECKING:
     from hudi_py.spark.read import read
     from hudi_py.spark.source import register
     from hudi_py.table import Table, open_table
-    from hudi_py.table_writing import MergeStatement, Words, write
+    from hudi_py.table_writing import MergeStatement, Words
     from hudi_py.timeline.timeline import Timeline
     from hudi_py.writing.result import WriteResult
 
@@ -114,7 +115,8 @@ _NAMES = {
     "spark.source": "register",
     "table": "Table open_table",
     "timeline.timeline": "Timeline",
-    "table_writing": "MergeStatement Words write",
+    "local_writing": "write",
+    "table_writing": "MergeStatement Words",
     "writing.result": "WriteResult",
 }
 _LAZY = {name: module for module, names in _NAMES.items() for name in names.split()}

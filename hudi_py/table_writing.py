@@ -1,122 +1,27 @@
-"""The writing half of an opened table, and `write`: rows of this process, without Spark or a JVM."""
+"""
+The writing half of an opened table: rows of this process, without Spark or a JVM.
+
+What writes is imported when it is first used, so that looking at a table does not load it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from os import PathLike
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import attrs
 
-from hudi_py.config import keys
-from hudi_py.config.door import admitted
-from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import ConfigError
-from hudi_py.local.data import arrow_table
-from hudi_py.local.rows import ArrowRows
-from hudi_py.rows.condition import Where
-from hudi_py.runtime.clock import Clock, SystemClock
-from hudi_py.storage.factory import open_storage
-from hudi_py.storage.rehearsal import RehearsalStorage
-from hudi_py.table_statements import Merge, expressions_of, rows_to_delete, rows_to_update
 from hudi_py.table_view import TableView
-from hudi_py.timeline.properties_file import read_table_config
-from hudi_py.write_service import WriteService
-from hudi_py.writing.commit_words import NO_WORDS, CommitWords, commit_words
-from hudi_py.writing.result import WriteResult
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["TableWriting", "write"]
+    from hudi_py.rows.condition import Where
+    from hudi_py.write_service import WriteService
+    from hudi_py.writing.result import WriteResult
 
-OPERATIONS: Final = ("upsert", "insert", "bulk_insert", "delete", "insert_overwrite", "insert_overwrite_table")
-
-
-def write(
-    location: str | PathLike[str],
-    data: Any,
-    operation: str = "upsert",
-    *,
-    settings: Mapping[str, Any] | None = None,
-    write_key: tuple[str, int] | None = None,
-    extra_metadata: Mapping[str, str] | None = None,
-    storage_options: Mapping[str, str] | None = None,
-    clock: Clock | None = None,
-) -> WriteResult:
-    """
-    Write rows to a table in one commit, then clean and archive as the settings say. Needs neither Spark nor a JVM.
-
-    The first write creates the table if it does not exist.
-
-    Args:
-        location: Local path or URL of the table.
-        data: An Arrow table, batch or stream (anything with ``__arrow_c_stream__``: polars, DuckDB), a pandas
-            DataFrame, or one or several paths of Parquet, CSV or JSON-lines files.
-        operation: ``upsert``, ``insert``, ``bulk_insert``, ``delete``, ``insert_overwrite`` or
-            ``insert_overwrite_table``; see the methods of `hudi_py.Table`.
-        settings: Settings under their names in Hudi, old or new. A new table needs ``hoodie.table.name`` and
-            ``hoodie.datasource.write.recordkey.field``; for an existing table, its properties apply.
-        write_key: Application and version of this write, such as ``("loader", 7)``. Given again, or with a lower
-            version, the write does nothing and returns the earlier commit: a repetition after a crash is harmless.
-        extra_metadata: Entries for ``extraMetadata`` of the commit.
-        storage_options: Options of the storage library.
-        clock: Replaces the machine's clock.
-
-    Raises:
-        ConfigError: A setting is unknown, invalid or refused, or contradicts the table; or as `Table.upsert`.
-        UnsupportedTable: hudi_py does not write this kind of table.
-        As `Table.upsert`.
-    """
-    words = commit_words(write_key, extra_metadata)
-    service = service_of(location, settings=settings, storage_options=storage_options, clock=clock)
-    return written(service, data, operation, words)
-
-
-def service_of(
-    location: str | PathLike[str],
-    *,
-    settings: Mapping[str, Any] | None = None,
-    storage_options: Mapping[str, str] | None = None,
-    clock: Clock | None = None,
-    is_rehearsal: bool = False,
-    must_exist: bool = False,
-) -> WriteService:
-    """
-    Open a table, or a place for one, to write to it; arguments as for `write`.
-
-    Args:
-        is_rehearsal: Keep in memory what would be written, so that nothing changes.
-        must_exist: Raise if there is no table.
-
-    Raises:
-        TableNotFound: There is no table, although there must be.
-        As `write`.
-    """
-    checked = admitted(settings)
-    storage = open_storage(location, storage_options, read_bytes_max=checked[keys.READ_BYTES_MAX])
-    if must_exist:
-        read_table_config(storage)
-    if is_rehearsal:
-        storage = RehearsalStorage(storage)
-    return WriteService(storage, checked, clock or SystemClock(), LocalEngine)
-
-
-def written(service: WriteService, data: Any, operation: str, words: CommitWords = NO_WORDS) -> WriteResult:
-    """
-    Write rows of this process.
-
-    Args:
-        service: Writes to the table.
-        data, operation: As for `write`.
-        words: What the commit says besides.
-
-    Raises:
-        As `write`.
-    """
-    if operation.lower() not in OPERATIONS:
-        raise ConfigError(f"operation {operation!r} is unknown; use one of {', '.join(OPERATIONS)}")
-    return service.write(ArrowRows(arrow_table(data, service.stored_schema)), operation.upper(), words)
+__all__ = ["MergeStatement", "TableWriting", "Words"]
 
 
 class Words(TypedDict, total=False):
@@ -182,7 +87,11 @@ class TableWriting(TableView):
             raise ConfigError("delete needs either rows with the keys, or a condition: delete(where=...)")
         if data is not None:
             return self._write(data, "delete", words)
-        return self._changed_by(lambda service: service.change(rows_to_delete(where), "DELETE", commit_words(**words)))
+        from hudi_py.table_statements import rows_to_delete
+        from hudi_py.writing.commit_words import commit_words
+
+        find = rows_to_delete(where)
+        return self._changed_by(lambda service: service.change(find, "DELETE", commit_words(**words)))
 
     def update(self, values: Mapping[str, Any], *, where: Where = (), **words: Unpack[Words]) -> WriteResult:
         """
@@ -198,6 +107,9 @@ class TableWriting(TableView):
             WriteError: A value does not fit its column, or several rows have the same key.
             As `upsert`.
         """
+        from hudi_py.table_statements import rows_to_update
+        from hudi_py.writing.commit_words import commit_words
+
         find = rows_to_update(values, where)
         return self._changed_by(lambda service: service.change(find, "UPSERT", commit_words(**words)))
 
@@ -230,13 +142,21 @@ class TableWriting(TableView):
             ConfigError: The table has no such partition.
             As `upsert`.
         """
+        from hudi_py.writing.commit_words import commit_words
+
         return self._changed_by(lambda service: service.drop_partitions(paths, commit_words(**words)))
 
     def _write(self, data: Any, operation: str, words: Words) -> WriteResult:
+        from hudi_py.local_writing import written
+        from hudi_py.writing.commit_words import commit_words
+
         return self._changed_by(lambda service: written(service, data, operation, commit_words(**words)))
 
     def _changed_by(self, write_with: Callable[[WriteService], WriteResult]) -> WriteResult:
         """Have a service write to the table, and forget what was loaded before, even if it fails."""
+        from hudi_py.engine.inline import LocalEngine
+        from hudi_py.write_service import WriteService
+
         service = WriteService(self.storage, self.settings, self._store.clock, LocalEngine)
         try:
             return write_with(service)
@@ -282,6 +202,9 @@ class MergeStatement:
             WriteError: Several source rows match one row, or a value does not fit.
             As `Table.upsert`.
         """
+        from hudi_py.local_writing import merged
+        from hudi_py.writing.commit_words import commit_words
+
         return self._run(
             lambda service: merged(
                 service,
@@ -293,24 +216,3 @@ class MergeStatement:
                 inserts=self._inserts,
             )
         )
-
-
-def merged(
-    service: WriteService,
-    data: Any,
-    on: tuple[str, ...],
-    words: CommitWords,
-    *,
-    update: Mapping[str, Any] | None,
-    deletes: bool,
-    inserts: bool,
-) -> WriteResult:
-    """Merge rows of this process into a table; see `MergeStatement`."""
-    merge = Merge(
-        source=arrow_table(data, service.stored_schema),
-        on=on,
-        update=expressions_of(update) if update else update,
-        deletes=deletes,
-        inserts=inserts,
-    )
-    return service.change(merge.find, "UPSERT", words)

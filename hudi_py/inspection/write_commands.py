@@ -26,7 +26,7 @@ def _writing(function: Callable[..., WriteResult]) -> Callable[..., None]:
     @click.option("--dry-run", is_flag=True, help="Show what would change; nothing is written.")
     @functools.wraps(function)
     def wrapper(common: Common, table: str, write_key: str | None, dry_run: bool, **arguments: Any) -> None:
-        from hudi_py.table_writing import service_of
+        from hudi_py.local_writing import service_of
         from hudi_py.writing.commit_words import commit_words, parse_write_key
 
         words = commit_words(None if write_key is None else parse_write_key(write_key))
@@ -81,7 +81,7 @@ def write(service: WriteService, words: CommitWords, files: tuple[str, ...], ope
     FILE is a Parquet, CSV (with a header) or JSON-lines file. A new table needs --conf hoodie.table.name=... and --conf
     hoodie.datasource.write.recordkey.field=...
     """
-    from hudi_py.table_writing import written
+    from hudi_py.local_writing import written
 
     return written(service, list(files), operation, words)
 
@@ -128,7 +128,7 @@ def merge(
     when_not_matched: str | None,
 ) -> WriteResult:
     """Merge the rows of a file into a table, in one commit."""
-    from hudi_py.table_writing import merged
+    from hudi_py.local_writing import merged
 
     columns = tuple(name.strip() for each in on for name in each.split(",") if name.strip())
     return merged(

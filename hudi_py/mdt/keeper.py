@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 import attrs
-import pyarrow as pa
 
 from hudi_py.config import keys
 from hudi_py.config.keys import Settings
@@ -24,8 +24,6 @@ from hudi_py.fsview.listing import FolderListing, walk_partitions
 from hudi_py.mdt.changes import ListingChanges, changes_of_clean, changes_of_commit, changes_of_rollback
 from hudi_py.mdt.compaction import compact, is_due
 from hudi_py.mdt.create import create_metadata_table
-from hudi_py.mdt.file_statistics import Encoded, can_hold
-from hudi_py.mdt.kept_statistics import KeptStatistics, Ranges, kept_partitions
 from hudi_py.mdt.removal import disable_unmaintained_partitions, drop_metadata_table
 from hudi_py.mdt.restoring import record_restore
 from hudi_py.mdt.statistics import COLUMN_STATS
@@ -45,6 +43,12 @@ from hudi_py.timeline.properties_file import (
 )
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
+
+if TYPE_CHECKING:  # they load PyArrow, which most tables and commands can do without
+    import pyarrow as pa
+
+    from hudi_py.mdt.file_statistics import Encoded
+    from hudi_py.mdt.kept_statistics import Ranges
 
 
 @attrs.frozen
@@ -84,6 +88,8 @@ class MetadataTableKeeper:
             return
         if config.has_metadata_table:
             if writes_data:
+                from hudi_py.mdt.kept_statistics import kept_partitions
+
                 kept = kept_partitions(self.storage, config)
                 disable_unmaintained_partitions(self.storage, config, self._update, kept=kept)
         elif self.settings[keys.METADATA_ENABLED] and writes_data:
@@ -103,6 +109,9 @@ class MetadataTableKeeper:
         config = read_table_config(self.storage)
         if COLUMN_STATS not in config.metadata_partitions:
             return ()
+        from hudi_py.mdt.file_statistics import can_hold
+        from hudi_py.mdt.kept_statistics import KeptStatistics
+
         kept = KeptStatistics(self.storage, config, MetadataTable(self.storage, self.clock), timeline)
         if kept.is_empty:
             return ()
@@ -214,7 +223,12 @@ class MetadataTableKeeper:
         self, table: MetadataTable, timeline: Timeline, changes: ListingChanges, ranges: Ranges | None = None
     ) -> Encoded:
         """The records of statistics that an action owes; none where the table has no statistics that we keep."""
-        kept = KeptStatistics(self.storage, read_table_config(self.storage), table, timeline)
+        config = read_table_config(self.storage)
+        if COLUMN_STATS not in config.metadata_partitions:
+            return {}
+        from hudi_py.mdt.kept_statistics import KeptStatistics
+
+        kept = KeptStatistics(self.storage, config, table, timeline)
         return {} if kept.is_empty else kept.records(changes, ranges or {})
 
     def _told(self, tell: Callable[[MetadataTable], Instant | None]) -> str | None:

@@ -30,7 +30,6 @@ from hudi_py.model.shown import Shown
 from hudi_py.rows.log_rules import log_rules_of
 from hudi_py.snapshot.archived import refuse_what_is_missing
 from hudi_py.snapshot.beside_clean import lost_meanwhile, refuse_what_a_clean_took
-from hudi_py.snapshot.key_index import KeyIndexes, is_ready
 from hudi_py.snapshot.schema import committed_schema_text, moved_columns, schema_text_of_files
 from hudi_py.snapshot.select import (
     base_files,
@@ -58,6 +57,7 @@ if TYPE_CHECKING:
     from hudi_py.rows.predicate import ColumnFilter
     from hudi_py.rows.slice_reader import LogReading
     from hudi_py.rows.time_partitions import TimePartitions
+    from hudi_py.snapshot.key_index import KeyIndexes
     from hudi_py.snapshot.rows import Rows
 
 __all__ = ["Snapshot"]
@@ -264,12 +264,16 @@ class Snapshot(Shown):
         Raises:
             CorruptMetadata, StorageError: It is damaged.
         """
+        from hudi_py.snapshot.key_index import is_ready
+
         if not is_ready(COLUMN_STATS, self.config, self._settings):
             return None
         return StatisticsReader(MetadataTable(self.storage), self.timeline)
 
     def _key_indexes(self, *, read_optimized: bool) -> KeyIndexes:
         """What is known of record keys; the record index tells of the present only, log files included."""
+        from hudi_py.snapshot.key_index import KeyIndexes
+
         is_present = self._is_present and not read_optimized
         return KeyIndexes(self._contents, self.timeline, self.config, self._settings, is_present=is_present)
 
