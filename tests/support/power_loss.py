@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hudi_py.storage import local
+from hudi_py.storage import _create
 from hudi_py.storage.base import is_temporary
 
 Identity = tuple[int, int]
@@ -43,7 +43,7 @@ class Disk:
         self._seen: dict[str, Identity] = {}
         self._fsync = os.fsync
         monkeypatch.setattr(os, "fsync", self._synchronised)
-        for module, name in ((os, "link"), (os, "replace"), (os, "mkdir"), (local, "rename_noreplace")):
+        for module, name in ((os, "link"), (os, "replace"), (os, "mkdir"), (_create, "rename_noreplace")):
             monkeypatch.setattr(module, name, self._naming(getattr(module, name)))
         monkeypatch.setattr(os, "open", self._opening(os.open))
 

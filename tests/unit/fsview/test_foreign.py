@@ -76,7 +76,8 @@ def test_nothing_is_written_beside_them(extension):
     """Their rows are not looked up, so that an upsert would write them a second time."""
     builder = table_with(extension, 2, at(3))
     table = builder.table()
-    job = SimpleNamespace(storage=builder.storage, context=load_context(table.timeline, table.contents), needed={})
+    context = load_context(table.timeline, table.contents)
+    job = SimpleNamespace(storage=builder.storage, context=context, needed={}, overwrites=False, logs=None)
     assert load_partition(job, "us").latest
     with pytest.raises(UnsupportedTable, match=rf"{extension}.*a write cannot"):
         load_partition(job, "eu")

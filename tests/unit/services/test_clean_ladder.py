@@ -4,7 +4,7 @@ import pytest
 
 from hudi_py.errors import CorruptMetadata
 from hudi_py.model.instant import Action
-from hudi_py.services.clean import service
+from hudi_py.services.clean.planning import table_planner
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
 from hudi_py.timeline.archive import load_archived_partitions
@@ -49,7 +49,7 @@ def test_archived_timeline_comes_before_a_full_scan(layout, monkeypatch):
     for path in builder.storage.files():
         if path.startswith(".hoodie") and at(0) in path:
             builder.storage.delete(path)
-    monkeypatch.setattr(service, "load_archived_partitions", lambda *_: {at(1): {"r0"}, at(2): {"r0"}})
+    monkeypatch.setattr(table_planner, "load_archived_partitions", lambda *_: {at(1): {"r0"}, at(2): {"r0"}})
     plan = builder.table().plan_clean(commits_retained=1, details=True)
     assert not plan.scope.everything
     assert f"partitions written from {at(1)}, which is archived" in plan.scope.reason
@@ -67,7 +67,7 @@ def unreadable(*_):
 @pytest.mark.parametrize("archive", [lambda *_: None, unreadable], ids=["silent", "damaged"])
 def test_an_archive_that_does_not_tell_means_a_full_scan(layout, archive, monkeypatch):
     """Nothing is guessed, and the reason says why everything is looked at."""
-    monkeypatch.setattr(service, "load_archived_partitions", archive)
+    monkeypatch.setattr(table_planner, "load_archived_partitions", archive)
     plan = story(layout).table().plan_clean(commits_retained=1)
     assert plan.scope.everything
     assert "the archived timeline does not tell" in plan.scope.reason
@@ -79,5 +79,5 @@ def test_a_removed_savepoint_is_not_answered_by_the_archive(layout, monkeypatch)
     """What a savepoint held may lie in any partition (rule A-33)."""
     builder = story(layout)
     builder.cleaned(at(6), earliest=at(1), last_commit=at(5), savepoints=[at(2)])
-    monkeypatch.setattr(service, "load_archived_partitions", unreadable)
+    monkeypatch.setattr(table_planner, "load_archived_partitions", unreadable)
     assert builder.table().plan_clean(commits_retained=1).scope.everything

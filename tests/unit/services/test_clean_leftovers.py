@@ -12,7 +12,7 @@ from hudi_py.storage.base import StorageFailure
 from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.table import Table
-from support.crash_points import interruptions
+from support.crash_points import EVERY, interruptions
 from support.tables import TableBuilder, at
 from support.tables import data_files as listed
 
@@ -168,7 +168,7 @@ def test_interrupted_anywhere_no_leftover_is_forgotten(layout, record_property):
         assert data_files(case.storage) == expected, case
         assert leftovers.LEFTOVERS.path not in case.storage.files(), case
     record_property("interruptions", count)
-    assert count > 20
+    assert count * EVERY > 20
 
 
 def clean_with(storage, builder):

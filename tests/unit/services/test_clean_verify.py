@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hudi_py.errors import RefusedError
 from hudi_py.model.instant import State
 from hudi_py.model.instant_time import parse_instant_time
-from hudi_py.services.clean import service
+from hudi_py.services.clean.planning import table_planner
 from hudi_py.services.clean.planning.quick import QuickJudge
 from hudi_py.services.clean.planning.situation import Situation
 from hudi_py.services.clean.retention import policy as policies_module
@@ -174,7 +174,9 @@ def test_a_metadata_table_that_lists_what_is_not_there_costs_no_file(monkeypatch
         def partition(self, path, *, details=False):
             return [Entry(TableBuilder.base_name("f", at(number)), False, 1) for number in (1, 2, 3)]
 
-    monkeypatch.setattr(service, "open_snapshot", lambda store, config, settings, only=None: (store.load(), Listing()))
+    monkeypatch.setattr(
+        table_planner, "open_snapshot", lambda store, config, settings, only=None: (store.load(), Listing())
+    )
     newest_on_disk = f"r0/{TableBuilder.base_name('f', at(2))}"
     assert newest_on_disk in paths(builder.table().plan_clean(file_versions_retained=1))
     before = builder.storage.files()
