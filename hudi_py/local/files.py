@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import gzip
+import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -88,6 +90,9 @@ def _read_json(path: str, known: Mapping[str, pa.DataType]) -> pa.Table:
     ]
     options = pj.ParseOptions(explicit_schema=pa.schema(explicit), unexpected_field_behavior="infer")
     table = pj.read_json(path, parse_options=options)
+    # A column that is asked for comes back as nulls where no line has it; it would count as a column of the file.
+    empty = [name for name, _ in explicit if table.column(name).null_count == table.num_rows]
+    table = table.drop_columns([name for name in empty if name not in _named_in_json(path, empty)])
     for position, name in enumerate(table.column_names):
         arrow = known.get(name, table.schema.field(position).type)
         if arrow != table.schema.field(position).type:
@@ -95,6 +100,22 @@ def _read_json(path: str, known: Mapping[str, pa.DataType]) -> pa.Table:
             read: Any = _from_base64(column, name) if pa.types.is_binary(arrow) else column.cast(arrow)
             table = table.set_column(position, pa.field(name, arrow), read)
     return table
+
+
+def _named_in_json(path: str, names: Collection[str]) -> set[str]:
+    """Return those of some columns that an object of the file has, if only with null."""
+    if not names:
+        return set()
+    texts = {json.dumps(name, ensure_ascii=plain).encode() for name in names for plain in (True, False)}
+    found: set[str] = set()
+    with gzip.open(path) if path.lower().endswith(".gz") else Path(path).open("rb") as lines:
+        for line in lines:
+            if len(found) < len(names) and any(text in line for text in texts):
+                try:
+                    found.update(json.loads(line).keys() & set(names))
+                except ValueError:  # several objects in a line
+                    return set(names)
+    return found
 
 
 def _is_inferred_in_json(arrow: pa.DataType) -> bool:

@@ -94,6 +94,17 @@ def test_binary_values_of_json_are_base64(tmp_path):
         arrow_table(tmp_path / "a.json", lambda: pa.schema([("b", pa.binary())]))
 
 
+def test_columns_that_a_json_file_lacks_are_absent(tmp_path):
+    """Else a merge, which sets the columns of the source, would set them to null. A null that is given counts."""
+    schema = pa.schema([("id", pa.string()), ("é", pa.int64()), ("x", pa.float64()), ("d", pa.date32())])
+    path = tmp_path / "a.json"
+    path.write_text('{"id": "x"}\n')
+    assert arrow_table(path, lambda: schema).to_pylist() == [{"id": "x"}]
+    for name in ("é", "\\u00e9"):
+        path.write_text(f'{{"id": "a"}}\n\n{{"id": "b", "{name}": null}}\n', encoding="utf-8")
+        assert arrow_table(path, lambda: schema).column_names == ["id", "é"]
+
+
 @pytest.mark.parametrize("data", [7, b"rows", {"a": [1]}, [{"a": 1}], "rows.xlsx", "absent.csv", []])
 def test_other_forms_are_refused(data):
     """The message says what can be given."""
