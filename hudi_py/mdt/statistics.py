@@ -22,6 +22,7 @@ import functools
 import hashlib
 import io
 import json
+import math
 from collections.abc import Mapping
 from datetime import date, timedelta
 from decimal import Context, Decimal
@@ -234,8 +235,10 @@ def _outer(older: StatisticsRecord, newer: StatisticsRecord, bound: str, source:
 
 
 def _order(record: StatisticsRecord, wrapped: Any) -> Any:
-    """What Java compares: UTF-16 units of strings, signed bytes, decimals as numbers."""
+    """What Java compares: UTF-16 units of strings, signed bytes, decimals as numbers, NaN behind all numbers."""
     value = wrapped[1]["value"]
+    if isinstance(value, float):
+        return math.isnan(value), 0.0 if math.isnan(value) else value, math.copysign(1, value)
     if isinstance(value, str):
         return value.encode("utf-16-be", "surrogatepass")
     if isinstance(value, bytes):

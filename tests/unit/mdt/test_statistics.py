@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from decimal import Decimal
 
@@ -172,8 +173,11 @@ def test_tombstones_and_tight_bounds_replace():
 
 
 def test_bounds_are_compared_as_java_does():
-    """Strings by UTF-16 units, bytes with sign, decimals in bytes as numbers."""
+    """Strings by UTF-16 units, bytes with sign, decimals in bytes as numbers, NaN behind all numbers."""
     cases = [
+        ("Double", 5.0, math.nan, None),
+        ("Double", -math.inf, math.nan, None),
+        ("Float", -0.0, 0.0, None),
         ("String", "\U00010000", "\uff00", None),  # a surrogate is less than what follows the surrogates
         ("Bytes", b"\xff", b"\x01", None),
         ("Bytes", b"\xff", b"\x01", ("x", {"typeOrdinal": 10, "additionalInfo": "10,2"})),
