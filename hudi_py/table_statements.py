@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from numbers import Number
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -190,6 +191,8 @@ class Merge:
             for where, names in (("the table has", schema.names), ("the source has", self.source.column_names)):
                 if name not in names:
                     raise ConfigError(f"a merge on {name!r}, but {where} no such column")
+            if pa.types.is_nested(schema.field(name).type):
+                raise ConfigError(f"a merge on {name!r}, a column of {schema.field(name).type}, which is not compared")
         foreign = [name for name in self.source.column_names if name not in schema.names and name not in NOT_DATA]
         if foreign and (self.inserts or self.update == {}):
             raise ConfigError(f"the source has a column {foreign[0]!r}, which the table does not have; leave it out")
@@ -240,10 +243,10 @@ class Merge:
 
 def expressions_of(values: Mapping[str, Any]) -> dict[str, Expression]:
     """
-    Return the expression of each column; values that are no text stand for themselves.
+    Return the expression of each column; numbers, booleans and None stand for themselves.
 
     Raises:
-        ConfigError: There is no column, or an expression is not understood.
+        ConfigError: There is no column, an expression is not understood, or a value is of another kind.
     """
     if not values:
         raise ConfigError("an update needs at least one column to set")
@@ -272,9 +275,15 @@ def _is_changed(stat: WriteStat) -> bool:
 
 
 def _literal(value: Any) -> str:
+    value = value.item() if hasattr(value, "item") else value  # of NumPy
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    return str(value)
+    if isinstance(value, Number):
+        return str(value)
+    raise ConfigError(  # the text of a date would be read as a subtraction
+        f"{value!r} is no expression, number, boolean or None; write a text or a time as an expression: \"'text'\", "
+        "\"date '2026-01-02'\""
+    )
 
 
 def _with_values(

@@ -83,7 +83,8 @@ class Expression:
                 repeat: Any = pa.repeat
                 found = repeat(found, batch.num_rows)
             values: Array = _cast(found, target)
-        except pa.ArrowInvalid as error:
+            _refuse_infinite(found, values)
+        except (pa.ArrowInvalid, OverflowError) as error:
             raise WriteError(f"{self.text!r} gives a value that does not fit {target}: {error}") from error
         except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
             raise ConfigError(f"{self.text!r} cannot be computed as {target}: {error}") from error
@@ -248,6 +249,13 @@ def _without_zeros(numbers: Any) -> Any:
 
 def _cast(values: Any, arrow: pa.DataType) -> Any:
     return values if values.type == arrow else values.cast(arrow)
+
+
+def _refuse_infinite(found: Any, values: Any) -> None:
+    """Raise if numbers became infinite because they are too large for the type: Arrow's casts do not."""
+    is_narrower = pa.types.is_floating(values.type) and pa.types.is_floating(found.type) and found.type != values.type
+    if is_narrower and compute.any(compute.and_not(compute.is_inf(values), compute.is_inf(found))).as_py():
+        raise OverflowError(f"a number is too large for {values.type}")
 
 
 _OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {

@@ -8,6 +8,7 @@ import pytest
 
 from hudi_py.errors import ConfigError, WriteError
 from hudi_py.rows.expression import Expression
+from hudi_py.table_statements import expressions_of
 
 ROWS = pa.RecordBatch.from_pylist(
     [
@@ -60,7 +61,17 @@ def test_values(text, target, expected):
     assert found.to_pylist() == expected
 
 
-@pytest.mark.parametrize(("text", "target"), [("n / 2", INT), ("n * 1000000000000", INT), ("x", INT), ("s", INT)])
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("n / 2", INT),
+        ("n * 1000000000000", INT),
+        ("x", INT),
+        ("s", INT),
+        ("99999999999999999999", INT),
+        ("x * 1e300", pa.float32()),
+    ],
+)  # fmt: skip
 def test_value_that_does_not_fit_is_refused(text, target):
     """Never rounded, cut off or wrapped around."""
     with pytest.raises(WriteError, match="does not fit"):
@@ -80,3 +91,18 @@ def test_absent_column_is_named():
         Expression("hello").values(ROWS, TEXT)
     with pytest.raises(ConfigError, match="cannot be computed"):
         Expression("s + 1").values(ROWS, TEXT)
+
+
+@pytest.mark.parametrize("value", [DAY, MOMENT, b"x", [1], MOMENT.time()])
+def test_value_that_is_no_number_is_refused(value):
+    """The text of a date would be read as a subtraction."""
+    with pytest.raises(ConfigError, match="expression"):
+        expressions_of({"s": value})
+
+
+@pytest.mark.parametrize("value", [-5, 1.5, Decimal("-0.25"), True, None])
+def test_number_stands_for_itself(value):
+    """So do booleans and None."""
+    target = MONEY if isinstance(value, Decimal) else pa.scalar(value).type
+    found = expressions_of({"x": value})["x"].values(ROWS, target)
+    assert found.to_pylist() == [value] * 2

@@ -1,8 +1,11 @@
 """Rows that are refused after the write began leave nothing pending behind, as long as no file was announced."""
 
+import pyarrow as pa
 import pytest
 
-from hudi_py.errors import WriteError
+from hudi_py.errors import ConfigError, WriteError
+from hudi_py.rows.keys import KeyGenerator, KeyGeneratorKind
+from hudi_py.table_statements import Merge
 from hudi_py.timeline.markers import Marker, MarkerType, create_marker
 from support import writes
 
@@ -40,3 +43,12 @@ def test_a_write_that_has_announced_files_is_left_to_a_rollback(monkeypatch):
         writes.upsert(storage, writes.OLD)
     (pending,) = writes.open_table(storage).timeline.pending()
     assert storage.list(f".hoodie/.temp/{pending.requested_time}")
+
+
+def test_merge_on_a_column_that_is_not_compared_is_refused():
+    """Structs, lists and maps: Arrow joins on none of them."""
+    schema = pa.schema([("id", pa.string()), ("tags", pa.list_(pa.string()))])
+    merge = Merge(source=pa.table({"id": ["a"], "tags": [["x"]]}), on=("tags",), deletes=True)
+    generator = KeyGenerator(kind=KeyGeneratorKind.NON_PARTITION, record_key_fields=("id",))
+    with pytest.raises(ConfigError, match="merge on 'tags'"):
+        merge.find(None, generator, schema)
