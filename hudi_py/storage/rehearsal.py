@@ -27,7 +27,10 @@ class RehearsalStorage:
 
     @property
     def capabilities(self) -> Capabilities:
-        return self._written.capabilities
+        inner = self._inner.capabilities  # what the real run would be refused for is refused here
+        return self._written.capabilities._replace(
+            atomic_create=inner.atomic_create, conditional_replace=inner.conditional_replace
+        )
 
     @property
     def root(self) -> str:

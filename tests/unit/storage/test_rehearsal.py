@@ -5,6 +5,7 @@ import random
 import pytest
 
 from hudi_py.errors import AlreadyExists, NotFound
+from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.rehearsal import RehearsalStorage
 
@@ -58,3 +59,10 @@ def test_rehearsal_equals_the_storage_and_leaves_it_alone(seed):
         assert change(rehearsal, random.Random(state)) == change(twin, random.Random(state)), state
         assert seen(rehearsal) == seen(twin), state
     assert inner.files() == MemoryStorage.from_files(FILES).files()
+
+
+def test_rehearsal_can_do_no_more_than_the_storage(tmp_path):
+    """A lock that needs conditional writes is refused in a rehearsal, too, where the storage has none."""
+    inner = LocalStorage(tmp_path)
+    assert not inner.capabilities.conditional_replace
+    assert not RehearsalStorage(inner).capabilities.conditional_replace
