@@ -97,6 +97,8 @@ def _read_json(path: str, known: Mapping[str, pa.DataType]) -> pa.Table:
         arrow = known.get(name, table.schema.field(position).type)
         if arrow != table.schema.field(position).type:
             column = table.column(position)
+            if _is_inferred_in_json(arrow) and not _holds_times(column.type):
+                raise WriteError(f"{path}: column {name!r} is {arrow}, whose values are given as text, not as numbers")
             read: Any = _from_base64(column, name) if pa.types.is_binary(arrow) else column.cast(arrow)
             table = table.set_column(position, pa.field(name, arrow), read)
     return table
@@ -104,23 +106,27 @@ def _read_json(path: str, known: Mapping[str, pa.DataType]) -> pa.Table:
 
 def _named_in_json(path: str, names: Collection[str]) -> set[str]:
     """Return those of some columns that an object of the file has, if only with null."""
-    if not names:
-        return set()
-    texts = {json.dumps(name, ensure_ascii=plain).encode() for name in names for plain in (True, False)}
+    texts = {name: {json.dumps(name, ensure_ascii=plain).encode() for plain in (True, False)} for name in names}
     found: set[str] = set()
     with gzip.open(path) if path.lower().endswith(".gz") else Path(path).open("rb") as lines:
-        for line in lines:
-            if len(found) < len(names) and any(text in line for text in texts):
+        for line in lines if names else ():
+            maybe = {name for name in texts if name not in found and any(text in line for text in texts[name])}
+            if maybe:
                 try:
-                    found.update(json.loads(line).keys() & set(names))
-                except ValueError:  # several objects in a line
-                    return set(names)
+                    found |= maybe & json.loads(line).keys()
+                except (ValueError, AttributeError):  # several objects in a line, or a part of one
+                    found |= maybe
     return found
 
 
 def _is_inferred_in_json(arrow: pa.DataType) -> bool:
     """Return whether Arrow recognizes values of a type in JSON texts by itself, and cannot be told to."""
     return pa.types.is_date(arrow) or pa.types.is_timestamp(arrow)
+
+
+def _holds_times(arrow: pa.DataType) -> bool:
+    types = pa.types
+    return types.is_timestamp(arrow) or types.is_date(arrow) or types.is_string(arrow) or types.is_null(arrow)
 
 
 def _from_base64(column: Any, name: str) -> Array:

@@ -94,6 +94,16 @@ def test_binary_values_of_json_are_base64(tmp_path):
         arrow_table(tmp_path / "a.json", lambda: pa.schema([("b", pa.binary())]))
 
 
+def test_numbers_are_no_times_in_json(tmp_path):
+    """Nobody knows whether they are seconds, milliseconds or microseconds."""
+    (tmp_path / "a.json").write_text('{"t": 1767225600}\n')
+    for arrow in (pa.timestamp("us", "UTC"), pa.timestamp("us"), pa.date32()):
+        with pytest.raises(WriteError, match=r"'t'.*text"):
+            arrow_table(tmp_path / "a.json", lambda arrow=arrow: pa.schema([("t", arrow)]))
+    (tmp_path / "a.json").write_text('{"t": null}\n')
+    assert arrow_table(tmp_path / "a.json", lambda: pa.schema([("t", pa.date32())])).to_pylist() == [{"t": None}]
+
+
 def test_columns_that_a_json_file_lacks_are_absent(tmp_path):
     """Else a merge, which sets the columns of the source, would set them to null. A null that is given counts."""
     schema = pa.schema([("id", pa.string()), ("é", pa.int64()), ("x", pa.float64()), ("d", pa.date32())])
@@ -103,6 +113,8 @@ def test_columns_that_a_json_file_lacks_are_absent(tmp_path):
     for name in ("é", "\\u00e9"):
         path.write_text(f'{{"id": "a"}}\n\n{{"id": "b", "{name}": null}}\n', encoding="utf-8")
         assert arrow_table(path, lambda: schema).column_names == ["id", "é"]
+    path.write_text('{"id":\n"x"\n}\n{"id": "b",\n"x": null}\n')
+    assert arrow_table(path, lambda: schema).column_names == ["id", "x"]
 
 
 @pytest.mark.parametrize("data", [7, b"rows", {"a": [1]}, [{"a": 1}], "rows.xlsx", "absent.csv", []])
