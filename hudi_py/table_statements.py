@@ -23,6 +23,7 @@ from hudi_py.rows.condition import Where
 from hudi_py.rows.expression import Expression
 from hudi_py.rows.keys import KeyGenerator
 from hudi_py.rows.stored_keys import FILE, KEY, PATH
+from hudi_py.rows.where import conditions_of
 from hudi_py.table_view import TableView
 
 _SOURCE: Final = "source."
@@ -93,10 +94,20 @@ Find: TypeAlias = Callable[[TableView, KeyGenerator, pa.Schema], Found]
 
 
 def rows_to_delete(where: Where) -> Find:
-    """Return what finds the rows that meet *where*."""
+    """
+    Return what finds the rows that meet *where*.
+
+    Raises:
+        ConfigError: The condition makes no sense, or there is none: an empty list would delete all rows.
+    """
+    conditions = conditions_of(where)
+    if not conditions:
+        raise ConfigError(
+            f'where={where!r} has no condition, and a delete needs one, if only "_hoodie_record_key is not null"'
+        )
 
     def find(table: TableView, generator: KeyGenerator, _: pa.Schema) -> Found:
-        found = table.rows(where=where, columns=list(generator.record_key_fields), with_meta=True)
+        found = table.rows(where=conditions, columns=list(generator.record_key_fields), with_meta=True)
         return Found(deleted=found.to_arrow().select([KEY, PATH, FILE]))
 
     return find
@@ -187,6 +198,9 @@ class Merge:
         return keys.append_column(name, pa.array(range(rows.num_rows), pa.int64()))
 
     def _check(self, generator: KeyGenerator, schema: pa.Schema) -> None:
+        twice = [name for name, count in Counter(self.source.column_names).items() if count > 1]
+        if twice:
+            raise ConfigError(f"the source has several columns called {twice[0]!r}; rename or drop all but one")
         for name in self.on:
             for where, names in (("the table has", schema.names), ("the source has", self.source.column_names)):
                 if name not in names:

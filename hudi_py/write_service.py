@@ -192,10 +192,12 @@ class WriteService:
             words: As for `write`.
 
         Raises:
-            ConfigError: The table has no such partition.
+            ConfigError: The table has no such partition, or *paths* is a text.
             TableNotFound: There is no table.
             As `write`.
         """
+        if isinstance(paths, str):  # its letters could be partitions
+            raise ConfigError(f"drop_partitions takes a list of partitions: [{paths!r}]")
         require_single_writer(self._settings)
         table = (self._table or self._open()).refresh()
         self._checked(table, self._key_generator(table))

@@ -1,12 +1,17 @@
 """Rows that are refused after the write began leave nothing pending behind, as long as no file was announced."""
 
+import attrs
 import pyarrow as pa
 import pytest
 
+from hudi_py.config.door import admitted
+from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import ConfigError, WriteError
 from hudi_py.rows.keys import KeyGenerator, KeyGeneratorKind
-from hudi_py.table_statements import Merge
+from hudi_py.runtime.clock import SystemClock
+from hudi_py.table_statements import Merge, rows_to_delete
 from hudi_py.timeline.markers import Marker, MarkerType, create_marker
+from hudi_py.write_service import WriteService
 from support import writes
 
 BAD = {"partition": {"id": "c", "region": "..", "ts": 3}, "key": {"id": None, "region": "eu", "ts": 3}}
@@ -52,3 +57,23 @@ def test_merge_on_a_column_that_is_not_compared_is_refused():
     generator = KeyGenerator(kind=KeyGeneratorKind.NON_PARTITION, record_key_fields=("id",))
     with pytest.raises(ConfigError, match="merge on 'tags'"):
         merge.find(None, generator, schema)
+    twice = pa.table([["a"], [1], [2]], names=["id", "n", "n"])
+    with pytest.raises(ConfigError, match="several columns called 'n'"):
+        attrs.evolve(merge, source=twice, on=("id",)).find(None, generator, schema)
+
+
+@pytest.mark.parametrize("where", [[], (), iter([])])
+def test_delete_without_a_condition_is_refused(where):
+    """A program that collects conditions and finds none does not mean all rows."""
+    with pytest.raises(ConfigError, match="no condition"):
+        rows_to_delete(where)
+
+
+def test_a_text_is_no_list_of_partitions():
+    """Its letters could be partitions."""
+    storage = writes.create_table(9)
+    writes.upsert(storage, writes.OLD)
+    service = WriteService(storage, admitted({}), SystemClock(), LocalEngine)
+    with pytest.raises(ConfigError, match=r"\['eu'\]"):
+        service.drop_partitions("eu")
+    assert writes.rows_of(storage) == writes.OLD
