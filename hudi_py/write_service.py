@@ -53,6 +53,7 @@ from hudi_py.storage.base import Storage
 from hudi_py.table_services import TableServices
 from hudi_py.table_statements import Find
 from hudi_py.table_view import TableView
+from hudi_py.timeline.fence import is_fenced
 from hudi_py.writing.buckets import check_buckets
 from hudi_py.writing.commit_words import NO_WORDS, CommitWords, copied_settings
 from hudi_py.writing.create_table import create_table
@@ -240,8 +241,9 @@ class WriteService:
             try:
                 results = write_files(transaction)
                 replaced = self._replaced(table, operation, results, dropped)
-            except (ConfigError, UnsupportedTable, WriteError):  # of the rows
-                transaction.abandon_untouched()
+            except (ConfigError, ConflictError, RefusedError, UnsupportedTable, WriteError) as error:  # of the rows
+                if not isinstance(error, ConflictError) or not is_fenced(self._storage, transaction.instant_time):
+                    transaction.abandon_untouched()  # unless another process closed the write
                 raise
             watch.lap("write")
             if (

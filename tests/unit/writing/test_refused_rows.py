@@ -6,7 +6,7 @@ import pytest
 
 from hudi_py.config.door import admitted
 from hudi_py.engine.inline import LocalEngine
-from hudi_py.errors import ConfigError, WriteError
+from hudi_py.errors import ConfigError, ConflictError, RefusedError, WriteError
 from hudi_py.rows.keys import KeyGenerator, KeyGeneratorKind
 from hudi_py.runtime.clock import SystemClock
 from hudi_py.table_statements import Merge, rows_to_delete
@@ -67,6 +67,24 @@ def test_delete_without_a_condition_is_refused(where):
     """A program that collects conditions and finds none does not mean all rows."""
     with pytest.raises(ConfigError, match="no condition"):
         rows_to_delete(where)
+
+
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("error", [RefusedError, ConflictError])
+@pytest.mark.parametrize("policy", ["EAGER", "LAZY"])
+def test_a_refused_statement_is_abandoned_at_once(version, error, policy):
+    """A condition that cannot be answered, or a group that waits for a clustering, leaves no pending commit."""
+    storage = writes.create_table(version)
+    writes.upsert(storage, writes.OLD)
+
+    def find(*_):
+        raise error("no answer")
+
+    settings = admitted({"hoodie.clean.failed.writes.policy": policy})
+    with pytest.raises(error, match="no answer"):
+        WriteService(storage, settings, SystemClock(), LocalEngine).change(find, "DELETE")
+    writes.assert_tidy(storage, error)
+    assert not [path for path in storage.files() if ".heartbeat/" in path]
 
 
 def test_a_text_is_no_list_of_partitions():
