@@ -12,7 +12,6 @@ Source: rules/data-files 11.1; tables of Hudi 0.15.0, 1.0.2 and 1.1.1 with colum
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import date
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any, Final
 
@@ -42,7 +41,6 @@ _HAS_TIGHT_BOUNDS: Final = 8
 _WITHOUT_WIDE: Final = 8
 """Table version whose release leaves out decimals that it cannot hold."""
 _SCALE: Final = 15
-_EPOCH: Final = date(1970, 1, 1).toordinal()
 _EXACT: Final = Context(prec=100)
 
 
@@ -166,7 +164,7 @@ def _wrapped(form: StatisticsForm, arrow: Any, value: Any, rounding: str) -> tup
     if types.is_decimal(arrow):
         return _decimal(value, arrow, rounding) if form.names_types else _scaled(value, rounding)
     if types.is_date32(arrow):
-        wrapper, value = ("IntWrapper" if form.names_types else "DateWrapper"), value.toordinal() - _EPOCH
+        wrapper = "IntWrapper" if form.names_types else "DateWrapper"
     elif types.is_timestamp(arrow):
         wrapper = "LongWrapper"
     else:

@@ -28,7 +28,8 @@ class ColumnRange:
     Args:
         column: Its name.
         arrow: Its type.
-        minimum: Lower bound as a Python value, timestamps in microseconds; None where all values are null.
+        minimum: Lower bound as a Python value, timestamps in microseconds, dates in days since 1970, because Python's
+            end with the year 9999; None where all values are null.
         maximum: Upper bound, as *minimum*; NaN where there is one.
         value_count: Number of rows.
         null_count: Number of nulls.
@@ -138,6 +139,7 @@ def _range_of(name: str, arrow: Any, column: Any) -> ColumnRange:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     column = column.cast(pa.int64()) if pa.types.is_timestamp(arrow) else column
+    column = column.cast(pa.int32()) if pa.types.is_date32(arrow) else column
     bounds = compute.min_max(column)
     low, high = bounds["min"].as_py(), bounds["max"].as_py()
     if pa.types.is_floating(arrow):

@@ -80,3 +80,14 @@ def test_files_together_are_as_one(split):
         for field in ("minimum", "maximum", "value_count", "null_count"):
             assert repr(getattr(together, field)) == repr(getattr(wanted, field))
         assert all(getattr(together, field) for field in sizes)
+
+
+def test_dates_beyond_those_of_python():
+    """Spark stores years before 1 and after 9999, too: their bounds are numbers of days."""
+    schema = pa.schema([("d", pa.date32())])
+    collector = RangeCollector(schema, ["d"])
+    days = [4_000_000, None, -2_000_000]
+    collector.add(pa.record_batch([pa.array(days, pa.date32())], schema=schema))
+    collector.add(pa.record_batch([pa.array([5], pa.date32())], schema=schema))
+    range_of = next(iter(collector._ranges.values()))
+    assert (range_of.minimum, range_of.maximum, range_of.null_count) == (-2_000_000, 4_000_000, 1)
