@@ -360,6 +360,8 @@ def _base_batches(
 
                 def ordering(rows: Numbers, number: int = number) -> list[Any]:
                     names = [field.name for field in reading.ordering if field.name in stored]
+                    if not names:  # they came later, and of a table without columns pyarrow takes no rows
+                        return [pa.nulls(len(rows), field.type) for field in reading.ordering]
                     found = file.read_row_group(number, columns=names).take(_numbers(rows))
                     batch = found.combine_chunks().to_batches()[0]
                     return conform_batch(batch, pa.schema(reading.ordering)).columns

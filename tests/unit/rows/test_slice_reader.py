@@ -277,6 +277,15 @@ def test_files_of_other_ages_are_read_in_the_types_of_today():
     ]  # fmt: skip
 
 
+def test_an_ordering_field_that_came_later_is_null_in_older_files():
+    """A row without an ordering value gives way to every record of the logs."""
+    storage = MemoryStorage("/t")
+    old = pa.schema([("id", pa.string()), ("v", pa.string())])
+    base = base_file(storage, [{"id": "a", "v": "x"}, {"id": "b", "v": "y"}], old)
+    logs = [log_file(storage, 1, data_block([row("a", -1)]))]
+    assert sorted(read(storage, base, logs), key=str) == [row("a", -1), {"id": "b", "ts": None, "v": "y"}]
+
+
 @pytest.mark.parametrize(
     ("extra", "kind", "marker"),
     [
