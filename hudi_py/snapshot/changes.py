@@ -9,7 +9,7 @@ that commits of the range wrote to are listed, and only files that they wrote ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -37,7 +37,7 @@ from hudi_py.snapshot.window import (
     visible_files,
 )
 from hudi_py.storage.base import Entry
-from hudi_py.timeline.archive import load_archived
+from hudi_py.timeline.archive import load_archived, load_archived_written
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from hudi_py.rows.time_partitions import TimePartitions
 
 WRITES: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
+_BEHIND_ALL: Final = "~"  # greater than every digit
 
 
 @attrs.frozen(kw_only=True, eq=False, slots=False, repr=False)
@@ -231,7 +232,17 @@ class Look:
     def _logs_of_range(self, path: str) -> frozenset[str]:
         """Names of the log files that commits of the range wrote to a partition, where names do not tell (layout 1)."""
         stats = (self._contents.commit(each).partition_to_write_stats.get(path, ()) for each in self.instants())
-        return frozenset((stat.path or "").rpartition("/")[2] for each in stats for stat in each)
+        active = frozenset((stat.path or "").rpartition("/")[2] for each in stats for stat in each)
+        return active | self._archived_files.get(path, frozenset())
+
+    @cached_property
+    def _archived_files(self) -> Mapping[str, frozenset[str]]:
+        """Partition path to names of the data files that archived commits of the range wrote (layout 1)."""
+        if not self.reaches_back:
+            return {}
+        store, until = self._contents.store, self._window.until
+        behind = _BEHIND_ALL if until is None else f"{until}0"
+        return load_archived_written(store.storage, store.config, self._window.after, behind)
 
     def _is_log_of_range(self) -> Callable[[str, LogFile], bool]:
         """Whether a commit of the range wrote a log file, by partition path and file; on doubt it did (layout 1)."""

@@ -161,3 +161,17 @@ def test_a_savepoint_is_read_after_a_restore_to_it(name, tmp_path):
     table.restore(time)
     for each in ({"savepoint": time}, {"as_of": time}, {}):
         assert rows(table.rows(**each)) == before
+
+
+def test_a_range_holds_the_log_files_of_archived_commits(tmp_path):
+    """In layout 1 no name of a log file tells its commit, and archival takes the commits that do from the timeline."""
+    table = opened("mor_evolved-0.15.0", tmp_path)
+    times = [each.requested_time for each in table.timeline.commits.completed()]
+    ranges = [(times[0], times[2]), (times[0], None)]
+    before = [rows(table.changes(*each, with_meta=True)) for each in ranges]
+    settings = {"hoodie.clean.commits.retained": 1, "hoodie.compact.inline.max.delta.commits": 1}
+    hudi_py.open_table(table.storage.root, settings=settings).archive(keep_min_commits=2, keep_max_commits=3)
+    after = hudi_py.open_table(table.storage.root)
+    assert times[2] not in {each.requested_time for each in after.timeline.commits}
+    assert all(before)
+    assert [rows(after.changes(*each, with_meta=True)) for each in ranges] == before
