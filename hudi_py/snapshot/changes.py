@@ -281,7 +281,8 @@ class Look:
     @property
     def reaches_back(self) -> bool:
         """Whether commits of the range may be archived."""
-        return not self._window.after or needs_archive(self._window, self._timeline, self.times)
+        is_sure = not self._window.after or self._knows_archive  # then archived commits are among the times
+        return is_sure or needs_archive(self._window, self._timeline, self.times)
 
     def _may_be_archived(self, active: int) -> bool:
         """Whether a commit of the range is not on the active timeline."""

@@ -121,6 +121,28 @@ def test_archived_commits_count_like_active_ones(version):
 
 
 @VERSIONS
+def test_what_archived_commits_replaced_is_never_passed_over(version):
+    """A clean took the files before archival passed, so no range tells of their rows, wherever it begins."""
+    storage = writes.create_table(version)
+    for number in range(2):
+        writes.upsert(storage, [row(f"k{number}", number)])
+    writes.upsert(storage, [row("k2", 2)], operation="INSERT_OVERWRITE")
+    for number in (3, 4, 5):
+        writes.upsert(storage, [row(f"k{number}", number, "us")])
+    before = writes.open_table(storage)
+    times = ends(before)
+    assert [each["id"] for each in rows(before.changes(times[1], with_deletes=True)) if each[DELETED]] == ["k0", "k1"]
+    before.clean(commits_retained=1)
+    writes.open_table(storage).archive(keep_min_commits=2, keep_max_commits=3)
+    after = writes.open_table(storage)
+    assert times[2] not in ends(after)
+    for begin in times[:2]:
+        with pytest.raises(RefusedError, match="a clean deleted eu/"):
+            after.changes(begin, with_deletes=True)
+    assert [each["id"] for each in rows(after.changes(times[2], with_deletes=True))] == ["k3", "k4", "k5"]
+
+
+@VERSIONS
 def test_a_pending_write_is_no_part_of_a_range(version):
     """In layout 1 whoever goes on behind it would miss it, so such a range is refused; an earlier end is named."""
     storage = writes.create_table(version)
