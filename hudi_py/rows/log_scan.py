@@ -63,25 +63,28 @@ def scan_blocks(
     Args:
         blocks: Of all its log files in the order of `LogFile.order`, and the path of the file for messages.
         counts: Whether blocks of that instant count: it is completed, and not one to be passed over.
-        until: Instant time; None for the latest snapshot.
+        until: Instant time, whose first later block ends what is seen; None for the latest snapshot. Rollback blocks
+            behind it count all the same: an instant that is not on the timeline any more may pass for an archived one.
 
     Raises:
         CorruptMetadata: A command block is no rollback, or a block does not name its instant.
     """
     found: list[Placed] = []
     torn: list[Placed] = []
+    is_ended = False
     for log, block, source in blocks:
+        if is_ended and (block.block_type is not BlockType.COMMAND or not found):
+            continue
         if block.block_type is BlockType.CORRUPT:
             torn.append((log, block))
             continue
         time = block.header.get(HeaderKey.INSTANT_TIME)
         if time is None:
             raise CorruptMetadata(f"{source}: the block at byte {block.offset} does not name its instant")
-        if until is not None and time > until:
-            break
+        is_ended = is_ended or (until is not None and time > until)
         if block.block_type is BlockType.COMMAND:
             found = _without_rolled_back(found, block, source)
-        elif counts(time):
+        elif not is_ended and counts(time):
             found.append((log, block))
     return Scanned(_with_compacted(found), torn)
 

@@ -62,8 +62,14 @@ def test_a_rollback_block_takes_back_what_stands_before_it(story):
 def test_an_earlier_time_ends_at_the_first_later_block():
     """As in Apache Hudi 0.15.0: at a rollback block too, so that what was written behind it is not seen."""
     assert scan(data("1"), data("3"), data("2"), until="2") == ["1"]
-    assert scan(data("1"), rollback("3", "1"), data("2"), until="2") == ["1"]
+    assert scan(data("1"), rollback("3", "0"), data("2"), TORN, data("1"), until="2") == ["1"]
     assert scan(data("1"), rollback("3", "1"), data("2")) == ["2"]
+
+
+def test_an_earlier_time_does_not_show_what_was_rolled_back_later():
+    """Once archival has passed a failed write, only its rollback block tells it from a completed one."""
+    assert scan(data("0"), data("1"), rollback("3", "1"), data("2"), completed="012", until="2") == ["0"]
+    assert scan(data("1"), data("3"), rollback("4", "3"), rollback("5", "1"), until="2") == []
 
 
 def test_a_compacted_block_stands_for_what_it_took_up():
