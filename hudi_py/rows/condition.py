@@ -299,7 +299,12 @@ def value_of(name: str, value: Any) -> Value:
     Raises:
         ConfigError: It is of no kind that is compared with columns.
     """
-    plain = value.item() if hasattr(value, "item") else value.as_py() if hasattr(value, "as_py") else value
+    try:
+        plain = value.item() if hasattr(value, "item") else value.as_py() if hasattr(value, "as_py") else value
+    except ValueError:  # an array of several
+        plain = value
+    if isinstance(plain, datetime) and plain != plain:  # noqa: PLR0124 - pandas' NaT, which is no time
+        return None
     if plain is None or isinstance(plain, (bool, int, float, str, Decimal, date)):
         return plain
     raise ConfigError(f"a condition on {name}: {value!r} cannot be compared with a column")

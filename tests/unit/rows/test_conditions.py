@@ -6,6 +6,7 @@ import random
 from datetime import date, datetime, timezone
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 import pytest
@@ -177,3 +178,12 @@ def test_a_chain_of_comparisons_is_not_half_a_condition():
     """Python would drop the first half of it."""
     with pytest.raises(TypeError, match="list"):
         assert 1 < Column("a") < 3
+
+
+@pytest.mark.parametrize("operator", ["=", "<", "!="])
+def test_what_is_no_single_value_is_refused(operator):
+    """An array of several, and the time that pandas has for none: no row would be right."""
+    pandas = pytest.importorskip("pandas")
+    for value in (np.array([1, 2]), pandas.NaT):
+        with pytest.raises(ConfigError, match="cannot be compared with a column"):
+            conditions_of(("a", operator, value))
