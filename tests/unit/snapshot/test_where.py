@@ -231,6 +231,17 @@ def test_bounds_of_a_footer_that_are_not_numbers_rule_nothing_out():
     assert bounds_of_chunk(chunk, pa.float64(), pa.float64()) == Bounds(has_nulls=False)
 
 
+def test_a_maximum_that_a_footer_leaves_out_for_its_length_rules_nothing_out():
+    """Some releases of pyarrow give an empty text for it, beside a minimum that is one."""
+    statistics = SimpleNamespace(has_null_count=True, null_count=0, has_min_max=True, min="", max="")
+    chunk = SimpleNamespace(statistics=statistics, num_values=2)
+    assert bounds_of_chunk(chunk, pa.string(), pa.string()) == Bounds(has_nulls=False)
+    out = io.BytesIO()
+    pq.write_table(pa.table({"s": ["", "x" * 5000]}), out)
+    written = pq.ParquetFile(out).metadata.row_group(0).column(0)
+    assert bounds_of_chunk(written, pa.string(), pa.string()) == Bounds(has_nulls=False)
+
+
 # --- what is refused --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     "text",
