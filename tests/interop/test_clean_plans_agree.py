@@ -19,7 +19,7 @@ from support.interop_sample import seed_of, sized
 pytestmark = pytest.mark.oracle
 
 COUNT = int(os.environ.get("HUDI_INTEROP_HISTORIES", "1"))
-STEPS = int(os.environ.get("HUDI_INTEROP_STEPS", sized(10, 6)))
+STEPS = int(os.environ.get("HUDI_INTEROP_STEPS", sized(10, 4)))
 SEED = int(os.environ.get("HUDI_INTEROP_SEED", "20260101"))
 PLANS_PER_STEP = 2
 HOURS = (1, 3, 12, 48)

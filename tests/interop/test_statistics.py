@@ -112,7 +112,7 @@ def compacted(storage):
     return compact(MetadataTable(storage), timeline, delta_commits_max=1)
 
 
-def agree(peer, path, expected):
+def agree(peer, path, expected, *, skips=True):
     """Rows by data skipping for conditions on every kind of column, beside those of a full read; no finding."""
     everything = peer.read(path, metadata=False)
     assert expected == {row["id"]: row["ts"] for row in everything}
@@ -129,7 +129,7 @@ def agree(peer, path, expected):
             found = peer.find(path, where)
             assert {key for key, value in expected.items() if value == ts} == {row["id"] for row in found["rows"]}
             skipped += found["files_read"] == 0
-    assert skipped, "the statistics were not used"
+    assert skipped or not skips, "the statistics were not used"
     assert peer.file_slices(path) == peer.file_slices(path, use_metadata=True)
     assert [] == [each for each in hudi_py.open_table(str(path)).check() if each.severity.name != "INFO"]
 
@@ -200,7 +200,7 @@ def test_real_hudi_takes_over_a_compaction_that_we_left_half_done(peer, tmp_path
     original = tmp_path / "t"
     table_with_statistics(peer, original)
     stopped = 0
-    for n in range(4, 100, sized(9, 18)):
+    for n in range(4, 100, sized(9, 27)):
         path = tmp_path / f"stopped-{n}"
         shutil.copytree(original, path)
         storage = StopBefore(LocalStorage(str(path)), n)
@@ -237,7 +237,7 @@ def test_cleans_alone_keep_a_metadata_table_with_statistics_small(peer, tmp_path
         assert all(each.base and len(each.logs) < 3 for each in table.slices(table.store.load(), partition))
     expected = dict.fromkeys("abcdef", 8)
     agree(peer, path, expected)
-    for ts, names in ((9, "abc"), (10, "d")):
+    for ts, names in ((9, "abc"), (10, "d"))[: sized(2, 1)]:
         peer.write(path, rows(ts, names), "upsert", COMPACT)
         peer.clean(path, WRITE | {"hoodie.cleaner.commits.retained": 1})
         expected |= dict.fromkeys(names, ts)
@@ -274,4 +274,4 @@ def test_real_hudi_skips_files_by_what_we_wrote(peer, tmp_path):
     if kept:
         agree(peer, path, expected)
     peer.write(path, rows(3, "e"), "upsert", WRITE)
-    agree(peer, path, expected | {"e": 3})
+    agree(peer, path, expected | {"e": 3}, skips=bool(kept))  # else nothing of ours is left
