@@ -4,10 +4,11 @@ import random
 
 import pytest
 
+from support.interop_sample import sized
 from support.trips import COMMON, PARTITIONED, TWO_PASSES, trip
 
 pytestmark = pytest.mark.spark
-STEPS = 6
+STEPS = sized(6, 3)
 
 
 @pytest.mark.parametrize(
