@@ -4,11 +4,11 @@ import random
 
 import pytest
 
-from support.interop_sample import sized
+from support.laws import SHARE
 from support.trips import COMMON, PARTITIONED, TWO_PASSES, trip
 
 pytestmark = pytest.mark.spark
-STEPS = sized(6, 3)
+STEPS = 6 if SHARE == 1 else 3
 
 
 @pytest.mark.parametrize(
