@@ -18,8 +18,6 @@ from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.bloom import BloomFilter
 from hudi_py.mdt.lookup import KeyedPartition, Stored
 from hudi_py.mdt.statistics import key_suffix
-from hudi_py.mdt.table import MetadataTable
-from hudi_py.timeline.timeline import Timeline
 
 BLOOM_FILTERS: Final = "bloom_filters"
 _PREFIX: Final = "bloom-filters"
@@ -41,11 +39,8 @@ class BloomFilters(KeyedPartition):
         StorageError: As the storage.
     """
 
-    def __init__(self, table: MetadataTable, data_timeline: Timeline, timeline: Timeline | None = None) -> None:
-        super().__init__(table, data_timeline, timeline, BLOOM_FILTERS, _PREFIX)
-
-    def __enter__(self) -> BloomFilters:  # noqa: PYI034 - typing has no Self in 3.10
-        return self
+    partition = BLOOM_FILTERS
+    prefix = _PREFIX
 
     def filters(self, files: Iterable[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], BloomFilter]]:
         """

@@ -60,16 +60,20 @@ def kept_partitions(storage: Storage, config: TableConfig) -> frozenset[str]:
         storage: Of the data table.
         config: Of the data table, as just read.
     """
-    ready = _ready(config)
-    if ready and config.format.layout.has_completion_times and _definition(storage, config) is None:
-        return frozenset()
-    return ready
+    return _kept(storage, config)[0]
 
 
-def _ready(config: TableConfig) -> frozenset[str]:
+def _kept(storage: Storage, config: TableConfig) -> tuple[frozenset[str], _Definition | None]:
+    """Return the partitions, and the definition of the statistics where the layout has one."""
     ready = set(config.metadata_partitions) - set(config.metadata_partitions_inflight)
-    is_kept = config.table_type is TableType.COPY_ON_WRITE and COLUMN_STATS in ready
-    return frozenset(ready & TYPES.keys()) if is_kept else frozenset()
+    if config.table_type is not TableType.COPY_ON_WRITE or COLUMN_STATS not in ready:
+        return frozenset(), None
+    definition = None
+    if config.format.layout.has_completion_times:
+        definition = _definition(storage, config)
+        if definition is None:
+            return frozenset(), None
+    return frozenset(ready & TYPES.keys()), definition
 
 
 class KeptStatistics:
@@ -88,11 +92,7 @@ class KeptStatistics:
         self._config = config
         self._table = table
         self._timeline = timeline
-        self._partitions = _ready(config)
-        self._definition: _Definition | None = None
-        if self._partitions and config.format.layout.has_completion_times:
-            self._definition = _definition(storage, config)
-            self._partitions = frozenset() if self._definition is None else self._partitions
+        self._partitions, self._definition = _kept(storage, config)
 
     @property
     def is_empty(self) -> bool:

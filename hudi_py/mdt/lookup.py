@@ -14,7 +14,7 @@ import contextlib
 import io
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from hudi_py.errors import CorruptMetadata, UnsupportedTable
 from hudi_py.formats.hfile import HFile
@@ -22,6 +22,9 @@ from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock
 from hudi_py.mdt.blocks import Validity, deleted_keys, visible_blocks
 from hudi_py.mdt.table import MetadataTable, Slice
 from hudi_py.timeline.timeline import Timeline
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _GROUP: Final = re.compile(r"-([0-9]{4,})-[0-9]+")
 _KEYS_AT_ONCE: Final = 64  # a Bloom filter has up to half a megabyte
@@ -52,8 +55,6 @@ class KeyedPartition:
         table: The metadata table.
         data_timeline: Of the data table: blocks of its pending instants do not count.
         timeline: Of the metadata table; loaded when left out.
-        partition: Its name.
-        prefix: What the ids of its file groups begin with, without the number and the hyphen before it.
 
     Raises:
         CorruptMetadata: A file that counts is damaged or missing.
@@ -61,18 +62,20 @@ class KeyedPartition:
         StorageError: As the storage.
     """
 
-    def __init__(
-        self, table: MetadataTable, data_timeline: Timeline, timeline: Timeline | None, partition: str, prefix: str
-    ) -> None:
+    partition: ClassVar[str]
+    """Its name."""
+    prefix: ClassVar[str]
+    """What the ids of its file groups begin with, without the number and the hyphen before it."""
+
+    def __init__(self, table: MetadataTable, data_timeline: Timeline, timeline: Timeline | None = None) -> None:
         self._table = table
-        self._partition = partition
         self._timeline = timeline or table.store.load()
         self._validity = Validity(self._timeline, data_timeline)
-        self._slices = by_number(table, table.slices(self._timeline, partition), prefix)
+        self._slices = by_number(table, table.slices(self._timeline, self.partition), self.prefix)
         self._groups: dict[int, list[_Layer]] = {}
         self._stack = contextlib.ExitStack()
 
-    def __enter__(self) -> KeyedPartition:  # noqa: PYI034 - typing has no Self in 3.10
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -105,7 +108,7 @@ class KeyedPartition:
             layers.append(_Layer(hfile, frozenset(), _schema_of(hfile, table.source(path)), table.source(path)))
         for log, block in visible_blocks(table, file_slice, self._timeline, self._validity):
             source = f"{table.source(file_slice.path(log.name))} (block at byte {block.offset})"
-            layers.append(_layer(block, self._partition, source))
+            layers.append(_layer(block, self.partition, source))
         return layers
 
 

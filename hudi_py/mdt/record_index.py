@@ -20,8 +20,6 @@ import fastavro
 
 from hudi_py.errors import CorruptMetadata
 from hudi_py.mdt.lookup import KeyedPartition, Stored
-from hudi_py.mdt.table import MetadataTable
-from hudi_py.timeline.timeline import Timeline
 
 RECORD_INDEX: Final = "record_index"
 _PREFIX: Final = "record-index"
@@ -62,11 +60,8 @@ class RecordIndex(KeyedPartition):
         StorageError: As the storage.
     """
 
-    def __init__(self, table: MetadataTable, data_timeline: Timeline, timeline: Timeline | None = None) -> None:
-        super().__init__(table, data_timeline, timeline, RECORD_INDEX, _PREFIX)
-
-    def __enter__(self) -> RecordIndex:  # noqa: PYI034 - typing has no Self in 3.10
-        return self
+    partition = RECORD_INDEX
+    prefix = _PREFIX
 
     def locations(self, keys: Iterable[str]) -> dict[str, RecordLocation]:
         """
