@@ -125,7 +125,7 @@ class FailNth(Faulty):
 
     Args:
         times: How many fail; None for ever.
-        retryable: Of the error.
+        retryable: Whether the error is retryable.
     """
 
     def __init__(

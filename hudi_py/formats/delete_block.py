@@ -50,7 +50,7 @@ class DeletedKey(NamedTuple):
     One record that goes.
 
     Args:
-        record_key: Of the record.
+        record_key: Key of the record.
         partition_path: Where it is said to lie.
         ordering: One value for each ordering field; none where the delete counts whatever the record's values are:
             Hudi writes null, or the int 0.

@@ -71,7 +71,7 @@ class LogBlock:
         header: `HeaderKey` numbers to texts, in the order of the file; unknown keys are kept.
         content: The block's payload.
         offset: Where the block starts in its file.
-        size_bytes: Of the whole block, from its magic to the next one.
+        size_bytes: Size of the whole block, from its magic to the next one.
     """
 
     block_type: BlockType
@@ -117,7 +117,7 @@ def scan_log_blocks(stream: BinaryIO, size_bytes: int, source: str) -> Iterator[
 
     Args:
         stream: Seekable, at any position.
-        size_bytes: Of the file.
+        size_bytes: Size of the file.
         source: Its path, for messages.
     """
     position = 0

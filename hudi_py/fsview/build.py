@@ -75,7 +75,7 @@ class ViewContext:
         replaced: File group to the requested time of the replacecommit that replaced it (rule Z-5).
         pending_compactions: Pending compaction and log compaction, at most one per group.
         pending_clustering: File group to the requested time of the clustering that will replace it.
-        extensions: Of the table's base files; empty where they may have any.
+        extensions: File name extensions of the table's base files; empty where any is allowed.
         untold: Where the timeline begins with a savepointed commit and there is no archive; else None.
     """
 
@@ -141,7 +141,7 @@ def build_partition(
 ) -> PartitionView:
     """
     Args:
-        context: Of the whole table.
+        context: View context of the whole table.
         partition_path: Relative path.
         files: Name and size (None = unknown) of every file in the partition's folder.
 

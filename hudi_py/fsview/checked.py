@@ -42,7 +42,7 @@ class CheckedListing:
     The folders, held against the commits. Files of pending writes and others that no commit names are shown too.
 
     Args:
-        contents: Of the table's timeline.
+        contents: Reads the instants of the table's timeline.
         timeline: As loaded before the folders are listed.
         until: Only what was committed up to this time must be there, as a snapshot of that time needs it; what cleans
             removed of that is judged by `hudi_py.fsview.gone`.

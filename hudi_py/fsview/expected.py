@@ -45,8 +45,8 @@ class Written(NamedTuple):
 
     Args:
         partition_path: Relative path.
-        name: Of the file, without folders.
-        file_id: Of its group.
+        name: Name of the file, without folders.
+        file_id: The file id of its group.
         slice_time: Of a base file its own time; of a log file the time that decides which slice it lies on: the base
             instant in its name (layout 1), or the completion time of its delta commit (layout 2).
         size_bytes: The largest that a commit recorded; 0 when unknown.
@@ -217,8 +217,8 @@ def mismatch_told(root: str, found: Mismatch, *, more: str = "", story: str = ""
     The message about a file that is not as its commit wrote it.
 
     Args:
-        root: Of the table: full path or URL.
-        more: Behind the path: how many others there are.
+        root: The table's location: full path or URL.
+        more: Number of further files, named behind the path.
         story: Of a missing file: what removed it.
     """
     file, size = found

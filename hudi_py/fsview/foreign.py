@@ -22,7 +22,7 @@ def foreign_base_files(names: Iterable[str], extensions: Collection[str]) -> lis
     The names of base files in other formats than these.
 
     Args:
-        names: Of files.
+        names: Names of files.
         extensions: Those of the table, without the dot; empty where it may have any.
     """
     others = tuple(each for each in _ENDINGS if each[1:] not in extensions)
@@ -37,7 +37,7 @@ def refuse_foreign(partition: str, names: Iterable[str], extensions: Collection[
 
     Args:
         partition: Relative path.
-        names: Of files in it.
+        names: Names of files in it.
         extensions: As `foreign_base_files`.
         what: Is refused, as ``a clean``.
 

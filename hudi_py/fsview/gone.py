@@ -55,9 +55,9 @@ def first_gone(
     As `gone_at`, with what the active and the archived cleans tell.
 
     Args:
-        contents: Of the table.
+        contents: Reads the table's instants.
         timeline: The active timeline.
-        context: Of the table, or of the table at *time*.
+        context: View context of the table, or of the table at *time*.
         time: Instant time.
         found: As `gone_at`.
         with_pending: As `deleted_since`.
@@ -111,9 +111,9 @@ def first_log_gone(
     A slice without a base file leaves no other trace; where there is one, `first_gone` tells by that.
 
     Args:
-        contents: Of the table.
+        contents: Reads the table's instants.
         timeline: The active timeline.
-        context: Of the table at *time*.
+        context: View context of the table at *time*.
         time: Instant time.
         left: The newest slice at *time* of each file group of which one is left.
         of: Only such log files count, by partition path and file.
@@ -158,7 +158,7 @@ def refuse_without_archive(
     Refuse a time before the active timeline where the archive is missing and anything tells that there was one.
 
     Args:
-        contents: Of the table.
+        contents: Reads the table's instants.
         timeline: The active timeline.
         time: Instant time, before the start of the timeline.
         found: As `gone_at`.
@@ -199,7 +199,7 @@ def told_of_lost_archive(
     What tells, as a sentence, that commits were archived, where there is no archive at all; None where nothing does.
 
     Args:
-        contents: Of the table.
+        contents: Reads the table's instants.
         timeline: The active timeline.
         found: Base files with their partition paths, which may tell too.
     """
@@ -233,7 +233,7 @@ def gone_at(
     Relative path of a file that held rows at *time* and is gone or about to go; None when all are there to stay. Pure.
 
     Args:
-        context: Of the table, or of the table at *time*.
+        context: View context of the table, or of the table at *time*.
         time: Instant time.
         found: Partition path and newest base file at *time* of every file group that is left.
         deleted: Partition path to names of files that later cleans deleted, or began to.

@@ -42,7 +42,7 @@ class FolderListing:
     The folders themselves.
 
     Args:
-        storage: Of the table.
+        storage: The table's storage.
     """
 
     is_fresh = True

@@ -70,7 +70,7 @@ def load_facts(timeline: Timeline, contents: Contents, *, promise: Promise = NO_
 
     Args:
         timeline: The active timeline, just loaded.
-        contents: Of its instants.
+        contents: Reads its instants.
         promise: Which times stay readable.
 
     Raises:

@@ -56,7 +56,7 @@ def base_paths(data: bytes, requested_time: str) -> list[bytes] | None:
 
     Args:
         data: Content of a completed commit, deltacommit or replacecommit.
-        requested_time: Of the commit.
+        requested_time: Requested time of the commit.
 
     Returns:
         None where decoding has to tell: another form, log files, other formats, a file that does not end properly.

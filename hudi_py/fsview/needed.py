@@ -59,7 +59,7 @@ class NeededFiles:
     What the completed commits of a timeline say that must be there.
 
     Args:
-        contents: Of the table's timeline.
+        contents: Reads the instants of the table's timeline.
         timeline: As loaded before the folders are listed.
         until: Only what was committed up to this time counts, as a snapshot of that time needs it.
     """

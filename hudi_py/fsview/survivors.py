@@ -41,7 +41,7 @@ def lost_survivors(
     The file groups among those that lose files whose newest file is not as its commit wrote it.
 
     Args:
-        contents: Of the table's timeline.
+        contents: Reads the instants of the table's timeline.
         timeline: Just loaded.
         losing: Partition path to names of the files that are about to be deleted.
         only: Partition paths that the table still has; None for all. A metadata table's own commits name others.

@@ -36,7 +36,7 @@ def write_base_file(table: MetadataTable, instant_time: str, records: Iterable[t
 
     Args:
         table: The metadata table.
-        instant_time: In the name of the file.
+        instant_time: Instant time in the name of the file.
         records: Key and files by the bytes of the key; deletions are left out, they have done their work.
     """
     name = format_base_file(FILES_GROUP, WRITE_TOKEN, instant_time, "hfile")
@@ -54,7 +54,7 @@ def write_merged(
         table: The metadata table.
         planned: The slice, of a partition that `hudi_py.mdt.compaction` knows.
         blocks: Those of its log files that count, see `visible_blocks`.
-        instant_time: Of the compaction.
+        instant_time: Requested time of the compaction.
 
     Raises:
         CorruptMetadata: A file of the slice is damaged.

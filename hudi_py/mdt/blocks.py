@@ -33,8 +33,8 @@ class Validity:
     Which instants' blocks count.
 
     Args:
-        timeline: Of the metadata table.
-        data_timeline: Of the data table.
+        timeline: The metadata table's timeline.
+        data_timeline: The data table's timeline.
     """
 
     def __init__(self, timeline: Timeline, data_timeline: Timeline) -> None:

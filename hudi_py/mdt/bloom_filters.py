@@ -30,8 +30,8 @@ class BloomFilters(KeyedPartition):
 
     Args:
         table: The metadata table.
-        data_timeline: Of the data table: blocks of its pending instants do not count.
-        timeline: Of the metadata table; loaded when left out.
+        data_timeline: The data table's timeline: blocks of its pending instants do not count.
+        timeline: The metadata table's timeline; loaded when left out.
 
     Raises:
         CorruptMetadata: A file that counts is damaged or missing.

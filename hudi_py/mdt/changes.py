@@ -56,14 +56,14 @@ def changes_of_commit(metadata: CommitMetadata) -> ListingChanges:
 
 
 def changes_of_clean(metadata: CleanMetadata) -> ListingChanges:
-    """Of a clean: every file that it tried to delete, missing ones too, and the partitions that it removed."""
+    """Changes of a clean: every file that it tried to delete, missing ones too, and the partitions that it removed."""
     deleted = {path: done.delete_path_patterns for path, done in metadata.partitions.items()}
     gone = tuple(path for path, done in metadata.partitions.items() if done.is_partition_deleted)
     return ListingChanges(deleted=deleted, deleted_partitions=gone)
 
 
 def changes_of_rollback(metadata: RollbackMetadata) -> ListingChanges:
-    """Of a rollback: the files it deleted, and in layout 1 the log files it wrote rollback blocks into."""
+    """Changes of a rollback: the files it deleted, and in layout 1 the log files it wrote rollback blocks into."""
     deleted: dict[str, list[str]] = {}
     added: dict[str, dict[str, int]] = {}
     for path, done in metadata.partitions.items():

@@ -64,12 +64,12 @@ def create_metadata_table(
     Call it under the table's lock, before the first instant of a write.
 
     Args:
-        storage: Of the table.
+        storage: The table's storage.
         config: As just read.
-        data_timeline: Of the table.
+        data_timeline: The table's timeline.
         listing: Partition path to file name to exact size in bytes, of every partition and every file there is.
         update_properties: See `UpdateProperties`.
-        clock: For completion times.
+        clock: Gives completion times.
 
     Returns:
         The new metadata table; the caller reads the table's properties again.

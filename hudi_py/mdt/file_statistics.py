@@ -50,7 +50,7 @@ class StatisticsForm:
     How a table's statistics are written.
 
     Args:
-        table_version: Of the metadata table.
+        table_version: The metadata table's version.
         names_types: Whether records name the type of their values (index version 2, Hudi 1.1).
         columns: Columns that have records in every file that has them.
         partitions: Those of `COLUMN_STATS` and `PARTITION_STATS` that the table has.
@@ -98,7 +98,7 @@ def statistics_records(
     Return the records for files that came and went.
 
     Args:
-        form: Of the table.
+        form: How the table's version stores statistics.
         written: Partition path to name of each new base file to its ranges.
         deleted: Partition path to names of base files.
     """

@@ -31,7 +31,7 @@ def unrecorded(timeline: Timeline, metadata: Timeline) -> tuple[Instant, ...]:
     archived.
 
     Args:
-        timeline: Of the table.
+        timeline: The table's timeline.
         metadata: Of the metadata table, active. What lies before it is archived there.
     """
     recorded = metadata.completed(Action.DELTA_COMMIT)

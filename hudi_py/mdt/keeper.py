@@ -57,9 +57,9 @@ class MetadataTableKeeper:
     Asked by every action of ours.
 
     Args:
-        storage: Of the data table.
+        storage: The data table's storage.
         settings: ``hoodie.metadata.enable``: unset keeps the table as it is, ``false`` drops, ``true`` creates.
-        clock: For completion times.
+        clock: Gives completion times.
     """
 
     storage: Storage
@@ -102,8 +102,8 @@ class MetadataTableKeeper:
         Statistics that cannot hold the values of this schema are dropped; call it before the first data file.
 
         Args:
-            timeline: Of the data table.
-            schema: Of the rows, without meta columns.
+            timeline: The data table's timeline.
+            schema: Columns of the rows, without meta columns.
             is_widened: Whether a column has another type than before: bounds of two kinds cannot be merged.
         """
         config = read_table_config(self.storage)
@@ -127,7 +127,7 @@ class MetadataTableKeeper:
         Compact the metadata table where that is due; call it before a write takes its time.
 
         Args:
-            timeline: Of the data table.
+            timeline: The data table's timeline.
 
         Returns:
             A time that the write's has to exceed: Apache Hudi rolls back nothing that is older than a compaction.
@@ -149,9 +149,9 @@ class MetadataTableKeeper:
         Record a commit that is about to complete.
 
         Args:
-            timeline: Of the data table; the commit is still pending there.
+            timeline: The data table's timeline; the commit is still pending there.
             instant: The commit.
-            metadata: Of the commit.
+            metadata: What the commit recorded.
             ranges: Path of a base file to the ranges of its columns; files that are missing are read, where the table
                 has statistics.
 

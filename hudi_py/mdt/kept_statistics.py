@@ -57,8 +57,8 @@ def kept_partitions(storage: Storage, config: TableConfig) -> frozenset[str]:
     Return the partitions of statistics that commits of ours keep true; others are dropped before the commit.
 
     Args:
-        storage: Of the data table.
-        config: Of the data table, as just read.
+        storage: The data table's storage.
+        config: The data table's configuration, as just read.
     """
     return _kept(storage, config)[0]
 
@@ -81,10 +81,10 @@ class KeptStatistics:
     The statistics of one table, at one moment.
 
     Args:
-        storage: Of the data table.
-        config: Of the data table, as just read.
+        storage: The data table's storage.
+        config: The data table's configuration, as just read.
         table: The metadata table.
-        timeline: Of the data table.
+        timeline: The data table's timeline.
     """
 
     def __init__(self, storage: Storage, config: TableConfig, table: MetadataTable, timeline: Timeline) -> None:

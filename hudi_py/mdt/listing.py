@@ -91,8 +91,8 @@ def open_as_it_is(
     everything is loaded again. With ``hoodie.metadata.enable=false`` the folders are listed.
 
     Args:
-        store: Of the table's timeline.
-        config: Of the table.
+        store: The table's timeline store.
+        config: The table's configuration.
         settings: Whether the metadata table is used.
         only: See `CheckedListing`; of tables without a metadata table of their own.
 

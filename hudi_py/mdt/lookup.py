@@ -53,8 +53,8 @@ class KeyedPartition:
 
     Args:
         table: The metadata table.
-        data_timeline: Of the data table: blocks of its pending instants do not count.
-        timeline: Of the metadata table; loaded when left out.
+        data_timeline: The data table's timeline: blocks of its pending instants do not count.
+        timeline: The metadata table's timeline; loaded when left out.
 
     Raises:
         CorruptMetadata: A file that counts is damaged or missing.
@@ -153,7 +153,7 @@ def by_number(table: MetadataTable, slices: Iterable[Slice], prefix: str) -> lis
 
     Args:
         table: The metadata table.
-        slices: Of one partition.
+        slices: File slices of one partition.
         prefix: See `KeyedPartition`.
 
     Raises:

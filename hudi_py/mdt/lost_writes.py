@@ -42,7 +42,7 @@ def refuse_lost_writes(
 
     Args:
         timeline, contents, times: As there.
-        config: Of the table.
+        config: The table's configuration.
 
     Raises:
         CorruptMetadata: A completed write is pending again.

@@ -39,8 +39,8 @@ def decode_present(value: bytes, writer_schema: str, source: str) -> dict[str, i
 
     Args:
         value: Avro binary of a ``HoodieMetadataRecord``.
-        writer_schema: From the log block's head or the HFile's file info.
-        source: For messages.
+        writer_schema: The schema in the log block's header or the HFile's file info.
+        source: Where it was read from, for messages.
 
     Raises:
         CorruptMetadata: As `decode_files`; what follows the files is not looked at.

@@ -30,7 +30,7 @@ class MetadataReader:
 
     Args:
         table: The metadata table.
-        data_timeline: Of the data table: blocks of its pending instants do not count.
+        data_timeline: The data table's timeline: blocks of its pending instants do not count.
         timeline: Of the metadata table; loaded when left out. Beside running writers and without the lock, load it
             *before* the data table's and pass it: an action that completes in between is then not seen at all.
 

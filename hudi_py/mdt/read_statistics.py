@@ -38,8 +38,8 @@ class StatisticsReader:
 
     Args:
         table: The metadata table.
-        data_timeline: Of the data table: blocks of its pending instants do not count.
-        timeline: Of the metadata table; loaded when left out.
+        data_timeline: The data table's timeline: blocks of its pending instants do not count.
+        timeline: The metadata table's timeline; loaded when left out.
         partition: `COLUMN_STATS` or `PARTITION_STATS`.
 
     Raises:
@@ -105,8 +105,8 @@ class StatisticsPart:
     Args:
         base: Its base file, and where it is, or None.
         logs: As `merge_statistics_blocks` tells.
-        partition: Of the metadata table.
-        schemas: Of all its records.
+        partition: Partition of the metadata table.
+        schemas: Schemas of all its records.
     """
 
     def __init__(

@@ -35,8 +35,8 @@ class RecordLocation(NamedTuple):
     Where a record lies.
 
     Args:
-        partition_path: Of the data table.
-        file_id: Of the file group.
+        partition_path: Partition of the data table.
+        file_id: The group's file id.
         instant_ms: Requested time of the write that brought the record there, milliseconds since 1970.
     """
 
@@ -51,8 +51,8 @@ class RecordIndex(KeyedPartition):
 
     Args:
         table: The metadata table.
-        data_timeline: Of the data table: blocks of its pending instants do not count.
-        timeline: Of the metadata table; loaded when left out.
+        data_timeline: The data table's timeline: blocks of its pending instants do not count.
+        timeline: The metadata table's timeline; loaded when left out.
 
     Raises:
         CorruptMetadata: A file that counts is damaged or missing.

@@ -40,9 +40,9 @@ def recorded_slices(
     File id to what the current slice must hold.
 
     Args:
-        store: Of the metadata table.
-        timeline: Of the metadata table.
-        partition: Of the metadata table.
+        store: The metadata table's timeline store.
+        timeline: The metadata table's timeline.
+        partition: Partition of the metadata table.
         file_ids: Those whose files were found.
 
     Raises:

@@ -85,8 +85,8 @@ def decode_files(value: bytes, writer_schema: str, source: str) -> Files:
 
     Args:
         value: Avro binary of a ``HoodieMetadataRecord``.
-        writer_schema: From the log block's head or the HFile's file info.
-        source: For messages.
+        writer_schema: The schema in the log block's header or the HFile's file info.
+        source: Where it was read from, for messages.
 
     Raises:
         CorruptMetadata: It is something else, or of a type that the `files` partition does not have.
@@ -116,10 +116,10 @@ def encode_files(key: str, files: Mapping[str, FileInfo], table_version: int, *,
     Inverse of `decode_files`.
 
     Args:
-        key: Of the record; the HFile carries it, the record only its type.
+        key: Key of the record; the HFile carries it, the record only its type.
         files: What happened.
         table_version: 6, 8 or 9.
-        file_name: Of the base file, when written into one.
+        file_name: Name of the base file, when written into one.
     """
     out = io.BytesIO()
     record = {

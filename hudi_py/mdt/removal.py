@@ -69,7 +69,7 @@ def disable_unmaintained_partitions(
     they are there again, and stale partition statistics hide new rows from readers.
 
     Args:
-        storage: Of the table.
+        storage: The table's storage.
         config: As just read.
         update_properties: See `UpdateProperties`.
         kept: Index partitions that the write keeps true.
@@ -102,7 +102,7 @@ def drop_metadata_table(storage: Storage, config: TableConfig, update_properties
     write. Also removes what an interrupted call left.
 
     Args:
-        storage: Of the table.
+        storage: The table's storage.
         config: As just read.
         update_properties: See `UpdateProperties`.
 

@@ -35,8 +35,8 @@ def record_restore(
 
     Args:
         table: The metadata table.
-        data_timeline: Of the data table.
-        requested_time: Of the restore.
+        data_timeline: The data table's timeline.
+        requested_time: Requested time of the restore.
         vanishing: Requested times of everything that was undone, and of the rollbacks that go with the restore.
         listing: The folders of the data table.
         statistics: Returns the records of further partitions, see `write_delta_commit`.

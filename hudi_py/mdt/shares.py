@@ -34,7 +34,7 @@ class Share:
 
     Args:
         file_slice: Its current slice.
-        blocks: Of its new log file; empty if it gets none.
+        blocks: Blocks of its new log file; empty if it gets none.
         count: Number of records.
     """
 

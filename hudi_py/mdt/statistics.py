@@ -130,9 +130,9 @@ def decode_statistics(value: bytes, writer_schema: str, partition: str, source: 
 
     Args:
         value: Avro binary of a ``HoodieMetadataRecord``.
-        writer_schema: From the log block's head or the HFile's file info.
-        partition: Of the metadata table.
-        source: For messages.
+        writer_schema: The schema in the log block's header or the HFile's file info.
+        partition: Partition of the metadata table.
+        source: Where it was read from, for messages.
 
     Raises:
         CorruptMetadata: It is something else.
@@ -159,7 +159,7 @@ def encode_statistics(record: StatisticsRecord, schema: str, *, file_name: str |
     Args:
         record: What to write.
         schema: As `widest_schema` tells.
-        file_name: Of the base file; None in a log file.
+        file_name: Name of the base file; None in a log file.
     """
     out = io.BytesIO()
     parsed = _parsed(schema)

@@ -46,8 +46,8 @@ class Slice:
     listed here together with those of the slice before, which is how Hudi reads them (*merged file slice*).
 
     Args:
-        partition: Of the metadata table (``files``).
-        file_id: Of the group.
+        partition: Partition of the metadata table (``files``).
+        file_id: The group's file id.
         base: Completed base file, or None in a group that has only logs.
         logs: Oldest first, those of pending delta commits included; ``size_bytes`` is what a completed one recorded.
         next_base_time: Base instant for the next log file of layout 1: that of the newest slice, pending or not.
@@ -69,8 +69,8 @@ class MetadataTable:
     The metadata table of one table.
 
     Args:
-        storage: Of the data table.
-        clock: For completion times.
+        storage: The data table's storage.
+        clock: Gives completion times.
 
     Raises:
         NotFound: There is no metadata table.
@@ -105,8 +105,8 @@ class MetadataTable:
         The current slice of each file group of a partition.
 
         Args:
-            timeline: Of the metadata table.
-            partition: Of the metadata table.
+            timeline: The metadata table's timeline.
+            partition: Partition of the metadata table.
 
         Raises:
             CorruptMetadata: A file is missing that a completed commit wrote into a current slice.

@@ -55,8 +55,8 @@ def write_delta_commit(
 
     Args:
         table: The metadata table.
-        data_timeline: Of the data table.
-        requested_time: Of the action in the data table.
+        data_timeline: The data table's timeline.
+        requested_time: Requested time of the action in the data table.
         changes: What the action did.
         statistics: Partition of the metadata table to key to record, of further partitions than `files`; see
             `hudi_py.mdt.file_statistics`.
@@ -124,7 +124,7 @@ def record_rollback(
 
     Args:
         table: The metadata table.
-        data_timeline: Of the data table.
+        data_timeline: The data table's timeline.
         rolled_back_time: Instant that is rolled back.
         rollback_time: Instant of the rollback.
         changes: Of the rollback (`changes_of_rollback`).

@@ -27,7 +27,7 @@ def by_stored_schema(
 
     Args:
         files: Partition path and base file.
-        schema: Of the table.
+        schema: Columns of the table.
         stored: Schema of one file; called for a few.
     """
     ordered = sorted(files, key=lambda each: each[1].instant_time)

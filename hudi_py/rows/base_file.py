@@ -60,7 +60,7 @@ class BaseFileOptions:
 
     Args:
         compression: ``hoodie.parquet.compression.codec``: gzip, snappy, zstd or uncompressed.
-        compression_level: Of the codec; None is 3 for gzip and the codec's own default otherwise.
+        compression_level: Level of the codec; None is 3 for gzip and the codec's own default otherwise.
         bloom: Size and kind of the filter.
         max_file_bytes: ``hoodie.parquet.max.file.size``; where `write_new_files` starts another file.
         row_group_bytes: Rows held in memory before they are written, in bytes of Arrow (uncompressed).

@@ -92,7 +92,7 @@ def bounds_of_chunk(chunk: pq.ColumnChunkMetaData, stored: pa.DataType, arrow: p
     Bounds of a column in one row group by the file's footer.
 
     Args:
-        chunk: Of the column.
+        chunk: Chunk of the column.
         stored: Its type in the file.
         arrow: Its type today.
     """

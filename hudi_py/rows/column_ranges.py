@@ -77,7 +77,7 @@ class RangeCollector:
     Gathers the ranges of one file.
 
     Args:
-        schema: Of the rows, meta columns included.
+        schema: Columns of the rows, meta columns included.
         columns: Columns to gather; those that the schema lacks, or of which there are no bounds, are passed over.
     """
 

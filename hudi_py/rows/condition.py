@@ -113,7 +113,7 @@ class Comparison(Condition):
     Args:
         path: The column.
         operator: One of `COMPARISONS`.
-        value: To compare with.
+        value: The value to compare with.
     """
 
     path: Path

@@ -185,7 +185,7 @@ def key_generator_of(properties: Mapping[str, str], *, single_field_prefixed: bo
     Read a table's key generator from its properties.
 
     Args:
-        properties: Of ``hoodie.properties``; any table version.
+        properties: The entries of ``hoodie.properties``; any table version.
         single_field_prefixed: See `KeyGenerator`. When None, version 9 means True; versions 6 and 8 must say.
 
     Raises:

@@ -50,8 +50,8 @@ class LogSlice:
 
     Args:
         partition_path: Relative path of the partition.
-        file_id: Of the group.
-        base_instant_time: Of the slice: that of its base file, or of the pending compaction that opened it.
+        file_id: The group's file id.
+        base_instant_time: The slice's base time: that of its base file, or of the pending compaction that opened it.
         base_file: Name of its base file; ``""`` if it has none.
         logs: Its log files, oldest first, of writes that failed too.
     """
@@ -121,7 +121,7 @@ def encode_log_file(
     Encode the log file that holds *changes*.
 
     Args:
-        changes: Of this file group.
+        changes: Changes of this file group.
         target: Names the file.
         avro_schema: Record schema of the commit, without meta columns.
         options: Layout.

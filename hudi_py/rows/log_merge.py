@@ -54,9 +54,9 @@ def merge_records(records: Sequence[LogRecords], shape: RecordShape, rules: LogR
     Merge what `hudi_py.rows.log_records.records_of` gives, in its order.
 
     Args:
-        records: Of all blocks of a slice, oldest first.
+        records: Records of all blocks of a slice, oldest first.
         shape: As they were read with.
-        rules: Of the table.
+        rules: The table's rules.
     """
     keys = _joined([each.keys for each in records], pa.string())
     kinds = np.concatenate([each.kinds for each in records]) if records else np.zeros(0, np.uint8)

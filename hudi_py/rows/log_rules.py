@@ -62,7 +62,7 @@ def log_rules_of(properties: Mapping[str, str], source: str) -> LogRules:
     Read the rules from a table's properties.
 
     Args:
-        properties: Of the table.
+        properties: The table's properties (``hoodie.properties``).
         source: Where the table is, for messages.
 
     Raises:

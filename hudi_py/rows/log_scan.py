@@ -95,7 +95,7 @@ def read_log_blocks(storage: Storage, path: str, source: str, recorded_bytes: in
 
     Args:
         storage: Where the file is.
-        path: Of the file.
+        path: Path of the file.
         source: The same for messages.
         recorded_bytes: What a completed commit recorded as its size; it may have grown since.
 

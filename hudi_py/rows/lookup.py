@@ -35,7 +35,7 @@ class FileFooter:
 
     Args:
         num_rows: Rows in the file.
-        size_bytes: Of the file.
+        size_bytes: Size of the file.
         min_key, max_key: Of the record keys in Java's order; None in a file without rows, or where not recorded.
         bloom_text: Base64; None when the file has no filter.
         bloom_type: Type code; None means SIMPLE.

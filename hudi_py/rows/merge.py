@@ -72,7 +72,7 @@ def combine_changes(rows: pa.Table, keys: Array, rules: MergeRules, deletes: Arr
     Args:
         rows: Of the storage schema, in order of arrival.
         keys: Their record keys.
-        rules: Of the table.
+        rules: The table's rules.
         deletes: As in `RowChanges`.
 
     Raises:
@@ -109,11 +109,11 @@ def merge_base_file(
     Args:
         source: Seekable stream of the old base file, written by hudi_py or by Hudi; closed by the caller.
         previous: The old base file.
-        changes: For this file group. Rows whose key the old file lacks are inserted, deletes of such keys ignored.
+        changes: The file group's changes. Rows whose key the old file lacks are inserted, deletes of such keys ignored.
         sink: Stream of the new file; closed by the caller, see `BaseFileWriter`.
         target: Names the new file.
         avro_schema: Record schema of the commit, without meta columns; the old file may lack its newer columns.
-        rules: Of the table.
+        rules: The table's rules.
         options: Layout of the new file.
         first_row_index: See `BaseFileWriter`.
         append_only: Add all rows at the end without looking for their keys, as an insert does (its duplicates stay).

@@ -43,7 +43,7 @@ class Operand:
 
     Args:
         arrow: The type that both are compared in; int64 for timestamps (microseconds since 1970, UTC).
-        value: Of that type.
+        value: A value of that type.
     """
 
     arrow: pa.DataType

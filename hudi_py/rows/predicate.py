@@ -186,7 +186,7 @@ def filters_of(conditions: Sequence[Condition], schema: pa.Schema, names: Iterab
     Conditions bound to the columns of *schema*; one filter for each that has to be met.
 
     Args:
-        names: Of all columns of the table: words without quotes that name one are no text.
+        names: All columns of the table: a word without quotes that names one is not taken as text.
 
     Raises:
         ConfigError: A value cannot be compared with its column, or a struct has no such field.

@@ -122,8 +122,8 @@ def read_slices(
     Stream the rows of file slices.
 
     Args:
-        storage: Of the table.
-        slices: Of a snapshot; change files among their logs are passed over.
+        storage: The table's storage.
+        slices: File slices of a snapshot; change files among their logs are passed over.
         schema: Columns to return, see `hudi_py.rows.read.chosen_columns`.
         logs: How log files are read; None where no slice has any.
         filters: Conditions on columns of *schema*.
@@ -151,7 +151,7 @@ def load_logs(storage: Storage, file_slice: FileSlice, shape: RecordShape, logs:
     What the log files of a slice say, merged among themselves.
 
     Args:
-        storage: Of the table.
+        storage: The table's storage.
         file_slice: With its log files, oldest first.
         shape: What is wanted of the records.
         logs: How they are read.
@@ -250,7 +250,7 @@ class _Pending:
     def meet(self, keys: Any, ordering: Callable[[Numbers], list[Any]]) -> _Group:
         """
         Args:
-            keys: Of the rows of one row group.
+            keys: Keys of the rows of one row group.
             ordering: Gives the ordering values of rows by their numbers.
         """
         places = compute.index_in(keys, value_set=self.logs.keys).fill_null(_NEVER).to_numpy(zero_copy_only=False)

@@ -21,7 +21,7 @@ class FileTarget:
 
     Args:
         partition_path: Relative, ``""`` without partitions.
-        file_id: Of the group.
+        file_id: The group's file id.
         write_token: ``<task partition id>-<stage id>-<attempt id>``; differs between attempts.
         instant_time: Requested time of the commit.
     """
@@ -63,7 +63,7 @@ class WrittenFile:
     Args:
         stat: As a commit records it.
         prev_size_bytes: Size of the file that it replaces, as it was listed; None for a new group.
-        ranges: Of the columns that were to be gathered.
+        ranges: Ranges of the columns whose statistics are kept.
     """
 
     stat: WriteStat

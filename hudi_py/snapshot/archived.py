@@ -35,7 +35,7 @@ def refuse_what_is_missing(
     Refuse a latest snapshot that lacks what an archived commit wrote last.
 
     Args:
-        contents: Of the table.
+        contents: Reads the table's instants.
         timeline: The active timeline, as loaded before *files* were listed.
         files: Partition path and base file of the snapshot.
         bytes_max: A larger archive is not asked; None: 512 for each file, at least 128 KiB.
@@ -93,7 +93,7 @@ def newest_written(commits: Iterable[ArchivedCommit]) -> tuple[Newest, Newest]:
 
 
 def _decoded(commit: ArchivedCommit) -> Newest:
-    """Of one whose files do not show in its bytes: log files, other formats, layout 1."""
+    """Base files of a commit whose paths cannot be found in its undecoded bytes: log files, other formats, layout 1."""
     found: Newest = {}
     for path in commit.written():
         folder, _, name = path.rpartition("/")

@@ -39,7 +39,7 @@ class Batches(Shown):
     pyarrow, polars and DuckDB take it as it is (it has the Arrow C stream interface), in bounded memory.
 
     Attributes:
-        schema: Of the batches, a `pyarrow.Schema`.
+        schema: Columns of the batches, a `pyarrow.Schema`.
     """
 
     schema: pa.Schema

@@ -29,9 +29,9 @@ def refuse_what_a_clean_took(contents: Contents, timeline: Timeline, context: Vi
     Refuse a time of which a pending clean deleted a file.
 
     Args:
-        contents: Of the table's timeline.
+        contents: Reads the instants of the table's timeline.
         timeline: As loaded; a clean that is only requested there may have begun since.
-        context: Of the table at *time*.
+        context: View context of the table at *time*.
         time: Instant time.
 
     Raises:
@@ -60,7 +60,7 @@ def lost_meanwhile(contents: Contents, file_slice: FileSlice, error: NotFound) -
     What to say of a file that was deleted while rows were read: which clean did, where one planned it.
 
     Args:
-        contents: Of the table's timeline, which is loaded again.
+        contents: Reads the table's instants; the timeline is loaded again.
         file_slice: That was read.
         error: Names the file.
     """

@@ -48,11 +48,11 @@ class ReadChanges:
     Reads the changes of one file group in one commit, wherever it is sent to.
 
     Args:
-        storage: Of the table.
+        storage: The table's storage.
         window: The range.
         row: Columns of the rows before and after.
         whole: All columns of the table: whether a row has changed does not depend on those that are asked for.
-        schema: Of the batches.
+        schema: Columns of the batches.
     """
 
     _storage: Storage
@@ -187,7 +187,7 @@ class ChangeLog(Batches):
     Changes as Arrow batches, see `Batches`.
 
     Args:
-        storage: Of the table.
+        storage: The table's storage.
         window: The range.
         steps: Where the changes stand, in order; all of their files were there.
         row: Columns of the rows before and after.
@@ -236,7 +236,7 @@ def open_change_log(
     Find what tells the single changes of a range.
 
     Args:
-        contents: Of the timeline.
+        contents: Reads the instants of the timeline.
         timeline: The active one, as loaded before *listing*.
         listing: Where partitions and files are looked up.
         window: The range.

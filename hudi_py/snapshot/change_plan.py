@@ -40,7 +40,7 @@ class Step:
     Args:
         time: Requested time of the commit.
         source: What tells them.
-        partition_path: Of the group.
+        partition_path: The group's partition.
         logs: Names of change logs.
         before: Base file before the commit; None where there was none, or it is deleted.
         after: Base file that the commit wrote; likewise.
@@ -59,7 +59,7 @@ class Step:
 
     @property
     def size_bytes(self) -> int:
-        """Of the base files; 0 where unknown."""
+        """Bytes of both base files; an unknown size counts as 0."""
         return sum(file.size_bytes or 0 for file in (self.before, self.after) if file is not None)
 
 

@@ -61,7 +61,7 @@ class Changes(Snapshot):
         window: The range.
         commits: Which of the rows: those that a commit of the range changed last; None for all.
         slices: Newest slices at the end of the range that one of its commits wrote.
-        view_context: Of the table at the end of the range.
+        view_context: View context of the table at the end of the range.
     """
 
     _window: Window
@@ -112,10 +112,10 @@ def open_changes(
     Find what holds the rows that changed in a range.
 
     Args:
-        contents: Of the timeline.
+        contents: Reads the instants of the timeline.
         timeline: The active one, as loaded before *listing*.
         listing: Where partitions and files are looked up.
-        settings: Of the table.
+        settings: The table's settings.
         window: The range.
         whole: Take all rows of the slices that it wrote to, whenever they were changed last.
 
@@ -148,7 +148,7 @@ class Look:
     One look at a table for what changed in a range.
 
     Args:
-        contents: Of the timeline.
+        contents: Reads the instants of the timeline.
         timeline: The active one.
         window: The range.
 
@@ -203,7 +203,7 @@ class Look:
         The newest slices of a partition at the end of the range.
 
         Args:
-            path: Of the partition.
+            path: The partition's path.
             entries: Its files.
             only_of_range: Of files that commits of the range wrote, and of no others: what a log file changes in a row
                 of a base file from before the range is told by itself, as Apache Hudi does.

@@ -47,8 +47,8 @@ class Deleted:
     File slices of one partition among whose rows the deleted ones are found.
 
     Args:
-        before: Before the range.
-        after: At its end.
+        before: Slices before the range.
+        after: Slices at its end.
     """
 
     before: tuple[FileSlice, ...]
@@ -64,7 +64,7 @@ class ReadChanged:
         before, after: As for `ChangedRows`, without slices.
         changed: Reads what changed.
         asked: ``where``, ``columns``, ``with_meta``, as for `Changes.rows`.
-        schema: Of the batches.
+        schema: Columns of the batches.
     """
 
     before: Changes
@@ -107,7 +107,7 @@ class ChangedRows(Batches):
         where, columns, with_meta: As for `Changes.rows`.
 
     Attributes:
-        schema: That of the changed rows and `DELETED`, a boolean.
+        schema: Columns of the changed rows, and the boolean `DELETED`.
     """
 
     def __init__(

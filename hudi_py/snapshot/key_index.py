@@ -48,10 +48,10 @@ class KeyIndexes:
     What a snapshot knows of record keys.
 
     Args:
-        contents: Of the table's timeline.
-        timeline: Of the snapshot.
-        config: Of the table.
-        settings: Of the table.
+        contents: Reads the instants of the table's timeline.
+        timeline: The timeline as the snapshot loaded it.
+        config: The table's configuration.
+        settings: The table's settings.
         is_present: Whether the snapshot was the latest when it was opened: the record index tells of the present only.
     """
 
@@ -111,7 +111,7 @@ def slices_of_keys(
     The slices that can hold a row with one of some keys, by the record index; None where it does not tell.
 
     Args:
-        slices: Of the snapshot.
+        slices: File slices of the snapshot.
         wanted: The keys, see `hudi_py.rows.asked_keys.asked_keys`.
         open_index: See `KeyIndexes.record_index`.
     """

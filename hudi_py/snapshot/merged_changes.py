@@ -68,7 +68,7 @@ class Merge:
         The keys that the commit logged, and the rows that they had before and after, with their keys.
 
         Args:
-            storage: Of the table.
+            storage: The table's storage.
             row: Columns of the rows.
         """
         from hudi_py.rows.slice_reader import logged_keys
@@ -105,7 +105,7 @@ class Merges:
     The file groups of a table around one commit.
 
     Args:
-        config: Of the table.
+        config: The table's configuration.
         schema: All columns of the table.
         context: The view as the table was right after the commit.
         time: Requested time of the commit.
@@ -136,9 +136,9 @@ class Merges:
         """
         Args:
             partition: Path of the partition.
-            file_id: Of the group.
+            file_id: The group's file id.
             logs: Names of the log files that the commit wrote.
-            names: Of all files that are there.
+            names: Names of all existing files.
         """
         own = tuple(filter(None, map(parse_log_file, sorted(logs))))
         if partition not in self._visible:

@@ -48,7 +48,7 @@ class FileTotals:
         older: Earlier slices, replaced groups: what cleans are there for.
         uncommitted: Of instants that are neither completed nor archived. A listing through the metadata table lacks
             those that a failed write left.
-        suffixes: Of the keys that latest base files have in `column_stats`.
+        suffixes: Suffixes of the keys that latest base files have in `column_stats`.
         log_files: Among the latest ones.
     """
 
@@ -68,7 +68,7 @@ class ColumnRange:
 
     Args:
         column: Its name.
-        kind: Of the bounds.
+        kind: Type of the bounds.
         minimum: None where unknown, as when a file has none.
         maximum: The same.
         null_count: None where unknown.
@@ -108,7 +108,7 @@ class Overview:
 def total_of(context: ViewContext, partitions: Iterable[tuple[PartitionView, Mapping[str, int | None]]]) -> FileTotals:
     """
     Args:
-        context: Of the view.
+        context: What the view was built with.
         partitions: Each with all its files: name to size in bytes.
     """
     latest = older = uncommitted = Amount()
@@ -246,8 +246,8 @@ def overview_of(
         partitions: See `total_of`.
         metadata_partitions: See `Overview`.
         ranges: Asked for the columns once the files are known.
-        now: For ages.
-        zone: Of the timeline's times.
+        now: The present, to compute ages.
+        zone: Time zone of the timeline's times.
     """
     files = total_of(context, partitions)
     return Overview(

@@ -53,7 +53,7 @@ def scan(schema: pa.Schema, narrowed: Narrowed, polars: Any) -> Any:
     A `polars.LazyFrame`; each time it is collected rows are read again.
 
     Args:
-        schema: Of all columns.
+        schema: All columns.
         narrowed: Gives the rows.
         polars: The module.
     """
@@ -98,7 +98,7 @@ def understood(predicate: Any, schema: pa.Schema) -> Condition | None:
 
     Args:
         predicate: A `polars.Expr`.
-        schema: Of the rows.
+        schema: Columns of the rows.
     """
     import warnings
 
@@ -131,7 +131,7 @@ def _condition(tree: Any, schema: pa.Schema) -> Condition:
 
 
 def _both(left: Any, right: Any, schema: pa.Schema) -> Condition:
-    """Of two conditions that have to be met, one may be left to polars."""
+    """Both conditions, or the one that is understood: polars applies the other."""
     known = []
     for part in (left, right):
         try:

@@ -59,9 +59,9 @@ class ReadSlice:
     Reads the rows of one file slice, wherever it is sent to.
 
     Args:
-        storage: Of the table.
+        storage: The table's storage.
         stored: Columns that are read: those asked for, and those that *filters* ask.
-        names: Of the columns asked for.
+        names: Names of the columns asked for.
         filters: Conditions that all have to be met.
         logs, time_partitions, lost, path_columns: As for `Rows`.
         wanted: Record keys of which each row that meets *filters* has one; None where they are not known.
@@ -123,7 +123,7 @@ class Rows(Batches):
     Rows as Arrow batches, see `Batches`.
 
     Args:
-        storage: Of the table.
+        storage: The table's storage.
         slices: File slices of the snapshot.
         schema: All columns of the table, without the ``_hoodie_*`` ones.
         columns: Names of those wanted; None for all.
@@ -139,7 +139,7 @@ class Rows(Batches):
         indexes: What is known of record keys; None for nothing.
 
     Attributes:
-        schema: Of the batches, a `pyarrow.Schema`.
+        schema: Columns of the batches, a `pyarrow.Schema`.
         count: Files read and skipped by the last iteration.
 
     Raises:
@@ -255,7 +255,7 @@ class Rows(Batches):
         The same rows with fewer columns, and of them those that meet more conditions.
 
         Args:
-            columns: Of `schema`, in this order; None for all of it.
+            columns: Columns of `schema`, in this order; None for all of them.
             where: Conditions on columns of the table.
 
         Raises:

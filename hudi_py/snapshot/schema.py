@@ -21,7 +21,7 @@ def committed_schema_text(
     Avro text of the rows, without meta columns: that of the newest commit that has one (rules/timeline 4.5).
 
     Args:
-        properties: Of the table, which may have been created with a schema.
+        properties: The table's properties: it may have been created with a schema.
         as_of: Instant time; None for the newest. Before the first commit, too, the newest counts.
     """
     for until in (None,) if as_of is None else (as_of, None):
@@ -65,7 +65,7 @@ def schema_text_of_files(storage: Storage, files: Sequence[tuple[str, BaseFile]]
     that it rewrites.
 
     Args:
-        files: Of the snapshot: partition path and base file.
+        files: Partition path and base file of each file of the snapshot.
         table_name: Names the record where the file holds no Avro text.
 
     Returns:

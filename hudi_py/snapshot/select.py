@@ -130,7 +130,7 @@ def check_rows_are_whole(properties: Mapping[str, str], source: str) -> None:
     Refuse tables of whose rows a part lies elsewhere.
 
     Args:
-        properties: Of the table.
+        properties: The table's properties (``hoodie.properties``).
         source: Named in the error.
 
     Raises:
@@ -148,7 +148,7 @@ def check_files_have_all_columns(properties: Mapping[str, str], source: str) -> 
     Refuse tables whose base files are not their rows, for whoever takes the one for the other.
 
     Args:
-        properties: Of the table.
+        properties: The table's properties (``hoodie.properties``).
         source: Named in the error.
 
     Raises:
@@ -231,7 +231,7 @@ def with_recorded_sizes(
     The same slices, with the sizes that commits recorded if the listing has none: readers compare them.
 
     Args:
-        slices: Of a snapshot.
+        slices: File slices of a snapshot.
         recorded: Gives partition path to names and sizes in bytes; not asked where the listing told all sizes.
     """
     if all(file.size_bytes is not None for each in slices for file in _files_of(each)):
@@ -258,7 +258,7 @@ def written_ranges(commits: Iterable[tuple[Instant, CommitMetadata]], path: str)
 
     Args:
         commits: Completed ones, and what they hold.
-        path: Of the file, relative to the table.
+        path: Path of the file, relative to the table.
     """
     return [
         (stat.log_offset or 0, stat.file_size_in_bytes)
@@ -290,7 +290,7 @@ def readable_slices(
     of its base file (``AbstractTableFileSystemView.fetchMergedFileSlice``).
 
     Args:
-        context: Of the table at the time asked for; *partition* was built with it.
+        context: View context of the time asked for; *partition* was built with it.
         partition: Its file groups.
         pending_compactions: Requested times.
     """

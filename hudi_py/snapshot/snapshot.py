@@ -69,10 +69,10 @@ class Snapshot(Shown):
     What a table shows at one time.
 
     Args:
-        contents: Of the table's timeline.
+        contents: Reads the instants of the table's timeline.
         timeline: As it was when the snapshot was opened.
-        config: Of the table.
-        settings: Of the table.
+        config: The table's configuration.
+        settings: The table's settings.
         requested_time: The time, as an instant; None for the latest.
     """
 
@@ -89,7 +89,7 @@ class Snapshot(Shown):
 
     @property
     def storage(self) -> Storage:
-        """Of the table."""
+        """The table's storage."""
         return self._contents.store.storage
 
     def base_files(self) -> tuple[tuple[str, BaseFile], ...]:
@@ -183,7 +183,7 @@ class Snapshot(Shown):
         How log files of slices are read; None if there are none.
 
         Args:
-            slices: Of this snapshot.
+            slices: File slices of this snapshot.
             schema: All columns of the table.
 
         Raises:
@@ -204,7 +204,7 @@ class Snapshot(Shown):
         return self.requested_time
 
     def _log_context(self) -> ViewContext:
-        """Of the table at that time: which instants are completed."""
+        """View context of that time: it knows which instants were completed then."""
         context = load_context(self.timeline, self._contents, with_clustering=False)
         return context if self.requested_time is None else context_as_of(context, self.requested_time)
 

@@ -25,11 +25,11 @@ def take_overview(
 ) -> Overview:
     """
     Args:
-        contents: Of the table's timeline.
+        contents: Reads the instants of the table's timeline.
         latest: Snapshot.
-        listing: Of the table.
+        listing: The table's listing of files.
         columns_files_max: The ranges of columns are looked up where the snapshot has no more files than this.
-        now: For ages.
+        now: The present, to compute ages.
 
     Raises:
         CorruptMetadata: The metadata table or an instant is damaged.

@@ -50,8 +50,8 @@ def frame_of(spark: SparkSession, found: Pieces, schema: StructType) -> DataFram
 
     Args:
         spark: The session.
-        found: At least one piece.
-        schema: Of the rows.
+        found: One or more pieces.
+        schema: Columns of the rows.
 
     Raises:
         ConfigError: The session is one of Spark Connect.

@@ -72,7 +72,7 @@ class Question:
         return table.snapshot(self.as_of, savepoint=savepoint)
 
     def schema(self, snapshot: Snapshot) -> pa.Schema:
-        """Of the answer; *snapshot* is that of `snapshot`, the latest one for ranges. Looks at no data files."""
+        """Columns of the answer; *snapshot* comes from `snapshot`, for ranges the latest one. Opens no data files."""
         if self.change_log:
             return change_schema(chosen_columns(snapshot.schema, self.columns))
         found = snapshot.shown_schema(self.columns, with_meta=self.columns is None)

@@ -26,7 +26,7 @@ class SourceOptions:
     What is read, and how.
 
     Args:
-        location: Of the table.
+        location: Path or URL of the table.
         question: What is asked of it; *start* may be `LATEST`, which streams alone understand.
         storage_options: As for `hudi_py.open_table`.
         settings: Likewise.

@@ -144,7 +144,7 @@ class Storage(Protocol):
         Replace the object if it still has the given version (compare and swap).
 
         Args:
-            path: Of the object.
+            path: Path of the object.
             data: New content.
             version: As `read_version` returned it; None to create the object only if it is absent.
 

@@ -286,7 +286,7 @@ class LocalStorage:
 
         Args:
             folder: Descriptor of the folder of *path*.
-            path: Of the file, relative to the root.
+            path: Path of the file, relative to the root.
             checksums: Names of all checksum files in the folder; None if it was not listed, then deletion is tried.
         """
         name = path.rpartition("/")[2]
@@ -316,7 +316,7 @@ class LocalStorage:
         Args:
             folder: Descriptor of the folder of all *paths*.
             start: Index in each path where the name begins.
-            paths: Of the files, relative to the root.
+            paths: Paths of the files, relative to the root.
             outcomes: Gets one entry per path.
         """
         unlink = os.unlink

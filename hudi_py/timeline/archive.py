@@ -276,7 +276,7 @@ def load_archived_files(
     )
 
     def read(fields: Fields) -> tuple[dict[str, list[str]], list[tuple[str, str]], list[tuple[str, str, int]]]:
-        """Of a clean only the first result, of a commit the others; they have no field names in common."""
+        """The first result comes from cleans, the others from commits: their field names do not overlap."""
         return _deleted(fields), _replaced(fields) if replaced else [], _written(fields) if bases else []
 
     since = cleaned_since if actions == _CLEANS and cleaned_since is not None else ""

@@ -31,7 +31,7 @@ def deleted_since(
     says. Where `reaches_back` is not true of them, archived ones that came later count too.
 
     Args:
-        contents: Of the timeline.
+        contents: Reads the instants of the timeline.
         timeline: The active timeline.
         time: Instant time.
         with_pending: What cleans that have begun may delete counts, whether it is there or not.

@@ -108,7 +108,7 @@ def refuse_lost_completions(
 
     Args:
         timeline: The active timeline.
-        contents: Of its instants.
+        contents: Reads its instants.
         times: Requested times of the writes that matter; None for all.
         more: As for `lost_completions`.
 
@@ -139,7 +139,7 @@ def contents_of(contents: Contents, instants: Iterable[Instant]) -> Iterator[tup
     What completed commits and cleans, and rollbacks and restores of any state, hold.
 
     Args:
-        contents: Of the table's timeline.
+        contents: Reads the instants of the table's timeline.
         instants: Only such ones.
 
     Returns:

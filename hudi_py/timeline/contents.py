@@ -37,11 +37,11 @@ class Contents:
     store: TimelineStore
 
     def commit(self, instant: Instant) -> CommitMetadata:
-        """Of a completed commit, deltacommit or replacecommit."""
+        """Metadata of a completed commit, deltacommit or replacecommit."""
         return decode_commit(self.store.read(instant), self._source(instant))
 
     def touched(self, instant: Instant) -> Touched:
-        """Of the same, which partitions it wrote to and which file groups it replaced; its files are passed over."""
+        """Partitions that such a commit wrote to and file groups that it replaced, without decoding its files."""
         return decode_touched(self.store.read(instant), self._source(instant))
 
     def clean_plan(self, instant: Instant) -> CleanerPlan:
@@ -75,35 +75,35 @@ class Contents:
             ) from error
 
     def clean(self, instant: Instant) -> CleanMetadata:
-        """Of a completed clean."""
+        """Metadata of a completed clean."""
         return codec.decode_clean_metadata(self.store.read(instant), self._source(instant))
 
     def savepoint(self, instant: Instant) -> SavepointMetadata:
-        """Of a completed savepoint."""
+        """Metadata of a completed savepoint."""
         return codec.decode_savepoint(self.store.read(instant), self._source(instant))
 
     def compaction_plan(self, instant: Instant) -> CompactionPlan:
-        """Of a pending compaction or log compaction."""
+        """Plan of a pending compaction or log compaction."""
         return codec.decode_compaction_plan(self.store.read_plan(instant), self._plan_source(instant))
 
     def requested_replace(self, instant: Instant) -> RequestedReplaceMetadata:
-        """Of a pending replacecommit or clustering; tells whether a layout-1 replacecommit is a clustering."""
+        """Metadata of a pending replacecommit or clustering; in layout 1 it shows whether this is a clustering."""
         return codec.decode_requested_replace(self.store.read_plan(instant), self._plan_source(instant))
 
     def rollback(self, instant: Instant) -> RollbackMetadata:
-        """Of a completed rollback."""
+        """Metadata of a completed rollback."""
         return codec.decode_rollback_metadata(self.store.read(instant), self._source(instant))
 
     def rollback_plan(self, instant: Instant) -> RollbackPlan:
-        """Of a pending rollback."""
+        """Plan of a pending rollback."""
         return codec.decode_rollback_plan(self.store.read_plan(instant), self._plan_source(instant))
 
     def restore_plan(self, instant: Instant) -> RestorePlan:
-        """Of a restore, pending or completed."""
+        """Plan of a restore, pending or completed."""
         return codec.decode_restore_plan(self.store.read_plan(instant), self._plan_source(instant))
 
     def plain(self, instant: Instant) -> Any:
-        """Of any instant, as plain data; None for an empty file."""
+        """Content of any instant, as plain data; None for an empty file."""
         return decode_content(self.store.read(instant), self._source(instant)).value
 
     def is_clustering(self, instant: Instant) -> bool:

@@ -70,7 +70,7 @@ class Pulse:
     The heartbeat of a running writer.
 
     Args:
-        path: Of its file, relative to the table.
+        path: Path of its file, relative to the table.
         age_ms: Since it was renewed.
         expiry_ms: See `Rhythm`.
     """
@@ -102,7 +102,7 @@ class Heart:
     Beats for one write, from a thread that dies with its process.
 
     Args:
-        storage: Of the table.
+        storage: The table's storage.
         clock: Tells how old our own last beat is.
         rhythm: See `Rhythm`.
     """

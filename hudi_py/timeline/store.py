@@ -39,10 +39,10 @@ class TimelineStore:
     The active timeline of one table on its storage, and the lock that guards its changes.
 
     Args:
-        storage: Of the table.
-        config: Of the table: where its timeline lies, and in which form.
-        clock: For times; the machine's by default.
-        lock: Of the table.
+        storage: The table's storage.
+        config: The table's configuration: where its timeline lies, and in which form.
+        clock: Tells the time; the machine's by default.
+        lock: The table's lock.
         randomness: Gives so many random bytes.
     """
 

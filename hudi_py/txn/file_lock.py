@@ -48,7 +48,7 @@ class FileLock:
         storage: Storage of the file.
         folder: Its folder; ``""`` for the root.
         expire_ms: Age at which the file counts as left behind; 0 for never.
-        clock: For that age.
+        clock: Tells that age.
         randomness: Makes the content of the file unique.
     """
 

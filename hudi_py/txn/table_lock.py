@@ -45,7 +45,7 @@ class TableLock:
     Args:
         storage: Storage of the table.
         settings: Provider, and how long to wait.
-        clock: For the age of a lock.
+        clock: Tells the age of a lock.
         sleep: Waits for a number of seconds.
     """
 

@@ -81,7 +81,7 @@ def group_logs(
 
     Args:
         context: View of the table before the write.
-        view: Of the partition.
+        view: The partition's file groups.
         names: Names of the files in its folder.
         latest: Newest base file of each group.
         keyless: Names of log files that hold no new keys.

@@ -167,7 +167,7 @@ def judge_partition(
     Findings about one partition.
 
     Args:
-        expected: Of the table.
+        expected: What the table is expected to have.
         partition: Relative path.
         files: Name and size in bytes of what lies in its folder.
         listed: The same as the metadata table has it; None when that is not to be compared.

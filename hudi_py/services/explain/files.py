@@ -86,7 +86,7 @@ class Explanation:
         retention: The policy as a sentence.
         earliest: Requested time of the earliest instant to retain, if the policy has one.
         scope: Which partitions the next clean looks at, and why.
-        files: By path.
+        files: Files by path.
     """
 
     target: str

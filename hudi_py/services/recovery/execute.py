@@ -50,7 +50,7 @@ class RecoveryExecutor:
         contents: The table's timeline.
         table: Its properties.
         settings: As given.
-        metadata_table: Of the table.
+        metadata_table: The table's metadata table.
     """
 
     contents: Contents

@@ -51,7 +51,7 @@ class Lock(NamedTuple):
     A lock of Hudi inside the table.
 
     Args:
-        path: Of its file.
+        path: Path of its file.
         evidence: Sentences: what was seen.
         is_expired: Whether Hudi's own rule lets anyone take it, and long enough for clocks that differ; or its process
             is proven to have ended.

@@ -32,7 +32,7 @@ class FailedWrites:
         contents: The table's timeline.
         table: Its properties.
         settings: Policy and rhythm of the heartbeats.
-        metadata_table: Of the table.
+        metadata_table: The table's metadata table.
     """
 
     contents: Contents

@@ -35,7 +35,7 @@ class RecoveryService:
         contents: Its timeline.
         table: Its properties.
         settings: As given.
-        metadata_table: Of the table.
+        metadata_table: The table's metadata table.
     """
 
     contents: Contents

@@ -34,7 +34,7 @@ def refuse_barred(storage: Storage, partitions: Collection[str], undone: object)
     Refuse what would be left half undone.
 
     Args:
-        storage: Of the table.
+        storage: The table's storage.
         partitions: Paths of those from which files are to be deleted.
         undone: What is to be undone, for the message.
 

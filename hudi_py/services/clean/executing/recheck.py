@@ -84,7 +84,7 @@ class Recheck:
     One stored plan, held against the table as often as that has changed.
 
     Args:
-        contents: Of the table.
+        contents: Reads the table's instants.
         instant: The clean.
         plan: Its plan; the files in it are not looked at.
         names: The planned files.

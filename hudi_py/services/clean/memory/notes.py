@@ -23,7 +23,7 @@ class Note(Generic[T]):
     One such file, a JSON object.
 
     Args:
-        name: Of the file, without its folder and ending.
+        name: Name of the file, without its folder and ending.
         parse: Makes a value of the object; raises ValueError, KeyError, TypeError or AttributeError for a wrong one.
         absent: What no file means.
         damaged: What a file that does not parse means.

@@ -91,7 +91,7 @@ def tripped(
         clock_time: What the clock says; aware.
         last_time: The largest time on the timeline, if any.
         cut_off: By time: the instant time before which things are too old.
-        zone: Of the table's instant times.
+        zone: Time zone of the table's instant times.
     """
     if not census.condemned_count:
         return ()

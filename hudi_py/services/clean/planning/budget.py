@@ -77,7 +77,7 @@ def cut_to_budget(
 ) -> Cut:
     """
     Args:
-        judgements: Of every partition looked at, for the last of *windows*.
+        judgements: Judgements of every partition looked at, for the last of *windows*.
         replaced: (partition path, file id) to the time of the replacecommit.
         windows: Completed commits after the last clean's window, ascending, the last one being the full plan's; empty
             by file versions.

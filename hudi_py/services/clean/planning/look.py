@@ -53,7 +53,7 @@ class Look:
     Args:
         judge: Judges one partition by its files.
         listed: The files of one partition.
-        deadline: Of the run.
+        deadline: When the run has to stop.
         always: Partitions that are looked at in any case.
         seen: Partitions looked at, where the time is limited.
         is_cut: Set once partitions were left out.
@@ -67,7 +67,7 @@ class Look:
     is_cut: bool = False
 
     def judgements(self, partitions: Iterable[tuple[str, list[Entry]]]) -> Iterator[PartitionJudgement]:
-        """Of *partitions*, in their order."""
+        """The judgements of *partitions*, in the same order."""
         has_found = False
         for path, entries in partitions:
             if has_found and self.deadline.is_over:

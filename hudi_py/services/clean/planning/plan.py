@@ -32,7 +32,7 @@ class LastClean:
     What the last completed clean recorded.
 
     Args:
-        requested_time: Of the clean.
+        requested_time: Requested time of the clean.
         earliest_to_retain: Requested time, ``""`` for a clean by file versions.
         last_completed_commit: Requested time of the last commit it saw, ``""`` when none.
         savepoints: Times of the savepoints it spared files for.
@@ -236,7 +236,7 @@ class CleanPlan(Shown):
 
     Args:
         policy: Word in the stored plan.
-        version: Of the stored plan.
+        version: Version of the stored plan.
         earliest_to_retain: None for file versions.
         last_completed_commit: Requested time of the last completed commit, ``""`` when none.
         files: Partition path to files, in the order in which Hudi lists them (rule A-37).

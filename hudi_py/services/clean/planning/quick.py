@@ -35,10 +35,10 @@ class QuickJudge:
     Judges the plain partitions of one plan.
 
     Args:
-        context: Of the whole table.
+        context: View context of the whole table.
         protection: What no policy may delete.
         earliest: Where the window begins; None where versions are counted.
-        versions: To keep of each group, where they are counted.
+        versions: Number of versions to keep of each group, where they are counted.
     """
 
     context: ViewContext
@@ -86,7 +86,7 @@ class QuickJudge:
         The judgement of one partition, without verdicts; None where it takes more than names.
 
         Args:
-            names: Of all files in the partition's folder.
+            names: Names of all files in the partition's folder.
             sizes: Of the same files; None where one is unknown, nothing where all are.
         """
         if partition_path in self._others:
