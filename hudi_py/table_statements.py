@@ -7,86 +7,31 @@ Rows are found after the write has begun, so that no commit comes in between.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from numbers import Number
 from typing import Any, Final, TypeAlias
 
 import attrs
 import pyarrow as pa
 
-from hudi_py.errors import ConfigError, RefusedError, WriteError
+from hudi_py.config.table import TableType
+from hudi_py.errors import ConfigError, WriteError
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.record_schema import NOT_DATA
-from hudi_py.model.files import parse_base_file
-from hudi_py.model.records import WriteStat
 from hudi_py.rows.condition import Where
 from hudi_py.rows.expression import Expression
 from hudi_py.rows.keys import KeyGenerator
+from hudi_py.rows.log_rules import log_rules_of
 from hudi_py.rows.stored_keys import FILE, KEY, PATH
 from hudi_py.rows.where import conditions_of
 from hudi_py.table_view import TableView
+from hudi_py.writing.changes_in_logs import LogsBefore
+from hudi_py.writing.found import Found
 
 _SOURCE: Final = "source."
 _TARGET: Final = "target."
 _NUMBER: Final = "_hudi_py_source_row"
 _STORED: Final = "_hudi_py_stored_row"
-
-
-@attrs.frozen(kw_only=True)
-class Found:
-    """
-    Rows that a statement changes, with the meta columns that hold their keys.
-
-    Args:
-        rows: Rows to upsert, updated ones first; of rows to delete, only the keys matter.
-        deleted: Rows to delete.
-        updated: Number of rows that replace stored ones.
-        inserted: Number of rows that are new.
-    """
-
-    rows: pa.Table | None = None
-    deleted: pa.Table | None = None
-    updated: int = 0
-    inserted: int = 0
-
-    @property
-    def count(self) -> int:
-        """Number of rows that change."""
-        return self.updated + self.inserted + (0 if self.deleted is None else self.deleted.num_rows)
-
-    def check(self, stats: Iterable[WriteStat]) -> None:
-        """
-        Raise if other rows changed than were found.
-
-        Args:
-            stats: Statistics of the files that were written.
-
-        Raises:
-            RefusedError: The table has several rows with the key of a found row.
-        """
-        written = list(stats)
-        changed = {(stat.file_id, stat.num_update_writes, stat.num_deletes) for stat in written if _is_changed(stat)}
-        wanted = {(file_id, *counts) for file_id, counts in self._by_file().items()}
-        if changed != wanted or sum(stat.num_inserts for stat in written) != self.inserted:
-            raise RefusedError(
-                f"{self.count} rows were found, but other rows have their keys, too: the table has several rows with "
-                "the same key, so the keys do not say which rows to change. This write was not committed; remove the "
-                "duplicates first (delete the keys, then upsert the rows to keep)"
-            )
-
-    def _by_file(self) -> dict[str, tuple[int, int]]:
-        """Return the number of rows to update and to delete in each file group."""
-        found: dict[str, tuple[int, int]] = {}
-        updated = None if self.rows is None else self.rows.slice(0, self.updated)
-        for rows, is_deletion in ((updated, False), (self.deleted, True)):
-            names = {} if rows is None else Counter(rows.column(FILE).to_pylist())
-            for name, count in names.items():
-                file = parse_base_file(str(name))
-                if file is None:
-                    raise RefusedError(f"a stored row says that it is in {name!r}, which is no name of a data file")
-                updates, deletes = found.get(file.file_id, (0, 0))
-                found[file.file_id] = (updates, deletes + count) if is_deletion else (updates + count, deletes)
-        return found
 
 
 Find: TypeAlias = Callable[[TableView, KeyGenerator, pa.Schema], Found]
@@ -107,8 +52,11 @@ def rows_to_delete(where: Where) -> Find:
         )
 
     def find(table: TableView, generator: KeyGenerator, _: pa.Schema) -> Found:
-        found = table.rows(where=conditions, columns=list(generator.record_key_fields), with_meta=True)
-        return Found(deleted=found.to_arrow().select([KEY, PATH, FILE]))
+        found = table.rows(where=conditions, columns=list(generator.record_key_fields), with_meta=True).to_arrow()
+        before = logs_before(table)
+        if before is not None:
+            before.check(found)
+        return Found(deleted=found.select([KEY, PATH, FILE]), before=before)
 
     return find
 
@@ -132,7 +80,10 @@ def rows_to_update(values: Mapping[str, Any], where: Where) -> Find:
         batches = [_with_values(batch, expressions, schema, batch) for batch in stored.to_batches()]
         rows = pa.Table.from_batches(batches, schema=stored.schema)
         _refuse_twice(rows, "the table has")
-        return Found(rows=rows, updated=rows.num_rows)
+        before = logs_before(table)
+        if before is not None:
+            before.check(stored, rows)
+        return Found(rows=rows, updated=rows.num_rows, before=before)
 
     return find
 
@@ -177,11 +128,15 @@ class Merge:
         pairs = ours.join(theirs, list(self.on), join_type="inner")
         matched = stored.take(pairs.column(_STORED)).append_column(_NUMBER, pairs.column(_NUMBER))
         _refuse_twice(matched, "several source rows match a row of the table, or the table has")
-        deleted, parts = None, []
+        deleted, parts, before = None, [], logs_before(table)
+        if before is not None and self.update is None:
+            before.check(matched)
         if self.deletes:
             deleted = matched.select([KEY, PATH, FILE])
         if self.update is not None:
             parts.append(self._updated(matched, schema, generator))
+            if before is not None:
+                before.check(matched, parts[-1])
         updated = sum(part.num_rows for part in parts)
         inserted = 0
         if self.inserts:
@@ -190,7 +145,7 @@ class Merge:
             parts.append(self._inserted(self.source.filter(compute.invert(is_met)), schema, generator))
             inserted = parts[-1].num_rows
         rows = pa.concat_tables(parts) if parts else None
-        return Found(rows=rows, deleted=deleted, updated=updated, inserted=inserted)
+        return Found(rows=rows, deleted=deleted, updated=updated, inserted=inserted, before=before)
 
     def _numbers(self, rows: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
         """Return the columns to match on, and the number of each row: a join cannot carry columns of every type."""
@@ -255,6 +210,19 @@ class Merge:
         return new
 
 
+def logs_before(table: TableView) -> LogsBefore | None:
+    """Return what a change of a merge-on-read table needs to know of it; None for a copy-on-write table."""
+    if table.config.table_type is not TableType.MERGE_ON_READ:
+        return None
+    return LogsBefore(
+        storage=table.storage,
+        slices=tuple(table.snapshot().slices_with_rows()),
+        schema=table.schema,
+        rules=log_rules_of(table.config.properties, table.storage.root),
+        is_completed=table.view_context.is_completed,
+    )
+
+
 def expressions_of(values: Mapping[str, Any]) -> dict[str, Expression]:
     """
     Return the expression of each column; numbers, booleans and None stand for themselves.
@@ -282,10 +250,6 @@ def check_settable(names: Mapping[str, Expression], generator: KeyGenerator, sch
                 f"column {name!r} cannot be set: it is part of the key or partition, which say where a row is; delete "
                 "the rows and insert them instead"
             )
-
-
-def _is_changed(stat: WriteStat) -> bool:
-    return bool(stat.num_update_writes or stat.num_deletes)
 
 
 def _literal(value: Any) -> str:

@@ -157,10 +157,6 @@ class WriteService:
         """
         require_single_writer(self._settings)
         table = (self._table or self._open()).refresh()
-        if table.config.table_type is TableType.MERGE_ON_READ:
-            raise UnsupportedTable(
-                f"{self._storage.root} is a MERGE_ON_READ table: no changes by condition; {_BY_HUDI}"
-            )
         generator = self._key_generator(table)
         buckets = self._checked(table, generator)
         text = self._schema_text(table)
@@ -170,16 +166,9 @@ class WriteService:
 
         def write_files(transaction: WriteTransaction) -> list[WrittenFile]:
             found = find(table, generator, schema.schema)
-            results: list[WrittenFile] = []
-            for stage, (kind, rows) in enumerate((("DELETE", found.deleted), ("UPSERT", found.rows))):
-                if rows is not None and rows.num_rows:
-                    is_beside = bool(results)  # files that lost rows cannot take others in the same commit
-                    if is_beside and buckets is not None:
-                        raise UnsupportedTable(f"{self._storage.root} has a bucket index: delete and insert separately")
-                    kind = "BULK_INSERT" if is_beside else kind
-                    job = self._job(table, transaction, kind, schema, keys_of, rules, buckets)
-                    results += ArrowRows(rows, stage_id=stage).write(job)
-            found.check(result.stat for result in results)
+            job = self._job(table, transaction, found.operation, schema, keys_of, rules, buckets)
+            results = ArrowRows(found.to_write()).write(job) if found.count else []
+            found.check(transaction.instant_time, results)
             return results
 
         return self._run(table, operation, schema.text, write_files, words, needs_rows=True)

@@ -30,11 +30,9 @@ class ArrowRows:
 
     Args:
         table: All rows. Names of columns are case-sensitive.
-        stage_id: Differs between rows of one commit that are written separately, so that names of files do.
     """
 
     table: pa.Table
-    stage_id: int = 0
 
     @property
     def schema(self) -> pa.Schema:
@@ -56,7 +54,7 @@ class ArrowRows:
         return [result for each in running for result in each.result()]
 
     def _write(self, job: WriteJob, rows: pa.Table, number: int) -> list[WrittenFile]:
-        task = TaskIdentity(partition_id=number, stage_id=self.stage_id, attempt_id=0)
+        task = TaskIdentity(partition_id=number, stage_id=0, attempt_id=0)
         batches = rows.combine_chunks().to_batches()
         if job.operation != "BULK_INSERT" or job.buckets is not None:
             return run_task(job, batches, task, is_alone=True)

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudi_py.formats.arrow_types import Array
+from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.conform import conform_batch
 from hudi_py.rows.merge import RowChanges, combine_changes, key_deletes
 from hudi_py.rows.precedence import delete_mask
 from hudi_py.writing.job import WriteJob
 
+DELETION: Final = "_hudi_py_deletion"
+"""Optional boolean column of rows to write, without nulls: true for a row of which only the key counts, to delete."""
+
 
 class Piece(NamedTuple):
-    """Some rows of one partition, with their keys."""
+    """Some rows of one partition, with their keys; all of them are deletions, or none by `DELETION`."""
 
     partition_path: str
     rows: pa.RecordBatch
     keys: Array
+    are_deletions: bool = False
 
 
 def named_pieces(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
@@ -32,16 +36,31 @@ def named_pieces(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[P
     Raises:
         ConfigError, WriteError: A row has no valid key or partition, or does not fit the schema.
     """
-    for batch in batches:
+    for batch, are_deletions in _by_mark(batches):
         if not batch.num_rows:
             continue
         keys, paths = job.keys.record_keys(batch), job.keys.partition_paths(batch)
-        rows = batch if job.operation == "DELETE" else conform_batch(batch, job.schema)
+        if are_deletions:
+            rows = key_deletes(keys, job.schema).rows
+        else:
+            rows = batch if job.operation == "DELETE" else conform_batch(batch, job.schema)
         for path, chosen in by_value(paths):
             if chosen is None:
-                yield Piece(path, rows, keys)
+                yield Piece(path, rows, keys, are_deletions)
             else:
-                yield Piece(path, rows.take(chosen), keys.take(chosen))
+                yield Piece(path, rows.take(chosen), keys.take(chosen), are_deletions)
+
+
+def _by_mark(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, bool]]:
+    """Yield rows to write and rows to delete separately, with whether they are to be deleted."""
+    for batch in batches:
+        position = batch.schema.get_field_index(DELETION)
+        if position < 0:
+            yield batch, False
+        else:
+            mark = batch.column(position)
+            yield batch.filter(compute.invert(mark)), False
+            yield batch.filter(mark), True
 
 
 def runs(codes: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:
@@ -50,7 +69,9 @@ def runs(codes: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:
     return itertools.pairwise(edges)
 
 
-def changes_of(job: WriteJob, rows: pa.Table, keys: Any, *, combine: bool) -> RowChanges:
+def changes_of(
+    job: WriteJob, rows: pa.Table, keys: Any, *, combine: bool, marked: npt.NDArray[np.bool_] | None = None
+) -> RowChanges:
     """
     Return the changes that rows make to their partition or file group.
 
@@ -59,6 +80,7 @@ def changes_of(job: WriteJob, rows: pa.Table, keys: Any, *, combine: bool) -> Ro
         rows: Rows in the storage schema, as `named_pieces` yields them.
         keys: Their record keys.
         combine: Keep one row per key; otherwise the keys are known to differ, or duplicates are kept.
+        marked: Shape (n,), True for deletions by `DELETION`; None where there are none.
 
     Raises:
         WriteError: A row has no ordering value, or a list contains a null.
@@ -68,6 +90,8 @@ def changes_of(job: WriteJob, rows: pa.Table, keys: Any, *, combine: bool) -> Ro
     if job.operation == "DELETE":
         return key_deletes(keys.unique(), job.schema)
     deletes = delete_mask(rows)
+    if marked is not None:
+        deletes = pa.array(marked) if deletes is None else compute.or_(deletes, pa.array(marked))
     if not combine:
         return RowChanges(one_batch(rows), keys, deletes)
     return combine_changes(rows, keys, job.rules, deletes)

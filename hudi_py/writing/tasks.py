@@ -119,7 +119,10 @@ class _PartitionPlan:
 def _plan(job: WriteJob, partition: PartitionFiles, pieces: list[Piece]) -> _PartitionPlan:
     rows = pa.Table.from_batches([piece.rows for piece in pieces])
     keys = pa.chunked_array([piece.keys for piece in pieces])
-    changes = changes_of(job, rows, keys, combine=job.combines)
+    marked = None
+    if any(piece.are_deletions for piece in pieces):
+        marked = np.repeat([piece.are_deletions for piece in pieces], [piece.rows.num_rows for piece in pieces])
+    changes = changes_of(job, rows, keys, combine=job.combines, marked=marked)
     if job.buckets is not None:
         return _plan_by_number(job, partition, job.buckets, changes)
     if job.looks_up:
