@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from hudi_py.services.explain.files import Explanation, FileExplanation
     from hudi_py.services.recovery.finding import Problem, RecoveryFinding, RecoveryOutcome, Step
     from hudi_py.services.savepoint.service import SavepointWords
+    from hudi_py.services.usage.facts import Holder, Share, Usage
     from hudi_py.snapshot.batches import Batches, Pieces
     from hudi_py.snapshot.change_log import ChangeLog
     from hudi_py.snapshot.changes import Changes
@@ -107,6 +108,7 @@ _NAMES = {
     "snapshot.batches": "Batches Pieces",
     "snapshot.change_log": "ChangeLog",
     "snapshot.changes": "Changes",
+    "services.usage.facts": "Holder Share Usage",
     "snapshot.overview": "Amount ColumnRange FileTotals Overview",
     "snapshot.rows": "Rows",
     "snapshot.snapshot": "EarlierSnapshot Snapshot",
@@ -155,6 +157,7 @@ __all__ = [
     "FileSlice",
     "FileTotals",
     "Finding",
+    "Holder",
     "HudiError",
     "Instant",
     "InstantInfo",
@@ -183,6 +186,7 @@ __all__ = [
     "Scope",
     "ServiceFailed",
     "Severity",
+    "Share",
     "Snapshot",
     "State",
     "Step",
@@ -195,6 +199,7 @@ __all__ = [
     "TimelineStateError",
     "Unseen",
     "UnsupportedTable",
+    "Usage",
     "Verdict",
     "Where",
     "Words",

@@ -18,6 +18,7 @@ from hudi_py.model.instant import Instant
 from hudi_py.model.records import RestoreMetadata, RollbackMetadata
 from hudi_py.runtime.clock import Clock
 from hudi_py.services.recovery.finding import RecoveryOutcome
+from hudi_py.table_insight import TableInsight
 from hudi_py.table_services import TableServices
 from hudi_py.table_writing import TableWriting
 from hudi_py.timeline.properties_file import finish_rewrite
@@ -72,9 +73,9 @@ def open_table(
     return Table(open_storage(location, storage_options, read_bytes_max=bound), settings=settings, clock=clock)
 
 
-class Table(TableWriting):
+class Table(TableWriting, TableInsight):
     """
-    A table and its services: what `TableView` shows, what `TableWriting` writes, and methods that change the table.
+    A table and its services: what `TableInsight` tells, what `TableWriting` writes, and methods that change the table.
 
     If ``hoodie.write.lock.provider`` is set, these methods take the table's lock as Apache Hudi does. They raise
     `ConflictError` if another process does not release it in time; try again then.

@@ -7,6 +7,7 @@ Services are imported when they are first used, so that reading a table does not
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import attrs
@@ -14,6 +15,7 @@ import attrs
 from hudi_py.config.archive import archive_config
 from hudi_py.config.clean import CleanConfig, clean_config
 from hudi_py.config.clean_options import CleanOptions, clean_config_with
+from hudi_py.config.keys import PARQUET_SMALL_FILE_LIMIT
 from hudi_py.config.uses import Use
 from hudi_py.engine.base import Engine
 from hudi_py.engine.inline import LocalEngine
@@ -31,12 +33,14 @@ if TYPE_CHECKING:
     from hudi_py.services.clean.executing.watch import OnProgress
     from hudi_py.services.clean.result import CleanResult
     from hudi_py.services.clean.service import CleanService
+    from hudi_py.services.doctor.service import DoctorService
     from hudi_py.services.recovery.failed_writes import FailedWrites
     from hudi_py.services.recovery.service import RecoveryService
     from hudi_py.services.restore.service import RestoreService
     from hudi_py.services.rollback.service import RollbackService
     from hudi_py.services.savepoint.service import SavepointService
     from hudi_py.services.upkeep.service import UpkeepService
+    from hudi_py.services.usage.service import UsageService
 
 
 @attrs.frozen
@@ -165,6 +169,25 @@ class TableServices:
             settings=self._table.settings,
             metadata_table=self.metadata_table,
         )
+
+    def doctor(self, *, now: datetime | None = None, **options: Unpack[CleanOptions]) -> DoctorService:
+        """Return the service that judges settings and health; arguments as for `hudi_py.Table.plan_clean`."""
+        from hudi_py.services.doctor.service import DoctorService
+
+        return DoctorService(
+            contents=self._table.contents,
+            table=self._table.config,
+            settings=self._table.settings,
+            clean=partial(self.clean_config, now=now, **options),
+            clean_service=partial(self.clean, now=now),
+        )
+
+    def usage(self, *, now: datetime | None = None, **options: Unpack[CleanOptions]) -> UsageService:
+        """Return the service that finds out what holds the files; arguments as for `hudi_py.Table.plan_clean`."""
+        from hudi_py.services.usage.service import UsageService
+
+        clean = self.clean(self.clean_config(now=now, **options), now=now)
+        return UsageService(clean, max(self._table.settings[PARQUET_SMALL_FILE_LIMIT], 0))
 
     @property
     def metadata_table(self) -> MetadataTableKeeper:

@@ -123,15 +123,17 @@ def walk_within(
 
 
 def walk_folders(
-    storage: Storage, *, details: bool = False, threads: int = 1
+    storage: Storage, *, details: bool = False, threads: int = 1, start: str = "", to_the_bottom: bool = False
 ) -> Iterator[tuple[str, list[Entry], bool]]:
     """
     Yield every folder down to the partitions: its path, the files directly in it, whether it is a partition.
 
     Args:
         details, threads: As `walk_partitions`.
+        start: Folder to begin with.
+        to_the_bottom: Go on below partitions.
     """
-    level = [""]
+    level = [start]
     pool = ThreadPoolExecutor(threads) if threads > 1 else None
     try:
         while level:
@@ -144,7 +146,7 @@ def walk_folders(
             for folder, entries in zip(level, listings, strict=True):
                 found = is_partition(entries)
                 yield folder, _files(entries), found
-                if found:
+                if found and not to_the_bottom:
                     continue
                 below += [
                     join_path(folder, entry.name)

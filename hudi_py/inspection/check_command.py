@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,9 +11,10 @@ from hudi_py.errors import ConfigError, CorruptMetadata
 from hudi_py.inspection import render
 from hudi_py.inspection.options import Common, command, print_json
 from hudi_py.inspection.say import say
+from hudi_py.model.words import counted
 
 if TYPE_CHECKING:
-    from hudi_py.services.check.findings import Finding
+    from hudi_py.services.check.findings import Finding, Rule
 
 _PROBLEMS_FOUND = 3
 
@@ -27,38 +29,64 @@ def check(common: Common, table: str | None, codes: bool) -> None:
 
     Exits with code 3 if there are problems. Each finding has a stable code and says what to do; --codes lists all.
     """
-    from hudi_py.services.check.findings import Severity
+    from hudi_py.services.check.findings import RULES
 
+    examine(common, table, codes, RULES, _findings, "timeline, files and metadata table agree")
+
+
+def examine(
+    common: Common,
+    table: str | None,
+    codes: bool,
+    rules: Mapping[str, Rule],
+    look: Callable[[Common, str], tuple[Finding, ...]],
+    nothing: str,
+) -> None:
+    """
+    Print the findings about a table, and exit with code 3 if there are problems; or the codes of all *rules*.
+
+    Args:
+        common, table, codes: As given to the command.
+        rules: All that the command can find.
+        look: Returns the findings about a table.
+        nothing: What is true of a table without findings.
+
+    Raises:
+        ConfigError: There is neither a table nor ``--codes``, or both.
+    """
+    if codes and table is not None:
+        raise ConfigError("--codes lists the codes for any table; leave TABLE out")
     if codes:
-        if table is not None:
-            raise ConfigError("--codes lists the codes for any table; leave TABLE out")
-        _print_codes(common)
+        _print_codes(common, rules)
         return
     if table is None:
         raise ConfigError("TABLE is missing; only --codes works without it")
-    found = _findings(common, table)
-    if common.as_json:
-        print_json([finding_entry(finding) for finding in found])
-    else:
-        _print(table, found)
-    if any(finding.severity is not Severity.INFO for finding in found):
-        raise SystemExit(_PROBLEMS_FOUND)
+    _print_findings(common, table, look(common, table), nothing)
 
 
-def _print_codes(common: Common) -> None:
-    from hudi_py.services.check.findings import RULES
-
+def _print_codes(common: Common, rules: Mapping[str, Rule]) -> None:
     if common.as_json:
         print_json(
             [
                 {"severity": rule.severity.value, "code": code, "meaning": rule.meaning, "fix": rule.fix}
-                for code, rule in RULES.items()
+                for code, rule in rules.items()
             ]
         )
         return
-    for code, rule in RULES.items():
+    for code, rule in rules.items():
         say(f"{code} ({rule.severity.value}): {rule.meaning}")
         say(f"    {rule.fix}")
+
+
+def _print_findings(common: Common, table: str, found: tuple[Finding, ...], nothing: str) -> None:
+    from hudi_py.services.check.findings import Severity
+
+    if common.as_json:
+        print_json([finding_entry(finding) for finding in found])
+    else:
+        _print(table, found, nothing)
+    if any(finding.severity is not Severity.INFO for finding in found):
+        raise SystemExit(_PROBLEMS_FOUND)
 
 
 def finding_entry(finding: Finding) -> dict[str, Any]:
@@ -82,12 +110,12 @@ def _findings(common: Common, table: str) -> tuple[Finding, ...]:
     return opened.check()
 
 
-def _print(table: str, found: tuple[Finding, ...]) -> None:
+def _print(table: str, found: tuple[Finding, ...], nothing: str) -> None:
     if not found:
-        say(f"{table}: timeline, files and metadata table agree")
+        say(f"{table}: {nothing}")
         return
     rows = [(finding.severity.value, finding.code, finding.where, finding.message) for finding in found]
-    render.table(f"{table}: {len(rows)} findings", ("severity", "code", "where", "what"), rows)
+    render.table(f"{table}: {counted(len(rows), 'finding')}", ("severity", "code", "where", "what"), rows)
     fixes = {finding.code: finding.fix for finding in found}
     say()
     for code, fix in fixes.items():

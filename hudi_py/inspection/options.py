@@ -147,7 +147,9 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
 
 _USES: Final = {
-    "clean": "CLEAN", "explain": "CLEAN", "read": "READ", "savepoint": "SAVEPOINT", "rollback": "ROLLBACK",
+    "clean": "CLEAN", "explain": "CLEAN", "du": "CLEAN", "simulate": "CLEAN", "doctor": "WRITE SERVICES",
+    "fleet": "WRITE SERVICES", "report": "WRITE SERVICES", "serve": "WRITE SERVICES",
+    "read": "READ", "savepoint": "SAVEPOINT", "rollback": "ROLLBACK",
     "restore": "ROLLBACK", "recover": "ROLLBACK CLEAN", "archive": "ARCHIVE",
     **dict.fromkeys(("write", "delete", "update", "merge", "drop-partition"), "WRITE SERVICES"),
 }  # fmt: skip

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import base64
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hudi_py.inspection import render
 from hudi_py.inspection.options import Common, command, print_json
 from hudi_py.inspection.say import say
+from hudi_py.model.words import human_span
 
 if TYPE_CHECKING:
     from hudi_py.snapshot.overview import Amount, ColumnRange, Overview
     from hudi_py.table import Table
-
-_UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"))
 
 
 @click.command()
@@ -112,7 +111,7 @@ def _print(opened: Table, found: Overview) -> None:
         counts = ", ".join(f"{number} {state.lower()}" for state, number in states.items())
         lines.append((f"{action} instants", counts))
     for name, (instant, age) in found.last.items():
-        lines.append((f"last {name}", f"{instant.requested_time} ({instant.action.value}), {_age(age)} ago"))
+        lines.append((f"last {name}", f"{instant.requested_time} ({instant.action.value}), {human_span(age)} ago"))
     lines += [("pending", str(instant)) for instant in found.pending]
     lines += [("savepoint", savepoint) for savepoint in found.savepoints]
     lines += [(f"metadata: {name}", _size(amount)) for name, amount in found.metadata_partitions.items()]
@@ -135,10 +134,3 @@ def _size(amount: Amount) -> str:
 
 def _text(value: Any, kind: str | None) -> str:
     return "-" if value is None else str(_plain(value, kind))
-
-
-def _age(seconds: float) -> str:
-    for length, unit in _UNITS:
-        if seconds >= length:
-            return f"{seconds / length:.1f} {unit}"
-    return f"{seconds:.0f} s"

@@ -7,18 +7,9 @@ import sys
 from collections.abc import Sequence
 
 from hudi_py.inspection.say import say, visible
+from hudi_py.model.words import human_bytes
 
-
-def human_bytes(count: int | None) -> str:
-    """Return a size like ``1.4 MB``, in decimal units; ``?`` for None."""
-    if count is None:
-        return "?"
-    size = float(count)
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if size < 1000 or unit == "TB":
-            return f"{int(size)} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    raise AssertionError
+__all__ = ["human_bytes", "is_terminal", "table"]
 
 
 def is_terminal() -> bool:

@@ -32,6 +32,8 @@ def commands(table: str, time: str) -> list[list[str]]:
         ["explain", table, "."],
         ["overview", table],
         ["check", table],
+        ["du", table, "--by-partition", "--by-commit"],
+        ["doctor", table],
         ["read", table, "--limit", "3"],
         ["savepoint", "list", table],
         ["recover", table, "--dry-run"],

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from hudi_py.services.check.findings import RULES, Severity
+from hudi_py.services.doctor.findings import RULES as DOCTOR_RULES
 from support.repository import PACKAGE, ROOT, TOP_LEVEL, imports, modules, repository_files, text_files, tree_of
 
 LINES_MAX = 500
@@ -135,11 +136,13 @@ def test_pages_name_existing_files(page):
     assert [] == sorted(str(path) for path in named | links if not path.exists())
 
 
-def test_readme_lists_what_a_check_finds():
-    """By how bad it is, as ``hudi-py check --codes`` tells it."""
+@pytest.mark.parametrize(("command", "rules"), [("check", RULES), ("doctor", DOCTOR_RULES)])
+def test_readme_lists_what_a_command_finds(command, rules):
+    """By how bad it is, as ``--codes`` tells it."""
+    section = README.partition(f"\n`hudi-py {command} TABLE` ")[2]
     for severity in Severity:
-        (row,) = re.findall(rf"^\| {severity.value} \| (.*) \|$", README, re.MULTILINE)
-        assert re.findall(r"`(.*?)`", row) == [code for code, rule in RULES.items() if rule.severity is severity]
+        row = re.search(rf"^\| {severity.value} \| (.*) \|$", section, re.MULTILINE)
+        assert re.findall(r"`(.*?)`", row[1]) == [code for code, rule in rules.items() if rule.severity is severity]
 
 
 def test_readme_python_parses_and_uses_public_names():

@@ -16,7 +16,16 @@ LAYERS = (
     {"rows"},
     {"services", "mdt"},
     {"writing", "snapshot", "local"},
-    {"table_view", "table_services", "table_statements", "write_service", "local_writing", "table_writing", "table"},
+    {
+        "table_view",
+        "table_services",
+        "table_insight",
+        "table_statements",
+        "write_service",
+        "local_writing",
+        "table_writing",
+        "table",
+    },
     {"spark"},
     {"__init__", "__main__", "inspection"},
 )
@@ -31,6 +40,9 @@ SIBLINGS = {  # an import within one layer
     ("txn", "timeline"),
     ("services", "mdt"),
     ("table_services", "table_view"),
+    ("table_insight", "table_services"),
+    ("table_insight", "table_view"),
+    ("table", "table_insight"),
     ("table", "table_services"),
     ("table", "table_view"),
     ("local", "writing"),
@@ -53,6 +65,8 @@ SERVICES = {  # an import between two services; None stands for all of them
     "archive": {"clean"},  # archival must not overtake the clean, so it asks for the same window
     "upkeep": {"clean", "archive"},  # of the metadata table, which is a table itself
     "explain": {"clean"},
+    "usage": {"clean", "explain"},  # the planner's verdicts, in the words of explain
+    "doctor": {"archive", "check", "clean", "usage"},  # what they would do, and the form of a finding
     "recovery": None,
 }
 FREE = {"testing"}  # may import anything, and only tests import it

@@ -140,7 +140,7 @@ def explain_partition(
                 SliceExplanation(
                     file_slice=verdict.file_slice,
                     removable=removable,
-                    rule=_rule(verdict, not_examined),
+                    rule=rule_of(verdict, not_examined),
                     also=(
                         *(each.value for each in verdict.also),
                         *_others(verdict.file_slice, replaced_by, context, around),
@@ -152,7 +152,8 @@ def explain_partition(
     return tuple(explained)
 
 
-def _rule(verdict: Verdict, not_examined: str | None) -> str:
+def rule_of(verdict: Verdict, not_examined: str | None) -> str:
+    """The rule that decides, as text; *not_examined*: why the next clean does not look at the partition."""
     if not verdict.keep and not_examined is not None:
         return f"{Reason.NOT_EXAMINED.value} ({verdict.reason.value})"
     return verdict.reason.value

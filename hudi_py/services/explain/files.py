@@ -29,7 +29,7 @@ from hudi_py.model.instant_time import iso_utc
 from hudi_py.model.records import SavepointMetadata
 from hudi_py.services.clean.planning.situation import Situation
 from hudi_py.services.clean.planning.stored_plan import planned_names
-from hudi_py.services.clean.retention.policy import Reason
+from hudi_py.services.clean.retention.policy import PartitionJudgement, Reason
 from hudi_py.services.clean.service import CleanService
 from hudi_py.services.explain.explain import (
     Awaited,
@@ -107,7 +107,7 @@ def explain(service: CleanService, target: str) -> Explanation:
         ConfigError: The table has no such file, file group or partition.
         CorruptMetadata: An instant that the answer needs does not decode.
     """
-    explainer = _Explainer(service)
+    explainer = Explainer(service)
     files = [each for path, entries in explainer.find(target) for each in explainer.partition(path, entries)]
     seen = explainer.situation
     return Explanation(
@@ -119,8 +119,8 @@ def explain(service: CleanService, target: str) -> Explanation:
     )
 
 
-class _Explainer:
-    """What is loaded for one question."""
+class Explainer:
+    """What is loaded for one question, or for all files of a table, which `hudi_py.services.usage` asks about."""
 
     def __init__(self, service: CleanService) -> None:
         self._service = service
@@ -157,11 +157,7 @@ class _Explainer:
     # --- explaining ----------------------------------------------------------------------------------------------
     def partition(self, path: str, wanted: Iterable[Entry]) -> Iterator[FileExplanation]:
         """Explain the wanted files of one partition."""
-        listing = self.situation.listing
-        entries = (
-            self._folders.partition(path, details=True) if listing.is_fresh else listing.partition(path, details=True)
-        )
-        judged = self.situation.judge(path, entries, self._service.config)
+        judged, listed = self.judged(path)
         slices: dict[str, SliceExplanation] = {
             name: each
             for each in explain_partition(
@@ -169,22 +165,41 @@ class _Explainer:
                 judged,
                 self.situation.protection,
                 self._around,
-                not_examined=self._not_examined(path),
+                not_examined=self.not_examined(path),
             )
             for name in each.file_slice.file_names
         }
-        listed = None if listing.is_fresh else frozenset(entry.name for entry in entries)
         for entry in wanted:
             explained = slices.get(entry.name)
             if explained is None:
-                yield self._outside(path, entry, listed)
+                yield self.outside(path, entry, listed)
             else:
                 yield self._of_slice(path, entry, explained)
 
+    def judged(
+        self, path: str, there: Iterable[Entry] | None = None
+    ) -> tuple[PartitionJudgement, frozenset[str] | None]:
+        """
+        The planner's verdicts of one partition, and the names of the files that the metadata table lists there.
+
+        Args:
+            path: Of the partition.
+            there: The files in its folder, if they have been listed already.
+
+        Returns:
+            None in the place of the names where the folders are listed.
+        """
+        listing = self.situation.listing
+        if listing.is_fresh:
+            entries = self._folders.partition(path, details=True) if there is None else there
+            return self.situation.judge(path, entries, self._service.config), None
+        known = listing.partition(path, details=True)
+        return self.situation.judge(path, known, self._service.config), frozenset(entry.name for entry in known)
+
     def _of_slice(self, path: str, entry: Entry, explained: SliceExplanation) -> FileExplanation:
-        parsed = _parsed(entry.name)
+        parsed = parse_data_file(entry.name)
         assert parsed is not None
-        written_by, origin = self._writer(path, parsed)
+        written_by, origin = self.writer(path, parsed)
         also = explained.also if origin != "orphan" else (*explained.also, ORPHAN)
         planned_by = self._planned.get(join_path(path, entry.name))
         if planned_by is not None:
@@ -204,9 +219,9 @@ class _Explainer:
             conditions=explained.conditions,
         )
 
-    def _outside(self, path: str, entry: Entry, listed: frozenset[str] | None) -> FileExplanation:
+    def outside(self, path: str, entry: Entry, listed: frozenset[str] | None) -> FileExplanation:
         """A file outside of all committed slices: no clean deletes it."""
-        full, parsed = join_path(path, entry.name), _parsed(entry.name)
+        full, parsed = join_path(path, entry.name), parse_data_file(entry.name)
         if parsed is None:
             is_metafile = entry.name.startswith(PARTITION_METAFILE)
             rule = "marks the folder as a partition" if is_metafile else "no file of a Hudi table"
@@ -215,7 +230,7 @@ class _Explainer:
             return FileExplanation(
                 path=full, kind=kind, size_bytes=entry.size_bytes, rule=rule, conditions=(_never(never),)
             )
-        written_by, origin = self._writer(path, parsed)
+        written_by, origin = self.writer(path, parsed)
         held = [
             held_by(time, self._around)
             for time in holders(FileSlice(path, parsed.file_id, "", *_parts(parsed)), self._around.savepoints)
@@ -246,9 +261,10 @@ class _Explainer:
         )
 
     # --- who wrote it --------------------------------------------------------------------------------------------
-    def _writer(self, path: str, parsed: BaseFile | LogFile) -> tuple[Instant | None, str]:
+    def writer(self, path: str, parsed: BaseFile | LogFile) -> tuple[Instant | None, str]:
+        """The instant that wrote a file, and its `FileExplanation.origin`."""
         if isinstance(parsed, LogFile) and self._context.log_naming.tells_slice:
-            found = self._log_writers(parsed.instant_time).get(join_path(path, parsed.name))
+            found = self.log_writers(parsed.instant_time).get(join_path(path, parsed.name))
             return (None, "unknown") if found is None else (found, found.state.name.lower())
         active = self.situation.timeline.writes.find(parsed.instant_time)
         if active is not None:
@@ -256,8 +272,8 @@ class _Explainer:
         archived = self._archived.get(parsed.instant_time)
         return (archived, "archived") if archived is not None else (None, "orphan")
 
-    def _log_writers(self, since: str) -> Mapping[str, Instant]:
-        """In layout 1 only the delta commits say which of them wrote a log file."""
+    def log_writers(self, since: str) -> Mapping[str, Instant]:
+        """Path of each log file to the delta commit that wrote it, which in layout 1 only the delta commits tell."""
         found: dict[str, Instant] = {}
         for instant in self.situation.timeline.completed(Action.DELTA_COMMIT):
             if instant.requested_time < since:
@@ -317,7 +333,8 @@ class _Explainer:
     def _examined(self) -> frozenset[str]:
         return frozenset(self._service.planner.scope_partitions(self.situation.scope))
 
-    def _not_examined(self, path: str) -> str | None:
+    def not_examined(self, path: str) -> str | None:
+        """Why the next clean does not look at a partition; None if it does."""
         scope = self.situation.scope
         if scope.everything or path in self._examined:
             return None
@@ -327,11 +344,12 @@ class _Explainer:
 def _is_named(file_name: str, partition_path: str, wanted: str) -> bool:
     if wanted in (file_name, join_path(partition_path, file_name)):
         return True
-    parsed = _parsed(file_name)
+    parsed = parse_data_file(file_name)
     return parsed is not None and wanted in (parsed.file_id, join_path(partition_path, parsed.file_id))
 
 
-def _parsed(name: str) -> BaseFile | LogFile | None:
+def parse_data_file(name: str) -> BaseFile | LogFile | None:
+    """Parse the name of a base file or a log file; None for any other name."""
     return parse_base_file(name) or parse_log_file(name)
 
 

@@ -1,0 +1,266 @@
+"""Judges the settings and the health of a table by facts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta, tzinfo
+from itertools import pairwise
+from typing import Final
+
+import attrs
+
+from hudi_py.config.archive import ArchiveConfig
+from hudi_py.config.clean import CleanConfig, CleanPolicy
+from hudi_py.model.instant import Action, Instant
+from hudi_py.model.instant_time import format_instant_time, parse_instant_time, time_before
+from hudi_py.model.words import counted, human_bytes, human_span
+from hudi_py.services.archive.plan import ArchivePlan, Bound
+from hudi_py.services.check.findings import Finding
+from hudi_py.services.clean.planning.plan import Scope, Trigger
+from hudi_py.services.doctor.findings import finding
+from hudi_py.services.usage.facts import Holder, Usage
+from hudi_py.timeline.timeline import Timeline
+
+STUCK_AFTER: Final = timedelta(hours=1)
+"""Age at which a pending action counts as stuck."""
+AHEAD_MAX: Final = timedelta(minutes=5)
+"""Clocks of machines may differ by this much."""
+INSTANT_FILES_MAX: Final = 3000
+"""Files of the active timeline: one page of an object store's listing has 1000."""
+SMALL_FILES_MIN: Final = 10
+"""Fewer small files in a partition are no finding."""
+OUTDATED_TIMES: Final = 5
+OUTDATED_BYTES_MIN: Final = 1 << 30
+_OVERDUE_COMMITS: Final = 20
+_PATIENT: Final = frozenset({Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING, Action.INDEXING})
+_UNBOUND: Final = frozenset({Bound.COUNT, Bound.COMPACTION, Bound.DATA_TIMELINE, Bound.LOCK})
+_SHOWN_MAX: Final = 5
+
+
+@attrs.frozen(kw_only=True)
+class Health:
+    """
+    What the judgement is made of.
+
+    Args:
+        timeline: The active timeline.
+        timeline_folder: Its folder, relative to the table.
+        instant_files: Number of files in that folder.
+        now: Timezone-aware.
+        zone: Time zone of the table's instants.
+        clean: Settings of cleaning; None if they contradict each other.
+        archive: Settings of archival; None if they contradict each other.
+        is_clean_automatic: Whether commits clean.
+        has_lock: Whether the settings name a lock.
+        trigger, scope, earliest, warnings: Of the next clean; None and empty if it cannot be planned.
+        is_overtaken: Whether the commit where the last clean stopped is archived.
+        archival: Plan of the next archival; None if it cannot be planned.
+        usage: Where the bytes are; None if that cannot be told.
+        small_bytes: Size below which a base file counts as small.
+        target_bytes: Size that base files should have.
+    """
+
+    timeline: Timeline
+    timeline_folder: str
+    instant_files: int
+    now: datetime
+    zone: tzinfo
+    clean: CleanConfig | None
+    archive: ArchiveConfig | None
+    is_clean_automatic: bool
+    has_lock: bool
+    trigger: Trigger | None = None
+    scope: Scope | None = None
+    earliest: Instant | None = None
+    warnings: tuple[str, ...] = ()
+    is_overtaken: bool = False
+    archival: ArchivePlan | None = None
+    usage: Usage | None = None
+    small_bytes: int = 0
+    target_bytes: int = 1
+
+
+def judge(health: Health) -> Iterator[Finding]:
+    """Every finding, in no order."""
+    yield from _settings(health)
+    yield from _instants(health)
+    yield from _cleaning(health)
+    yield from _archival(health)
+    yield from _clocks(health)
+    yield from _writers(health)
+    yield from _readers(health)
+    if health.usage is not None:
+        yield from _storage(health, health.usage)
+
+
+def _settings(health: Health) -> Iterator[Finding]:
+    clean, archive = health.clean, health.archive
+    if clean is not None and not clean.services_enabled:
+        yield finding("services-off", "settings")
+    elif not health.is_clean_automatic:
+        yield finding("clean-automatic-off", "settings")
+    if clean is None or archive is None or clean.archive_max_commits is None:
+        return
+    kept = clean.commits_required
+    if clean.archive_max_commits < kept:
+        yield finding(
+            "settings-never-clean",
+            "settings",
+            f"hoodie.keep.max.commits={clean.archive_max_commits}, and cleans retain {kept} commits",
+        )
+    elif archive.keep_min <= kept:
+        yield finding(
+            "settings-archive-before-clean",
+            "settings",
+            f"hoodie.keep.min.commits={archive.keep_min}, and cleans retain {kept} commits",
+        )
+
+
+def _instants(health: Health) -> Iterator[Finding]:
+    stuck = time_before(health.now, STUCK_AFTER, health.zone)
+    for each in health.timeline.pending():
+        if each.action is Action.CLEAN:
+            if each.requested_time < stuck:
+                yield finding("clean-unfinished", _where(health, each), f"{each}{_age(health, each)}")
+        elif each.requested_time < stuck and each.action not in _PATIENT:
+            yield finding("instant-stuck", _where(health, each), f"{each}{_age(health, each)}")
+    if health.instant_files > INSTANT_FILES_MAX:
+        yield finding("timeline-long", health.timeline_folder, f"{health.instant_files} files")
+
+
+def _cleaning(health: Health) -> Iterator[Finding]:
+    clean, trigger = health.clean, health.trigger
+    for warning in health.warnings:
+        yield finding("settings-questionable", "settings", warning)
+    if clean is None:
+        return
+    blocker = _window_blocker(health.timeline, clean)
+    if blocker is not None:
+        yield finding("clean-blocked", _where(health, blocker), f"{blocker}{_age(health, blocker)}")
+    if trigger is not None:
+        limit = max(_OVERDUE_COMMITS, 2 * clean.commits_required, 2 * trigger.required)
+        if trigger.commits >= limit:
+            yield finding("clean-overdue", health.timeline_folder, f"{trigger.commits} commits")
+    if health.is_overtaken and health.scope is not None:
+        yield finding("clean-overtaken", health.timeline_folder, health.scope.reason)
+
+
+def _window_blocker(timeline: Timeline, clean: CleanConfig) -> Instant | None:
+    """The first pending instant, if a window that counts commits cannot pass it (rule A-18)."""
+    commits = timeline.commits_and_compaction
+    pending, completed, required = commits.pending(), commits.completed(), clean.commits_required
+    if not pending or not required or len(completed) <= required:
+        return None
+    return pending[0] if completed[-required].requested_time > pending[0].requested_time else None
+
+
+def _archival(health: Health) -> Iterator[Finding]:
+    plan, archive = health.archival, health.archive
+    if plan is None or archive is None or not archive.services_enabled:
+        return
+    if plan.bound is not None and plan.bound not in _UNBOUND:
+        yield finding("archival-blocked", health.timeline_folder, plan.bound.value)
+    elif plan.bound is Bound.COUNT and len(health.timeline.commits.completed()) > archive.keep_max:
+        kept = "keeps what commits from the start of the retention window on need"
+        yield finding("archival-blocked", health.timeline_folder, f"it waits for the clean, which still {kept}")
+    elif len(plan.instants) > 2 * plan.keep_max:
+        yield finding("archival-overdue", health.timeline_folder, f"{len(plan.instants)} instants")
+
+
+def _clocks(health: Health) -> Iterator[Finding]:
+    try:
+        limit = format_instant_time((health.now + AHEAD_MAX).astimezone(health.zone))
+    except OverflowError:
+        return
+    ahead = [each for each in health.timeline if max(each.requested_time, each.completion_time or "") > limit]
+    if ahead:
+        yield finding("clock-ahead", _where(health, ahead[-1]), _named(ahead))
+    backwards = [i for i in health.timeline if i.completion_time is not None and i.completion_time < i.requested_time]
+    if backwards:
+        yield finding("clock-backwards", _where(health, backwards[-1]), _named(backwards))
+
+
+def _writers(health: Health) -> Iterator[Finding]:
+    writes = [each for each in health.timeline.writes if each.action not in _PATIENT]
+    if not health.has_lock:
+        both = next(_overlapping(writes, health.now, health.zone), None)
+        if both is not None:
+            yield finding("writers-overlap", _where(health, both[1]), f"{both[0]} and {both[1]}")
+    lengths = sorted({len(each.requested_time) for each in writes})
+    if len(lengths) > 1:
+        yield finding("writers-mixed", health.timeline_folder, f"{' and '.join(map(str, lengths))} digits")
+
+
+def _overlapping(writes: list[Instant], now: datetime, zone: tzinfo) -> Iterator[tuple[Instant, Instant]]:
+    """
+    Neighbours of which the second was requested before the first had ended.
+
+    A write that is pending has not ended, unless it is old: then it failed, and what came later did not run beside it.
+    """
+    stuck = time_before(now, STUCK_AFTER, zone)
+    for first, second in pairwise(writes):
+        if first.is_pending:
+            if first.requested_time >= stuck:
+                yield first, second
+        elif first.completion_time is not None and second.requested_time < first.completion_time:
+            yield first, second
+
+
+def _readers(health: Health) -> Iterator[Finding]:
+    clean = health.clean
+    if clean is None:
+        return
+    if clean.policy is CleanPolicy.KEEP_LATEST_FILE_VERSIONS and clean.versions == 1 and not clean.has_window:
+        yield finding("reader-risk", "settings", clean.retention)
+    if health.earliest is not None:
+        try:
+            span = health.now - parse_instant_time(health.earliest.requested_time, health.zone)
+        except (ValueError, OverflowError):
+            return
+        yield finding(
+            "reader-window",
+            health.timeline_folder,
+            f"it begins with {health.earliest.requested_time}, {human_span(span)} ago ({clean.retention})",
+        )
+
+
+def _storage(health: Health, usage: Usage) -> Iterator[Finding]:
+    for path, share in usage.small.items():
+        needed = max(1, -(-share.bytes // health.target_bytes))
+        if share.files >= SMALL_FILES_MIN and share.files >= 2 * needed:
+            yield finding(
+                "files-small",
+                path or ".",
+                f"{share.files} files below {human_bytes(health.small_bytes)}, {human_bytes(share.bytes)} together",
+            )
+    for code, holder in (
+        ("storage-unexamined", Holder.UNEXAMINED),
+        ("storage-orphaned", Holder.ORPHAN),
+        ("storage-savepoint", Holder.SAVEPOINT),
+        ("storage-removable", Holder.REMOVABLE),
+    ):
+        share = usage.of(holder)
+        if share.files:
+            yield finding(code, ".", f"{counted(share.files, 'file')}, {human_bytes(share.bytes)}")
+    live = usage.of(Holder.LIVE).bytes
+    old = usage.of(Holder.RETAINED, Holder.SAVEPOINT, Holder.PENDING, Holder.REMOVABLE, Holder.UNEXAMINED).bytes
+    if old >= OUTDATED_BYTES_MIN and old > OUTDATED_TIMES * live:
+        yield finding(
+            "storage-outdated", ".", f"{human_bytes(old)} of old versions, {human_bytes(live)} of newest rows"
+        )
+
+
+def _where(health: Health, instant: Instant) -> str:
+    return f"{health.timeline_folder}/{instant.file_name}" if instant.file_name else str(instant)
+
+
+def _age(health: Health, instant: Instant) -> str:
+    try:
+        return f", {human_span(health.now - parse_instant_time(instant.requested_time, health.zone))} old"
+    except (ValueError, OverflowError):
+        return ""
+
+
+def _named(instants: list[Instant]) -> str:
+    shown = ", ".join(map(str, instants[:_SHOWN_MAX]))
+    return shown if len(instants) <= _SHOWN_MAX else f"{shown} and {len(instants) - _SHOWN_MAX} more"

@@ -1,0 +1,149 @@
+"""Examines a table: settings, timeline, files; what cannot be read is a finding. Nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import attrs
+
+from hudi_py.config import keys
+from hudi_py.config.archive import ArchiveConfig, archive_config
+from hudi_py.config.clean import CleanConfig
+from hudi_py.config.keys import Settings
+from hudi_py.config.table import TableConfig
+from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError, UnsupportedTable
+from hudi_py.services.archive.service import ArchiveService
+from hudi_py.services.check.findings import Finding, Severity
+from hudi_py.services.clean.planning.situation import Situation
+from hudi_py.services.clean.service import CleanService
+from hudi_py.services.doctor.findings import finding
+from hudi_py.services.doctor.judge import Health, judge
+from hudi_py.services.usage.facts import Usage
+from hudi_py.services.usage.service import UsageService
+from hudi_py.timeline.contents import Contents
+
+_ORDER: Final = {severity: position for position, severity in enumerate(Severity)}
+_UNREADABLE: Final = (CorruptMetadata, NotFound, UnsupportedTable, RefusedError)
+
+
+class Examined:
+    """
+    Result of an examination.
+
+    Args:
+        findings: By severity, then code, then place.
+        health: What they were judged by; None if the timeline is damaged.
+    """
+
+    __slots__ = ("findings", "health")
+
+    def __init__(self, findings: tuple[Finding, ...], health: Health | None) -> None:
+        self.findings, self.health = findings, health
+
+
+@attrs.frozen(kw_only=True)
+class DoctorService:
+    """
+    Examines one table.
+
+    Args:
+        contents: Of the table's timeline.
+        table: Its properties.
+        settings: All settings.
+        clean: Settings of cleaning, with the options of this run.
+        clean_service: Makes the clean service.
+    """
+
+    contents: Contents
+    table: TableConfig
+    settings: Settings
+    clean: Callable[[], CleanConfig]
+    clean_service: Callable[[CleanConfig], CleanService]
+
+    def run(self) -> Examined:
+        """
+        Examine the table.
+
+        Raises:
+            StorageError: The storage refused or cannot be reached.
+        """
+        found: list[Finding] = []
+        store = self.contents.store
+        try:
+            timeline = store.load()
+        except CorruptMetadata as error:  # without a timeline nothing else can be judged
+            return Examined((finding("table-damaged", store.folder, str(error)),), None)
+        clean, archive = self._settings(found)
+        health = Health(
+            timeline=timeline,
+            timeline_folder=store.folder,
+            instant_files=len(timeline.all_states),
+            now=store.clock.now(),
+            zone=store.zone,
+            clean=clean,
+            archive=archive,
+            is_clean_automatic=self.settings[keys.CLEAN_AUTOMATIC],
+            has_lock=bool(self.settings[keys.LOCK_PROVIDER]),
+            small_bytes=max(self.settings[keys.PARQUET_SMALL_FILE_LIMIT], 0),
+            target_bytes=max(self.settings[keys.PARQUET_MAX_FILE_SIZE], 1),
+        )
+        if clean is not None:
+            health = self._with_clean(health, clean, found)
+            if archive is not None:
+                health = self._with_archival(health, archive, clean, found)
+        findings = dict.fromkeys((*found, *judge(health)))
+        return Examined(
+            tuple(sorted(findings, key=lambda each: (_ORDER[each.severity], each.code, each.where))), health
+        )
+
+    def _settings(self, found: list[Finding]) -> tuple[CleanConfig | None, ArchiveConfig | None]:
+        clean, archive = None, None
+        try:
+            clean = self.clean()
+        except ConfigError as error:
+            found.append(finding("settings-contradict", "settings", str(error)))
+        try:
+            archive = archive_config(self.settings)
+        except ConfigError as error:
+            found.append(finding("settings-contradict", "settings", str(error)))
+        return clean, archive
+
+    def _with_clean(self, health: Health, clean: CleanConfig, found: list[Finding]) -> Health:
+        try:
+            usage = UsageService(self.clean_service(clean), health.small_bytes)
+            seen = usage.situation
+            health = attrs.evolve(
+                health,
+                trigger=seen.trigger,
+                scope=seen.scope,
+                earliest=seen.earliest,
+                warnings=tuple(_without_archival(seen.warnings)),
+                is_overtaken=_is_overtaken(seen),
+            )
+            totals: Usage = usage.run()
+        except _UNREADABLE as error:
+            found.append(finding("table-damaged", ".", str(error)))
+            return health
+        return attrs.evolve(health, usage=totals)
+
+    def _with_archival(
+        self, health: Health, archive: ArchiveConfig, clean: CleanConfig, found: list[Finding]
+    ) -> Health:
+        service = ArchiveService(contents=self.contents, table=self.table, config=archive, cleaning=clean)
+        try:
+            return attrs.evolve(health, archival=service.plan())
+        except _UNREADABLE as error:
+            found.append(finding("table-damaged", ".", str(error)))
+            return health
+
+
+def _is_overtaken(seen: Situation) -> bool:
+    """Whether the commit where the last clean stopped is archived."""
+    start = "" if seen.last_clean is None else seen.last_clean.earliest_to_retain.strip()
+    return bool(start) and seen.timeline.commits.is_before_start(start)
+
+
+def _without_archival(warnings: tuple[str, ...]) -> Iterator[str]:
+    """Without the warning that is a finding of its own, ``settings-never-clean``."""
+    return (each for each in warnings if not each.startswith("archival leaves at most"))
