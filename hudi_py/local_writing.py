@@ -23,13 +23,14 @@ from hudi_py.writing.result import WriteResult
 
 __all__ = ["merged", "service_of", "write", "written"]
 
+_OPERATION: Final = "hoodie.datasource.write.operation"
 OPERATIONS: Final = ("upsert", "insert", "bulk_insert", "delete", "insert_overwrite", "insert_overwrite_table")
 
 
 def write(
     location: str | PathLike[str],
     data: Any,
-    operation: str = "upsert",
+    operation: str | None = None,
     *,
     settings: Mapping[str, Any] | None = None,
     write_key: tuple[str, int] | None = None,
@@ -47,7 +48,8 @@ def write(
         data: An Arrow table, batch or stream (anything with ``__arrow_c_stream__``: polars, DuckDB), a pandas
             DataFrame, or one or several paths of Parquet, CSV or JSON-lines files.
         operation: ``upsert``, ``insert``, ``bulk_insert``, ``delete``, ``insert_overwrite`` or
-            ``insert_overwrite_table``; see the methods of `hudi_py.Table`.
+            ``insert_overwrite_table``; see the methods of `hudi_py.Table`. Without one,
+            ``hoodie.datasource.write.operation`` of the settings says it, else it is ``upsert``.
         settings: Settings under their names in Hudi, old or new. A new table needs ``hoodie.table.name`` and
             ``hoodie.datasource.write.recordkey.field``; for an existing table, its properties apply.
         write_key: Application and version of this write, such as ``("loader", 7)``. Given again, or with a lower
@@ -62,8 +64,16 @@ def write(
         As `Table.upsert`.
     """
     words = commit_words(write_key, extra_metadata)
+    operation = _operation(operation, settings or {})
     service = service_of(location, settings=settings, storage_options=storage_options, clock=clock)
     return written(service, data, operation, words)
+
+
+def _operation(given: str | None, settings: Mapping[str, Any]) -> str:
+    asked = settings.get(_OPERATION)
+    if given is not None and asked is not None and given.lower() != str(asked).lower():
+        raise ConfigError(f"{_OPERATION}={asked}, but the operation is given as {given!r}; leave one of them out")
+    return given or str(asked or "upsert")
 
 
 def service_of(

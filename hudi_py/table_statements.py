@@ -140,6 +140,7 @@ class Merge:
         updated = sum(part.num_rows for part in parts)
         inserted = 0
         if self.inserts:
+            self._refuse_nulls()
             all_rows: Any = theirs.column(_NUMBER)
             is_met = compute.is_in(all_rows, value_set=matched.column(_NUMBER).combine_chunks())
             parts.append(self._inserted(self.source.filter(compute.invert(is_met)), schema, generator))
@@ -173,6 +174,16 @@ class Merge:
                 f"a merge that inserts has to match rows on the record key ({', '.join(generator.record_key_fields)}), "
                 "else a key could be inserted that the table has"
             )
+
+    def _refuse_nulls(self) -> None:
+        for name in self.on:
+            count = self.source.column(name).null_count
+            if count:
+                raise WriteError(
+                    f"a merge that inserts matches on {name!r}, which is null in {count} rows of the source: null "
+                    "equals nothing, so they would be inserted although the table may have their keys; leave the "
+                    "column out of what the merge matches on, or fill it in"
+                )
 
     def _updated(self, matched: pa.Table, schema: pa.Schema, generator: KeyGenerator) -> pa.Table:
         source = self.source.take(matched.column(_NUMBER).combine_chunks())

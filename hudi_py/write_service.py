@@ -54,6 +54,7 @@ from hudi_py.table_services import TableServices
 from hudi_py.table_statements import Find
 from hudi_py.table_view import TableView
 from hudi_py.timeline.fence import is_fenced
+from hudi_py.txn.table_lock import TableLock
 from hudi_py.writing.buckets import check_buckets
 from hudi_py.writing.commit_words import NO_WORDS, CommitWords, copied_settings
 from hudi_py.writing.create_table import create_table
@@ -306,10 +307,13 @@ class WriteService:
     def _check_new(self, rows: IncomingRows, operation: str) -> None:
         """Check the first rows of a new table, as far as possible without touching the storage."""
         properties = new_table_properties(self._settings)
+        if self._settings[keys.LOCK_PROVIDER]:
+            TableLock(self._storage, self._settings, self._clock).require_usable()
         generator = key_generator_of(properties, single_field_prefixed=False)
         bucket_index_of(self._settings, {}, generator, int(properties["hoodie.table.version"]))
         needed = self._needed(operation, generator, merge_rules_of(properties))
-        resolve_schema(None, rows.shaped(None, needed, keys_only=False).schema, self._settings[keys.TABLE_NAME])
+        shaped = rows.shaped(None, needed, keys_only=False)
+        schema_to_write(None, shaped.schema, self._settings[keys.TABLE_NAME], keys_only=False)
 
     # --- what the tasks need to know --------------------------------------------------------------------------------
     def _needed(self, operation: str, generator: KeyGenerator, rules: MergeRules) -> tuple[str, ...]:

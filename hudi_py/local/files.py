@@ -8,14 +8,17 @@ import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pyarrow as pa
 
 from hudi_py.errors import ConfigError, WriteError
-from hudi_py.formats.arrow_types import Array
+from hudi_py.formats.arrow_types import Array, compute
+from hudi_py.local.inferred import is_doubtful, settled, settled_decimals
 
 _Path = str | os.PathLike[str]
+_EXACT: Final = pa.decimal128(38, 18)
+_SHORTEST_TIME: Final = len("2026-11-22T08:30")
 
 
 def is_file_name(name: str) -> bool:
@@ -70,13 +73,25 @@ def _read_csv(path: str, known: Mapping[str, pa.DataType]) -> pa.Table:
     """Read a CSV file with a header. An empty field is null, unless it is quoted in a column of text."""
     import pyarrow.csv as pc
 
-    options = pc.ConvertOptions(
-        column_types={name: arrow for name, arrow in known.items() if not pa.types.is_nested(arrow)},
-        null_values=[""],
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-    )
-    return pc.read_csv(path, parse_options=pc.ParseOptions(newlines_in_values=True), convert_options=options)
+    def read(types: dict[str, pa.DataType], columns: list[str] | None = None) -> pa.Table:
+        options = pc.ConvertOptions(
+            column_types=types,
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+            include_columns=columns,
+        )
+        return pc.read_csv(path, parse_options=pc.ParseOptions(newlines_in_values=True), convert_options=options)
+
+    table = read({name: arrow for name, arrow in known.items() if not pa.types.is_nested(arrow)})
+    doubtful = [field.name for field in table.schema if field.name not in known and is_doubtful(field.type)]
+    if not doubtful or len(set(table.column_names)) < table.num_columns:
+        return table
+    texts = read(dict.fromkeys(doubtful, pa.string()), doubtful)
+    for name in doubtful:
+        column = settled(table.column(name), texts.column(name))
+        table = table.set_column(table.column_names.index(name), name, column)
+    return table
 
 
 def _read_json(path: str, known: Mapping[str, pa.DataType]) -> pa.Table:
@@ -88,8 +103,12 @@ def _read_json(path: str, known: Mapping[str, pa.DataType]) -> pa.Table:
         for name, arrow in known.items()
         if not _is_inferred_in_json(arrow)
     ]
-    options = pj.ParseOptions(explicit_schema=pa.schema(explicit), unexpected_field_behavior="infer")
-    table = pj.read_json(path, parse_options=options)
+
+    def read(fields: Any, others: Literal["infer", "ignore"] = "infer") -> pa.Table:
+        options = pj.ParseOptions(explicit_schema=pa.schema(fields), unexpected_field_behavior=others)
+        return pj.read_json(path, parse_options=options)
+
+    table = read(explicit)
     # A column that is asked for comes back as nulls where no line has it; it would count as a column of the file.
     empty = [name for name, _ in explicit if table.column(name).null_count == table.num_rows]
     table = table.drop_columns([name for name in empty if name not in _named_in_json(path, empty)])
@@ -99,9 +118,25 @@ def _read_json(path: str, known: Mapping[str, pa.DataType]) -> pa.Table:
             column = table.column(position)
             if _is_inferred_in_json(arrow) and not _holds_times(column.type):
                 raise WriteError(f"{path}: column {name!r} is {arrow}, whose values are given as text, not as numbers")
-            read: Any = _from_base64(column, name) if pa.types.is_binary(arrow) else column.cast(arrow)
-            table = table.set_column(position, pa.field(name, arrow), read)
+            values: Any = _from_base64(column, name) if pa.types.is_binary(arrow) else column.cast(arrow)
+            table = table.set_column(position, pa.field(name, arrow), values)
+    for position, field in enumerate(table.schema):
+        if field.name not in known and field.type == pa.float64():
+            table = table.set_column(position, field.name, _numbers_of_json(read, table.column(position), field.name))
+        elif field.name not in known and pa.types.is_timestamp(field.type):
+            texts = read([(field.name, pa.string())], "ignore").column(0)
+            if compute.any(compute.less(compute.utf8_length(texts), _SHORTEST_TIME)).as_py():  # days alone
+                table = table.set_column(position, field.name, texts)
     return table
+
+
+def _numbers_of_json(read: Callable[..., pa.Table], guessed: Any, name: str) -> Any:
+    """Return numbers of a new column so that none of them changes, as far as decimals can hold them."""
+    try:
+        exact = read([(name, _EXACT)], "ignore").column(0)
+    except pa.ArrowInvalid:  # very small or very large ones, which only floating-point numbers hold
+        return guessed
+    return settled_decimals(guessed, exact)
 
 
 def _named_in_json(path: str, names: Collection[str]) -> set[str]:

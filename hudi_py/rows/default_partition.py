@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final
 
+import pyarrow as pa
+
 from hudi_py.model.files import DEFAULT_PARTITION
 from hudi_py.rows.condition import And, Condition, IsIn, IsNull, Like, Not, Or
 from hudi_py.rows.predicate import Filter, Leaf
@@ -52,8 +54,8 @@ def _told(tree: Condition, columns: Collection[str], *, negated: bool) -> str | 
             return _NEVER
         return next((part for part in parts if isinstance(part, Leaf)), _ALIKE)
     assert isinstance(tree, Leaf)
-    if ".".join(tree.path) not in columns:
-        return _ALIKE
+    if ".".join(tree.path) not in columns or not pa.types.is_string(tree.arrow):
+        return _ALIKE  # only a text can be empty: of another type the files hold null, as Hudi reads it
     return _NEVER if _is_never_met(tree, negated=negated) else tree
 
 

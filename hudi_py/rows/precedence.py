@@ -31,7 +31,7 @@ _PAYLOADS: Final = {
     "OverwriteWithLatestAvroPayload": "OVERWRITE_WITH_LATEST",
     "DefaultHoodieRecordPayload": "EVENT_TIME_ORDERING",
 }
-_DELETED_COLUMN: Final = "_hoodie_is_deleted"
+DELETED_COLUMN: Final = "_hoodie_is_deleted"
 
 
 class MergeMode(Enum):
@@ -96,7 +96,7 @@ def merge_rules_of(properties: Mapping[str, str]) -> MergeRules:
 
 def delete_mask(rows: pa.RecordBatch | pa.Table) -> Array | None:
     """Return which rows say ``_hoodie_is_deleted``; None when the rows have no such boolean column."""
-    position = rows.schema.get_field_index(_DELETED_COLUMN)
+    position = rows.schema.get_field_index(DELETED_COLUMN)
     if position < 0 or rows.schema.field(position).type != pa.bool_():
         return None
     column: Any = rows.column(position)

@@ -83,6 +83,15 @@ class TableLock:
         """See `Lock`."""
         check_lock_provider(self._settings)
 
+    def require_usable(self) -> None:
+        """
+        Raise if the lock could not be held, whoever holds it.
+
+        Raises:
+            ConfigError: The provider is not supported, or not on this storage.
+        """
+        _ = self._provider
+
     def check(self) -> None:
         """See `Lock`."""
         if self._depth and not self._provider.is_ours():

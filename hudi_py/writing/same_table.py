@@ -1,4 +1,4 @@
-"""Checks that the settings of a write agree with the table: a write cannot change what defines a table. Pure."""
+"""Checks that the settings of a write agree with the table: a write cannot change what defines a table."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hudi_py.config.new_table import merge_mode_asked_for
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError
 from hudi_py.rows.precedence import MergeMode, merge_rules_of
+from hudi_py.runtime.log import log
 
 _COMMIT_TIME: Final = frozenset({MergeMode.COMMIT_TIME_ORDERING, MergeMode.OVERWRITE_WITH_LATEST})
 """With both, the row of a commit replaces the stored row; the second is the name in table version 6."""
@@ -42,6 +43,12 @@ def require_same_table(settings: Settings, table: TableConfig, source: str) -> N
     for key, actual in defining:
         if key in settings and settings[key] != actual:
             raise _contradiction(key, str(settings.raw(key)), _text(actual), source)
+    if not table.ordering_fields and keys.ORDERING_FIELDS in settings and settings[keys.ORDERING_FIELDS]:
+        log.warning(
+            "write.ordering.none",
+            why=f"{keys.ORDERING_FIELDS.name}={settings.raw(keys.ORDERING_FIELDS)} has no effect: the table at "
+            f"{source} has no ordering fields, so the later row wins",
+        )
     asked = merge_mode_asked_for(settings)
     actual_mode = merge_rules_of(table.properties).mode
     if asked is not None and not _is_same(asked, actual_mode):

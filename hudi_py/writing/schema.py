@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from hudi_py.errors import ConfigError
 from hudi_py.formats.record_schema import parse_record_schema
 from hudi_py.formats.schema_evolution import ResolvedSchema, resolve_schema
+from hudi_py.rows.precedence import DELETED_COLUMN as FLAG
 from hudi_py.runtime.log import log
 
 
@@ -21,10 +23,26 @@ def schema_to_write(text: str | None, incoming: pa.Schema, table_name: str, *, k
 
     Raises:
         ConfigError, WriteError: See `resolve_schema`.
+        ConfigError: The flag of deletions is no boolean: its rows would be stored and not deleted.
     """
     if keys_only and text is not None:
-        return resolve_schema(text, parse_record_schema(text), table_name)
+        table = parse_record_schema(text)
+        given = [incoming.field(field.name) if field.name in incoming.names else field for field in table]
+        resolve_schema(text, pa.schema(given), table_name)  # a key of another type would be no key of the table
+        return resolve_schema(text, table, table_name)
+    _refuse_flag_that_is_none(text, incoming)
     resolved = resolve_schema(text, incoming, table_name)
     for caution in resolved.cautions:
         log.warning("write.columns.peculiar", why=caution)
     return resolved
+
+
+def _refuse_flag_that_is_none(text: str | None, incoming: pa.Schema) -> None:
+    position = incoming.get_field_index(FLAG)
+    if position < 0 or incoming.field(position).type == pa.bool_():
+        return
+    if text is None or FLAG not in parse_record_schema(text).names:
+        raise ConfigError(
+            f"column {FLAG!r} is {incoming.field(position).type}, and only a boolean says which rows are to be "
+            "deleted; cast it to boolean, or write it under another name"
+        )

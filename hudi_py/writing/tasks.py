@@ -18,8 +18,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.rows.bucket_index import BucketIndex
 from hudi_py.rows.merge import RowChanges
+from hudi_py.rows.precedence import delete_mask
 from hudi_py.rows.written import WrittenFile
 from hudi_py.writing.assign import Bucket, assign_buckets, spread_inserts
 from hudi_py.writing.buckets import bucket_targets
@@ -91,9 +93,21 @@ def run_bulk_task(job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskId
     results: list[WrittenFile] = []
     with task_files(job, task) as files:
         for path, run in itertools.groupby(named_pieces(job, batches), key=lambda piece: piece.partition_path):
-            rows = ((piece.rows, piece.keys) for piece in run)
-            results += files.create(path, rows, prefix=job.new_uuid())
+            kept = filter(None, map(_without_deletes, run))
+            first = next(kept, None)
+            if first is not None:
+                results += files.create(path, itertools.chain([first], kept), prefix=job.new_uuid())
     return results
+
+
+def _without_deletes(piece: Piece) -> tuple[pa.RecordBatch, Array] | None:
+    """Return rows and keys without the rows that stand for deletions, as in all inserts; None if none is left."""
+    deletes = delete_mask(piece.rows)
+    if deletes is None:
+        return piece.rows, piece.keys
+    kept = compute.invert(deletes)
+    rows = piece.rows.filter(kept)
+    return (rows, piece.keys.filter(kept)) if rows.num_rows else None
 
 
 @attrs.frozen

@@ -66,3 +66,10 @@ def test_a_path_of_another_depth_may_be_any_column():
     """One column may be several folders: then every one counts."""
     assert in_default_partition(f"2024/{DEFAULT}/01", 0, 1)
     assert not in_default_partition("2024/01/01", 0, 1)
+
+
+@pytest.mark.parametrize("where", ["n is null", "n != 3", "n in (1, null)", "not (n > 3)"])
+def test_columns_that_cannot_be_empty_are_answered(where):
+    """A number without a value is null to Hudi and in the files alike."""
+    schema = pa.schema([("n", pa.int32())])
+    check_default_partition([DEFAULT], filters_of([parse_condition(where)], schema), ("n",))

@@ -156,3 +156,41 @@ def test_writing_loads_no_spark(tmp_path):
         "assert not {'pyspark', 'py4j'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+DOUBTFUL = {  # values of a new column as a CSV file has them, and as they are stored
+    "codes": (["007", "12"], ["007", "12"]),
+    "whole numbers": (["7", "-12"], [7, -12]),
+    "large numbers": (["12345678901234567890", "1"], [Decimal(12345678901234567890), Decimal(1)]),
+    "too large numbers": (["1" * 40, "1"], ["1" * 40, "1"]),
+    "fractions": (["1.10", ".5"], [1.1, 0.5]),
+    "long fractions": (["1.23456789012345678", "1"], [Decimal("1.23456789012345678"), Decimal(1)]),
+    "fractions as programs print them": (["0.30000000000000004", "1e30"], [0.30000000000000004, 1e30]),
+    "numbers with zeros in front": (["01.5", "2"], ["01.5", "2"]),
+    "truths": (["true", "FALSE"], [True, False]),
+    "truths and digits": (["true", "1"], ["true", "1"]),
+    "times of day": (["12:30", "12:31"], ["12:30", "12:31"]),
+    "days": (["2026-01-02", "2026-01-03"], [date(2026, 1, 2), date(2026, 1, 3)]),
+}
+
+
+@pytest.mark.parametrize("case", DOUBTFUL)
+def test_no_value_of_a_new_csv_column_changes(case, tmp_path):
+    """What a number or a truth would not hold as it stands is a decimal or a text."""
+    given, stored = DOUBTFUL[case]
+    (tmp_path / "a.csv").write_text("\n".join(["n,x", *(f"{n},{text}" for n, text in enumerate(given)), "9,"]))
+    column = arrow_table(str(tmp_path / "a.csv")).column("x")
+    assert column.to_pylist() == [*stored, None]
+    assert {type(value) for value in column.to_pylist()} == {type(value) for value in [*stored, None]}
+
+
+def test_no_value_of_a_new_json_column_changes(tmp_path):
+    """Large numbers are decimals; days are texts, for Arrow knows them as points in time only."""
+    rows = [
+        '{"a": 12345678901234567890, "b": "2026-01-02", "c": 0.1, "d": "2026-01-02T03:04:05Z", "e": 1e-40}',
+        '{"a": 1}',
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join([*rows, '{"a": 1}']))
+    first = arrow_table(str(tmp_path / "a.jsonl")).to_pylist()[0]
+    assert (first["a"], first["b"], first["c"], first["e"]) == (Decimal(12345678901234567890), "2026-01-02", 0.1, 1e-40)
+    assert first["d"].isoformat() == "2026-01-02T03:04:05"

@@ -1,9 +1,12 @@
 """Rows that are refused after the write began leave nothing pending behind, as long as no file was announced."""
 
+from decimal import Decimal
+
 import attrs
 import pyarrow as pa
 import pytest
 
+import hudi_py
 from hudi_py.config.door import admitted
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import ConfigError, ConflictError, RefusedError, WriteError
@@ -14,6 +17,7 @@ from hudi_py.timeline.markers import Marker, MarkerType, create_marker
 from hudi_py.write_service import WriteService
 from support import writes
 
+SETTINGS = {"hoodie.table.name": "t", "hoodie.datasource.write.recordkey.field": "id"}
 BAD = {"partition": {"id": "c", "region": "..", "ts": 3}, "key": {"id": None, "region": "eu", "ts": 3}}
 
 
@@ -95,3 +99,58 @@ def test_a_text_is_no_list_of_partitions():
     with pytest.raises(ConfigError, match=r"\['eu'\]"):
         service.drop_partitions("eu")
     assert writes.rows_of(storage) == writes.OLD
+
+
+def test_keys_to_delete_have_the_types_of_the_table(tmp_path):
+    """The key 1.1 is no key of a table whose keys read 1.10: nothing would be deleted, and nobody would know."""
+    rows = pa.table({"id": pa.array([Decimal("1.10")], pa.decimal128(5, 2)), "v": [1]})
+    hudi_py.write(tmp_path / "t", rows, settings=SETTINGS)
+    table = hudi_py.open_table(tmp_path / "t")
+    with pytest.raises(ConfigError, match="'id' is decimal128"):
+        table.delete(pa.table({"id": pa.array([Decimal("1.1")], pa.decimal128(5, 1))}))
+    assert table.delete(rows.select(["id"])).rows_deleted == 1
+
+
+def test_a_flag_of_deletions_that_is_a_text_is_refused(tmp_path):
+    """Apache Hudi would store it as a column and delete nothing."""
+    rows = pa.table({"id": ["a"], "_hoodie_is_deleted": ["true"]})
+    with pytest.raises(ConfigError, match="only a boolean says"):
+        hudi_py.write(tmp_path / "t", rows, settings=SETTINGS)
+    assert not (tmp_path / "t").exists() or not list((tmp_path / "t").iterdir())
+
+
+@pytest.mark.parametrize("operation", ["insert", "bulk_insert", "insert_overwrite", "upsert"])
+def test_flagged_rows_are_never_inserted(operation, tmp_path):
+    """They stand for deletions, and there is nothing to delete."""
+    rows = pa.table({"id": ["a", "b"], "_hoodie_is_deleted": [True, False]})
+    assert hudi_py.write(tmp_path / "t", rows, operation, settings=SETTINGS).rows_inserted == 1
+    table = hudi_py.open_table(tmp_path / "t")
+    assert table.rows(columns=["id"]).to_arrow().to_pylist() == [{"id": "b"}]
+    table.bulk_insert(rows.slice(0, 1))
+    assert table.rows().to_arrow().num_rows == 1
+
+
+def test_the_operation_in_the_settings_is_done_or_contradicted(tmp_path):
+    """It is that of a job of Apache Hudi whose settings are shared."""
+    asked = SETTINGS | {"hoodie.datasource.write.operation": "bulk_insert"}
+    rows = pa.table({"id": ["a"]})
+    assert hudi_py.write(tmp_path / "t", rows, settings=asked).metadata.operation_type == "BULK_INSERT"
+    with pytest.raises(ConfigError, match="leave one of them out"):
+        hudi_py.write(tmp_path / "t", rows, "upsert", settings=asked)
+
+
+def test_a_lock_that_cannot_be_held_is_refused_before_a_table_is_created(tmp_path):
+    """Else an empty table would stay behind."""
+    lock = {"hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.ZookeeperBasedLockProvider"}
+    with pytest.raises(ConfigError, match="not supported"):
+        hudi_py.write(tmp_path / "t", pa.table({"id": ["a"]}), settings=SETTINGS | lock)
+    assert not (tmp_path / "t" / ".hoodie").exists()
+
+
+def test_a_merge_that_inserts_names_nulls_that_match_nothing(tmp_path):
+    """A row without a partition value would be inserted beside the one that the table has."""
+    settings = SETTINGS | {"hoodie.datasource.write.partitionpath.field": "p"}
+    rows = pa.table({"id": ["a"], "p": pa.array([None], pa.string())})
+    hudi_py.write(tmp_path / "t", rows, settings=settings)
+    with pytest.raises(WriteError, match="'p', which is null in 1 rows"):
+        hudi_py.open_table(tmp_path / "t").merge(rows, ["id", "p"]).when_not_matched_insert().execute()
