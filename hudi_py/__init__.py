@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from hudi_py.services.explain.explain import Awaited, Need
     from hudi_py.services.explain.files import Explanation, FileExplanation
     from hudi_py.services.recovery.finding import Problem, RecoveryFinding, RecoveryOutcome, Step
+    from hudi_py.services.rewriting.result import RewriteResult
     from hudi_py.services.savepoint.service import SavepointWords
     from hudi_py.services.usage.facts import Holder, Share, Usage
     from hudi_py.snapshot.batches import Batches, Pieces
@@ -100,6 +101,7 @@ _NAMES = {
     "services.clean.planning.plan": "CleanPlan Scope Unseen",
     "services.clean.planning.planned_files": "PlannedFile PlannedFiles",
     "services.clean.result": "CleanResult",
+    "services.rewriting.result": "RewriteResult",
     "services.clean.retention.policy": "Reason Verdict",
     "services.explain.explain": "Awaited Need",
     "services.explain.files": "Explanation FileExplanation",
@@ -178,6 +180,7 @@ __all__ = [
     "RecoveryOutcome",
     "RefusedError",
     "RestoreMetadata",
+    "RewriteResult",
     "RollbackMetadata",
     "RollbackPartitionMetadata",
     "Rows",

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hudi_py.services.clean.result import CleanResult
     from hudi_py.services.clean.service import CleanService
     from hudi_py.services.explain.files import Explanation
+    from hudi_py.services.rewriting.result import RewriteResult
     from hudi_py.services.savepoint.service import SavepointWords
 
 T = TypeVar("T")
@@ -173,6 +174,53 @@ class Table(TableWriting, TableInsight):
     def run_clean(self, service: CleanService) -> list[CleanResult]:
         """Run `clean` with a service from `TableServices.clean`, for callers who need the service afterwards."""
         return self._changed(lambda: self.services.run_clean(service), recorded=True)
+
+    def compact(
+        self, *, instant: str | None = None, now: datetime | None = None, engine: Engine | None = None
+    ) -> list[RewriteResult]:
+        """
+        Compact a merge-on-read table: log files become part of new base files.
+
+        All pending compactions are carried out, oldest first; then one is scheduled if it is due and carried out. The
+        old files are left for the clean.
+
+        Args:
+            instant: Requested time of a pending compaction; carry out only this one.
+            now: Timezone-aware; replaces the clock for planning.
+            engine: Engine that writes base files; local threads by default.
+
+        Returns:
+            The compactions that were carried out, oldest first; empty if there was nothing to do.
+
+        Raises:
+            ConfigError: The table is not merge-on-read, a setting is invalid, or there is no such compaction.
+            UnsupportedTable: Log files hold what hudi_py does not merge.
+            RefusedError: A restore is pending.
+            CorruptMetadata: A file that is needed is missing or damaged; the compaction stays pending.
+            StorageError: The storage failed; the compaction stays pending, and the next call carries it out.
+        """
+
+        def run() -> list[RewriteResult]:
+            service = self.services.compaction(now=now, engine=engine)
+            return service.run() if instant is None else [service.execute(instant)]
+
+        return self._changed(run, recorded=True)
+
+    def schedule_compaction(self, *, now: datetime | None = None) -> str | None:
+        """
+        Store the plan of a compaction, which `compact` or Apache Hudi carries out later.
+
+        Args:
+            now: Timezone-aware; replaces the clock for planning.
+
+        Returns:
+            Its requested time; None if none is due or nothing is left to compact.
+
+        Raises:
+            As `compact`.
+        """
+        scheduled = self._changed(lambda: self.services.compaction(now=now).schedule())
+        return None if scheduled is None else scheduled.requested_time
 
     def explain(
         self,

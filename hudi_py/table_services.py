@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hudi_py.services.clean.executing.watch import OnProgress
     from hudi_py.services.clean.result import CleanResult
     from hudi_py.services.clean.service import CleanService
+    from hudi_py.services.compaction.service import CompactionService
     from hudi_py.services.doctor.service import DoctorService
     from hudi_py.services.recovery.failed_writes import FailedWrites
     from hudi_py.services.recovery.service import RecoveryService
@@ -123,6 +124,41 @@ class TableServices:
             table=self._table.config,
             config=archive_config(merged),
             cleaning=clean_config(merged),
+        )
+
+    def compaction(self, *, now: datetime | None = None, engine: Engine | None = None) -> CompactionService:
+        """
+        Return the compaction service.
+
+        Args:
+            now: Timezone-aware; replaces the clock for planning.
+            engine: Engine that writes base files; local threads by default.
+
+        Raises:
+            ConfigError, UnsupportedTable: The settings or the table ask for what hudi_py does not do.
+        """
+        self._table.require(Use.REWRITE)
+        from hudi_py.config.compaction import compaction_config
+        from hudi_py.services.compaction.service import CompactionService
+        from hudi_py.snapshot.schema import moved_columns
+        from hudi_py.snapshot.select import check_columns_keep_names
+        from hudi_py.writing.options import base_file_options
+
+        def schema_text() -> str | None:
+            table = self._table
+            check_columns_keep_names(moved_columns(table.contents, table.timeline), table.storage.root)
+            return table.schema_text()
+
+        return CompactionService(
+            contents=self._table.contents,
+            table=self._table.config,
+            config=compaction_config(self._table.settings),
+            options=base_file_options(self._table.settings),
+            schema_text=schema_text,
+            engine=engine or LocalEngine(),
+            metadata_table=self.metadata_table,
+            rollback=self.rollback(),
+            now=now,
         )
 
     def upkeep(self) -> UpkeepService:

@@ -14,22 +14,25 @@ from typing import Final
 from hudi_py.config.keys import key_by_name
 from hudi_py.config.uses import Use
 
-_CHANGING: Final = Use.WRITE | Use.SERVICES
+_CHANGING: Final = Use.WRITE | Use.SERVICES | Use.REWRITE
 _EFFECTS: Final = (
     (
         Use.WRITE,
-        """hoodie.table.* hoodie.database.name hoodie.write.table.version hoodie.datasource.write.* hoodie.combine.*
-        hoodie.record.* hoodie.parquet.* hoodie.index.* hoodie.bucket.*
-        hoodie.bloom.* hoodie.copyonwrite.* hoodie.allow.empty.commit
-        hoodie.write.complex.* hoodie.bulkinsert.* hoodie.upsert.* hoodie.insert.* hoodie.delete.* hoodie_py.write.*
-        hoodie.clean.automatic hoodie.logfile.* hoodie.merge.*""",
+        """hoodie.table.* hoodie.database.name hoodie.write.table.version hoodie.datasource.write.*
+        hoodie.combine.* hoodie.record.* hoodie.parquet.small.* hoodie.index.* hoodie.bucket.*
+        hoodie.copyonwrite.* hoodie.allow.empty.commit hoodie.write.complex.* hoodie.bulkinsert.*
+        hoodie.upsert.* hoodie.insert.* hoodie.delete.* hoodie_py.write.* hoodie.clean.automatic
+        hoodie.logfile.* hoodie.merge.*""",
     ),
     (
         Use.WRITE | Use.CLEAN | Use.ARCHIVE,  # clean and archival read each other's settings, to warn of contradictions
-        """hoodie.table.services.enabled hoodie.clean.* hoodie_py.clean.* hoodie.archive.* hoodie_py.archive.*
+        """hoodie.clean.* hoodie_py.clean.* hoodie.archive.* hoodie_py.archive.*
         hoodie.keep.* hoodie.commits.archival.batch hoodie.fail.on.timeline.archiving
-        hoodie.timeline.compaction.* hoodie.compact.inline.*""",
+        hoodie.timeline.compaction.*""",
     ),
+    (Use.WRITE | Use.REWRITE, "hoodie.parquet.* hoodie.bloom.* hoodie.index.bloom.*"),
+    (Use.WRITE | Use.CLEAN | Use.ARCHIVE | Use.REWRITE, "hoodie.table.services.enabled hoodie.compact.inline.*"),
+    (Use.REWRITE, "hoodie.compaction.*"),
     (
         _CHANGING,
         """hoodie.write.lock.* hoodie.write.concurrency.* hoodie.fs.* hoodie.client.heartbeat.*

@@ -23,7 +23,7 @@ HARMLESS: Final[Mapping[str, str]] = {
     "there is no timeline server: every process lists the files that it needs": """
         hoodie.embed.timeline.* hoodie.filesystem.* hoodie.instant_state.* hoodie.markers.*""",
     "markers are always written as files, which all readers of markers understand": "hoodie.write.markers.type",
-    "it says when and how to compact; the settings that ask for compaction are refused": """
+    "it says how Apache Hudi compacts, or when it compacts log files among themselves": """
         hoodie.compact.* hoodie.compaction.* hoodie.log.compaction.* hoodie.memory.*
         hoodie.datasource.compaction.async.enable hoodie.datasource.write.streaming.disable.compaction
         hoodie.optimized.log.blocks.scan.enable""",

@@ -280,6 +280,19 @@ COMPACT_TRIGGER: Final = Key(
     "NUM_COMMITS",
 )
 COMPACT_DELTA_COMMITS_MAX: Final = Key("hoodie.compact.inline.max.delta.commits", _whole(1), 5)
+COMPACT_DELTA_SECONDS_MAX: Final = Key("hoodie.compact.inline.max.delta.seconds", _whole(1), 3600)
+COMPACTION_STRATEGY: Final[Key[tuple[str, ...]]] = Key(
+    "hoodie.compaction.strategy",
+    _names,
+    _names("org.apache.hudi.table.action.compact.strategy.LogFileSizeBasedCompactionStrategy"),
+)
+"""Names of classes of Apache Hudi; of several, each chooses among what the one before left."""
+COMPACTION_TARGET_IO: Final = Key("hoodie.compaction.target.io", _whole(0), 500 * 1024)
+"""In megabytes (MiB)."""
+COMPACTION_LOG_BYTES_MIN: Final = Key("hoodie.compaction.logfile.size.threshold", _whole(0), 0)
+COMPACTION_LOG_FILES_MIN: Final = Key("hoodie.compaction.logfile.num.threshold", _whole(0), 0)
+COMPACTION_DAYS: Final = Key("hoodie.compaction.daybased.target.partitions", _whole(0), 10)
+COMPACTION_PARTITION_REGEX: Final = Key("hoodie.compaction.partition.path.regex", _text, "")
 
 # --- writing ----------------------------------------------------------------------------------------------------
 TABLE_NAME: Final = Key("hoodie.table.name", _text, "", ("hoodie.datasource.write.table.name",))

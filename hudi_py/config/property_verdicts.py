@@ -20,6 +20,7 @@ from hudi_py.errors import UnsupportedTable
 
 _FALSE: Final = ("false",)
 _W: Final = Use.WRITE
+_FILES: Final = Use.WRITE | Use.REWRITE
 _ROWS: Final = Use.WRITE | Use.READ
 _BY_HUDI: Final = "write the table with Apache Hudi"
 _MARKED: Final = f"rows that are marked as deleted would be stored instead of deleted; {_BY_HUDI}"
@@ -71,18 +72,18 @@ REFUSED_PROPERTIES: Final[tuple[Refused, ...]] = (
     ),
     Refused("hoodie.table.ro.file.format", ("PARQUET",), Use.ALL, "only base files in Parquet are supported"),
     Refused(
-        "hoodie.table.multiple.base.file.formats.enable", _FALSE, _W,
+        "hoodie.table.multiple.base.file.formats.enable", _FALSE, _FILES,
         f"base files of other formats may lie beside those in Parquet; {_BY_HUDI}",
     ),
     Refused(
-        "hoodie.table.cdc.enabled", _FALSE, _W,
+        "hoodie.table.cdc.enabled", _FALSE, _FILES,
         f"its change queries need change files, which hudi_py does not write; {_BY_HUDI}",
     ),
     Refused(
-        "hoodie.populate.meta.fields", ("true",), _W, f"its rows lack the meta columns that find them; {_BY_HUDI}",
+        "hoodie.populate.meta.fields", ("true",), _FILES, f"its rows lack the meta columns that find them; {_BY_HUDI}",
     ),
     Refused(
-        "hoodie.datasource.write.drop.partition.columns", _FALSE, _W,
+        "hoodie.datasource.write.drop.partition.columns", _FALSE, _FILES,
         f"its files lack the partition columns, which hudi_py reads from the paths and always writes; {_BY_HUDI}",
     ),
     Refused(
@@ -90,17 +91,17 @@ REFUSED_PROPERTIES: Final[tuple[Refused, ...]] = (
         f"hudi_py would write a date as one folder of the partition path instead of three; {_BY_HUDI}",
     ),
     Refused(
-        "hoodie.bootstrap.base.path", (), _ROWS,
+        "hoodie.bootstrap.base.path", (), _ROWS | Use.REWRITE,
         "columns of its rows may be in files that it was made from, which hudi_py does not read; use Apache Hudi",
     ),
     Refused(
-        "hoodie.table.partial.update.mode", (), _W, f"its updates contain only some of the columns; {_BY_HUDI}",
+        "hoodie.table.partial.update.mode", (), _FILES, f"its updates contain only some of the columns; {_BY_HUDI}",
     ),
-    Refused("hoodie.record.merge.strategy.id", _MERGERS, _W, f"a Java class merges its rows; {_BY_HUDI}"),
-    Refused("hoodie.compaction.record.merger.strategy", _MERGERS, _W, f"a Java class merges its rows; {_BY_HUDI}"),
+    Refused("hoodie.record.merge.strategy.id", _MERGERS, _FILES, f"a Java class merges its rows; {_BY_HUDI}"),
+    Refused("hoodie.compaction.record.merger.strategy", _MERGERS, _FILES, f"a Java class merges its rows; {_BY_HUDI}"),
     Refused("hoodie.record.merge.property.*", (), _W, _MARKED),
     Refused("hoodie.payload.delete.*", (), _W, _MARKED),
-    Refused("hoodie.write.partial.update.*", (), _W, f"its updates contain only some of the columns; {_BY_HUDI}"),
+    Refused("hoodie.write.partial.update.*", (), _FILES, f"its updates contain only some of the columns; {_BY_HUDI}"),
     Refused("hoodie.index.type", keys.INDEXES, _W, f"its rows are found by another index; {_BY_HUDI}"),
     Refused("hoodie.bucket.index.*", (), _W, _BUCKETS),
     Refused("hoodie.index.bucket.engine", ("SIMPLE",), _W, _BUCKETS),
@@ -142,7 +143,7 @@ def require_table_served(table: TableConfig, settings: Settings, use: Use, sourc
     if found:
         raise UnsupportedTable(f"{source}: " + "; ".join(found))
     unknown = unknown_properties(table.properties)
-    if unknown and use & (Use.WRITE | Use.SERVICES) and not settings[keys.ALLOW_UNKNOWN]:
+    if unknown and use & (Use.WRITE | Use.SERVICES | Use.REWRITE) and not settings[keys.ALLOW_UNKNOWN]:
         raise UnsupportedTable(
             f"{source}: hoodie.properties has {', '.join(unknown[:3])}, which this version of hudi_py does not know, "
             "so its changes might be wrong for this table; nothing was changed. Upgrade hudi_py, or allow it with "

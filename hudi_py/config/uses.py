@@ -15,8 +15,9 @@ class Use(enum.Flag):
     ARCHIVE = enum.auto()
     ROLLBACK = enum.auto()
     SAVEPOINT = enum.auto()
+    REWRITE = enum.auto()
     SERVICES = CLEAN | ARCHIVE | ROLLBACK | SAVEPOINT
-    ALL = LOOK | READ | WRITE | SERVICES
+    ALL = LOOK | READ | WRITE | SERVICES | REWRITE
 
     @property
     def words(self) -> str:
@@ -31,5 +32,6 @@ class Use(enum.Flag):
             Use.ARCHIVE: "archival",
             Use.ROLLBACK: "rollback, restore and recovery",
             Use.SAVEPOINT: "savepoints",
+            Use.REWRITE: "compaction and clustering",
         }
         return ", ".join(words for use, words in names.items() if use in self)

@@ -151,6 +151,7 @@ _USES: Final = {
     "fleet": "WRITE SERVICES", "report": "WRITE SERVICES", "serve": "WRITE SERVICES",
     "read": "READ", "savepoint": "SAVEPOINT", "rollback": "ROLLBACK",
     "restore": "ROLLBACK", "recover": "ROLLBACK CLEAN", "archive": "ARCHIVE",
+    "compact": "REWRITE",
     **dict.fromkeys(("write", "delete", "update", "merge", "drop-partition"), "WRITE SERVICES"),
 }  # fmt: skip
 """Command to the names of its `Use` members; every command also has ``LOOK``."""

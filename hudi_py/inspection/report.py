@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from hudi_py.services.clean.executing.outlook import PendingOutlook
     from hudi_py.services.clean.planning.plan import CleanPlan
     from hudi_py.services.clean.result import CleanResult
+    from hudi_py.services.compaction.plan import Outlook
     from hudi_py.services.recovery.finding import RecoveryOutcome
+    from hudi_py.services.rewriting.result import RewriteResult
     from hudi_py.writing.result import WriteResult
 
 Json = dict[str, Any]
@@ -252,4 +254,59 @@ def write_report(result: WriteResult, cleans: Iterable[Json | None], *, dry_run:
         "retries": result.retries,
         **({"dry_run": True} if dry_run else {}),
         **({"is_repeated": True} if result.is_repeated else {}),
+    }
+
+
+def rewrite_report(results: Sequence[RewriteResult], name: str) -> Json:
+    """
+    Return the document that ``hudi-py compact --json`` and ``cluster --json`` print.
+
+    Args:
+        results: What the run carried out, oldest first. The document tells the last one, and below *name* all of them.
+        name: ``compactions`` or ``clusterings``.
+    """
+    entries = [
+        {
+            "instant": each.instant,
+            "file_groups": each.file_groups,
+            "rows": each.rows,
+            "bytes_before": each.bytes_before,
+            "bytes_after": each.bytes_after,
+            "seconds": round(each.seconds, 3),
+        }
+        for each in results
+    ]
+    nothing: Json = {"instant": None, "file_groups": 0, "rows": 0, "bytes_before": 0, "bytes_after": 0, "seconds": 0.0}
+    return {**(entries[-1] if entries else nothing), name: entries}
+
+
+def compaction_report(outlook: Outlook, pending: Iterable[str]) -> Json:
+    """
+    Return the document that ``hudi-py compact --dry-run --json`` prints.
+
+    Args:
+        outlook: What a compaction would do.
+        pending: Requested times of pending compactions, which a run carries out first.
+    """
+    return {
+        "would_schedule": outlook.would_schedule,
+        "reason": outlook.reason,
+        "plan": {
+            "operations": [
+                {
+                    "partition": each.partition_path,
+                    "file_id": each.file_id,
+                    "base_instant": each.base_instant_time,
+                    "base_file": each.data_file_path,
+                    "log_files": list(each.delta_file_paths),
+                    "metrics": dict(each.metrics or {}),
+                }
+                for each in outlook.plan.operations
+            ]
+        },
+        "left": [
+            {"partition": each.partition_path, "file_id": each.file_id, "reason": each.reason} for each in outlook.left
+        ],
+        "bytes_to_read": outlook.bytes_to_read,
+        "pending_compactions": list(pending),
     }

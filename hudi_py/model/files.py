@@ -99,6 +99,16 @@ class FileSlice:
         return len(self.log_files) + (self.base_file is not None)
 
     @property
+    def files(self) -> tuple[BaseFile | LogFile, ...]:
+        """Base file, if there is one, then log files, oldest first."""
+        return self.log_files if self.base_file is None else (self.base_file, *self.log_files)
+
+    @property
+    def size_bytes(self) -> int:
+        """Number of bytes of its files as far as they are known."""
+        return sum(file.size_bytes or 0 for file in self.files)
+
+    @property
     def is_empty(self) -> bool:
         """Whether the slice has no file yet: a pending compaction started it."""
         return self.base_file is None and not self.log_files

@@ -10,8 +10,7 @@ Source: rules/data-files 9; Hudi 1.1.1 ``KeyBasedFileGroupRecordBuffer``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -21,21 +20,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_py.errors import ConfigError, CorruptMetadata, UnsupportedTable, WriteError
-from hudi_py.formats.arrow_types import Field, compute
+from hudi_py.formats.arrow_types import compute
 from hudi_py.formats.conform import conform_batch
-from hudi_py.formats.log_block import LogBlock
-from hudi_py.fsview.expected import WAY_OUT
-from hudi_py.model.files import BaseFile, FileSlice, LogFile, join_path
-from hudi_py.rows.log_merge import MergedLogs, merge_records
-from hudi_py.rows.log_records import KEY_COLUMN, Kind, RecordShape, records_of
-from hudi_py.rows.log_rules import LogRules
-from hudi_py.rows.log_scan import read_log_blocks, scan_blocks, with_content
+from hudi_py.model.files import BaseFile, FileSlice, join_path
+from hudi_py.rows.log_merge import MergedLogs
+from hudi_py.rows.log_reading import LogReading, load_logs
+from hudi_py.rows.log_records import KEY_COLUMN, Kind, RecordShape
 from hudi_py.rows.precedence import incoming_wins
 from hudi_py.rows.predicate import filtered
 from hudi_py.rows.pruning import may_match
 from hudi_py.rows.read import FileCount, bounds_of_groups, one_line, open_parquet, read_batches
-from hudi_py.runtime.ahead import Source, in_turn
-from hudi_py.runtime.log import log as events
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -46,67 +40,27 @@ if TYPE_CHECKING:
 
 _BATCH_ROWS: Final = 32768
 _NEVER: Final = -1
-_AHEAD_BYTES_MAX: Final = 32 << 20  # of log files of one slice that are read at one time
-REMOTE_THREADS: Final = 4  # which wait for answers, however few cores there are
 
 Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
 
 
-def _nowhere(_: str) -> Sequence[tuple[int, int]]:
-    return ()
-
-
-@attrs.frozen(kw_only=True)
-class LogReading:
+@attrs.define
+class MergeCount:
     """
-    How the log files of a table are read at one time.
+    What merging made of one file slice, counted along.
 
     Args:
-        rules: How records are merged.
-        counts: Whether the blocks of an instant count.
-        until: Instant time of an earlier snapshot; None for the latest.
-        ordering: The table's columns that are ordering fields, in the order of *rules*.
-        only: Rows of base files that do not meet this are passed over as if they were not there; None for none.
-        written: Gives the ranges of bytes (first, behind the last) that completed commits wrote in a log file, by its
-            path; asked only where a file holds what is no block.
+        logged: Number of keys that the log files hold.
+        updated: Number of rows of the base file that the log files replace.
+        deleted: Number of rows of the base file that they delete.
+        inserted: Number of rows that only they hold.
     """
 
-    rules: LogRules
-    counts: Callable[[str], bool]
-    until: str | None = None
-    ordering: tuple[Field, ...] = ()
-    only: ColumnFilter | None = None
-    written: Callable[[str], Sequence[tuple[int, int]]] = _nowhere
-
-
-def log_reading(
-    rules: LogRules, counts: Callable[[str], bool], until: str | None, schema: pa.Schema, source: str
-) -> LogReading:
-    """
-    Args:
-        rules, counts, until: As for `LogReading`.
-        schema: All columns of the table. Ordering fields that it lacks order nothing: writers have such by default.
-        source: Where the table is, for messages.
-
-    Raises:
-        UnsupportedTable: An ordering field is nested, or of a type without order.
-    """
-    nested = [name for name in rules.ordering_fields if name not in schema.names and name.split(".")[0] in schema.names]
-    nested += [name for name in rules.ordering_fields if name in schema.names and _is_nested(schema.field(name))]
-    if nested:
-        raise UnsupportedTable(
-            f"{source}: rows are ordered by {nested[0]}, which is nested, and hudi_py merges log files by plain "
-            "columns only; read the table with Apache Hudi, or its base files alone (read-optimized)"
-        )
-    known = [schema.field(name).with_nullable(nullable=True) for name in rules.ordering_fields if name in schema.names]
-    if not known:
-        rules = attrs.evolve(rules, orders_logs=False, orders_base=False)
-    return LogReading(rules=rules, counts=counts, until=until, ordering=tuple(known))
-
-
-def _is_nested(field: Field) -> bool:
-    return pa.types.is_nested(field.type)
+    logged: int = 0
+    updated: int = 0
+    deleted: int = 0
+    inserted: int = 0
 
 
 def read_slices(
@@ -138,76 +92,54 @@ def read_slices(
     for each in slices:
         if logs is not None and any(not log.is_cdc for log in each.log_files):
             count.read += 1
-            try:
-                yield from _merged(storage, each, schema, logs, filters)
-            except ConfigError as error:  # an ordering field of a type without order
-                raise UnsupportedTable(f"{storage.root}: the log files cannot be merged: {error}") from error
+            yield from merged_rows(storage, each, schema, logs, filters)
         elif each.base_file is not None:
             yield from read_batches(storage, [(each.partition_path, each.base_file)], schema, filters, count, keys)
 
 
-def load_logs(storage: Storage, file_slice: FileSlice, shape: RecordShape, logs: LogReading) -> MergedLogs:
+def merged_rows(
+    storage: Storage,
+    file_slice: FileSlice,
+    schema: pa.Schema,
+    reading: LogReading,
+    filters: Sequence[RowFilter] = (),
+    merges: MergeCount | None = None,
+) -> Iterator[pa.RecordBatch]:
     """
-    What the log files of a slice say, merged among themselves.
+    Stream the rows of one file slice with log files.
 
     Args:
-        storage: The table's storage.
-        file_slice: With its log files, oldest first.
-        shape: What is wanted of the records.
-        logs: How they are read.
+        storage, file_slice, schema, reading, filters: As for `read_slices`.
+        merges: Counts along; complete behind the last batch.
 
     Raises:
         CorruptMetadata, UnsupportedTable: As `read_slices`.
     """
-    return merge_records(list(records_of(blocks_of(storage, file_slice, logs), shape)), shape, logs.rules)
+    try:
+        yield from _merged(storage, file_slice, schema, reading, filters, merges or MergeCount())
+    except ConfigError as error:  # an ordering field of a type without order
+        raise UnsupportedTable(f"{storage.root}: the log files cannot be merged: {error}") from error
 
 
-def logged_keys(storage: Storage, file_slice: FileSlice, logs: LogReading) -> list[str]:
-    """
-    The keys of all records in the log files of a slice, rows and deletes; each once.
-
-    Raises:
-        CorruptMetadata, UnsupportedTable: As `read_slices`.
-    """
-    key = pa.field(KEY_COLUMN, pa.string())
+def _merged(
+    storage: Storage,
+    file_slice: FileSlice,
+    schema: pa.Schema,
+    reading: LogReading,
+    filters: Sequence[RowFilter],
+    merges: MergeCount,
+) -> Iterator[pa.RecordBatch]:
+    more = [field for field in (pa.field(KEY_COLUMN, pa.string()), *reading.ordering) if field.name not in schema.names]
     shape = RecordShape(
-        schema=pa.schema([key, *logs.ordering]), ordering=logs.ordering, delete_marker=logs.rules.delete_marker
+        schema=pa.schema([*schema, *more]), ordering=reading.ordering, delete_marker=reading.rules.delete_marker
     )
-    return [str(each) for each in load_logs(storage, file_slice, shape, logs).keys.to_pylist()]
-
-
-def blocks_of(storage: Storage, file_slice: FileSlice, logs: LogReading) -> Iterator[tuple[LogBlock, str]]:
-    """
-    The blocks of a slice that count, with their contents, and where they stand; oldest first.
-
-    What is no block is passed over with a warning, as Apache Hudi does: a writer that died leaves such. Where a
-    completed commit wrote those bytes rows are lost, as where a file is shorter than a completed commit recorded: both
-    are refused.
-    """
-
-    def blocks_in(log: LogFile) -> Generator[tuple[LogFile, LogBlock, str], None, None]:
-        path = join_path(file_slice.partition_path, log.name)
-        for block in read_log_blocks(storage, path, f"{storage.root}/{path}", log.size_bytes):
-            yield log, block, f"{storage.root}/{path}"
-
-    files = sorted((log for log in file_slice.log_files if not log.is_cdc), key=lambda each: each.order)
-    sources = [Source(partial(blocks_in, log), log.size_bytes or 0) for log in files]
-    threads = REMOTE_THREADS if "://" in storage.root else 1  # the disk of this machine keeps nobody waiting
-    with closing(in_turn(sources, threads=threads, weight_max=_AHEAD_BYTES_MAX)) as blocks:
-        found = scan_blocks(blocks, logs.counts, logs.until)
-    for log, block in found.torn:
-        path = join_path(file_slice.partition_path, log.name)
-        end = block.offset + block.size_bytes
-        if any(first < end and block.offset < behind for first, behind in logs.written(path)):
-            raise CorruptMetadata(
-                f"{storage.root}/{path} holds {block.size_bytes} bytes at byte {block.offset} that are not a log "
-                f"block, and a completed commit wrote there: its rows are lost, older ones would be shown. {WAY_OUT}"
-            )
-        events.warning("read.log.torn", file=f"{storage.root}/{path}", byte=block.offset, bytes=block.size_bytes)
-    for log, block in found.blocks:
-        path = join_path(file_slice.partition_path, log.name)
-        source = f"{storage.root}/{path}"
-        yield with_content(storage, path, block, source), f"{source} (block at byte {block.offset})"
+    pending = _Pending(load_logs(storage, file_slice, shape, reading), reading, merges)
+    if file_slice.base_file is not None:
+        partition, base = file_slice.partition_path, file_slice.base_file
+        for batch in _base_batches(storage, partition, base, schema, pending, reading, filters):
+            yield filtered(batch, filters)
+    for batch in pending.rest(schema):
+        yield filtered(batch, filters)
 
 
 class _Group(NamedTuple):
@@ -231,9 +163,11 @@ _UNTOUCHED: Final = _Group(None, np.zeros(0, np.int64), np.zeros(0, np.int64))
 class _Pending:
     """Merged log records while the base file goes by: each meets the first row of its key."""
 
-    def __init__(self, logs: MergedLogs, reading: LogReading) -> None:
+    def __init__(self, logs: MergedLogs, reading: LogReading, merges: MergeCount) -> None:
         self.logs = logs
         self._reading = reading
+        self._merges = merges
+        merges.logged += len(logs)
         self._is_met = np.zeros(len(logs), np.bool_)
         self.is_shown = logs.kinds == Kind.ROW
 
@@ -266,6 +200,9 @@ class _Pending:
         wins = self._wins(rows, met, ordering)
         self.is_shown[met[~wins]] = False
         rows, met = rows[wins], met[wins]
+        updated = int((self.logs.kinds[met] == Kind.ROW).sum())
+        self._merges.updated += updated
+        self._merges.deleted += len(met) - updated
         is_left = np.ones(len(places), np.bool_)
         is_left[rows] = False
         if self.logs.held is None:
@@ -300,6 +237,7 @@ class _Pending:
     def rest(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """The rows of the logs that are newer than those of the base file, or that it does not have."""
         numbers = np.flatnonzero(self.is_shown)
+        self._merges.inserted += int((self.is_shown & ~self._is_met).sum())
         for start in range(0, len(numbers), _BATCH_ROWS):
             taken = self.logs.rows.select(schema.names).take(_numbers(numbers[start : start + _BATCH_ROWS]))
             yield from taken.combine_chunks().to_batches()
@@ -311,22 +249,6 @@ def _numbers(places: Numbers) -> Any:
 
 def _whole(column: Any) -> Any:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
-def _merged(
-    storage: Storage, file_slice: FileSlice, schema: pa.Schema, reading: LogReading, filters: Sequence[RowFilter]
-) -> Iterator[pa.RecordBatch]:
-    more = [field for field in (pa.field(KEY_COLUMN, pa.string()), *reading.ordering) if field.name not in schema.names]
-    shape = RecordShape(
-        schema=pa.schema([*schema, *more]), ordering=reading.ordering, delete_marker=reading.rules.delete_marker
-    )
-    pending = _Pending(load_logs(storage, file_slice, shape, reading), reading)
-    if file_slice.base_file is not None:
-        partition, base = file_slice.partition_path, file_slice.base_file
-        for batch in _base_batches(storage, partition, base, schema, pending, reading, filters):
-            yield filtered(batch, filters)
-    for batch in pending.rest(schema):
-        yield filtered(batch, filters)
 
 
 def _base_batches(

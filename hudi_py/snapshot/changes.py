@@ -44,8 +44,8 @@ from hudi_py.timeline.timeline import Timeline
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hudi_py.rows.log_reading import LogReading
     from hudi_py.rows.predicate import ColumnFilter
-    from hudi_py.rows.slice_reader import LogReading
     from hudi_py.rows.time_partitions import TimePartitions
 
 WRITES: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hudi_py.config.table import TableConfig
-    from hudi_py.rows.slice_reader import LogReading
+    from hudi_py.rows.log_reading import LogReading
     from hudi_py.storage.base import Storage
 
 _RECORD_KEY: Final = META_COLUMNS[2]
@@ -71,7 +71,7 @@ class Merge:
             storage: The table's storage.
             row: Columns of the rows.
         """
-        from hudi_py.rows.slice_reader import logged_keys
+        from hudi_py.rows.log_reading import logged_keys
 
         keys = logged_keys(storage, self.own, attrs.evolve(self.reading, counts=partial(_is, self.time)))
         columns = row if _RECORD_KEY in row.names else pa.schema([*row, pa.field(_RECORD_KEY, pa.string())])
@@ -122,7 +122,7 @@ class Merges:
         source: str,
         pending: Collection[str] = (),
     ) -> None:
-        from hudi_py.rows.slice_reader import log_reading
+        from hudi_py.rows.log_reading import log_reading
 
         self._context = attrs.evolve(context, replaced={})  # a group is looked up before it was replaced, too
         self._pending = pending

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from hudi_py.mdt.read_statistics import StatisticsReader
     from hudi_py.model.files import FileSlice
     from hudi_py.rows.condition import Path
+    from hudi_py.rows.log_reading import LogReading
     from hudi_py.rows.path_columns import PathColumns
     from hudi_py.rows.predicate import Bounds, ColumnFilter, Filter, RowFilter
-    from hudi_py.rows.slice_reader import LogReading
     from hudi_py.rows.time_partitions import TimePartitions
     from hudi_py.snapshot.key_index import KeyIndexes
     from hudi_py.storage.base import Storage
@@ -217,7 +217,7 @@ class Rows(Batches):
         return len(self._slices)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        from hudi_py.rows.slice_reader import REMOTE_THREADS
+        from hudi_py.rows.log_reading import REMOTE_THREADS
 
         self.count = FileCount()
         found = self.in_pieces()

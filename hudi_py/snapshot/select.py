@@ -7,7 +7,7 @@ rules/timeline 7 (time travel).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import attrs
@@ -24,8 +24,6 @@ from hudi_py.model.files import (
     parse_log_file,
 )
 from hudi_py.model.holes import NO_HOLES, Holes
-from hudi_py.model.instant import Instant
-from hudi_py.model.records import CommitMetadata
 from hudi_py.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -234,7 +232,7 @@ def with_recorded_sizes(
         slices: File slices of a snapshot.
         recorded: Gives partition path to names and sizes in bytes; not asked where the listing told all sizes.
     """
-    if all(file.size_bytes is not None for each in slices for file in _files_of(each)):
+    if all(file.size_bytes is not None for each in slices for file in each.files):
         return tuple(slices)
     sizes = recorded()
 
@@ -252,32 +250,9 @@ def with_recorded_sizes(
     return tuple(map(sized, slices))
 
 
-def written_ranges(commits: Iterable[tuple[Instant, CommitMetadata]], path: str) -> list[tuple[int, int]]:
-    """
-    Where completed commits wrote in one log file: ranges of bytes (first, behind the last).
-
-    Args:
-        commits: Completed ones, and what they hold.
-        path: Path of the file, relative to the table.
-    """
-    return [
-        (stat.log_offset or 0, stat.file_size_in_bytes)
-        for _, commit in commits
-        for stats in commit.partition_to_write_stats.values()
-        for stat in stats
-        if stat.path == path
-    ]
-
-
-def _files_of(file_slice: FileSlice) -> Iterator[BaseFile | LogFile]:
-    if file_slice.base_file is not None:
-        yield file_slice.base_file
-    yield from file_slice.log_files
-
-
 def size_of(file_slice: FileSlice) -> int:
     """Bytes of the files of a slice as far as they are known."""
-    return sum(file.size_bytes or 0 for file in _files_of(file_slice))
+    return file_slice.size_bytes
 
 
 def readable_slices(

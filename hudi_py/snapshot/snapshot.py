@@ -21,6 +21,7 @@ from hudi_py.fsview.gone import first_gone, first_log_gone
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
 from hudi_py.fsview.needed import NeededFiles
+from hudi_py.fsview.written_ranges import WrittenRanges
 from hudi_py.mdt.read_statistics import StatisticsReader
 from hudi_py.mdt.statistics import COLUMN_STATS
 from hudi_py.mdt.table import MetadataTable
@@ -43,7 +44,6 @@ from hudi_py.snapshot.select import (
     readable_slices,
     slices_of_names,
     with_recorded_sizes,
-    written_ranges,
 )
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hudi_py.rows.condition import Where
+    from hudi_py.rows.log_reading import LogReading
     from hudi_py.rows.path_columns import PathColumns
     from hudi_py.rows.predicate import ColumnFilter
-    from hudi_py.rows.slice_reader import LogReading
     from hudi_py.rows.time_partitions import TimePartitions
     from hudi_py.snapshot.key_index import KeyIndexes
     from hudi_py.snapshot.rows import Rows
@@ -191,12 +191,12 @@ class Snapshot(Shown):
         """
         if not has_logs(slices):
             return None
-        from hudi_py.rows.slice_reader import log_reading
+        from hudi_py.rows.log_reading import log_reading
 
         root = self.storage.root
         rules = log_rules_of(self.config.properties, root)
         reading = log_reading(rules, self._log_context().is_completed, self._logs_until, schema, root)
-        return attrs.evolve(reading, written=_Written(self._contents, self.timeline, self.requested_time))
+        return attrs.evolve(reading, written=WrittenRanges(self._contents, self.timeline, self.requested_time))
 
     @property
     def _logs_until(self) -> str | None:
@@ -310,18 +310,6 @@ class LatestSnapshot(Snapshot):
             bytes_max = self._settings[keys.READ_ARCHIVE_BYTES_MAX]
             refuse_what_is_missing(self._contents, self.timeline, bases_of(found), bytes_max)
         return found
-
-
-@attrs.frozen
-class _Written:
-    """Looks into the commits for what they wrote in a log file; can be sent to where the file is read."""
-
-    contents: Contents
-    timeline: Timeline
-    until: str | None
-
-    def __call__(self, path: str) -> list[tuple[int, int]]:
-        return written_ranges(NeededFiles(self.contents, self.timeline, self.until).metadata, path)
 
 
 def _itself(listing: Listing) -> Listing:

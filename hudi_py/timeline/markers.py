@@ -8,11 +8,12 @@ Ours are direct ones: one empty file per data file, created before the data file
 from __future__ import annotations
 
 import enum
+from collections.abc import Container, Iterable
 from typing import Final, NamedTuple
 
-from hudi_py.errors import AlreadyExists, CorruptMetadata, NotFound
+from hudi_py.errors import AlreadyExists, CorruptMetadata, NotFound, StorageError
 from hudi_py.model.files import join_path
-from hudi_py.storage.base import Storage
+from hudi_py.storage.base import Storage, StorageFailure
 
 _TEMP_FOLDER: Final = ".hoodie/.temp"
 _TYPE_FILE: Final = "MARKERS.type"
@@ -77,6 +78,28 @@ def read_markers(storage: Storage, instant_time: str) -> frozenset[Marker] | Non
 def delete_markers(storage: Storage, instant_time: str) -> None:
     """Remove all markers of an instant; nothing happens when there are none."""
     storage.delete_folder(marker_folder(instant_time))
+
+
+def delete_unnamed(storage: Storage, markers: Iterable[Marker], written: Container[str | None]) -> None:
+    """
+    Delete the files that have a marker and that no task result names: retried tasks left them (G-3).
+
+    Call it right before the action completes: they would become visible with it.
+
+    Args:
+        storage: Storage of the table.
+        markers: All markers of the action.
+        written: Paths of the files that the action records.
+
+    Raises:
+        StorageError: A file could not be deleted.
+    """
+    leftovers = [marker.path for marker in markers if marker.path not in written]
+    for path, result in storage.delete_many(leftovers).items():
+        if isinstance(result, StorageFailure):
+            raise StorageError(
+                f"{path}, left by a retried task, could not be deleted: {result.message}", result.retryable
+            )
 
 
 def instants_with_markers(storage: Storage) -> tuple[str, ...]:

@@ -20,10 +20,11 @@ from hudi_py.errors import RefusedError, WriteError
 from hudi_py.formats.arrow_types import compute
 from hudi_py.model.files import FileSlice, join_path, parse_base_file, parse_log_file
 from hudi_py.model.records import WriteStat
+from hudi_py.rows.log_reading import log_reading
 from hudi_py.rows.log_rules import LogRules
 from hudi_py.rows.lookup import read_keys
 from hudi_py.rows.precedence import incoming_wins
-from hudi_py.rows.slice_reader import log_reading, read_slices
+from hudi_py.rows.slice_reader import read_slices
 from hudi_py.rows.stored_keys import FILE, KEY, PATH
 from hudi_py.storage.base import Storage
 

@@ -17,7 +17,7 @@ import attrs
 from hudi_py.config.concurrency import failed_writes_policy, require_single_writer
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig, TableType
-from hudi_py.errors import ConflictError, RefusedError, StorageError
+from hudi_py.errors import ConflictError, RefusedError
 from hudi_py.fsview.loader import load_undoing
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.lost_writes import refuse_lost_writes
@@ -25,10 +25,9 @@ from hudi_py.model.instant import Action
 from hudi_py.model.records import CommitMetadata, RollbackMetadata, WriteStat
 from hudi_py.runtime.log import log
 from hudi_py.services.recovery.failed_writes import FailedWrites
-from hudi_py.storage.base import StorageFailure
 from hudi_py.timeline.fence import put_up_fence
 from hudi_py.timeline.heartbeat import Heart, Rhythm, delete_heartbeat
-from hudi_py.timeline.markers import delete_markers, read_markers
+from hudi_py.timeline.markers import delete_markers, delete_unnamed, read_markers
 from hudi_py.timeline.properties_file import recover_properties
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
@@ -118,7 +117,11 @@ class WriteTransaction:
         )
         put_up_fence(store.storage, self.instant_time)
         with self.begun.ready() as ready:
-            self._remove_leftovers({stat.path for written in by_partition.values() for stat in written})
+            delete_unnamed(
+                store.storage,
+                read_markers(store.storage, self.instant_time) or frozenset(),
+                {stat.path for written in by_partition.values() for stat in written},
+            )
             recorded = ready.record(partial(self.metadata_table.record_commit, metadata=metadata, ranges=ranges))
             self._check_heart()
             recorded.publish(metadata)
@@ -175,19 +178,6 @@ class WriteTransaction:
         if self.heart is not None:
             self.heart.stop()
             delete_heartbeat(self.contents.store.storage, self.instant_time)
-
-    def _remove_leftovers(self, written: set[str | None]) -> None:
-        store = self.contents.store
-        markers = read_markers(store.storage, self.instant_time) or frozenset()
-        leftovers = [marker.path for marker in markers if marker.path not in written]
-        failed = {
-            path: result
-            for path, result in store.storage.delete_many(leftovers).items()
-            if isinstance(result, StorageFailure)
-        }
-        if failed:  # the file would become visible with the commit
-            path, why = next(iter(failed.items()))
-            raise StorageError(f"{path}, left by a retried task, could not be deleted: {why.message}", why.retryable)
 
 
 def begin_write(

@@ -19,10 +19,11 @@ from hudi_py.formats.record_schema import format_record_schema
 from hudi_py.model.files import FileSlice, parse_base_file, parse_log_file
 from hudi_py.rows.committed import Commits
 from hudi_py.rows.condition_text import parse_condition
+from hudi_py.rows.log_reading import log_reading
 from hudi_py.rows.log_rules import LogRules, log_rules_of
 from hudi_py.rows.predicate import filters_of
 from hudi_py.rows.read import read_batches
-from hudi_py.rows.slice_reader import log_reading, read_slices
+from hudi_py.rows.slice_reader import read_slices
 from hudi_py.storage.memory import MemoryStorage
 from support.laws import examples
 

@@ -1,0 +1,97 @@
+"""``hudi-py compact``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from hudi_py.errors import ConfigError
+from hudi_py.inspection import render
+from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.say import say
+
+if TYPE_CHECKING:
+    from hudi_py.services.compaction.plan import Outlook
+    from hudi_py.table import Table
+
+_SHOWN_MAX = 50
+
+
+@click.command()
+@click.argument("table")
+@click.option("--dry-run", is_flag=True, help="Show the plan; write nothing.")
+@click.option("--schedule-only", is_flag=True, help="Store the plan; any process can carry it out later.")
+@click.option("--execute", metavar="INSTANT", help="Carry out only this pending compaction.")
+@command
+def compact(common: Common, table: str, dry_run: bool, schedule_only: bool, execute: str | None) -> None:
+    """
+    Compact a merge-on-read table. Log files become part of new base files; pending compactions are finished first.
+
+    A compaction is due after hoodie.compact.inline.max.delta.commits delta commits (5); see
+    hoodie.compact.inline.trigger.strategy.
+    """
+    if sum((dry_run, schedule_only, execute is not None)) > 1:
+        raise ConfigError("--dry-run, --schedule-only and --execute exclude each other")
+    opened = common.open(table)
+    now = common.planning_time(opened)
+    if dry_run:
+        opened = opened.rehearsal()
+        _dry_run(common, opened, opened.services.compaction(now=now).plan())
+    elif schedule_only:
+        _schedule(common, opened, opened.schedule_compaction(now=now))
+    else:
+        from hudi_py.inspection.report import rewrite_report
+
+        time = None if execute is None else opened.resolve_time(execute)
+        results = opened.compact(now=now, instant=time)
+        if common.as_json:
+            print_json(rewrite_report(results, "compactions"))
+            return
+        for each in results:
+            say(
+                f"compaction {each.instant} completed: {each.file_groups} file groups, {each.rows} rows; "
+                f"{render.human_bytes(each.bytes_before)} became {render.human_bytes(each.bytes_after)}"
+            )
+        if not results:
+            say(f"nothing to do: {opened.services.compaction(now=now).plan().reason}")
+
+
+def _dry_run(common: Common, opened: Table, outlook: Outlook) -> None:
+    pending = [each.requested_time for each in opened.timeline.pending("compaction")]
+    if common.as_json:
+        from hudi_py.inspection.report import compaction_report
+
+        print_json(compaction_report(outlook, pending))
+        return
+    for time in pending:
+        say(f"compaction {time} is pending: it would be carried out first")
+    operations = outlook.plan.operations
+    rows = [
+        (each.partition_path or "", each.file_id or "", each.data_file_path or "", str(len(each.delta_file_paths)))
+        for each in operations[:_SHOWN_MAX]
+    ]
+    title = "would be compacted (nothing was written)"
+    render.table(title, ("partition", "file id", "base file", "log files"), rows, right=(3,))
+    if len(operations) > len(rows):
+        say(f"and {len(operations) - len(rows)} more file groups; --json lists all")
+    for left in outlook.left[:_SHOWN_MAX]:
+        say(f"left       {left.partition_path}/{left.file_id}: {left.reason}")
+    if len(outlook.left) > _SHOWN_MAX:
+        say(f"and {len(outlook.left) - _SHOWN_MAX} more are left; --json lists all")
+    if outlook.would_schedule:
+        say(f"total      {len(operations)} file groups, {render.human_bytes(outlook.bytes_to_read)} to read")
+    else:
+        say(f"nothing    would be scheduled: {outlook.reason}")
+
+
+def _schedule(common: Common, opened: Table, time: str | None) -> None:
+    if common.as_json:
+        from hudi_py.inspection.report import instant_entry
+
+        found = None if time is None else opened.timeline.find(time)
+        print_json({"instant": time, "scheduled": None if found is None else instant_entry(found)})
+    elif time is None:
+        say(f"nothing was scheduled: {opened.services.compaction().plan().reason}")
+    else:
+        say(f"scheduled compaction {time}; run it with: hudi-py compact {opened.storage.root} --execute {time}")

@@ -1,0 +1,154 @@
+"""
+How the log files of file slices are read at one time, and what they say, merged among themselves.
+
+Source: rules/data-files 9; Hudi 1.1.1 ``BaseHoodieLogRecordReader``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import attrs
+import pyarrow as pa
+
+from hudi_py.errors import CorruptMetadata, UnsupportedTable
+from hudi_py.formats.arrow_types import Field
+from hudi_py.formats.log_block import LogBlock
+from hudi_py.fsview.expected import WAY_OUT
+from hudi_py.model.files import FileSlice, LogFile, join_path
+from hudi_py.rows.log_merge import MergedLogs, merge_records
+from hudi_py.rows.log_records import KEY_COLUMN, RecordShape, records_of
+from hudi_py.rows.log_rules import LogRules
+from hudi_py.rows.log_scan import read_log_blocks, scan_blocks, with_content
+from hudi_py.runtime.ahead import Source, in_turn
+from hudi_py.runtime.log import log as events
+
+if TYPE_CHECKING:
+    from hudi_py.rows.predicate import ColumnFilter
+    from hudi_py.storage.base import Storage
+
+_AHEAD_BYTES_MAX: Final = 32 << 20  # of log files of one slice that are read at one time
+REMOTE_THREADS: Final = 4  # which wait for answers, however few cores there are
+
+
+def _nowhere(_: str) -> Sequence[tuple[int, int]]:
+    return ()
+
+
+@attrs.frozen(kw_only=True)
+class LogReading:
+    """
+    How the log files of a table are read at one time.
+
+    Args:
+        rules: How records are merged.
+        counts: Whether the blocks of an instant count.
+        until: Instant time of an earlier snapshot; None for the latest.
+        ordering: The table's columns that are ordering fields, in the order of *rules*.
+        only: Rows of base files that do not meet this are passed over as if they were not there; None for none.
+        written: Gives the ranges of bytes (first, behind the last) that completed commits wrote in a log file, by its
+            path; asked only where a file holds what is no block.
+    """
+
+    rules: LogRules
+    counts: Callable[[str], bool]
+    until: str | None = None
+    ordering: tuple[Field, ...] = ()
+    only: ColumnFilter | None = None
+    written: Callable[[str], Sequence[tuple[int, int]]] = _nowhere
+
+
+def log_reading(
+    rules: LogRules, counts: Callable[[str], bool], until: str | None, schema: pa.Schema, source: str
+) -> LogReading:
+    """
+    Args:
+        rules, counts, until: As for `LogReading`.
+        schema: All columns of the table. Ordering fields that it lacks order nothing: writers have such by default.
+        source: Where the table is, for messages.
+
+    Raises:
+        UnsupportedTable: An ordering field is nested, or of a type without order.
+    """
+    nested = [name for name in rules.ordering_fields if name not in schema.names and name.split(".")[0] in schema.names]
+    nested += [name for name in rules.ordering_fields if name in schema.names and _is_nested(schema.field(name))]
+    if nested:
+        raise UnsupportedTable(
+            f"{source}: rows are ordered by {nested[0]}, which is nested, and hudi_py merges log files by plain "
+            "columns only; read the table with Apache Hudi, or its base files alone (read-optimized)"
+        )
+    known = [schema.field(name).with_nullable(nullable=True) for name in rules.ordering_fields if name in schema.names]
+    if not known:
+        rules = attrs.evolve(rules, orders_logs=False, orders_base=False)
+    return LogReading(rules=rules, counts=counts, until=until, ordering=tuple(known))
+
+
+def _is_nested(field: Field) -> bool:
+    return pa.types.is_nested(field.type)
+
+
+def load_logs(storage: Storage, file_slice: FileSlice, shape: RecordShape, logs: LogReading) -> MergedLogs:
+    """
+    What the log files of a slice say, merged among themselves.
+
+    Args:
+        storage: The table's storage.
+        file_slice: With its log files, oldest first.
+        shape: What is wanted of the records.
+        logs: How they are read.
+
+    Raises:
+        CorruptMetadata, UnsupportedTable: A log file is damaged, or holds what is not read.
+    """
+    return merge_records(list(records_of(blocks_of(storage, file_slice, logs), shape)), shape, logs.rules)
+
+
+def logged_keys(storage: Storage, file_slice: FileSlice, logs: LogReading) -> list[str]:
+    """
+    The keys of all records in the log files of a slice, rows and deletes; each once.
+
+    Raises:
+        CorruptMetadata, UnsupportedTable: A log file is damaged, or holds what is not read.
+    """
+    key = pa.field(KEY_COLUMN, pa.string())
+    shape = RecordShape(
+        schema=pa.schema([key, *logs.ordering]), ordering=logs.ordering, delete_marker=logs.rules.delete_marker
+    )
+    return [str(each) for each in load_logs(storage, file_slice, shape, logs).keys.to_pylist()]
+
+
+def blocks_of(storage: Storage, file_slice: FileSlice, logs: LogReading) -> Iterator[tuple[LogBlock, str]]:
+    """
+    The blocks of a slice that count, with their contents, and where they stand; oldest first.
+
+    What is no block is passed over with a warning, as Apache Hudi does: a writer that died leaves such. Where a
+    completed commit wrote those bytes rows are lost, as where a file is shorter than a completed commit recorded: both
+    are refused.
+    """
+
+    def blocks_in(log: LogFile) -> Generator[tuple[LogFile, LogBlock, str], None, None]:
+        path = join_path(file_slice.partition_path, log.name)
+        for block in read_log_blocks(storage, path, f"{storage.root}/{path}", log.size_bytes):
+            yield log, block, f"{storage.root}/{path}"
+
+    files = sorted((log for log in file_slice.log_files if not log.is_cdc), key=lambda each: each.order)
+    sources = [Source(partial(blocks_in, log), log.size_bytes or 0) for log in files]
+    threads = REMOTE_THREADS if "://" in storage.root else 1  # the disk of this machine keeps nobody waiting
+    with closing(in_turn(sources, threads=threads, weight_max=_AHEAD_BYTES_MAX)) as blocks:
+        found = scan_blocks(blocks, logs.counts, logs.until)
+    for log, block in found.torn:
+        path = join_path(file_slice.partition_path, log.name)
+        end = block.offset + block.size_bytes
+        if any(first < end and block.offset < behind for first, behind in logs.written(path)):
+            raise CorruptMetadata(
+                f"{storage.root}/{path} holds {block.size_bytes} bytes at byte {block.offset} that are not a log "
+                f"block, and a completed commit wrote there: its rows are lost, older ones would be shown. {WAY_OUT}"
+            )
+        events.warning("read.log.torn", file=f"{storage.root}/{path}", byte=block.offset, bytes=block.size_bytes)
+    for log, block in found.blocks:
+        path = join_path(file_slice.partition_path, log.name)
+        source = f"{storage.root}/{path}"
+        yield with_content(storage, path, block, source), f"{source} (block at byte {block.offset})"

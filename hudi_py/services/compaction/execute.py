@@ -1,0 +1,96 @@
+"""
+Carries out a stored plan of a compaction: each file slice becomes one new base file.
+
+Source: rules/table-services E-21 to E-23, B-25; Hudi ``HoodieCompactor``, ``RunCompactionActionExecutor``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from hudi_py.engine.base import Engine
+from hudi_py.errors import CorruptMetadata, UnsupportedTable
+from hudi_py.fsview.build import GroupKey
+from hudi_py.fsview.listing import Listing
+from hudi_py.model.files import FileSlice, join_path, parse_base_file, parse_log_file
+from hudi_py.model.instant import Instant
+from hudi_py.model.records import CompactionOperation, CompactionPlan
+from hudi_py.rows.written import WrittenFile
+from hudi_py.services.rewriting.tasks import RewriteJob, compact_slice
+
+
+def planned_slices(
+    plan: CompactionPlan, instant: Instant, listing: Listing, replaced: Mapping[GroupKey, str], source: str
+) -> tuple[FileSlice, ...]:
+    """
+    Return the slices that a plan names.
+
+    Args:
+        plan: The stored plan.
+        instant: The compaction.
+        listing: Of the table's files, with sizes.
+        replaced: Replaced file groups. Of those, the clean may have deleted the files (A-47): then nobody reads them.
+        source: Where the table is, for messages.
+
+    Raises:
+        UnsupportedTable: The plan asks for something that hudi_py does not do.
+        CorruptMetadata: A planned file is missing, or the plan is damaged.
+    """
+    if plan.strategy is not None:
+        raise UnsupportedTable(
+            f"{source}: {instant} has a strategy of its own ({plan.strategy}); let Apache Hudi carry it out"
+        )
+    sizes: dict[str, dict[str, int | None]] = {}
+    found = []
+    for operation in plan.operations:
+        partition = operation.partition_path or ""
+        if partition not in sizes:
+            sizes[partition] = {e.name: e.size_bytes for e in listing.partition(partition, details=True)}
+        each = _slice(operation, sizes[partition], instant, source)
+        missing = [file.name for file in each.files if file.name not in sizes[partition]]
+        if missing and (partition, each.file_id) in replaced:
+            continue
+        if missing:
+            raise CorruptMetadata(
+                f"{source}/{join_path(partition, missing[0])} is missing, and {instant} needs it; nothing was changed; "
+                "put the file back from a copy of the table"
+            )
+        found.append(each)
+    return tuple(found)
+
+
+def _slice(operation: CompactionOperation, sizes: Mapping[str, int | None], instant: Instant, source: str) -> FileSlice:
+    if operation.bootstrap_file_path:
+        raise UnsupportedTable(f"{source}: {instant} compacts a bootstrapped file; let Apache Hudi carry it out")
+    name = (operation.data_file_path or "").rpartition("/")[2]
+    base = parse_base_file(name, sizes.get(name)) if name else None
+    names = [path.rpartition("/")[2] for path in operation.delta_file_paths]
+    logs = [parse_log_file(each, sizes.get(each)) for each in names]
+    known = tuple(sorted((log for log in logs if log is not None), key=lambda log: log.order))
+    ids = {log.file_id for log in known} | ({base.file_id} if base is not None else set())
+    if len(known) != len(logs) or (name and base is None) or ids != {operation.file_id}:
+        raise CorruptMetadata(f"{source}: the plan of {instant} is damaged: {operation.file_id} with {name}, {names}")
+    return FileSlice(
+        operation.partition_path or "", operation.file_id or "", operation.base_instant_time or "", base, known
+    )
+
+
+def carry_out(job: RewriteJob, slices: Sequence[FileSlice], engine: Engine) -> list[WrittenFile]:
+    """
+    Write the new base file of each slice; the first error ends the run.
+
+    Args:
+        job: The rewrite.
+        slices: What to merge.
+        engine: Runs a task for each slice.
+
+    Raises:
+        As `compact_slice`.
+    """
+    threads = engine.slots if engine.name == "spark" else max(1, engine.slots // 2)  # the work is the processor's
+    return list(
+        engine.map(
+            partial(compact_slice, job), slices, parallelism=threads, description=f"compaction {job.instant_time}"
+        )
+    )

@@ -1,0 +1,187 @@
+"""
+Plans a compaction: which file slices, and why not the others. Pure.
+
+Source: rules/table-services E-6 to E-11; Hudi ``BaseHoodieCompactionPlanGenerator``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import Final
+
+import attrs
+
+from hudi_py.config.compaction import CompactionConfig
+from hudi_py.fsview.build import GroupKey, PartitionView, ViewContext, latest_slices
+from hudi_py.model.files import FileSlice
+from hudi_py.model.instant import Action
+from hudi_py.model.records import CompactionOperation, CompactionPlan
+from hudi_py.model.shown import Shown
+from hudi_py.services.compaction import policy
+from hudi_py.timeline.timeline import Timeline
+
+_BYTES_PER_MEGABYTE: Final = 1024 * 1024
+_INGESTION: Final = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+
+
+@attrs.frozen(kw_only=True)
+class LeftOut:
+    """A file slice with log files that is not compacted, and why."""
+
+    partition_path: str
+    file_id: str
+    reason: str
+
+
+@attrs.frozen(kw_only=True, repr=False)
+class Outlook(Shown):
+    """
+    What a compaction would do now.
+
+    Args:
+        plan: As it would be stored; without operations if nothing would be scheduled.
+        is_due: Whether the trigger asks for a compaction.
+        reason: Why, or why not.
+        left: What is left out, by partition and file id.
+        bytes_to_read: Bytes of the files in the plan.
+    """
+
+    plan: CompactionPlan
+    is_due: bool
+    reason: str
+    left: tuple[LeftOut, ...] = ()
+    bytes_to_read: int = 0
+
+    def _facts(self) -> Mapping[str, object]:
+        done = {"would_schedule": self.would_schedule, "operations": len(self.plan.operations)}
+        return done | {"bytes_to_read": self.bytes_to_read, "left": len(self.left), "reason": self.reason}
+
+    def _listed(self) -> Iterable[tuple[object, ...]]:
+        return ((each.partition_path, each.file_id, len(each.delta_file_paths)) for each in self.plan.operations)
+
+    @property
+    def would_schedule(self) -> bool:
+        """Whether a compaction would be scheduled."""
+        return bool(self.plan.operations)
+
+
+def nothing(reason: str, *, is_due: bool = False) -> Outlook:
+    """Return the outlook of a compaction that is not scheduled."""
+    return Outlook(plan=CompactionPlan(), is_due=is_due, reason=reason)
+
+
+def blocked_by(timeline: Timeline, clusterings: Iterable[str], *, tells_slice: bool) -> str | None:
+    """
+    Return why nothing can be planned beside what is pending; None if nothing stands in the way.
+
+    In layout 1 a log file's name says its slice: what a pending write appends would stay behind (E-3).
+
+    Args:
+        timeline: The active timeline.
+        clusterings: Requested times of pending clusterings, which write no log files.
+        tells_slice: Whether names of log files say their slice (layout 1).
+    """
+    for instant in timeline.pending(Action.RESTORE):
+        return f"{instant} is pending; finish it first with hudi-py recover"
+    if not tells_slice:
+        return None
+    known = frozenset(clusterings)
+    for instant in timeline.pending(*_INGESTION):
+        if instant.requested_time not in known:
+            return (
+                f"{instant} is pending, and its log files would be left behind; wait until it is completed, or roll it "
+                "back with hudi-py recover if its process has ended"
+            )
+    return None
+
+
+def plan_compaction(
+    context: ViewContext,
+    partitions: Iterable[PartitionView],
+    config: CompactionConfig,
+    today: date,
+    *,
+    takes_first: bool,
+    has_extras: bool,
+) -> Outlook:
+    """
+    Plan the compaction of a table; the caller has decided that it is due.
+
+    Args:
+        context: View for planning, with pending compactions and clusterings.
+        partitions: All partitions, with sizes of files.
+        config: Settings of compaction.
+        today: For strategies that choose by date.
+        takes_first: See `policy.choose`.
+        has_extras: Whether plans of the table's version have the fields that came with Hudi 1.0.
+
+    Raises:
+        ConfigError: See `policy.choose`.
+    """
+    candidates: dict[GroupKey, CompactionOperation] = {}
+    sizes: dict[GroupKey, int] = {}
+    left: list[LeftOut] = []
+    for partition in partitions:
+        for each in latest_slices(context, partition):
+            key = (each.partition_path, each.file_id)
+            logs = tuple(log for log in each.log_files if not log.is_cdc)
+            reason = _reason_against(context, key) if logs else None
+            if reason is not None:
+                left.append(LeftOut(partition_path=key[0], file_id=key[1], reason=reason))
+            elif logs:
+                candidates[key] = operation_of(each, config.max_file_bytes)
+                sizes[key] = attrs.evolve(each, log_files=logs).size_bytes
+    ordered = [candidates[key] for key in sorted(candidates)]
+    chosen = policy.choose(ordered, config, today, takes_first=takes_first)
+    left += [
+        LeftOut(partition_path=each.partition_path or "", file_id=each.file_id or "", reason=reason)
+        for each, reason in chosen.left
+    ]
+    missing = tuple(sorted({each.partition_path or "" for each, _ in chosen.left}))
+    plan = CompactionPlan(
+        operations=chosen.operations,
+        extra_metadata={} if has_extras else None,
+        missing_schedule_partitions=missing if has_extras else None,
+    )
+    return Outlook(
+        plan=plan,
+        is_due=True,
+        reason="" if plan.operations else "no file slice is left to compact",
+        left=tuple(sorted(left, key=lambda each: (each.partition_path, each.file_id))),
+        bytes_to_read=sum(sizes[each.partition_path or "", each.file_id or ""] for each in plan.operations),
+    )
+
+
+def operation_of(file_slice: FileSlice, max_file_bytes: int) -> CompactionOperation:
+    """Return the operation that compacts a slice, with the metrics that strategies compare (E-8)."""
+    base = file_slice.base_file
+    logs = tuple(log for log in file_slice.log_files if not log.is_cdc)
+    log_bytes = sum(log.size_bytes or 0 for log in logs)
+    base_bytes = 0 if base is None else base.size_bytes or 0
+    read = (base_bytes + log_bytes) // _BYTES_PER_MEGABYTE
+    write = (max_file_bytes if base is None else base_bytes) // _BYTES_PER_MEGABYTE
+    return CompactionOperation(
+        base_instant_time=file_slice.base_instant_time,
+        file_id=file_slice.file_id,
+        partition_path=file_slice.partition_path,
+        delta_file_paths=tuple(log.name for log in sorted(logs, key=lambda log: log.order)),
+        data_file_path=None if base is None else base.name,
+        metrics={
+            policy.LOG_FILES: float(len(logs)),
+            policy.IO_MB: float(read + write),
+            policy.IO_READ_MB: float(read),
+            policy.LOG_BYTES: float(log_bytes),
+            policy.IO_WRITE_MB: float(write),
+        },
+    )
+
+
+def _reason_against(context: ViewContext, key: GroupKey) -> str | None:
+    """Why a group is left out, whatever strategies say (E-6)."""
+    pending = context.pending_compactions.get(key)
+    if pending is not None:
+        word = "log compaction" if pending.is_log_compaction else "compaction"
+        return f"it is in the pending {word} {pending.instant_time}"
+    clustering = context.pending_clustering.get(key)
+    return None if clustering is None else f"it is in the pending clustering {clustering}"

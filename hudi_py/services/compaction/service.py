@@ -1,0 +1,266 @@
+"""
+Compactions of a merge-on-read table: plan, schedule, carry out.
+
+What a crash leaves after each step, and what the next run does:
+
+===========================  ======================================================================================
+``C.compaction.requested``   the plan; new log files go to the slice that it opens, readers merge both; carried out
+``C.compaction.inflight``    the same, and base files, torn or whole, that markers name: rolled back, then carried out
+records in the metadata      they do not count while C is pending; written again
+``C.commit``                 done; the old slices are left for the clean
+===========================  ======================================================================================
+
+Source: rules/table-services E.1, E.2, B-25.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+import attrs
+
+from hudi_py.config.compaction import CompactionConfig
+from hudi_py.config.concurrency import failed_writes_policy
+from hudi_py.config.table import TableConfig, TableType
+from hudi_py.engine.base import Engine
+from hudi_py.errors import ConfigError, ConflictError, RefusedError
+from hudi_py.formats.record_schema import parse_record_schema
+from hudi_py.fsview.build import build_partition
+from hudi_py.fsview.loader import load_context
+from hudi_py.fsview.written_ranges import WrittenRanges
+from hudi_py.mdt.keeper import MetadataTableKeeper
+from hudi_py.mdt.listing import open_snapshot
+from hudi_py.model.instant import Action, Instant, State
+from hudi_py.model.instant_time import format_instant_time
+from hudi_py.rows.base_file import BaseFileOptions
+from hudi_py.rows.log_reading import log_reading
+from hudi_py.rows.log_rules import log_rules_of
+from hudi_py.runtime.clock import MONOTONIC
+from hudi_py.services.compaction.execute import carry_out, planned_slices
+from hudi_py.services.compaction.plan import Outlook, blocked_by, nothing, plan_compaction
+from hudi_py.services.compaction.policy import judge_due
+from hudi_py.services.rewriting.publish import pending_targets, publish
+from hudi_py.services.rewriting.result import RewriteResult
+from hudi_py.services.rewriting.tasks import RewriteJob
+from hudi_py.services.rollback.service import RollbackService
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.heartbeat import Heart, Rhythm
+from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.commit import Begun, Prepared, Requested
+
+
+@attrs.frozen(kw_only=True)
+class CompactionService:
+    """
+    Compacts one table.
+
+    Args:
+        contents: Contents of the table's timeline.
+        table: Configuration of the table.
+        config: Settings of compaction.
+        options: Layout of base files.
+        schema_text: Returns the Avro text of the table's rows; None if no commit and no file tells it.
+        engine: Runs a task for each file group.
+        metadata_table: Updated with each compaction before it completes.
+        rollback: Takes back attempts that did not complete.
+        now: Replaces the clock for planning.
+    """
+
+    contents: Contents
+    table: TableConfig
+    config: CompactionConfig
+    options: BaseFileOptions
+    schema_text: Callable[[], str | None]
+    engine: Engine
+    metadata_table: MetadataTableKeeper
+    rollback: RollbackService
+    now: datetime | None = None
+
+    def plan(self) -> Outlook:
+        """
+        Plan a compaction; nothing is written.
+
+        Raises:
+            ConfigError: The table is not merge-on-read, or a strategy does not fit its partitions.
+            CorruptMetadata: A file that a slice needs is missing or damaged.
+        """
+        self._require_merge_on_read()
+        timeline, listing = open_snapshot(self.contents.store, self.table, self.metadata_table.settings)
+        now = (self.now or self.contents.store.clock.now()).astimezone(self.contents.store.zone)
+        if not self.config.services_enabled:
+            return nothing("hoodie.table.services.enabled=false switches table services off")
+        layout = self.table.format.layout
+        due = judge_due(timeline, self.config, format_instant_time(now), by_completion=layout.has_completion_times)
+        if not due.is_due:
+            return nothing(due.reason)
+        context = load_context(timeline, self.contents, for_planning=True)
+        tells_slice = self.table.format.log_naming.tells_slice
+        blocked = blocked_by(timeline, context.pending_clustering.values(), tells_slice=tells_slice)
+        if blocked is not None:
+            return nothing(blocked, is_due=True)
+        partitions = (
+            build_partition(context, path, ((e.name, e.size_bytes) for e in entries))
+            for path, entries in listing.walk(details=True)
+        )
+        return plan_compaction(
+            context,
+            partitions,
+            self.config,
+            now.date(),
+            takes_first=tells_slice,
+            has_extras=self.table.format.metadata_table.plan_extras,
+        )
+
+    def schedule(self) -> Instant | None:
+        """
+        Plan a compaction and store the plan; None if nothing is due or left to compact.
+
+        Raises:
+            As `plan`. ConflictError: Another process changed the table meanwhile, or holds the lock.
+        """
+        self._require_merge_on_read()
+        store = self.contents.store
+        with store.lock.held("scheduling of a compaction"):
+            outlook = self.plan()
+            if not outlook.would_schedule:
+                return None
+            self.metadata_table.prepare(writes_data=True)
+            before = store.load()
+            time = store.new_time(before, after=self.metadata_table.compact(before))
+            requested = Prepared(store, Action.COMPACTION, time).request(outlook.plan)
+            with requested.withdrawn_if_refused() as timeline:
+                self._refuse_what_came_meanwhile(before, timeline, requested.instant)
+            return requested.instant
+
+    def run(self) -> list[RewriteResult]:
+        """
+        Carry out all pending compactions, oldest first; then schedule a new one and carry it out (E-20).
+
+        Returns:
+            What was done, oldest first; empty if there was nothing to do.
+
+        Raises:
+            As `schedule` and `execute`.
+        """
+        self._require_merge_on_read()
+        results = []
+        if self.config.services_enabled:
+            pending = self.contents.store.load().pending(Action.COMPACTION)
+            results = [self.execute(instant.requested_time) for instant in pending]
+            scheduled = self.schedule()
+            if scheduled is not None:
+                results.append(self.execute(scheduled.requested_time))
+        return results
+
+    def execute(self, requested_time: str) -> RewriteResult:
+        """
+        Carry out a pending compaction, by whichever side it was planned; what an earlier attempt left is taken back.
+
+        Raises:
+            ConfigError: There is no such pending compaction.
+            CorruptMetadata, UnsupportedTable: A file is damaged, or holds what is not read; it stays pending.
+            ConflictError: Another process carries it out.
+        """
+        self._require_merge_on_read()
+        started = MONOTONIC()
+        begun, heart = self._begin(requested_time)
+        try:
+            timeline, listing = open_snapshot(self.contents.store, self.table, self.metadata_table.settings)
+            root = self.contents.store.storage.root
+            context = load_context(timeline, self.contents, with_clustering=False)
+            plan = self.contents.compaction_plan(begun.instant)
+            planned = planned_slices(plan, begun.instant, listing, context.replaced, root)
+            job = self._job(begun.instant, timeline, context.is_completed)
+            written = carry_out(job, planned, self.engine)
+            metadata = publish(
+                begun,
+                self.contents,
+                self.metadata_table,
+                written,
+                operation="COMPACT",
+                schema=job.avro_schema,
+                heart=heart,
+            )
+        finally:
+            if heart is not None:
+                heart.stop()
+        return RewriteResult(
+            instant=requested_time,
+            metadata=metadata,
+            file_groups=len(written),
+            rows=sum(each.stat.num_writes for each in written),
+            bytes_before=sum(each.size_bytes for each in planned),
+            bytes_after=sum(each.stat.file_size_in_bytes for each in written),
+            seconds=MONOTONIC() - started,
+        )
+
+    def _begin(self, requested_time: str) -> tuple[Begun, Heart | None]:
+        """Take back what an earlier attempt left (B-25), then make the compaction inflight."""
+        store = self.contents.store
+        timeline = store.load()
+        found = self._pending(timeline, requested_time)
+        for instant in timeline.pending(Action.RESTORE):
+            raise RefusedError(f"{instant} is pending; finish it first with hudi-py recover")
+        if found.state is State.INFLIGHT or requested_time in pending_targets(timeline, self.contents):
+            self.rollback.roll_back(requested_time)
+        settings = self.metadata_table.settings
+        with store.lock.held(f"compaction {requested_time}"):
+            self.metadata_table.prepare(writes_data=True)
+            requested = Requested(store, self._pending(store.load(), requested_time))
+            if requested.instant.state is not State.REQUESTED:
+                raise ConflictError(f"another process has just begun {requested.instant}; try again when it is done")
+            heart = None
+            if failed_writes_policy(settings) == "LAZY":
+                heart = Heart(store.storage, store.clock, Rhythm.of(settings))
+                heart.start(requested_time)
+            try:
+                return requested.begin(), heart
+            except BaseException:
+                if heart is not None:
+                    heart.stop()
+                raise
+
+    def _pending(self, timeline: Timeline, requested_time: str) -> Instant:
+        for instant in timeline.pending(Action.COMPACTION):
+            if instant.requested_time == requested_time:
+                return instant
+        raise ConfigError(
+            f"{self.contents.store.storage.root} has no pending compaction {requested_time}; "
+            "see hudi-py timeline --action compaction"
+        )
+
+    def _job(self, instant: Instant, timeline: Timeline, counts: Callable[[str], bool]) -> RewriteJob:
+        text = self.schema_text()
+        storage = self.contents.store.storage
+        if text is None:
+            raise RefusedError(f"{storage.root}: no commit and no file says what columns the rows have")
+        schema = parse_record_schema(text)
+        reading = log_reading(log_rules_of(self.table.properties, storage.root), counts, None, schema, storage.root)
+        return RewriteJob(
+            storage=storage,
+            instant_time=instant.requested_time,
+            schema=schema,
+            avro_schema=text,
+            options=self.options,
+            reading=attrs.evolve(reading, written=WrittenRanges(self.contents, timeline)),
+        )
+
+    def _refuse_what_came_meanwhile(self, before: Timeline, now: Timeline, ours: Instant) -> None:
+        """
+        Without a lock, other processes may have begun something since the plan was made.
+
+        Raises:
+            RefusedError: Something that the plan does not know.
+        """
+        known = set(before.instants)
+        for instant in now.without(ours):
+            if instant not in known and instant.action is not Action.SAVEPOINT:
+                raise RefusedError(f"{instant} began or completed while the compaction was planned")
+
+    def _require_merge_on_read(self) -> None:
+        if self.table.table_type is not TableType.MERGE_ON_READ:
+            raise ConfigError(
+                f"{self.contents.store.storage.root} is a COPY_ON_WRITE table: it has no log files to compact; small "
+                "files are joined by clustering"
+            )

@@ -1,0 +1,99 @@
+"""
+Completes a service that rewrote file slices: leftovers deleted, metadata table, completed file, markers (E-23, E-43).
+
+Before the completed file nothing of it is visible; the next run rolls the attempt back and carries the plan out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
+from hudi_py.mdt.keeper import MetadataTableKeeper
+from hudi_py.model.instant import Action
+from hudi_py.model.records import CommitMetadata, WriteStat
+from hudi_py.rows.written import WrittenFile
+from hudi_py.runtime.log import log
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.heartbeat import Heart, delete_heartbeat
+from hudi_py.timeline.markers import delete_markers, delete_unnamed, read_markers
+from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.commit import Begun
+
+
+def publish(
+    begun: Begun,
+    contents: Contents,
+    metadata_table: MetadataTableKeeper,
+    written: Sequence[WrittenFile],
+    *,
+    operation: str,
+    schema: str,
+    replaced: Mapping[str, tuple[str, ...]] | None = None,
+    heart: Heart | None = None,
+) -> CommitMetadata:
+    """
+    Complete a compaction or clustering, which makes its files visible.
+
+    Args:
+        begun: The inflight instant.
+        contents: Contents of the table's timeline.
+        metadata_table: Updated before the instant completes.
+        written: All files that it wrote.
+        operation: ``COMPACT`` or ``CLUSTER``.
+        schema: Avro text of the rows.
+        replaced: Partition path to ids of replaced file groups; None for a compaction.
+        heart: Writes its heartbeats, if it has any.
+
+    Raises:
+        ConflictError: Another process completed it, or took it over or took it back meanwhile.
+    """
+    storage, time = contents.store.storage, begun.instant.requested_time
+    stats: dict[str, list[WriteStat]] = {}
+    for each in written:
+        stats.setdefault(each.stat.partition_path or "", []).append(each.stat)
+    metadata = CommitMetadata(
+        partition_to_write_stats={partition: tuple(of_partition) for partition, of_partition in stats.items()},
+        compacted=replaced is None,
+        extra_metadata={"schema": schema},
+        operation_type=operation,
+        partition_to_replace_file_ids=replaced,
+    )
+    ranges = {each.stat.path: each.ranges for each in written if each.stat.path and each.ranges}
+    paths = {each.stat.path for each in written}
+    with begun.ready() as ready:
+        if heart is not None:
+            heart.check()
+        markers = read_markers(storage, time) or frozenset()
+        if not paths <= {marker.path for marker in markers} or _is_taken_back(ready.timeline, contents, time):
+            raise ConflictError(
+                f"{storage.root}: another process took {begun.instant} over; nothing of this run is visible; try again"
+            )
+        delete_unnamed(storage, markers, paths)
+        recorded = ready.record(partial(metadata_table.record_commit, metadata=metadata, ranges=ranges))
+        recorded.publish(metadata)
+        delete_markers(storage, time)
+        if heart is not None:
+            heart.stop()
+            delete_heartbeat(storage, time)
+    log.info("rewrite.completed", instant=time, operation=operation, files_written=len(paths))
+    return metadata
+
+
+def _is_taken_back(timeline: Timeline, contents: Contents, time: str) -> bool:
+    """Whether a pending rollback undoes the instant: it deletes its files."""
+    return any(time == target for target in pending_targets(timeline, contents))
+
+
+def pending_targets(timeline: Timeline, contents: Contents) -> tuple[str, ...]:
+    """Return the requested times that pending rollbacks undo; one whose plan does not decode was never begun (B-7)."""
+    found = []
+    for instant in timeline.pending(Action.ROLLBACK):
+        try:
+            target = contents.rollback_plan(instant).instant_to_rollback
+        except (CorruptMetadata, NotFound):
+            continue
+        if target is not None:
+            found.append(target.requested_time)
+    return tuple(found)
