@@ -6,10 +6,10 @@ Services are imported when they are first used, so that reading a table does not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from hudi_py.config.clean_options import CleanOptions
 from hudi_py.config.keys import READ_BYTES_MAX, Settings
@@ -19,9 +19,8 @@ from hudi_py.model.records import RestoreMetadata, RollbackMetadata
 from hudi_py.runtime.clock import Clock
 from hudi_py.services.recovery.finding import RecoveryOutcome
 from hudi_py.table_insight import TableInsight
-from hudi_py.table_services import TableServices
+from hudi_py.table_rewriting import TableRewriting
 from hudi_py.table_writing import TableWriting
-from hudi_py.timeline.properties_file import finish_rewrite
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -33,10 +32,7 @@ if TYPE_CHECKING:
     from hudi_py.services.clean.result import CleanResult
     from hudi_py.services.clean.service import CleanService
     from hudi_py.services.explain.files import Explanation
-    from hudi_py.services.rewriting.result import RewriteResult
     from hudi_py.services.savepoint.service import SavepointWords
-
-T = TypeVar("T")
 
 __all__ = ["Table", "open_table"]
 
@@ -74,49 +70,14 @@ def open_table(
     return Table(open_storage(location, storage_options, read_bytes_max=bound), settings=settings, clock=clock)
 
 
-class Table(TableWriting, TableInsight):
+class Table(TableWriting, TableRewriting, TableInsight):
     """
-    A table and its services: what `TableInsight` tells, what `TableWriting` writes, and methods that change the table.
+    A table and its services: what `TableInsight` tells, what `TableWriting` writes, what `TableRewriting` compacts, and
+    methods that change the table.
 
     If ``hoodie.write.lock.provider`` is set, these methods take the table's lock as Apache Hudi does. They raise
     `ConflictError` if another process does not release it in time; try again then.
     """
-
-    @property
-    def services(self) -> TableServices:
-        """The services of the table, for callers who need their single steps."""
-        return TableServices(self)
-
-    def _changed(self, action: Callable[[], T], *, recorded: bool = False) -> T:
-        """
-        Run *action*, which changes the table, and forget what was loaded before, even if it fails.
-
-        Args:
-            action: Changes the table.
-            recorded: Whether a result means that the metadata table has grown, so that its upkeep is run.
-        """
-        try:
-            result = action()
-            if recorded and result:
-                self.services.run_upkeep()
-        finally:
-            self._forget()
-        self.refresh()
-        return result
-
-    def _changed_alone(self, action: Callable[[], T]) -> T:
-        """
-        Run *action* as `_changed`, after finishing an interrupted rewrite of the properties.
-
-        Only for actions during which no writer may run: a rewrite in progress looks like an interrupted one.
-        """
-
-        def run() -> T:
-            with self._store.lock.held("properties"):
-                finish_rewrite(self.storage)
-            return action()
-
-        return self._changed(run, recorded=True)
 
     def plan_clean(
         self,
@@ -174,53 +135,6 @@ class Table(TableWriting, TableInsight):
     def run_clean(self, service: CleanService) -> list[CleanResult]:
         """Run `clean` with a service from `TableServices.clean`, for callers who need the service afterwards."""
         return self._changed(lambda: self.services.run_clean(service), recorded=True)
-
-    def compact(
-        self, *, instant: str | None = None, now: datetime | None = None, engine: Engine | None = None
-    ) -> list[RewriteResult]:
-        """
-        Compact a merge-on-read table: log files become part of new base files.
-
-        All pending compactions are carried out, oldest first; then one is scheduled if it is due and carried out. The
-        old files are left for the clean.
-
-        Args:
-            instant: Requested time of a pending compaction; carry out only this one.
-            now: Timezone-aware; replaces the clock for planning.
-            engine: Engine that writes base files; local threads by default.
-
-        Returns:
-            The compactions that were carried out, oldest first; empty if there was nothing to do.
-
-        Raises:
-            ConfigError: The table is not merge-on-read, a setting is invalid, or there is no such compaction.
-            UnsupportedTable: Log files hold what hudi_py does not merge.
-            RefusedError: A restore is pending.
-            CorruptMetadata: A file that is needed is missing or damaged; the compaction stays pending.
-            StorageError: The storage failed; the compaction stays pending, and the next call carries it out.
-        """
-
-        def run() -> list[RewriteResult]:
-            service = self.services.compaction(now=now, engine=engine)
-            return service.run() if instant is None else [service.execute(instant)]
-
-        return self._changed(run, recorded=True)
-
-    def schedule_compaction(self, *, now: datetime | None = None) -> str | None:
-        """
-        Store the plan of a compaction, which `compact` or Apache Hudi carries out later.
-
-        Args:
-            now: Timezone-aware; replaces the clock for planning.
-
-        Returns:
-            Its requested time; None if none is due or nothing is left to compact.
-
-        Raises:
-            As `compact`.
-        """
-        scheduled = self._changed(lambda: self.services.compaction(now=now).schedule())
-        return None if scheduled is None else scheduled.requested_time
 
     def explain(
         self,

@@ -1,0 +1,110 @@
+"""
+An opened table whose files are changed: compaction, and what all methods that change the table have in common.
+
+Services are imported when they are first used, so that reading a table does not load them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, TypeVar
+
+from hudi_py.engine.base import Engine
+from hudi_py.table_services import TableServices
+from hudi_py.table_view import TableView
+from hudi_py.timeline.properties_file import finish_rewrite
+
+if TYPE_CHECKING:
+    from hudi_py.services.rewriting.result import RewriteResult
+
+T = TypeVar("T")
+
+__all__ = ["TableRewriting"]
+
+
+class TableRewriting(TableView):
+    """A table whose file slices are rewritten; its rows stay as they are."""
+
+    @property
+    def services(self) -> TableServices:
+        """The services of the table, for callers who need their single steps."""
+        return TableServices(self)
+
+    def _changed(self, action: Callable[[], T], *, recorded: bool = False) -> T:
+        """
+        Run *action*, which changes the table, and forget what was loaded before, even if it fails.
+
+        Args:
+            action: Changes the table.
+            recorded: Whether a result means that the metadata table has grown, so that its upkeep is run.
+        """
+        try:
+            result = action()
+            if recorded and result:
+                self.services.run_upkeep()
+        finally:
+            self._forget()
+        self.refresh()
+        return result
+
+    def _changed_alone(self, action: Callable[[], T]) -> T:
+        """
+        Run *action* as `_changed`, after finishing an interrupted rewrite of the properties.
+
+        Only for actions during which no writer may run: a rewrite in progress looks like an interrupted one.
+        """
+
+        def run() -> T:
+            with self._store.lock.held("properties"):
+                finish_rewrite(self.storage)
+            return action()
+
+        return self._changed(run, recorded=True)
+
+    def compact(
+        self, *, instant: str | None = None, now: datetime | None = None, engine: Engine | None = None
+    ) -> list[RewriteResult]:
+        """
+        Compact a merge-on-read table: log files become part of new base files.
+
+        All pending compactions are carried out, oldest first; then one is scheduled if it is due and carried out. The
+        old files are left for the clean.
+
+        Args:
+            instant: Requested time of a pending compaction; carry out only this one.
+            now: Timezone-aware; replaces the clock for planning.
+            engine: Engine that writes base files; local threads by default.
+
+        Returns:
+            The compactions that were carried out, oldest first; empty if there was nothing to do.
+
+        Raises:
+            ConfigError: The table is not merge-on-read, a setting is invalid, or there is no such compaction.
+            UnsupportedTable: Log files hold what hudi_py does not merge.
+            RefusedError: A restore is pending.
+            CorruptMetadata: A file that is needed is missing or damaged; the compaction stays pending.
+            StorageError: The storage failed; the compaction stays pending, and the next call carries it out.
+        """
+
+        def run() -> list[RewriteResult]:
+            service = self.services.compaction(now=now, engine=engine)
+            return service.run() if instant is None else [service.execute(instant)]
+
+        return self._changed(run, recorded=True)
+
+    def schedule_compaction(self, *, now: datetime | None = None) -> str | None:
+        """
+        Store the plan of a compaction, which `compact` or Apache Hudi carries out later.
+
+        Args:
+            now: Timezone-aware; replaces the clock for planning.
+
+        Returns:
+            Its requested time; None if none is due or nothing is left to compact.
+
+        Raises:
+            As `compact`.
+        """
+        scheduled = self._changed(lambda: self.services.compaction(now=now).schedule())
+        return None if scheduled is None else scheduled.requested_time
