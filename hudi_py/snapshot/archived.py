@@ -1,9 +1,10 @@
 """
-Whether the rows that archived commits wrote last are all there.
+Do all files still exist that archived commits wrote as the newest of their file groups?
 
-The folders are held against the active commits (`hudi_py.fsview.checked`). What nobody wrote since it was archived is
-named by the archive alone, and a reader would show an older version of it, or nothing. A read of rows asks the archive
-where that costs little beside opening the data files, see docs/decisions/lost-files.md.
+`hudi_py.fsview.checked` compares folders with the active commits. A file group that was not written since its last
+commit was archived is named by the archive alone: if its file is lost, a reader would show an older version, or
+nothing. So reading rows also reads the archive, where that costs little compared with opening the data files, see
+docs/decisions/lost-files.md.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ def refuse_what_is_missing(
     contents: Contents, timeline: Timeline, files: Sequence[tuple[str, BaseFile]], bytes_max: int | None
 ) -> None:
     """
-    Refuse a latest snapshot that lacks what an archived commit wrote last.
+    Refuse a latest snapshot that lacks a file which an archived commit wrote as the newest of its group.
 
     Args:
         contents: Reads the table's instants.
         timeline: The active timeline, as loaded before *files* were listed.
         files: Partition path and base file of the snapshot.
-        bytes_max: A larger archive is not asked; None: 512 for each file, at least 128 KiB.
+        bytes_max: A larger archive is not read; None for 512 bytes per file of the snapshot, at least 128 KiB.
 
     Raises:
         CorruptMetadata: A file is missing.
@@ -60,6 +61,7 @@ def refuse_what_is_missing(
         return
     there = {join_path(path, base.file_id).encode(): base.instant_time for path, base in files}
     missing = {group: time for group, time in newest.items() if there.get(group, "") < time}
+    # Groups replaced since may lack files rightly; active replacecommits are read only if something is missing.
     if missing:
         for instant in timeline.completed(Action.REPLACE_COMMIT):
             for key in replaced_groups(contents.commit(instant)):
@@ -67,18 +69,19 @@ def refuse_what_is_missing(
     missing = {group: time for group, time in missing.items() if replaced.get(group, "") < time}
     if not missing:
         return
+    # A commit that completed, or a clean that deleted, between loading and listing explains the difference, too.
     if store.load().instants != timeline.instants:
         raise ConflictError(f"{store.storage.root} was changed by another process while it was listed; try again")
     group = min(missing)
     more = f" (and files of {len(missing) - 1} more file groups)" if len(missing) > 1 else ""
     raise CorruptMetadata(
         f"{store.storage.root}/{group.decode()}*_{missing[group]}.*{more} is missing, which the archived commit "
-        f"{missing[group]} wrote last: older rows, or none, would be shown as the latest. {WAY_OUT}"
+        f"{missing[group]} wrote last: older rows, or no rows, would be shown as the latest. {WAY_OUT}"
     )
 
 
 def newest_written(commits: Iterable[ArchivedCommit]) -> tuple[Newest, Newest]:
-    """Times of the newest base files that the commits wrote, and when groups were replaced last."""
+    """The time of the newest base file of each group that the commits wrote, and when each group was replaced last."""
     newest: Newest = {}
     replaced: Newest = {}
     for each in commits:

@@ -1,4 +1,4 @@
-"""Arrow batches that are read when they are asked for, in the shapes that others take them in."""
+"""Arrow batches that are read on demand, and their conversions to the tables and frames of other libraries."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 @attrs.frozen(kw_only=True)
 class Pieces:
     """
-    Batches in pieces of which each is read by itself, by whoever reaches the table's storage: all of it can be pickled.
+    Batches in pieces that can be read independently, in any process that reaches the table's storage; picklable.
 
     Args:
-        read: Gives the batches of one piece.
-        pieces: In the order in which iterating reads them.
+        read: Reads the batches of one piece.
+        pieces: The pieces, in the order in which iterating reads them.
         sizes: Bytes of the files of each piece; 0 where unknown.
     """
 
@@ -34,9 +34,9 @@ class Pieces:
 
 class Batches(Shown):
     """
-    Arrow batches; iterating reads them, each time again.
+    Arrow batches; every iteration reads them again.
 
-    pyarrow, polars and DuckDB take it as it is (it has the Arrow C stream interface), in bounded memory.
+    pyarrow, polars and DuckDB accept this object itself (it has the Arrow C stream interface), in bounded memory.
 
     Attributes:
         schema: Columns of the batches, a `pyarrow.Schema`.
@@ -50,7 +50,7 @@ class Batches(Shown):
             yield from found.read(piece)
 
     def in_pieces(self) -> Pieces:
-        """What iterating reads, in pieces that can be sent to other processes: file slices, or files of a commit."""
+        """The same batches in pieces that can be sent to other processes: file slices, or files of a commit."""
         raise NotImplementedError
 
     def _listed(self) -> Iterable[tuple[str, str]]:
@@ -95,10 +95,10 @@ class Batches(Shown):
 
 def require(package: str) -> Any:
     """
-    Import a package that is not needed otherwise.
+    Import an optional package.
 
     Raises:
-        ConfigError: It is not installed.
+        ConfigError: The package is not installed.
     """
     try:
         return import_module(package)

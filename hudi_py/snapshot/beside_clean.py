@@ -1,11 +1,12 @@
 """
-An earlier time beside a clean that is under way: answered while every file that it needs is there.
+Reading an earlier time while a clean is running: allowed as long as every file of that time exists.
 
-A clean that has begun deletes what its plan names, in any order, and records that at its end. So for a time before its
-window the folders that it names are looked into, when the time is asked for and again once its files are listed.
+A running clean deletes the files of its plan in any order and records that only at its end. So for a time before its
+window, the folders in its plan are listed: when the time is asked for, and again after the files of the snapshot were
+listed.
 
-A clean that begins while rows are read may take the files of a snapshot that was the latest one before; the error that
-ends the read then names it.
+A clean that begins while rows are read may delete files of the snapshot, if that has not been the latest for long. The
+error that ends the read then names the clean.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ from hudi_py.timeline.timeline import Timeline
 
 def refuse_what_a_clean_took(contents: Contents, timeline: Timeline, context: ViewContext, time: str) -> None:
     """
-    Refuse a time of which a pending clean deleted a file.
+    Refuse a time if a pending clean deleted one of its files.
 
     Args:
         contents: Reads the instants of the table's timeline.
-        timeline: As loaded; a clean that is only requested there may have begun since.
+        timeline: The timeline as loaded; a clean that is only requested there may have begun since.
         context: View context of the table at *time*.
         time: Instant time.
 
     Raises:
-        RefusedError: One is deleted; the message names the clean.
+        RefusedError: A file is deleted; the message names the clean.
         CorruptMetadata: The plan of a pending clean does not decode.
     """
     for clean in timeline.pending(Action.CLEAN):
@@ -44,7 +45,7 @@ def refuse_what_a_clean_took(contents: Contents, timeline: Timeline, context: Vi
             holes_of(plan).window,
             "" if plan.earliest_instant_to_retain is None else plan.earliest_instant_to_retain.requested_time,
         )
-        if window and time >= window:
+        if window and time >= window:  # no plan deletes files that its own window needs
             continue
         taken = next(_taken(contents, plan, context, time), None)
         if taken is not None:
@@ -57,12 +58,12 @@ def refuse_what_a_clean_took(contents: Contents, timeline: Timeline, context: Vi
 
 def lost_meanwhile(contents: Contents, file_slice: FileSlice, error: NotFound) -> NotFound:
     """
-    What to say of a file that was deleted while rows were read: which clean did, where one planned it.
+    The error for a file that was deleted while rows were read; it names the clean that planned to delete the file.
 
     Args:
         contents: Reads the table's instants; the timeline is loaded again.
-        file_slice: That was read.
-        error: Names the file.
+        file_slice: The slice that was read.
+        error: The error that names the missing file.
     """
     names = frozenset(file_slice.file_names)
     for clean in reversed(contents.store.load().instants):
@@ -78,13 +79,14 @@ def lost_meanwhile(contents: Contents, file_slice: FileSlice, error: NotFound) -
 
 
 def _taken(contents: Contents, plan: CleanerPlan, context: ViewContext, time: str) -> Iterator[str]:
-    """Relative paths of files that the snapshot needs, that the plan names, and that are not there any more."""
+    """Relative paths of files that the snapshot needs, the plan names, and no folder has any more."""
     for partition, files in plan.files_to_delete.items():
         there = [entry.name for entry in contents.store.storage.list(partition) if not entry.is_folder]
         missing = sorted({file.name for file in files}.difference(there))
         if not missing:
             continue
         for log in filter(None, map(parse_log_file, missing)):
+            # Its slice may be deleted as a whole, so the file alone decides: in doubt it held rows of that time.
             if log.instant_time <= time:
                 yield join_path(partition, log.name)
         found = bases_of(

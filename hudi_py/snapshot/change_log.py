@@ -1,8 +1,9 @@
 """
-Each single change of a range, from the change logs of a table with change data capture.
+All single changes in a range of time, from the change logs of a table with change data capture.
 
-Commit by commit in the order in which they completed (layout 1: were requested), and within one file group by file
-group: operation, time of the commit, the row before and the row after. Two changes of one row are two changes here.
+Each change has its operation, the time of its commit, the row before and the row after. Commits follow in the order in
+which they completed (layout 1: were requested), and the changes of a commit file group by file group. A row that
+changed twice is listed twice.
 """
 
 from __future__ import annotations
@@ -45,13 +46,13 @@ _RECORD_KEY: Final = META_COLUMNS[2]
 @attrs.frozen(kw_only=True)
 class ReadChanges:
     """
-    Reads the changes of one file group in one commit, wherever it is sent to.
+    Reads the changes of one file group in one commit; can be pickled and sent to another process.
 
     Args:
         storage: The table's storage.
         window: The range.
         row: Columns of the rows before and after.
-        whole: All columns of the table: whether a row has changed does not depend on those that are asked for.
+        whole: All columns of the table: whether a row has changed does not depend on the columns that are asked for.
         schema: Columns of the batches.
     """
 
@@ -66,8 +67,8 @@ class ReadChanges:
             yield from self._changes(step)
         except NotFound as error:
             raise RefusedError(
-                f"what changed {self._window} cannot be told any more: {error}, which a clean deleted meanwhile, "
-                "perhaps; read again from a later begin"
+                f"the changes {self._window} cannot be read any more: {error}; perhaps a clean deleted it meanwhile. "
+                "Read again with a later begin"
             ) from error
 
     def _changes(self, step: Step) -> Iterator[pa.RecordBatch]:
@@ -94,7 +95,7 @@ class ReadChanges:
         return read_batches(self._storage, [(step.partition_path, file)], self._row)
 
     def _merged(self, step: Step) -> pa.RecordBatch:
-        """What changed of the keys that the commit logged; what is the same before and after is left out."""
+        """The changes of the keys that the commit logged; rows that are equal before and after are left out."""
         assert step.merge is not None, step
         keys, *tables = step.merge.tables(self._storage, self._whole)
         before, after = (dict(zip(each[_RECORD_KEY].to_pylist(), range(len(each)), strict=True)) for each in tables)
@@ -115,7 +116,7 @@ class ReadChanges:
         return self._batch(step, operations, *columns)
 
     def _taken(self, table: pa.Table, places: Sequence[int | None]) -> Array:
-        """Rows by their numbers, null for none."""
+        """The rows at these positions; null where the position is None."""
         columns: list[Array] = [
             _whole(table[name], field.type) for name, field in zip(self._row.names, self._row, strict=True)
         ]
@@ -133,7 +134,7 @@ class ReadChanges:
         return self._batch(step, block.operations, *sides)
 
     def _keys(self, block: ChangeBlock, other: str, path: str) -> list[str | None]:
-        """Of each change the key, None for those of the operation that has no row on this side."""
+        """The key of each change; None for the operation *other*, which has no row on this side."""
         operations = block.operations.to_pylist()
         keys: list[str | None] = [None] * len(operations) if block.keys is None else block.keys.to_pylist()
         if any(key is None and operation != other for key, operation in zip(keys, operations, strict=True)):
@@ -141,14 +142,14 @@ class ReadChanges:
         return [None if operation == other else key for key, operation in zip(keys, operations, strict=True)]
 
     def _rows(self, rows: Array, path: str) -> Array:
-        """Rows as the log holds them, in the types of the table today."""
+        """The rows of the log in the types that the table's columns have today."""
         try:
             return conform_array(rows, pa.struct(list(self._row)), "row")
         except (WriteError, pa.ArrowException) as error:
             raise CorruptMetadata(f"{self._storage.root}/{path} does not fit the table's columns: {error}") from error
 
     def _looked_up(self, step: Step, file: BaseFile | None, keys: Sequence[str | None], path: str) -> Array:
-        """Rows of a base file by their keys, null for none; a key that is missing there is an error."""
+        """The rows of a base file with these keys, null for a key of None; a key without a row is an error."""
         wanted = frozenset(key for key in keys if key is not None)
         if not wanted:
             return self._no_rows(len(keys))
@@ -177,7 +178,7 @@ class ReadChanges:
 
 
 def change_schema(row: pa.Schema) -> pa.Schema:
-    """Columns of changes of rows with these columns."""
+    """The schema of changes, for rows with the columns of *row*."""
     rows = pa.struct(list(row))
     return pa.schema([("op", pa.string()), ("ts", pa.string()), ("before", rows), ("after", rows)])
 
@@ -189,7 +190,7 @@ class ChangeLog(Batches):
     Args:
         storage: The table's storage.
         window: The range.
-        steps: Where the changes stand, in order; all of their files were there.
+        steps: Where the changes are, in order; all of their files existed when they were planned.
         row: Columns of the rows before and after.
         whole: All columns of the table.
 
@@ -201,13 +202,13 @@ class ChangeLog(Batches):
     def __init__(
         self, storage: Storage, window: Window, steps: Sequence[Step], row: pa.Schema, whole: pa.Schema
     ) -> None:
-        self._facts_told = {"table": storage.root, "range": str(window), "steps": len(steps)}
+        self._shown_facts = {"table": storage.root, "range": str(window), "steps": len(steps)}
         self._steps = tuple(steps)
         self.schema = change_schema(row)
         self._read = ReadChanges(storage=storage, window=window, row=row, whole=whole, schema=self.schema)
 
     def _facts(self) -> Mapping[str, object]:
-        return self._facts_told
+        return self._shown_facts
 
     def in_pieces(self) -> Pieces:
         """One piece for each file group of each commit, in the order of the changes."""
@@ -215,7 +216,7 @@ class ChangeLog(Batches):
 
 
 def _is_same(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """A NaN is the same as another."""
+    """Whether two rows are equal; NaN counts as equal to NaN."""
     return before == after or repr(before) == repr(after)
 
 
@@ -233,33 +234,33 @@ def open_change_log(
     columns: Sequence[str] | None = None,
 ) -> ChangeLog:
     """
-    Find what tells the single changes of a range.
+    Find the files with the single changes of a range.
 
     Args:
         contents: Reads the instants of the timeline.
-        timeline: The active one, as loaded before *listing*.
-        listing: Where partitions and files are looked up.
+        timeline: The active timeline, as loaded before *listing*.
+        listing: The listing of partitions and files.
         window: The range.
         schema: Columns of the table, without the ``_hoodie_*`` ones.
-        columns: Names of those wanted; None for all.
+        columns: Names of the columns to return; None for all.
 
     Raises:
-        ConfigError: There is no such column.
-        RefusedError: Archival passed commits of the range, or a clean deleted what tells their changes; the message
-            names the earliest begin that is possible.
-        UnsupportedTable: The table has no change data capture, or rows in log files.
-        CorruptMetadata: A commit tells its changes by nothing.
+        ConfigError: A column does not exist.
+        RefusedError: Commits of the range are archived, or a clean deleted files with their changes; the message names
+            the earliest begin that is possible.
+        UnsupportedTable: The table has no change data capture, or its log files are merged by a Java class.
+        CorruptMetadata: A commit recorded nothing from which its changes follow.
     """
     store = contents.store
     mode = logging_mode(store.config.properties, store.storage.root)
     check_files_have_all_columns(store.config.properties, store.storage.root)
     look = Look(contents, timeline, window)
-    look.refuse_what_is_hollow()
+    look.refuse_pending_writes()
     _refuse_archived(contents, window, look)
     row = chosen_columns(schema, columns)
     meta = [name for name in row.names if name in META_COLUMNS]
     if meta:
-        raise ConfigError(f"change logs hold no {', '.join(meta)}; choose columns of the table")
+        raise ConfigError(f"change logs have no column {', '.join(meta)}; choose columns of the table")
     steps = _plan(contents, listing, window, look, mode, schema)
     return ChangeLog(store.storage, window, steps, row, chosen_columns(schema, None))
 
@@ -277,6 +278,7 @@ def _plan(
         metadata = contents.commit(instant)
         if not is_change(metadata):
             continue
+        # Partitions are listed once, when the first commit that touches them comes.
         for path in {
             *metadata.partition_to_write_stats,
             *(metadata.partition_to_replace_file_ids or ()),
@@ -286,12 +288,13 @@ def _plan(
         time, source = instant.requested_time, f"{store.storage.root}/{store.path(instant)}"
         merges = cache(partial(_merges, contents, look, schema, instant))
         here = list(plan_commit(time, metadata, groups, names, mode, source, merges, has_logs=has_logs))
+        # The last one counts: the range can begin after it and be complete.
         last_damaged = next(((instant, each) for each in here if each.missing), last_damaged)
         steps += here
     if last_damaged is not None:
         instant, step = last_damaged
         raise RefusedError(
-            f"what changed {window} cannot be told: a clean deleted {join_path(step.partition_path, step.missing[0])}, "
+            f"the changes {window} cannot be read: a clean deleted {join_path(step.partition_path, step.missing[0])}, "
             f"which {instant} needs; the earliest begin that is possible is {look.times[instant.requested_time]}"
         )
     return tuple(steps)
@@ -313,7 +316,7 @@ def _add_groups(groups: dict[GroupKey, list[BaseFile]], path: str, names: Iterab
 def _refuse_archived(contents: Contents, window: Window, look: Look) -> None:
     """
     Raises:
-        RefusedError: Commits of the range are archived, and the files with their changes are cleaned or going to be.
+        RefusedError: Commits of the range are archived; cleans have deleted their files, or will.
     """
     if not look.reaches_back:
         return
@@ -323,6 +326,6 @@ def _refuse_archived(contents: Contents, window: Window, look: Look) -> None:
     last = max((time for time in times if time in window), default=None)
     if last is not None:
         raise RefusedError(
-            f"what changed {window} cannot be told one by one: commits of that range are archived; the earliest begin "
+            f"the single changes {window} cannot be read: commits of that range are archived; the earliest begin "
             f"that is possible is {last}"
         )

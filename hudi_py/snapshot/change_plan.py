@@ -1,8 +1,9 @@
 """
-From the commits of a range to the files that tell each single change. Pure.
+Which files hold the single changes of each commit of a range. Pure.
 
 A table with change data capture has change logs beside the base files that updates and deletes wrote. Where a commit
-wrote none, its files tell: a new base file is inserts, a replaced or emptied file group is deletes.
+wrote no change log, its changes follow from its files: a new base file holds inserts, a replaced or emptied file group
+held deleted rows.
 
 Source: Hudi ``HoodieCDCExtractor``, ``HoodieCDCInferenceCase``.
 """
@@ -24,12 +25,12 @@ _NOT_CHANGES = frozenset({"CLUSTER", "COMPACT", "LOG_COMPACT", "INDEX"})
 
 
 class Source(enum.Enum):
-    """How the changes of one file group in one commit are told."""
+    """Where the changes of one file group in one commit come from."""
 
     LOGS = "its change logs"
     INSERTED = "all rows of the base file are new"
     DELETED = "all rows of the slice before are deleted"
-    MERGED = "its log files, held against the slice before"
+    MERGED = "its log files, compared with the slice before"
 
 
 @attrs.frozen(kw_only=True)
@@ -39,13 +40,13 @@ class Step:
 
     Args:
         time: Requested time of the commit.
-        source: What tells them.
+        source: Where they come from.
         partition_path: The group's partition.
         logs: Names of change logs.
-        before: Base file before the commit; None where there was none, or it is deleted.
-        after: Base file that the commit wrote; likewise.
-        merge: For `Source.MERGED`, and for deleted rows of which some lie in log files.
-        missing: Names of files that are needed in any case and are not there.
+        before: Base file before the commit; None if there was none, or if it is deleted.
+        after: Base file that the commit wrote; None as for *before*.
+        merge: The group's files around the commit, for `Source.MERGED` and for deleted rows in log files.
+        missing: Names of files that are needed but do not exist.
     """
 
     time: str
@@ -73,10 +74,10 @@ class Mode(enum.Enum):
 
 def logging_mode(properties: Mapping[str, str], source: str) -> Mode:
     """
-    The mode of a table.
+    The mode of a table's change data capture.
 
     Raises:
-        UnsupportedTable: It has no change data capture, or one that is not known.
+        UnsupportedTable: It has no change data capture, or its mode is not known.
     """
     if properties.get("hoodie.table.cdc.enabled", "false").strip().lower() != "true":
         raise UnsupportedTable(
@@ -109,16 +110,16 @@ def plan_commit(
     has_logs: bool,
 ) -> Iterator[Step]:
     """
-    The steps of one commit; what it replaced comes first, for it may write the same keys again.
+    The steps of one commit. Replaced groups come first: the commit may write the same keys again.
 
     Args:
         time: Its requested time.
         metadata: What it wrote.
-        groups: Base files that are there, by group, oldest first; all completed.
-        names: Partition path to names of the files that are there.
+        groups: Existing base files of completed writes, by group, oldest first.
+        names: Partition path to names of the existing files.
         mode: What the change logs hold.
         source: The commit, for messages.
-        merges: Gives the file groups around the commit, with their log files.
+        merges: Returns the file groups around the commit, with their log files.
         has_logs: Whether the table is merge-on-read.
 
     Raises:
@@ -160,6 +161,7 @@ def _planned(
     if stat.cdc_stats:
         logs = tuple(sorted(path.rpartition("/")[2] for path in stat.cdc_stats))
         missing = tuple(log for log in logs if log not in there)
+        # A change log without rows names keys; the rows are then looked up in the base files on either side.
         if mode is Mode.KEYS and before is None and stat.num_update_writes + stat.num_deletes:
             missing += (f"{file_id} of {stat.prev_commit}",)
         if mode is not Mode.BOTH and after is None and stat.num_update_writes + stat.num_inserts:
@@ -168,7 +170,7 @@ def _planned(
             time=time, source=Source.LOGS, partition_path=partition, logs=logs, before=before, after=after,
             missing=missing,
         )  # fmt: skip
-    if written is None:
+    if written is None:  # a log file of rows: what it changed depends on the slice that it was written to
         needed = (name, *(each.rpartition("/")[2] for each in (stat.base_file or "", *(stat.log_files or ()))))
         missing = tuple(each for each in needed if each and each not in there)
         merge = merges().of(partition, file_id, (name,), there)
@@ -180,8 +182,8 @@ def _planned(
         missing = () if after is not None else (name,)
         return Step(time=time, source=Source.INSERTED, partition_path=partition, after=after, missing=missing)
     raise CorruptMetadata(
-        f"{source}: {stat.path} was written with updates or deletes and names no change log, so its changes cannot be "
-        "told; change data capture was switched on later, perhaps: begin the range behind this commit"
+        f"{source}: {stat.path} was written with updates or deletes and names no change log, so its changes are "
+        "unknown; perhaps change data capture was switched on later: begin the range after this commit"
     )
 
 

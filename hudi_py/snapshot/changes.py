@@ -1,9 +1,9 @@
 """
-What changed in a range of time, as a value that stays what it was when it was opened.
+The rows that changed in a range of time, as a value that stays as it was when it was opened.
 
-A row counts as changed where its ``_hoodie_commit_time`` names a commit of the range; it is shown in the state that it
-had at the end. Compactions and clusterings keep that column, so what they rewrite has not changed. Only the partitions
-that commits of the range wrote to are listed, and only files that they wrote are opened.
+A row has changed if its ``_hoodie_commit_time`` names a commit of the range; it is shown as it was at the end of the
+range. Compactions and clusterings keep that column, so rows that they copy have not changed. Only partitions that
+commits of the range wrote to are listed, and only files that they wrote are opened.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from hudi_py.snapshot.select import bases_of, context_as_of, readable_slices
 from hudi_py.snapshot.snapshot import Snapshot
 from hudi_py.snapshot.window import (
     Window,
-    check_nothing_is_hollow,
     commits_of,
     context_at_end,
     needs_archive,
     order_times,
+    refuse_pending_writes,
     visible_files,
 )
 from hudi_py.storage.base import Entry
@@ -55,12 +55,12 @@ _BEHIND_ALL: Final = "~"  # greater than every digit
 @attrs.frozen(kw_only=True, eq=False, slots=False, repr=False)
 class Changes(Snapshot):
     """
-    The rows that changed in a range of time, in their state at its end.
+    The rows that changed in a range of time, as they were at its end.
 
     Args:
         window: The range.
-        commits: Which of the rows: those that a commit of the range changed last; None for all.
-        slices: Newest slices at the end of the range that one of its commits wrote.
+        commits: Selects the rows that a commit of the range changed last; None for all rows.
+        slices: The newest slices at the end of the range, of those that its commits wrote.
         view_context: View context of the table at the end of the range.
     """
 
@@ -76,23 +76,25 @@ class Changes(Snapshot):
         return self.slices
 
     def _log_reading(self, slices: Sequence[FileSlice], schema: pa.Schema) -> LogReading | None:
-        """As in `Snapshot`; table version 9 leaves rows that did not change out of base files before it merges."""
+        """As in `Snapshot`; for table version 9, unchanged rows of base files are left out before logs are merged."""
         found = super()._log_reading(slices, schema)
         if found is None or self._commits is None or not self.config.format.ranges_come_first:
             return found
         return attrs.evolve(found, only=self._commits)
 
     def row_commits(self) -> ColumnFilter | None:
-        """Those that a commit of the range changed last."""
+        """Selects the rows that a commit of the range changed last."""
         return self._commits
 
     def _time_partitions(self) -> TimePartitions | None:
-        """Incremental reads of Hudi 0.15 show the values that are stored."""
+        """As in `Snapshot`, but incremental reads of Hudi 0.15 show the stored values."""
         found = super()._time_partitions()
         return None if found is None or found.is_path_shown else found
 
     @property
     def _logs_until(self) -> str | None:
+        # In layout 2 requested times do not order commits by completion, so a later block can be of an earlier commit:
+        # which blocks count follows from the view context alone.
         return None if self.config.format.layout.has_completion_times else self._window.until
 
     def _log_context(self) -> ViewContext:
@@ -109,25 +111,25 @@ def open_changes(
     whole: bool = False,
 ) -> Changes:
     """
-    Find what holds the rows that changed in a range.
+    Find the files with the rows that changed in a range.
 
     Args:
         contents: Reads the instants of the timeline.
-        timeline: The active one, as loaded before *listing*.
-        listing: Where partitions and files are looked up.
+        timeline: The active timeline, as loaded before *listing*.
+        listing: The listing of partitions and files.
         settings: The table's settings.
         window: The range.
-        whole: Take all rows of the slices that it wrote to, whenever they were changed last.
+        whole: Take all rows of the slices that the range wrote to, whenever they changed last.
 
     Raises:
         RefusedError: A clean deleted files that held the rows at the end of the range, or a write within it may still
             complete (layout 1).
-        UnsupportedTable: The rows do not tell which commit changed them.
+        UnsupportedTable: The rows do not record which commit changed them.
         CorruptMetadata: A file that a commit wrote is missing, or the archive is damaged.
     """
     config = contents.store.config
     look = Look(contents, timeline, window)
-    look.refuse_what_is_hollow()
+    look.refuse_pending_writes()
     slices: list[FileSlice] = []
     for path, entries in look.partitions(listing):
         written = look.slices(path, entries, only_of_range=True)
@@ -139,26 +141,27 @@ def open_changes(
         window=window, commits=None if is_all else look.commits, slices=tuple(slices),
         view_context=look.context,
     )  # fmt: skip
-    look.refuse_what_is_gone(found)
+    # Only now, after the listing: a clean that ran meanwhile has recorded its deletions by then.
+    look.refuse_deleted_files(found)
     return found
 
 
 class Look:
     """
-    One look at a table for what changed in a range.
+    Finds the commits, partitions and file slices of a range.
 
     Args:
         contents: Reads the instants of the timeline.
-        timeline: The active one.
+        timeline: The active timeline.
         window: The range.
 
     Attributes:
-        context: The view as the table was at the end of the range.
-        commits: Those of the range.
-        times: Requested times of completed writes to the times that are compared.
+        context: View context of the end of the range.
+        commits: The commits of the range.
+        times: Requested time of each completed write to the time that ranges compare.
 
     Raises:
-        UnsupportedTable: The rows do not tell which commit changed them.
+        UnsupportedTable: The rows do not record which commit changed them.
     """
 
     def __init__(self, contents: Contents, timeline: Timeline, window: Window) -> None:
@@ -168,7 +171,7 @@ class Look:
         store = contents.store
         if not store.config.populate_meta_fields:
             raise UnsupportedTable(
-                f"{store.storage.root}: its rows do not tell which commit changed them "
+                f"{store.storage.root}: its rows do not record which commit changed them "
                 "(hoodie.populate.meta.fields=false); read snapshots instead"
             )
         context = load_context(timeline, contents, with_clustering=not store.layout.has_completion_times)
@@ -184,19 +187,20 @@ class Look:
         self.commits = commits_of(window, self.times, by_completion=store.layout.has_completion_times)
 
     def context_after(self, instant: Instant) -> ViewContext:
-        """The view as the table was right after a commit of the range."""
+        """View context of the table right after a commit of the range."""
         if not self._contents.store.layout.has_completion_times:
             return context_as_of(self._now, instant.requested_time)
         until = Window("", self.times[instant.requested_time])
         return context_at_end(self._now, until, self.times, knows_archive=self._knows_archive)
 
-    def refuse_what_is_hollow(self) -> None:
+    def refuse_pending_writes(self) -> None:
         """
         Raises:
             RefusedError: A write within the range may still complete (layout 1).
         """
+        # In layout 2 a write that completes later gets a later completion time, and so belongs to a later range.
         if not self._contents.store.layout.has_completion_times:
-            check_nothing_is_hollow(self._timeline, self._window, self._clusterings)
+            refuse_pending_writes(self._timeline, self._window, self._clusterings)
 
     def slices(self, path: str, entries: Iterable[Entry], *, only_of_range: bool = False) -> tuple[FileSlice, ...]:
         """
@@ -205,8 +209,8 @@ class Look:
         Args:
             path: The partition's path.
             entries: Its files.
-            only_of_range: Of files that commits of the range wrote, and of no others: what a log file changes in a row
-                of a base file from before the range is told by itself, as Apache Hudi does.
+            only_of_range: Build slices only from files that commits of the range wrote: a log file over a base file
+                from before the range is then read alone, as Apache Hudi does.
         """
         files = visible_files(self.context, entries)
         if only_of_range and self._window.after:
@@ -216,11 +220,12 @@ class Look:
 
     @property
     def pending_compactions(self) -> frozenset[str]:
-        """Requested times."""
+        """Requested times of pending compactions."""
         return frozenset(each.requested_time for each in self._timeline.pending(Action.COMPACTION))
 
     @property
     def _tells_write(self) -> bool:
+        """Whether names of log files have the time of their write (layout 2); else that of their slice."""
         return not self.context.log_naming.tells_slice
 
     def _is_of_range(self, name: str, logs: frozenset[str]) -> bool:
@@ -230,7 +235,7 @@ class Look:
         return log is not None and (log.instant_time in self.commits if self._tells_write else name in logs)
 
     def _logs_of_range(self, path: str) -> frozenset[str]:
-        """Names of the log files that commits of the range wrote to a partition, where names do not tell (layout 1)."""
+        """Log files that commits of the range wrote to a partition, by their metadata: names lack it (layout 1)."""
         stats = (self._contents.commit(each).partition_to_write_stats.get(path, ()) for each in self.instants())
         active = frozenset((stat.path or "").rpartition("/")[2] for each in stats for stat in each)
         return active | self._archived_files.get(path, frozenset())
@@ -245,7 +250,7 @@ class Look:
         return load_archived_written(store.storage, store.config, self._window.after, behind)
 
     def _is_log_of_range(self) -> Callable[[str, LogFile], bool]:
-        """Whether a commit of the range wrote a log file, by partition path and file; on doubt it did (layout 1)."""
+        """Whether a commit of the range wrote a log file, by partition path and file; in doubt True (layout 1)."""
         if self._tells_write:
             return lambda _, log: log.instant_time in self.commits
         if self._may_be_archived(len(self.instants())):
@@ -254,7 +259,7 @@ class Look:
         return lambda path, log: log.name in named(path)
 
     def slices_of(self, path: str, listing: Listing) -> tuple[FileSlice, ...]:
-        """As `slices`, of what is listed."""
+        """As `slices`, for the files in *listing*."""
         return self.slices(path, self._at_end(listing).partition(path, details=self._window.until is not None))
 
     def _at_end(self, listing: Listing) -> Listing:
@@ -262,7 +267,7 @@ class Look:
         return listing.until(until) if until is not None and isinstance(listing, CheckedListing) else listing
 
     def partitions(self, listing: Listing) -> Iterator[tuple[str, list[Entry]]]:
-        """Path and files of the partitions that commits of the range wrote to; more where nothing tells."""
+        """Path and files of the partitions that commits of the range wrote to; of all where that is unknown."""
         until, listing = self._window.until, self._at_end(listing)
         instants = self.instants()
         if self._may_be_archived(len(instants)):
@@ -273,7 +278,7 @@ class Look:
             yield path, listing.partition(path, details=until is not None)
 
     def instants(self) -> list[Instant]:
-        """The commits of the range that are on the active timeline, in the order in which ranges take them."""
+        """The commits of the range on the active timeline, by the times that ranges compare."""
         completed = self._timeline.writes.completed()
         found = [each for each in completed if self.times[each.requested_time] in self._window]
         return sorted(found, key=lambda each: self.times[each.requested_time])
@@ -290,13 +295,13 @@ class Look:
             return len(self.commits.times) > active
         return self.reaches_back
 
-    def refuse_what_is_gone(self, found: Changes) -> None:
+    def refuse_deleted_files(self, found: Changes) -> None:
         """
         Raises:
             RefusedError: A clean deleted a file that held rows of the range at its end.
         """
         until = self._window.until
-        if until is None:
+        if until is None:  # the newest slices, which no clean deletes
             return
         bases = bases_of(found.slices)
         refuse_what_a_clean_took(self._contents, self._timeline, self.context, until)
@@ -315,12 +320,12 @@ class Look:
             )
         if gone is not None:
             raise RefusedError(
-                f"what changed {self._window} cannot be read: a clean deleted {gone}, which held rows at the end of "
+                f"the changes {self._window} cannot be read: a clean deleted {gone}, which held rows at the end of "
                 f"that range; {self._way_out()}"
             )
 
     def earliest_begin(self) -> str:
-        """For a message: from when on a range that begins at the end of this one can be read."""
+        """For a message: the earliest begin of a range that can be read, if it begins at the end of this one."""
         earliest = self._earliest()
         return f"begin it at {earliest}" if earliest > (self._window.until or "") else "begin it later"
 
@@ -336,7 +341,7 @@ class Look:
 
 
 def _completions(contents: Contents, timeline: Timeline, window: Window) -> tuple[dict[str, str], bool]:
-    """Requested to completion times of writes, and whether the archived ones are among them."""
+    """Requested to completion times of writes, and whether archived writes are among them."""
     active = order_times(timeline, by_completion=True)
     if not needs_archive(window, timeline, active):
         return active, False

@@ -1,9 +1,9 @@
 """
-What changed in a range of time together with what was deleted in it.
+The rows that changed in a range of time together with those that were deleted in it.
 
-A row counts as deleted where its file group held its key before the range, and at the end nothing in its partition
-holds it. It is shown as it was before the range, with `DELETED` set. A row that came and went within the range was
-never there for anybody who read before and reads after it.
+A row is deleted if its file group held its key before the range, and no file of its partition holds it at the end. It
+is shown as it was before the range, with `DELETED` set. A row that was inserted and deleted within the range is not
+shown: nobody who reads before and after the range sees it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _RECORD_KEY: Final = META_COLUMNS[2]
 @attrs.frozen
 class Deleted:
     """
-    File slices of one partition among whose rows the deleted ones are found.
+    File slices of one partition; the rows of *before* whose keys *after* lacks are the deleted ones.
 
     Args:
         before: Slices before the range.
@@ -58,11 +58,11 @@ class Deleted:
 @attrs.frozen(kw_only=True)
 class ReadChanged:
     """
-    Reads deleted or changed rows, wherever it is sent to.
+    Reads deleted or changed rows; can be pickled and sent to another process.
 
     Args:
         before, after: As for `ChangedRows`, without slices.
-        changed: Reads what changed.
+        changed: Reads changed rows.
         asked: ``where``, ``columns``, ``with_meta``, as for `Changes.rows`.
         schema: Columns of the batches.
     """
@@ -80,13 +80,14 @@ class ReadChanged:
             yield from self._marked(self.changed(piece), is_deleted=False)
 
     def _deleted(self, piece: Deleted) -> Iterator[pa.RecordBatch]:
-        left = _keys(_some(self.after, piece.after))
+        # Keys first, rows only of slices that lost one: most slices lost none.
+        left = _keys(_with_slices(self.after, piece.after))
         for each in piece.before:
-            keys = _keys(_some(self.before, [each]))
+            keys = _keys(_with_slices(self.before, [each]))
             gone = keys.filter(compute.invert(compute.is_in(keys, value_set=left)))
             if len(gone):
                 only = OneOf(_RECORD_KEY, frozenset(filter(None, gone.to_pylist())))
-                found = attrs.evolve(_some(self.before, [each]), commits=only)
+                found = attrs.evolve(_with_slices(self.before, [each]), commits=only)
                 yield from self._marked(found.rows(**self.asked), is_deleted=True)
 
     def _marked(self, rows: Iterable[pa.RecordBatch], *, is_deleted: bool) -> Iterator[pa.RecordBatch]:
@@ -101,9 +102,9 @@ class ChangedRows(Batches):
     Deleted rows, then changed ones, as Arrow batches, see `Batches`.
 
     Args:
-        changed: What changed.
-        before: The slices before the range of the file groups that it touched; all of their rows.
-        after: The slices of those groups at its end; all of their rows.
+        changed: The changed rows.
+        before: The file groups that the range touched, before the range; all of their rows.
+        after: The same groups at the end of the range; all of their rows.
         where, columns, with_meta: As for `Changes.rows`.
 
     Attributes:
@@ -130,7 +131,7 @@ class ChangedRows(Batches):
         return self._changed._facts()  # noqa: SLF001  # the same, and what was deleted
 
     def in_pieces(self) -> Pieces:
-        """One piece for the deleted rows of each partition, then one for each file slice with changed ones."""
+        """One piece for the deleted rows of each partition, then one for each file slice with changed rows."""
         after: dict[str, list[FileSlice]] = {}
         for each in self._after.slices:
             after.setdefault(each.partition_path, []).append(each)
@@ -140,7 +141,7 @@ class ChangedRows(Batches):
         ]
         changed = self._changed.in_pieces()
         read = ReadChanged(
-            before=_some(self._before, ()), after=_some(self._after, ()), changed=changed.read,
+            before=_with_slices(self._before, ()), after=_with_slices(self._after, ()), changed=changed.read,
             asked=self._asked, schema=self.schema,
         )  # fmt: skip
         sizes = [sum(map(size_of, (*each.before, *each.after))) for each in deleted]
@@ -148,12 +149,12 @@ class ChangedRows(Batches):
 
 
 def marked_schema(changed: pa.Schema) -> pa.Schema:
-    """Columns of changed rows, and the mark of the deleted ones behind them."""
+    """The columns of changed rows, followed by `DELETED`."""
     fields = [field for field in changed if field.name != DELETED]
     return pa.schema([*fields, pa.field(DELETED, pa.bool_())])
 
 
-def _some(changes: Changes, slices: Sequence[FileSlice]) -> Changes:
+def _with_slices(changes: Changes, slices: Sequence[FileSlice]) -> Changes:
     return attrs.evolve(changes, slices=tuple(slices))
 
 
@@ -177,7 +178,7 @@ def open_changed_rows(
     with_meta: bool = False,
 ) -> ChangedRows:
     """
-    Find what holds the rows that changed in a range and those that were deleted in it.
+    Find the files with the rows that changed in a range and with those that were deleted in it.
 
     Args:
         contents, timeline, listing, settings, window: As for `open_changes`.
@@ -194,8 +195,8 @@ def open_changed_rows(
 
 
 def _before(contents: Contents, timeline: Timeline, listing: Listing, window: Window, after: Changes) -> Changes:
-    """The newest slices before the range of the file groups that it wrote to or replaced, and all of their rows."""
-    if not window.after:
+    """The file groups that the range wrote to or replaced, as they were before it; all of their rows."""
+    if not window.after:  # before the first commit there was no row to delete
         return attrs.evolve(after, slices=())
     touched = {(each.partition_path, each.file_id) for each in after.slices}
     touched |= _replaced(contents, timeline, window)
@@ -210,7 +211,7 @@ def _before(contents: Contents, timeline: Timeline, listing: Listing, window: Wi
     gone = _first_gone(contents, timeline, look, window.after, found, touched)
     if gone is not None:
         raise RefusedError(
-            f"what was deleted {window} cannot be told: a clean deleted {gone}, which held rows before that range; "
+            f"the rows deleted {window} cannot be read: a clean deleted {gone}, which held rows before that range; "
             f"{look.earliest_begin()}"
         )
     return attrs.evolve(after, window=until, slices=tuple(found), view_context=look.context)
@@ -240,6 +241,7 @@ def _first_gone(
     )  # fmt: skip
     if gone is not None:
         return gone
+    # A group whose files are all deleted has no slice among *found*; its log files still show that rows are missing.
     there = {(each.partition_path, each.file_id) for each in found}
     for path, names in deleted_since(contents, timeline, time, with_pending=False).items():
         for log in filter(None, map(parse_log_file, names)):

@@ -1,11 +1,11 @@
 """
-Which file slices can hold the rows of record keys, by the indexes of the metadata table.
+Which file slices can hold rows with given record keys, by the indexes of the metadata table.
 
-The record index names one file group for each key, so that all others are left closed. It is not used where it names
-one that the snapshot does not have. A key that it does not know may still be shown by a slice with log files: Hudi
-takes a deleted key from the index, and a delete that is older than its row does not count when the slice is read.
+The record index names one file group for each key, so no other group is opened. It is ignored if it names a group that
+the snapshot does not have. A key that it lacks may still have a row in a slice with log files: Hudi removes a deleted
+key from the index, but a delete that is older than its row has no effect when the slice is read.
 
-Bloom filters rule out base files, so slices with log files are kept.
+Bloom filters describe base files only, so slices with log files are always read.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from hudi_py.formats.bloom import HashedKeys
 
 _IN_STEP: Final = (RECORD_INDEX, FILES_PARTITION)
-"""What was found in step with the timeline when the snapshot was opened is the metadata table that lists files."""
+"""Opening a snapshot compares the metadata table with the timeline only if files are listed through it."""
 
 
 def is_ready(partition: str, config: TableConfig, settings: Settings) -> bool:
-    """Whether a partition of the metadata table is whole, and may be used."""
+    """Whether a partition of the metadata table is complete and may be used."""
     is_made = partition in config.metadata_partitions and partition not in config.metadata_partitions_inflight
     return is_made and settings[keys.METADATA_ENABLED] is not False
 
@@ -45,14 +45,14 @@ def is_ready(partition: str, config: TableConfig, settings: Settings) -> bool:
 @attrs.frozen
 class KeyIndexes:
     """
-    What a snapshot knows of record keys.
+    The indexes of record keys that a snapshot can use.
 
     Args:
         contents: Reads the instants of the table's timeline.
         timeline: The timeline as the snapshot loaded it.
         config: The table's configuration.
         settings: The table's settings.
-        is_present: Whether the snapshot was the latest when it was opened: the record index tells of the present only.
+        is_present: Whether the snapshot was the latest when it was opened: the record index describes the present only.
     """
 
     contents: Contents
@@ -63,7 +63,7 @@ class KeyIndexes:
 
     @property
     def key_fields(self) -> tuple[str, ...]:
-        """The fields that keys are made of; none where that is not known."""
+        """The fields that keys are made of; empty if unknown."""
         from hudi_py.rows.asked_keys import key_fields_of
 
         return key_fields_of(self.config.properties)
@@ -74,7 +74,7 @@ class KeyIndexes:
 
     def bloom_filters(self) -> BloomFilters | None:
         """
-        The filters of base files, as a context manager; None where the table has none.
+        The Bloom filters of base files, as a context manager; None if the table has none.
 
         Raises:
             CorruptMetadata, UnsupportedTable, StorageError: As `BloomFilters`.
@@ -85,9 +85,10 @@ class KeyIndexes:
 
     def record_index(self) -> RecordIndex | None:
         """
-        Where keys lie, as a context manager; None where the table has no such index, or changed since it was opened.
+        The record index, as a context manager; None if the table has none, or has changed since it was opened.
 
-        The timelines are compared after that of the metadata table was loaded: it records actions before they complete.
+        The data table's timeline is compared after the metadata table's was loaded, because the metadata table records
+        an action before the action completes: the other order could miss one.
 
         Raises:
             CorruptMetadata, UnsupportedTable, StorageError: As `RecordIndex`.
@@ -108,11 +109,11 @@ def slices_of_keys(
     slices: Sequence[FileSlice], wanted: Mapping[str, str], open_index: Callable[[], RecordIndex | None]
 ) -> list[FileSlice] | None:
     """
-    The slices that can hold a row with one of some keys, by the record index; None where it does not tell.
+    The slices that can hold a row with one of the wanted keys, by the record index; None if it cannot be used.
 
     Args:
         slices: File slices of the snapshot.
-        wanted: The keys, see `hudi_py.rows.asked_keys.asked_keys`.
+        wanted: The wanted keys, see `hudi_py.rows.asked_keys.asked_keys`.
         open_index: See `KeyIndexes.record_index`.
     """
     try:
@@ -147,7 +148,7 @@ def _at(
 def without_keys_ruled_out(
     slices: Sequence[FileSlice], wanted: HashedKeys, open_filters: Callable[[], BloomFilters | None]
 ) -> Sequence[FileSlice]:
-    """*slices* without those that hold none of the keys *wanted*, by the Bloom filters of the metadata table."""
+    """*slices* without those whose Bloom filter in the metadata table rules out all of the keys *wanted*."""
     files = [
         (each.partition_path, each.base_file.name)
         for each in slices

@@ -1,8 +1,8 @@
 """
-Changes that lie in log files of row data: a file group before a commit and after it, held against each other.
+Changes in log files of rows: a file group before a commit is compared with the group after it.
 
-Only the keys that the commit's own log files name are looked up. A key whose row is the same before and after has not
-changed: what was logged lost against what was there, or deleted what was not.
+Only the keys in the commit's own log files are looked up. A key whose row is the same before and after has not changed:
+the logged row had a lower ordering value than the stored one, or the logged delete had no row to delete.
 
 Source: Hudi ``HoodieCDCExtractor`` (``LOG_FILE``), ``CDCFileGroupIterator``.
 """
@@ -40,7 +40,7 @@ class Merge:
 
     Args:
         own: The log files of the commit alone.
-        before: The newest slice before the commit; None where there was no such group.
+        before: The newest slice before the commit; None if the group did not exist.
         after: The newest slice with the commit.
         reading: How log files are read with the commit.
         time: Requested time of the commit.
@@ -109,7 +109,7 @@ class Merges:
         schema: All columns of the table.
         context: The view as the table was right after the commit.
         time: Requested time of the commit.
-        source: Where the table is, for messages.
+        source: The table's location, for messages.
         pending: Requested times of pending compactions.
     """
 
@@ -159,7 +159,7 @@ class Merges:
         return next(iter(readable_slices(self._context, view, self._pending)), None)
 
     def _by_group(self, names: Iterable[str]) -> dict[str, list[str]]:
-        """File id to names of the files that the table showed."""
+        """File id to names of the group's files that are visible after the commit."""
         found: dict[str, list[str]] = {}
         for name in names:
             base, log = parse_base_file(name), parse_log_file(name)

@@ -1,7 +1,7 @@
 """
-What a table amounts to: its files, its instants and the ranges of its columns, each counted once. Pure.
+One page about a table: its files, its instants and the ranges of its columns. Pure.
 
-Source: `hudi_py.fsview.build` for which file is what; `hudi_py.mdt.statistics` for what bounds are worth.
+Source: `hudi_py.fsview.build` classifies files; `hudi_py.mdt.statistics` says which bounds can be trusted.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _FLOATS: Final = ("float", "double")
 
 @attrs.frozen
 class Amount:
-    """Number of files, and their bytes together."""
+    """Number of files and their total size in bytes."""
 
     files: int = 0
     bytes: int = 0
 
     def plus(self, size: int | None) -> Amount:
-        """One file more."""
+        """This amount and one more file."""
         return Amount(self.files + 1, self.bytes + (size or 0))
 
 
@@ -42,14 +42,14 @@ class FileTotals:
     The data files of a table.
 
     Args:
-        partitions: Their number; 1 for a table without partition columns.
-        file_groups: Live ones.
-        latest: What a snapshot reads.
-        older: Earlier slices, replaced groups: what cleans are there for.
-        uncommitted: Of instants that are neither completed nor archived. A listing through the metadata table lacks
-            those that a failed write left.
+        partitions: Number of partitions; 1 for a table without partition columns.
+        file_groups: Number of live file groups.
+        latest: Files that the latest snapshot reads.
+        older: Files of earlier slices and replaced groups, which cleans delete in the end.
+        uncommitted: Files of instants that are neither completed nor archived. A listing through the metadata table
+            lacks the files that a failed write left.
         suffixes: Suffixes of the keys that latest base files have in `column_stats`.
-        log_files: Among the latest ones.
+        log_files: Number of log files among the latest files.
     """
 
     partitions: int = 0
@@ -64,14 +64,14 @@ class FileTotals:
 @attrs.frozen(kw_only=True)
 class ColumnRange:
     """
-    The values of one column in the latest snapshot, as `hudi_py.mdt.statistics.ColumnStatistics` tells of one file.
+    The range of one column in the latest snapshot; `hudi_py.mdt.statistics.ColumnStatistics` is that of one file.
 
     Args:
         column: Its name.
         kind: Type of the bounds.
-        minimum: None where unknown, as when a file has none.
-        maximum: The same.
-        null_count: None where unknown.
+        minimum: Lower bound; None if unknown, as when a file has no bounds.
+        maximum: Upper bound; None if unknown.
+        null_count: Number of nulls; None if unknown.
     """
 
     column: str
@@ -88,12 +88,12 @@ class Overview:
 
     Args:
         files: See `FileTotals`.
-        instants: Action to state to number, of the active timeline.
+        instants: Number of instants on the active timeline, by action and state.
         last: ``commit`` (any completed write) and ``clean``, to the instant and the seconds since it completed.
         pending: Instants that are not completed, oldest first.
-        savepoints: Requested times.
-        metadata_partitions: Of the metadata table, those being made included; to their files.
-        columns: Ranges by column; None where there are no column statistics of every latest file.
+        savepoints: Requested times of savepoints.
+        metadata_partitions: Files of each partition of the metadata table, partitions being built included.
+        columns: Ranges by column; None unless every latest file has column statistics.
     """
 
     files: FileTotals
@@ -109,7 +109,7 @@ def total_of(context: ViewContext, partitions: Iterable[tuple[PartitionView, Map
     """
     Args:
         context: What the view was built with.
-        partitions: Each with all its files: name to size in bytes.
+        partitions: Each partition's view, and all its files: name to size in bytes.
     """
     latest = older = uncommitted = Amount()
     count = groups = log_files = 0
@@ -151,7 +151,7 @@ def _is_uncommitted(context: ViewContext, name: str) -> bool:
 
 
 def instants_of(timeline: Timeline) -> dict[str, dict[str, int]]:
-    """Action to state to number."""
+    """Number of instants by action and state."""
     counted = Counter((each.action.value, each.state.name) for each in timeline)
     found: dict[str, dict[str, int]] = {}
     for (action, state), number in sorted(counted.items()):
@@ -160,7 +160,7 @@ def instants_of(timeline: Timeline) -> dict[str, dict[str, int]]:
 
 
 def last_of(timeline: Timeline, now: datetime, zone: tzinfo) -> dict[str, tuple[Instant, float]]:
-    """The last completed write and clean, and the seconds since; those with times that are no dates left out."""
+    """The last completed write and clean, and the seconds since; left out if its time is not a date."""
     found = {}
     for name, completed in (("commit", timeline.writes.completed()), ("clean", timeline.completed(Action.CLEAN))):
         if completed:
@@ -177,14 +177,14 @@ def ranges_of(
     records: Iterable[tuple[str, ColumnStatistics]], suffixes: frozenset[str]
 ) -> tuple[ColumnRange, ...] | None:
     """
-    Ranges of the columns that have a record of every latest file.
+    Ranges of the columns that have statistics of every latest file.
 
     Args:
-        records: Key and meaning, of `column_stats`.
+        records: Keys and statistics of the records in `column_stats`.
         suffixes: See `FileTotals`.
 
     Returns:
-        By column; None where no column is known of in all files, and so for a table without files.
+        Ranges, sorted by column; None if no column has statistics of all files, as in a table without files.
     """
     found: dict[str, list[ColumnStatistics]] = {}
     for key, each in records:
@@ -210,14 +210,14 @@ def _range(column: str, of_files: list[ColumnStatistics]) -> ColumnRange:
 
 
 def _has_bounds(each: ColumnStatistics) -> bool:
-    """Whether they say anything; 0.0 and 0.0 is what Apache Hudi makes of a NaN."""
+    """Whether the bounds can be trusted: for a NaN, Apache Hudi writes 0.0 as both of them."""
     if each.kind in _FLOATS and each.minimum == each.maximum == 0:
         return False
     return each.minimum is not None and each.maximum is not None
 
 
 def plain_bound(value: Any, kind: str | None) -> Any:
-    """A bound as text, number, truth value or bytes; times as ISO 8601."""
+    """A bound as text, number, boolean or bytes; times in ISO 8601."""
     if kind in ("timestamp-micros", "local-timestamp-micros") and isinstance(value, int):
         try:
             moment = EPOCH + timedelta(microseconds=value)
@@ -238,14 +238,14 @@ def overview_of(
     zone: tzinfo,
 ) -> Overview:
     """
-    Put the page together.
+    Compute the page.
 
     Args:
-        timeline: Active.
+        timeline: The active timeline.
         context: See `total_of`.
         partitions: See `total_of`.
         metadata_partitions: See `Overview`.
-        ranges: Asked for the columns once the files are known.
+        ranges: Returns the ranges of columns; called once the files are known.
         now: The present, to compute ages.
         zone: Time zone of the timeline's times.
     """

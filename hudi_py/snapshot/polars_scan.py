@@ -1,11 +1,11 @@
 """
-Rows as a lazy frame of polars, whose columns, conditions and limits reach the reader.
+Rows as a lazy frame of polars; columns, conditions and limits of a query are pushed down to the reader.
 
-polars tells which columns a query needs, and the conditions on them as an expression. What of it is understood becomes
-a condition of ours, so that files are left closed; then polars itself applies the whole expression, and decides about
-the rows alone. So a part that is not understood costs time and nothing else. Understood are comparisons of columns of
-text, whole numbers, dates and timestamps with values of their type, ``is_in``, ``is_between``, ``is_null``,
-``is_not_null``, joined by ``&`` and ``|``. Floats are not: polars compares them in another width than Spark SQL.
+polars passes the columns that a query needs, and its conditions as an expression. The parts of the expression that are
+understood become conditions of hudi_py, by which files are skipped; then polars applies the whole expression to the
+rows. So a part that is not understood costs time only. Understood are comparisons of columns of text, integers, dates
+and timestamps with values of the same type, ``is_in``, ``is_between``, ``is_null``, ``is_not_null``, joined by ``&``
+and ``|``. Floats are not: polars compares them in another width than Spark SQL.
 
 Source: polars ``polars.io.plugins.register_io_source``; the JSON form of its expressions, as polars 1 and 2 write it.
 """
@@ -45,17 +45,17 @@ class Narrowed(Protocol):
     """Rows that can be read in part."""
 
     def __call__(self, columns: Sequence[str] | None, *where: Condition) -> Iterable[pa.RecordBatch]:
-        """Those that meet all of *where*, with some columns or all."""
+        """The rows that meet all of *where*; with these columns, or all for None."""
 
 
 def scan(schema: pa.Schema, narrowed: Narrowed, polars: Any) -> Any:
     """
-    A `polars.LazyFrame`; each time it is collected rows are read again.
+    A `polars.LazyFrame`; the rows are read each time it is collected.
 
     Args:
         schema: All columns.
-        narrowed: Gives the rows.
-        polars: The module.
+        narrowed: Reads the rows.
+        polars: The polars module.
     """
     from polars.io.plugins import register_io_source
 
@@ -72,7 +72,7 @@ def _frames(
     limit: int | None,
     _: int | None,
 ) -> Iterator[Any]:
-    """What polars calls: frames of the columns that it asks for, of rows that meet its expression."""
+    """The source that polars calls: frames with the columns that it asks for, of rows that meet its expression."""
     rows = narrowed(columns)
     condition = None if predicate is None else understood(predicate, schema)
     if condition is not None:
@@ -94,7 +94,7 @@ def _frames(
 
 def understood(predicate: Any, schema: pa.Schema) -> Condition | None:
     """
-    A condition that every row meets that meets an expression of polars; None where none is known.
+    A condition that is met wherever the expression of polars is (and perhaps elsewhere); None if none is understood.
 
     Args:
         predicate: A `polars.Expr`.
@@ -174,7 +174,7 @@ def _column(tree: Any, schema: pa.Schema) -> str:
 
 
 def _value(tree: Any, arrow: pa.DataType) -> Any:
-    """A value of the type of its column; polars has converted the column elsewhere."""
+    """A value of exactly the column's type; for any other, polars converts the column before it compares."""
     ((kind, stored),) = tree["Literal"]["Scalar"].items()
     import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""What the cleans of a table left readable of the past."""
+"""Which earlier times the cleans of a table kept readable."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ _NO_CLEAN: Final = CleanMetadata(start_clean_time="", time_taken_ms=0, total_fil
 
 
 def completed_clean(contents: Contents, timeline: Timeline) -> CleanMetadata:
-    """Retention that the last completed clean recorded; empty without one."""
+    """Metadata of the last completed clean; an empty value if there is none."""
     cleans = timeline.completed(Action.CLEAN)
     return contents.clean(cleans[-1]) if cleans else _NO_CLEAN
 
 
 def earliest_retained(contents: Contents, timeline: Timeline) -> str:
     """
-    The instant time from which on everything is still there, ``""`` when unknown.
+    The instant time from which on every time can still be read, ``""`` when unknown.
 
-    A clean that has begun counts like a completed one: Hudi does not ask for those and finds files missing, or rows.
+    A clean that has begun counts like a completed one, for its files may be deleted already. Hudi ignores those cleans,
+    and then misses files or rows.
     """
     times = [completed_clean(contents, timeline).earliest_commit_to_retain]
     for instant in _begun(timeline):
@@ -34,7 +35,7 @@ def earliest_retained(contents: Contents, timeline: Timeline) -> str:
 
 
 def holes_left(contents: Contents, timeline: Timeline) -> Holes:
-    """Which times before its window the last clean left readable; one that has begun counts here too."""
+    """The times before its window that the last clean kept readable; a clean that has begun counts too."""
     begun = _begun(timeline)
     return holes_of(contents.clean_plan(begun[-1]) if begun else completed_clean(contents, timeline))
 

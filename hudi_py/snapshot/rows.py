@@ -1,10 +1,10 @@
 """
 Rows of a snapshot that meet conditions, read from as few files as statistics allow.
 
-Where the record key follows from the conditions, the record index of the metadata table names the files, or Bloom
-filters rule files out. A file is left closed, too, where `column_stats` of the metadata table rules a match out; of the
-others the footer tells which row groups to read. Then every row is looked at, so that statistics decide about the time
-it takes and never about the result: a metadata table that cannot be read is told in the log, and everything is read.
+If the conditions fix the record key, the record index of the metadata table names the files, or Bloom filters rule
+files out. Files that `column_stats` of the metadata table rules out are not opened either; of the others, the footer
+decides which row groups are read. Every row that is read is then tested against the conditions, so statistics change
+the time and never the result. If the metadata table cannot be read, that is logged and all files are read.
 """
 
 from __future__ import annotations
@@ -42,29 +42,29 @@ if TYPE_CHECKING:
     from hudi_py.storage.base import Storage
 
 _FEW_SLICES: Final = 8
-"""To open so many costs no more than to read what the metadata table knows of the columns."""
+"""Opening this many files costs no more than reading column statistics from the metadata table."""
 
 OpenStatistics = Callable[[], "StatisticsReader | None"]
 """Opens `column_stats`; None where the table has none."""
 
 
 _AHEAD_BYTES_MAX: Final = 256 << 20
-"""Of files that are read at one time; one slice always is."""
+"""Total size of files that are read at the same time; a single larger slice is still read."""
 _LOCAL_THREADS_MAX: Final = 4
 
 
 @attrs.frozen(kw_only=True)
 class ReadSlice:
     """
-    Reads the rows of one file slice, wherever it is sent to.
+    Reads the rows of one file slice; can be pickled and sent to another process.
 
     Args:
         storage: The table's storage.
-        stored: Columns that are read: those asked for, and those that *filters* ask.
+        stored: Columns that are read: those asked for, and those that *filters* need.
         names: Names of the columns asked for.
         filters: Conditions that all have to be met.
         logs, time_partitions, lost, path_columns: As for `Rows`.
-        wanted: Record keys of which each row that meets *filters* has one; None where they are not known.
+        wanted: The only record keys that rows meeting *filters* can have; None if unknown.
     """
 
     storage: Storage
@@ -79,7 +79,7 @@ class ReadSlice:
 
     @property
     def shows_other_values(self) -> bool:
-        """Whether some values are shown otherwise than files hold them."""
+        """Whether some values are shown differently from how they are stored."""
         return self.time_partitions is not None or self.path_columns is not None
 
     def __call__(self, file_slice: FileSlice, count: FileCount | None = None) -> Iterator[pa.RecordBatch]:
@@ -95,14 +95,14 @@ class ReadSlice:
             raise self.lost(file_slice, error) from error
 
     def counted(self, file_slice: FileSlice) -> Generator[FileCount | pa.RecordBatch, None, None]:
-        """The same, and before the rows, or in their place, what became of the slice."""
-        count, is_told = FileCount(), False
+        """The same batches, preceded by the counts of the slice; the counts alone if no batch comes."""
+        count, is_sent = FileCount(), False
         for batch in self(file_slice, count):
-            if not is_told:
+            if not is_sent:
                 yield count
-                is_told = True
+                is_sent = True
             yield batch
-        if not is_told:
+        if not is_sent:
             yield count
 
     def _stored_rows(self, file_slice: FileSlice, count: FileCount | None) -> Iterator[pa.RecordBatch]:
@@ -110,6 +110,7 @@ class ReadSlice:
         from hudi_py.rows.slice_reader import read_slices
 
         columns = self.path_columns
+        # Statistics know nothing of columns that files lack, so conditions are applied once the values are filled in.
         filters = self.filters if columns is None else ()
         for batch in read_slices(self.storage, [file_slice], self.stored, self.logs, filters, count, self.wanted):
             if columns is None:
@@ -126,25 +127,25 @@ class Rows(Batches):
         storage: The table's storage.
         slices: File slices of the snapshot.
         schema: All columns of the table, without the ``_hoodie_*`` ones.
-        columns: Names of those wanted; None for all.
+        columns: Names of the columns to return; None for all.
         where: Conditions that all have to be met, see `Where`.
-        with_meta: The ``_hoodie_*`` columns too.
-        statistics: Opens what the metadata table knows.
+        with_meta: Return the ``_hoodie_*`` columns too.
+        statistics: Opens the column statistics of the metadata table.
         partition_fields: The table's partition columns.
-        commits: Only rows that meet this, as that a commit of a range changed them last; None for all.
-        logs: How log files are read; None where no slice has any.
-        time_partitions: What is shown in the place of stored partition values; None for these.
-        lost: What to say of a file of a slice that is not found while rows are read.
-        path_columns: Columns that files lack; None for none.
-        indexes: What is known of record keys; None for nothing.
+        commits: A filter by the commit that changed a row last; None for all rows.
+        logs: How log files are read; None if no slice has any.
+        time_partitions: How partition values of time-based keys are shown; None for the stored values.
+        lost: Explains an error about a file of a slice that is missing when it is read.
+        path_columns: Columns that files lack; None if they have all.
+        indexes: Indexes of record keys; None without any.
 
     Attributes:
         schema: Columns of the batches, a `pyarrow.Schema`.
         count: Files read and skipped by the last iteration.
 
     Raises:
-        ConfigError: There is no such column, or a condition makes no sense.
-        RefusedError: A condition asks in the default partition for what Apache Hudi answers otherwise.
+        ConfigError: A column does not exist, or a condition is invalid.
+        RefusedError: A condition on rows in the default partition would give other rows than Apache Hudi does.
     """
 
     def __init__(
@@ -174,10 +175,10 @@ class Rows(Batches):
         self._slices = slices
         self._logs = logs
         self._path_columns = path_columns
-        self._statistics = statistics if path_columns is None else None  # they know nothing of what files lack
+        self._statistics = statistics if path_columns is None else None  # statistics lack columns that files lack
         self._indexes = indexes
-        if isinstance(columns, str):  # a sequence of letters to everything below
-            raise ConfigError(f"columns={columns!r} is one text; give a list, also of one: columns=[{columns!r}]")
+        if isinstance(columns, str):  # a text is a sequence, too: its letters would be taken for names
+            raise ConfigError(f"columns={columns!r} is a text, not a list; give a list: columns=[{columns!r}]")
         self.schema = chosen_columns(schema, columns, with_meta=with_meta)
         self._read_schema = self.schema
         self._filters: tuple[Filter, ...] = ()
@@ -213,7 +214,7 @@ class Rows(Batches):
 
     @property
     def file_count(self) -> int:
-        """File slices of the snapshot: base files, with their log files."""
+        """Number of file slices of the snapshot: base files with their log files."""
         return len(self._slices)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -224,6 +225,7 @@ class Rows(Batches):
         read: ReadSlice = found.read  # type: ignore[assignment]
         pieces = zip(found.pieces, found.sizes, strict=True)
         sources = [Source(partial(read.counted, each), size) for each, size in pieces]
+        # Remote reads wait for answers, not for cores; local ones decompress and so gain nothing beyond the cores.
         threads = REMOTE_THREADS if "://" in self._storage.root else min(_LOCAL_THREADS_MAX, os.cpu_count() or 1)
         for item in in_turn(sources, threads=threads, weight_max=_AHEAD_BYTES_MAX):
             if isinstance(item, FileCount):
@@ -232,7 +234,7 @@ class Rows(Batches):
                 yield item
 
     def in_pieces(self) -> Pieces:
-        """One piece for each file slice that indexes and statistics do not rule out."""
+        """One piece per file slice that indexes and statistics do not rule out."""
         keys = self._asked_keys()
         wanted = None if keys is None else _hashed(keys)
         slices = tuple(self._chosen(keys, wanted))
@@ -252,24 +254,25 @@ class Rows(Batches):
 
     def narrowed(self, columns: Sequence[str] | None = None, *where: Condition) -> Rows:
         """
-        The same rows with fewer columns, and of them those that meet more conditions.
+        The rows that meet further conditions, with fewer columns.
 
         Args:
             columns: Columns of `schema`, in this order; None for all of them.
-            where: Conditions on columns of the table.
+            where: Further conditions on columns of the table.
 
         Raises:
             ConfigError, RefusedError: As the class.
         """
         wanted = self.schema.names if columns is None else columns
+        # polars asks for no column when it counts rows; a batch needs one to have a length.
         return self._again(columns=wanted or self.schema.names[:1], where=[*self._conditions, *where])
 
     def to_polars_lazy(self) -> Any:
         """
-        The rows as a `polars.LazyFrame`: what a query needs of them is read when it is collected.
+        The rows as a `polars.LazyFrame`, which reads what a query needs when it is collected.
 
-        Columns, conditions and limits of the query reach the reader: files that cannot hold a row of the answer are
-        not opened. Conditions that are not understood are left to polars, which applies all of them.
+        Columns, conditions and limits of the query are pushed down: files that cannot hold a row of the answer are not
+        opened. polars applies all conditions itself, so those that are not understood cost time only.
 
         Raises:
             ConfigError: polars is not installed.
@@ -281,7 +284,7 @@ class Rows(Batches):
     @property
     def skipped(self) -> Mapping[str, int]:
         """
-        Number of files that the last iteration did not read, by what told that no row of them meets the conditions.
+        Number of files that the last iteration skipped, by what ruled them out.
 
         ``record_index``, ``metadata_table`` (its `column_stats`), ``bloom_filters`` (of the metadata table or in the
         files) and ``footers`` (the files' own statistics).
@@ -289,7 +292,7 @@ class Rows(Batches):
         return self.count.skipped_by
 
     def _asked_keys(self) -> Mapping[str, str] | None:
-        """The record keys of which each row that meets the conditions has one; None where they are not known."""
+        """The only record keys that rows meeting the conditions can have; None if unknown."""
         if not self._filters or self._indexes is None or not self._indexes.config.populate_meta_fields:
             return None
         from hudi_py.rows.asked_keys import asked_keys
@@ -297,9 +300,10 @@ class Rows(Batches):
         return asked_keys(self._filters, self._indexes.key_fields)
 
     def _chosen(self, keys: Mapping[str, str] | None, wanted: HashedKeys | None) -> Sequence[FileSlice]:
-        """The slices that have to be opened, of which the metadata table does not rule out all rows."""
+        """The slices that the metadata table does not rule out, and so have to be opened."""
         from hudi_py.snapshot.key_index import slices_of_keys, without_keys_ruled_out
 
+        # The most selective first: the record index leaves few slices, and then statistics are not worth their reading.
         slices, count = self._slices, self.count
         named = None
         if keys is not None and self._indexes is not None:
@@ -328,7 +332,7 @@ class Rows(Batches):
         if asked:
             raise ConfigError(
                 f"a condition on {asked[0]} is not supported: a time-based key generator made partitions of it, and "
-                "Apache Hudi shows another value than is stored; filter the rows that come back"
+                "Apache Hudi shows another value than the stored one; filter the rows that come back"
             )
 
 
@@ -344,10 +348,10 @@ def _not_ruled_out(
     slices: Sequence[FileSlice], filters: Sequence[Filter], statistics: OpenStatistics
 ) -> Sequence[FileSlice]:
     """
-    Without the slices in which no row meets *filters*, by the metadata table.
+    *slices* without those in which no row can meet *filters*, by the metadata table.
 
-    A merged row takes each of its values from a file of its slice, so a condition on one column is ruled out where it
-    is for all of them.
+    Each value of a merged row comes from one file of its slice, so a condition on one column is ruled out for the slice
+    if it is for each of its files.
     """
     from hudi_py.rows.bounds import PathBounds
     from hudi_py.rows.pruning import may_match, paths_of

@@ -1,4 +1,4 @@
-"""Which columns the rows of a table have at one time: what its commits say, and where none does, its newest file."""
+"""The columns of a table's rows at one time: from its commits, or from its newest file if no commit records them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def committed_schema_text(
     contents: Contents, timeline: Timeline, properties: Mapping[str, str], as_of: str | None = None
 ) -> str | None:
     """
-    Avro text of the rows, without meta columns: that of the newest commit that has one (rules/timeline 4.5).
+    The rows' Avro schema as text, without meta columns, from the newest commit that records it (rules/timeline 4.5).
 
     Args:
         properties: The table's properties: it may have been created with a schema.
-        as_of: Instant time; None for the newest. Before the first commit, too, the newest counts.
+        as_of: Instant time; None for the newest schema. Before the first commit the newest is returned too.
     """
     for until in (None,) if as_of is None else (as_of, None):
         found = _schemas(contents, timeline, until).get("schema") or properties.get("hoodie.table.create.schema")
@@ -32,16 +32,16 @@ def committed_schema_text(
 
 
 def column_schema_text(contents: Contents, timeline: Timeline, as_of: str | None = None) -> str | None:
-    """JSON of the columns with their ids, from the same commit as the Avro text; None without schema on read."""
+    """The columns with their ids as JSON, from the same commit as the Avro schema; None without schema on read."""
     return _schemas(contents, timeline, as_of).get("latest_schema") or None
 
 
 def moved_columns(contents: Contents, timeline: Timeline, as_of: str | None = None) -> Sequence[str]:
-    """What `renamed_columns` finds in the table's history of columns."""
+    """Columns that had other names in older files, by the table's history of columns (`renamed_columns`)."""
     storage = contents.store.storage
     history = newest_history(entry.name for entry in storage.list(HISTORY_FOLDER))
     latest = None if history is None else column_schema_text(contents, timeline, as_of)
-    if latest is None:  # a schema alone has no names before
+    if latest is None:  # without column ids nothing links a column to an earlier name
         return ()
     path = f"{HISTORY_FOLDER}/{history}"
     return renamed_columns(latest, storage.read(path), f"{storage.root}/{path}")
@@ -52,6 +52,7 @@ def _schemas(contents: Contents, timeline: Timeline, as_of: str | None) -> Mappi
         if as_of is not None and instant.requested_time > as_of:
             continue
         metadata = contents.commit(instant)
+        # The operations that Hudi passes over when it resolves a table's schema, too (rules/timeline 4.5).
         if metadata.extra_metadata.get("schema") and metadata.operation_type not in _NO_ROW_SCHEMA:
             return metadata.extra_metadata
     return {}
@@ -59,20 +60,20 @@ def _schemas(contents: Contents, timeline: Timeline, as_of: str | None) -> Mappi
 
 def schema_text_of_files(storage: Storage, files: Sequence[tuple[str, BaseFile]], table_name: str) -> str | None:
     """
-    Avro text of the rows that lie in a table whose commits with a schema are all archived or rolled back.
+    The rows' Avro schema from the newest file, for tables whose commits with a schema are all archived or rolled back.
 
-    Without it a write would take the columns of its own rows for those of the table, and drop all others from the files
-    that it rewrites.
+    Without it, a write would take the columns of its own rows for all columns of the table, and drop the others from
+    the files that it rewrites.
 
     Args:
         files: Partition path and base file of each file of the snapshot.
-        table_name: Names the record where the file holds no Avro text.
+        table_name: Names the record if the file has no Avro schema.
 
     Returns:
         None for a table without files.
 
     Raises:
-        CorruptMetadata: The newest file is no Parquet file.
+        CorruptMetadata: The newest file is not a Parquet file.
     """
     if not files:
         return None

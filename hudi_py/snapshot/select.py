@@ -1,5 +1,5 @@
 """
-Which files hold a snapshot. Pure.
+Which files make up a snapshot. Pure.
 
 Source: Hudi ``HoodieFileSystemView.getLatestMergedFileSlicesBeforeOrOn``, ``TimelineUtils.validateTimestampAsOf``;
 rules/timeline 7 (time travel).
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 def context_as_of(context: ViewContext, as_of: str) -> ViewContext:
     """
-    The view as the table was at *as_of*: later instants invisible, groups replaced later still live.
+    The view of the table at *as_of*: later instants are invisible, groups replaced later are still live.
 
-    Pending compactions and clusterings are left out: they hold no rows of their own.
+    Pending compactions and clusterings are left out: they add no rows.
     """
     visible = frozenset(time for time in context.visible_times if time <= as_of)
     last = None if context.last_time is None else min(context.last_time, as_of)
@@ -58,16 +58,16 @@ def check_as_of(
     holes: Holes = NO_HOLES,
 ) -> None:
     """
-    Refuse a time for which the table no longer (or not yet) has one answer.
+    Refuse a time whose rows are no longer complete, or may still change.
 
     Args:
         as_of: Instant time.
-        earliest_retained: What the last completed clean kept everything from; ``""`` when unknown.
-        pending_clusterings: Requested times: those change no rows.
-        holes: What the last clean left before its window.
+        earliest_retained: The time from which on the last completed clean kept everything; ``""`` when unknown.
+        pending_clusterings: Requested times of pending clusterings, which change no rows.
+        holes: Times before that window which the last clean kept readable.
 
     Raises:
-        RefusedError: Earlier files are deleted, or a write of that time is still pending.
+        RefusedError: A clean deleted files of that time, or a write requested by then is still pending.
     """
     if earliest_retained and as_of < earliest_retained:
         raise RefusedError(
@@ -75,12 +75,14 @@ def check_as_of(
             f"the earliest readable instant is {earliest_retained}"
         )
     if as_of < holes.window:
+        # A clean keeps snapshots of commits. A time between two commits reads the earlier one.
         seen = max((i.requested_time for i in timeline.commits.completed() if i.requested_time <= as_of), default=as_of)
         if holes.holds(seen):
             raise RefusedError(
                 f"the table cannot be read as of {as_of}: before {holes.window} a clean kept single snapshots "
-                f"only, and that is none of them; read {', '.join(holes.snapshots)}, or from {holes.window} on"
+                f"only, and this is not one of them; read {', '.join(holes.snapshots)}, or from {holes.window} on"
             )
+    # A pending write may still complete, and its rows would then belong to this time, too (rules/timeline 7).
     pending = [i for i in timeline.commits.pending() if i.requested_time not in pending_clusterings]
     if pending and as_of >= pending[0].requested_time:
         raise RefusedError(
@@ -93,14 +95,14 @@ def check_default_partition(
     partitions: Iterable[str], filters: Iterable[Filter], partition_fields: Sequence[str]
 ) -> None:
     """
-    Refuse conditions on a partition column that would be answered otherwise than by Apache Hudi.
+    Refuse conditions on a partition column whose answer would differ from Apache Hudi's.
 
-    Rows whose partition value is null, empty or the default partition's own name lie in one folder. Hudi reads null for
-    all of them (yet finds them by ``= ''``), the files hold what was written. What asks for another value exactly is
-    answered alike by both.
+    Rows whose partition value is null, empty or the name of the default partition share one folder. Hudi reads null for
+    all of them (yet finds them by ``= ''``); the files hold the values as written. A condition that asks for any other
+    value exactly gives the same rows either way.
 
     Raises:
-        RefusedError: The snapshot has such rows, and whether they meet the conditions depends on that.
+        RefusedError: The snapshot has such rows, and the conditions depend on their partition value.
     """
     from hudi_py.rows.default_partition import depends_on
 
@@ -125,14 +127,14 @@ def check_default_partition(
 
 def check_rows_are_whole(properties: Mapping[str, str], source: str) -> None:
     """
-    Refuse tables of whose rows a part lies elsewhere.
+    Refuse bootstrapped tables: columns of their rows may be stored outside of the table.
 
     Args:
         properties: The table's properties (``hoodie.properties``).
         source: Named in the error.
 
     Raises:
-        UnsupportedTable: The rows may be where the table was made from.
+        UnsupportedTable: The table was bootstrapped.
     """
     if properties.get("hoodie.bootstrap.base.path", "").strip():
         raise UnsupportedTable(
@@ -143,14 +145,14 @@ def check_rows_are_whole(properties: Mapping[str, str], source: str) -> None:
 
 def check_files_have_all_columns(properties: Mapping[str, str], source: str) -> None:
     """
-    Refuse tables whose base files are not their rows, for whoever takes the one for the other.
+    Refuse tables whose base files lack columns, for callers that hand out base files as the rows.
 
     Args:
         properties: The table's properties (``hoodie.properties``).
         source: Named in the error.
 
     Raises:
-        UnsupportedTable: The partition columns stand in the paths only.
+        UnsupportedTable: The partition columns are in the paths only.
     """
     from hudi_py.rows.path_columns import lacks_partition_columns
 
@@ -163,14 +165,14 @@ def check_files_have_all_columns(properties: Mapping[str, str], source: str) -> 
 
 def check_columns_keep_names(moved: Sequence[str], source: str) -> None:
     """
-    Refuse what reading by name would show wrong: nulls for renamed columns, values of a dropped one.
+    Refuse tables with renamed or dropped columns: reading by name shows null for one, old values for the other.
 
     Args:
         moved: See `renamed_columns`.
         source: Named in the error.
 
     Raises:
-        UnsupportedTable: There is one.
+        UnsupportedTable: *moved* names a column.
     """
     if moved:
         raise UnsupportedTable(
@@ -181,7 +183,7 @@ def check_columns_keep_names(moved: Sequence[str], source: str) -> None:
 
 def check_base_files(slices: Iterable[FileSlice], source: str) -> None:
     """
-    Refuse rows in files that are not read.
+    Refuse base files in other formats than Parquet.
 
     Raises:
         UnsupportedTable: A base file is not Parquet.
@@ -196,12 +198,12 @@ def check_base_files(slices: Iterable[FileSlice], source: str) -> None:
 
 def base_files(slices: Sequence[FileSlice], source: str) -> tuple[tuple[str, BaseFile], ...]:
     """
-    Partition path and base file of each slice, for whoever takes those for the rows.
+    Partition path and base file of each slice, for callers that hand out base files as the rows.
 
-    Log files of change data capture hold what changed, besides the rows, so nothing of them has to be merged.
+    Log files of change data capture repeat what changed; the rows themselves are in the base file.
 
     Raises:
-        UnsupportedTable: A slice has log files, which hold rows too.
+        UnsupportedTable: A slice has log files with rows.
     """
     for each in slices:
         if has_logs([each]):
@@ -218,7 +220,7 @@ def bases_of(slices: Iterable[FileSlice]) -> tuple[tuple[str, BaseFile], ...]:
 
 
 def has_logs(slices: Iterable[FileSlice]) -> bool:
-    """Whether there are log files to merge, those of change data capture apart."""
+    """Whether a slice has log files to merge; change logs do not count."""
     return any(not log.is_cdc for each in slices for log in each.log_files)
 
 
@@ -226,11 +228,11 @@ def with_recorded_sizes(
     slices: Sequence[FileSlice], recorded: Callable[[], Mapping[str, Mapping[str, int]]]
 ) -> tuple[FileSlice, ...]:
     """
-    The same slices, with the sizes that commits recorded if the listing has none: readers compare them.
+    The same slices, with the sizes that commits recorded where the listing has none; readers compare sizes.
 
     Args:
         slices: File slices of a snapshot.
-        recorded: Gives partition path to names and sizes in bytes; not asked where the listing told all sizes.
+        recorded: Returns sizes in bytes by partition path and file name; called only if a size is unknown.
     """
     if all(file.size_bytes is not None for each in slices for file in each.files):
         return tuple(slices)
@@ -251,7 +253,7 @@ def with_recorded_sizes(
 
 
 def size_of(file_slice: FileSlice) -> int:
-    """Bytes of the files of a slice as far as they are known."""
+    """Bytes of the files of a slice; unknown sizes count as 0."""
     return file_slice.size_bytes
 
 
@@ -261,13 +263,13 @@ def readable_slices(
     """
     The newest slice with files of each live group, without log files of writes that are not completed.
 
-    A pending compaction opens a slice whose log files are read together with the slice before, whatever it has written
-    of its base file (``AbstractTableFileSystemView.fetchMergedFileSlice``).
+    A pending compaction opens a new slice. Its log files are read together with the slice before, and a base file that
+    the compaction wrote so far is ignored (``AbstractTableFileSystemView.fetchMergedFileSlice``).
 
     Args:
         context: View context of the time asked for; *partition* was built with it.
-        partition: Its file groups.
-        pending_compactions: Requested times.
+        partition: The partition's file groups.
+        pending_compactions: Requested times of pending compactions.
     """
     opened = {
         each.file_id: attrs.evolve(each, base_file=None)
@@ -279,8 +281,9 @@ def readable_slices(
         slices = [each for each in group.slices if not each.is_empty]
         if not slices and group.file_id not in opened:
             continue
-        # of what a range of commits wrote there may be nothing before that slice
+        # A view of the files of some commits only may lack the slice before the compaction.
         newest = slices[0] if slices else attrs.evolve(opened[group.file_id], log_files=())
+        # The rows before the compaction are in the slice below until it completes, so both are read as one.
         if newest.base_file is None and newest.base_instant_time in pending_compactions and len(slices) > 1:
             newest = attrs.evolve(slices[1], log_files=(*slices[1].log_files, *newest.log_files))
         if group.file_id in opened:
@@ -292,13 +295,14 @@ def readable_slices(
 
 
 def slices_of_names(files: Mapping[str, Iterable[str]]) -> tuple[FileSlice, ...]:
-    """The slice of each group of which files are named, all of one time; partition path to names."""
+    """One slice per file group, from the names of its files; *files* maps partition paths to names."""
     bases: dict[tuple[str, str], BaseFile] = {}
     logs: dict[tuple[str, str], list[LogFile]] = {}
     for partition, names in files.items():
         for name in names:
             base, log = parse_base_file(name), parse_log_file(name)
             if base is not None:
+                # If several base files of a group are named, its rows are in the newest one.
                 known = bases.setdefault((partition, base.file_id), base)
                 if known.instant_time < base.instant_time:
                     bases[partition, base.file_id] = base

@@ -1,7 +1,7 @@
 """
-A table at one time, as a value that changes nothing: the latest snapshot, an earlier one, what a savepoint holds.
+Read-only views of a table at one time: the latest snapshot, an earlier one, or a savepoint.
 
-Each holds what was loaded when it was opened, so that it stays at its time whatever happens to the table.
+A snapshot keeps the timeline that was loaded when it was opened, so later changes to the table do not move it.
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ __all__ = ["Snapshot"]
 @attrs.frozen(kw_only=True, eq=False, slots=False, repr=False)
 class Snapshot(Shown):
     """
-    What a table shows at one time.
+    The rows and columns of a table at one time.
 
     Args:
         contents: Reads the instants of the table's timeline.
-        timeline: As it was when the snapshot was opened.
+        timeline: The timeline as it was when the snapshot was opened.
         config: The table's configuration.
         settings: The table's settings.
-        requested_time: The time, as an instant; None for the latest.
+        requested_time: The time as an instant time; None for the latest snapshot.
     """
 
     _contents: Contents
@@ -94,12 +94,12 @@ class Snapshot(Shown):
 
     def base_files(self) -> tuple[tuple[str, BaseFile], ...]:
         """
-        Partition path and base file of everything that holds rows at that time.
+        Partition path and base file of each file slice with rows at that time.
 
         Raises:
             RefusedError: A clean deleted one of them, or began to.
-            UnsupportedTable: There are log files to merge, base files are not Parquet or hold a part of the columns
-                only, or columns have other names in older files.
+            UnsupportedTable: There are log files to merge, base files are not Parquet or lack some of the columns, or
+                columns have other names in older files.
             CorruptMetadata: A file that a completed commit wrote is missing, so that older rows would be shown as the
                 latest, or it has another size.
         """
@@ -111,7 +111,7 @@ class Snapshot(Shown):
         The file slices that hold rows at that time, by partition path and file id.
 
         Raises:
-            RefusedError, UnsupportedTable, CorruptMetadata: As `base_files`, but for log files.
+            RefusedError, UnsupportedTable, CorruptMetadata: As `base_files`, but log files are allowed.
         """
         check_rows_are_whole(self.config.properties, self.storage.root)
         moved = moved_columns(self._contents, self.timeline, self.requested_time)
@@ -122,10 +122,10 @@ class Snapshot(Shown):
 
     def sized_slices(self, *, read_optimized: bool = False) -> tuple[FileSlice, ...]:
         """
-        As `slices_with_rows`, with the sizes of base files that commits recorded where the listing does not tell.
+        As `slices_with_rows`; where the listing has no size of a file, the one that its commit recorded is filled in.
 
         Args:
-            read_optimized: Base files alone: rows that lie in log files are left out, older versions of them shown.
+            read_optimized: Read base files only: rows in log files are left out, and older versions of them shown.
         """
         needed = NeededFiles(self._contents, self.timeline, self.requested_time)
         found = with_recorded_sizes(self.slices_with_rows(), lambda: needed.sizes)
@@ -145,7 +145,7 @@ class Snapshot(Shown):
         The rows at that time as Arrow batches, without Spark; arguments as `hudi_py.Table.rows`.
 
         Raises:
-            ConfigError: There is no such column, or a condition makes no sense.
+            ConfigError: A column does not exist, or a condition is invalid.
             RefusedError, UnsupportedTable, CorruptMetadata: As `slices_with_rows`.
             UnsupportedTable: Log files are merged in a way that hudi_py does not know.
         """
@@ -163,24 +163,25 @@ class Snapshot(Shown):
         )  # fmt: skip
 
     def _time_partitions(self) -> TimePartitions | None:
-        """What is shown in the place of stored partition values; None for these."""
+        """How partition values of time-based keys are shown; None where they are shown as stored."""
+        # Values that only the paths have cannot differ from stored ones: there are none.
         from hudi_py.rows.time_partitions import time_partitions_of
 
         return time_partitions_of(self.config) if self._path_columns() is None else None
 
     def _path_columns(self) -> PathColumns | None:
-        """Columns whose values stand in the paths only; None for none."""
+        """Partition columns whose values are in the paths only; None where the files have all columns."""
         from hudi_py.rows.path_columns import path_columns_of
 
         return path_columns_of(self.config)
 
     def row_commits(self) -> ColumnFilter | None:
-        """What chooses among the rows of the slices; None for all."""
+        """A filter by commit on the rows of the slices; None for all rows."""
         return None
 
     def _log_reading(self, slices: Sequence[FileSlice], schema: pa.Schema) -> LogReading | None:
         """
-        How log files of slices are read; None if there are none.
+        How log files of slices are read; None without log files.
 
         Args:
             slices: File slices of this snapshot.
@@ -200,7 +201,7 @@ class Snapshot(Shown):
 
     @property
     def _logs_until(self) -> str | None:
-        """The first later instant ends what is read of log files."""
+        """Blocks of log files are read up to the first one of a later instant; None for all."""
         return self.requested_time
 
     def _log_context(self) -> ViewContext:
@@ -217,7 +218,7 @@ class Snapshot(Shown):
         """
         The columns of the rows at that time as a `pyarrow.Schema`, all nullable, without the ``_hoodie_*`` ones.
 
-        From the newest commit that records them, without a look at data files; else from the newest file.
+        From the newest commit that records a schema, without opening data files; else from the newest file.
         """
         from hudi_py.rows.read import chosen_columns
 
@@ -225,10 +226,10 @@ class Snapshot(Shown):
 
     def shown_schema(self, columns: Sequence[str] | None = None, *, with_meta: bool = False) -> pa.Schema:
         """
-        The columns that `rows` gives for these arguments, told as those of `schema`.
+        The columns that `rows` returns for these arguments; they are found as for `schema`.
 
         Raises:
-            ConfigError: There is no such column.
+            ConfigError: A column does not exist.
         """
         from hudi_py.rows.read import chosen_columns
 
@@ -246,23 +247,23 @@ class Snapshot(Shown):
 
     def schema_text(self) -> str | None:
         """
-        Avro text of the rows at that time, without meta columns; before the first commit that of the newest.
+        The rows' Avro schema at that time as text, without meta columns; before the first commit the newest schema.
 
         Returns:
             None for a table without rows that was not created with a schema either.
         """
-        told = self._committed_schema()
-        return told or schema_text_of_files(self.storage, bases_of(self.slices_with_rows()), self.config.name)
+        committed = self._committed_schema()
+        return committed or schema_text_of_files(self.storage, bases_of(self.slices_with_rows()), self.config.name)
 
     def _committed_schema(self) -> str | None:
         return committed_schema_text(self._contents, self.timeline, self.config.properties, self.requested_time)
 
     def column_statistics(self) -> StatisticsReader | None:
         """
-        What the metadata table knows of columns, to be used as a context manager; None where it has no column_stats.
+        Opens the metadata table's column statistics, as a context manager; None where it has no `column_stats`.
 
         Raises:
-            CorruptMetadata, StorageError: It is damaged.
+            CorruptMetadata, StorageError: The metadata table is damaged.
         """
         from hudi_py.snapshot.key_index import is_ready
 
@@ -271,7 +272,7 @@ class Snapshot(Shown):
         return StatisticsReader(MetadataTable(self.storage), self.timeline)
 
     def _key_indexes(self, *, read_optimized: bool) -> KeyIndexes:
-        """What is known of record keys; the record index tells of the present only, log files included."""
+        """Indexes of record keys. The record index describes the present only, log files included."""
         from hudi_py.snapshot.key_index import KeyIndexes
 
         is_present = self._is_present and not read_optimized
@@ -284,10 +285,11 @@ class Snapshot(Shown):
 @attrs.frozen(kw_only=True, eq=False, slots=False, repr=False)
 class LatestSnapshot(Snapshot):
     """
-    The rows of every completed commit.
+    The rows of all completed commits.
 
     Args:
-        listing: Gives where partitions and files are looked up; not asked for what the commits tell.
+        listing: Returns the listing of partitions and files; called only when files are needed: a schema comes from
+            commits.
     """
 
     _listing: Callable[[], Listing]
@@ -295,6 +297,7 @@ class LatestSnapshot(Snapshot):
     _is_present = True
 
     def __getstate__(self) -> dict[str, Any]:
+        # The table that lists on demand stays behind, so the listing itself is sent.
         return {**vars(self), "_listing": partial(_itself, self._listing())}
 
     def _slices(self) -> Iterable[FileSlice]:
@@ -304,8 +307,9 @@ class LatestSnapshot(Snapshot):
             yield from readable_slices(context, partition, self._pending_compactions)
 
     def sized_slices(self, *, read_optimized: bool = False) -> tuple[FileSlice, ...]:
-        """As in `Snapshot`; where the folders were listed, the archive is asked for what is missing of its commits."""
+        """As in `Snapshot`; if folders were listed, refuses where files of archived commits are missing."""
         found = super().sized_slices(read_optimized=read_optimized)
+        # A listing by the metadata table names every file, whether its commit is archived or not.
         if self._listing().is_fresh:
             bytes_max = self._settings[keys.READ_ARCHIVE_BYTES_MAX]
             refuse_what_is_missing(self._contents, self.timeline, bases_of(found), bytes_max)
@@ -313,19 +317,20 @@ class LatestSnapshot(Snapshot):
 
 
 def _itself(listing: Listing) -> Listing:
-    """What a pickled snapshot asks in the place of the table."""
+    """Replaces the table's listing in a pickled snapshot."""
     return listing
 
 
 @attrs.frozen(kw_only=True, eq=False, slots=False, repr=False)
 class SavepointSnapshot(Snapshot):
-    """What a savepoint holds, whatever cleans and archivals have passed it."""
+    """The rows of a savepoint; cleans keep its files, and its own metadata names them after archival."""
 
     requested_time: str
     _held: dict[str, tuple[str, ...]]
 
     def _slices(self) -> Iterable[FileSlice]:
-        """Without log files of later writes: whole slices are held, and a restore to the savepoint deletes those."""
+        """The slices without log files of later writes, which a restore to the savepoint would delete."""
+        # Log names of layout 1 have the time of their slice, not of a write: there `_logs_until` leaves out later blocks.
         held: Mapping[str, Iterable[str]] = self._held
         if not self.config.format.log_naming.tells_slice:
             held = {path: [name for name in names if not self._is_later_log(name)] for path, names in held.items()}
@@ -339,12 +344,12 @@ class SavepointSnapshot(Snapshot):
 @attrs.frozen(kw_only=True, eq=False, slots=False, repr=False)
 class EarlierSnapshot(Snapshot):
     """
-    The table as it was at an earlier time, from the files that there were when it was opened.
+    The table as it was at an earlier time, from the files that existed when the snapshot was opened.
 
     Args:
-        requested_time: The time.
-        view_context: What decides about file slices at that time.
-        listing: Where partitions and files are looked up.
+        requested_time: The time as an instant time.
+        view_context: View context of that time.
+        listing: The listing of partitions and files.
     """
 
     requested_time: str
@@ -352,7 +357,7 @@ class EarlierSnapshot(Snapshot):
     _listing: Listing
 
     def partitions(self) -> tuple[str, ...]:
-        """Relative paths of all partitions, those that came later too, sorted."""
+        """Relative paths of all partitions, sorted; partitions created later are among them."""
         return tuple(sorted(path for path, _ in self._listing.walk()))
 
     def partition(self, partition_path: str) -> PartitionView:
@@ -361,15 +366,15 @@ class EarlierSnapshot(Snapshot):
         return build_partition(self.view_context, partition_path, ((e.name, e.size_bytes) for e in entries))
 
     def file_slices(self, partition_path: str = "") -> tuple[FileSlice, ...]:
-        """The newest slice at that time of each file group of one partition that was live then."""
+        """The newest slice at that time of each file group in the partition that was live then."""
         return latest_slices(self.view_context, self.partition(partition_path))
 
     def refuse_what_a_clean_took(self) -> None:
         """
-        Look into the folders that a pending clean names.
+        Compare the folders that a pending clean names with this snapshot.
 
         Raises:
-            RefusedError: It deleted a file of this snapshot.
+            RefusedError: The clean deleted a file of this snapshot.
         """
         refuse_what_a_clean_took(self._contents, self.timeline, self.view_context, self.requested_time)
 
@@ -381,6 +386,7 @@ class EarlierSnapshot(Snapshot):
         for path, entries in self._listing.walk():
             partition = build_partition(self.view_context, path, ((e.name, e.size_bytes) for e in entries))
             found += readable_slices(self.view_context, partition, self._pending_compactions)
+        # Again after the listing: a clean may have begun in between, and then the listing may lack files already.
         self.refuse_what_a_clean_took()
         gone = first_gone(
             self._contents, self.timeline, self.view_context, self.requested_time, bases_of(found), with_pending=False

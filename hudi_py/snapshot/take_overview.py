@@ -1,4 +1,4 @@
-"""One page about a table, from one listing; `hudi_py.snapshot.overview` counts."""
+"""Loads what one page about a table needs, with one listing; `hudi_py.snapshot.overview` counts."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def take_overview(
     """
     Args:
         contents: Reads the instants of the table's timeline.
-        latest: Snapshot.
+        latest: The latest snapshot.
         listing: The table's listing of files.
-        columns_files_max: The ranges of columns are looked up where the snapshot has no more files than this.
+        columns_files_max: Ranges of columns are left out if the snapshot has more files than this.
         now: The present, to compute ages.
 
     Raises:
@@ -42,6 +42,7 @@ def take_overview(
             yield build_partition(context, path, sizes.items()), sizes
 
     def ranges(files: FileTotals) -> tuple[ColumnRange, ...] | None:
+        # Statistics describe base files: with log files on top, a range could miss values.
         if files.latest.files > columns_files_max or files.log_files:
             return None
         try:

@@ -1,9 +1,9 @@
 """
 Which commits lie in a range of time, and what the table showed at its end. Pure.
 
-Layout 2 orders commits by their completion times, layout 1 by their requested times: no commit ever appears before the
-end of a range that was read already. Source: Hudi ``IncrementalRelationV1``, ``IncrementalRelationV2``; rules/timeline
-9.
+Layout 2 orders commits by completion time, so no commit appears later within a range that was read already. Layout 1
+orders them by requested time; there `refuse_pending_writes` ensures the same. Source: Hudi ``IncrementalRelationV1``,
+``IncrementalRelationV2``; rules/timeline 9.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class Window:
     A range of time.
 
     Args:
-        after: The commits of this time and before are left out; ``""`` for a range that begins with the table.
-        until: The commits of this time are the last ones; None for everything to this day.
+        after: Only commits later than this; ``""`` for a range that begins with the table.
+        until: Only commits up to and including this time; None for all up to now.
 
     Raises:
-        ConfigError: It ends before it begins.
+        ConfigError: The range ends before it begins.
     """
 
     after: str = ""
@@ -49,7 +49,7 @@ class Window:
 
     @property
     def is_everything(self) -> bool:
-        """Whether no commit lies outside."""
+        """Whether every commit lies in the range."""
         return not self.after and self.until is None
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ class Window:
 
 
 def order_times(timeline: Timeline, *, by_completion: bool) -> dict[str, str]:
-    """Requested times of the completed writes to the times that ranges compare."""
+    """Requested time of each completed write to the time that ranges compare."""
     return {
         each.requested_time: (each.completion_time if by_completion else None) or each.requested_time
         for each in timeline.writes.completed()
@@ -67,10 +67,10 @@ def order_times(timeline: Timeline, *, by_completion: bool) -> dict[str, str]:
 
 def last_end(timeline: Timeline, clusterings: frozenset[str], *, by_completion: bool) -> str:
     """
-    The latest end of a range that no write is added to any more; ``""`` where there is none.
+    The latest end of a range to which no write can be added any more; ``""`` if there is none.
 
     Args:
-        clusterings: Requested times of pending ones: those change no rows.
+        clusterings: Requested times of pending clusterings, which change no rows.
     """
     ends = order_times(timeline, by_completion=by_completion).values()
     if by_completion:
@@ -85,10 +85,12 @@ def needs_archive(window: Window, timeline: Timeline, active: Mapping[str, str])
     Whether a bound of the range lies among commits that may be archived.
 
     Args:
-        timeline: The active one.
-        active: What `order_times` tells of it.
+        timeline: The active timeline.
+        active: What `order_times` returns for it.
     """
     bounds = [each for each in (window.after, window.until) if each]
+    # Archival may skip a commit with a savepoint, so such a commit does not show where the timeline starts
+    # (rules/timeline 7).
     savepointed = {each.requested_time for each in timeline.completed(Action.SAVEPOINT)}
     first = next((each for each in sorted(active) if each not in savepointed), None)
     return bool(bounds) and (first is None or min(bounds) < active[first])
@@ -99,13 +101,13 @@ def commits_of(window: Window, times: Mapping[str, str], *, by_completion: bool)
     The commits of the range.
 
     Args:
-        times: Requested times of the completed writes to the times that are compared; without those that are archived
-            where none of them can lie in the range.
+        times: Requested time of each completed write to the time that is compared; archived writes may be left out if
+            none of them can lie in the range.
     """
     if by_completion and not window.is_everything:
         if window.after:
             return Commits(times=frozenset(time for time, compared in times.items() if compared in window))
-        return Commits()  # all that there was at the end
+        return Commits()  # all rows that the files at the end of the range hold
     return Commits(after=window.after, until=window.until)
 
 
@@ -113,14 +115,14 @@ def context_at_end(
     context: ViewContext, window: Window, times: Mapping[str, str], *, knows_archive: bool
 ) -> ViewContext:
     """
-    The view as the table was at the end of a range of layout 2: what completed later is invisible.
+    View context of the end of a range in layout 2: whatever completed later is invisible.
 
     Groups that were replaced later are still live.
 
     Args:
-        context: As the table is now.
+        context: View context of the table as it is now.
         times: As for `commits_of`.
-        knows_archive: Archived commits are among *times*; else all of them came before the end.
+        knows_archive: Whether archived commits are among *times*; else all of them completed before the end.
     """
     until = window.until
     if until is None:
@@ -144,7 +146,7 @@ def context_at_end(
 
 
 def visible_files(context: ViewContext, entries: Iterable[Entry]) -> Iterator[tuple[str, int | None]]:
-    """Name and size of those that the table showed, so that log files find the slice that they had at that time."""
+    """Name and size of the files visible in *context*, so that log files find the slice that they had at that time."""
     for entry in entries:
         base = parse_base_file(entry.name)
         if base is not None:
@@ -156,16 +158,17 @@ def visible_files(context: ViewContext, entries: Iterable[Entry]) -> Iterator[tu
             yield entry.name, entry.size_bytes
 
 
-def check_nothing_is_hollow(timeline: Timeline, window: Window, clusterings: frozenset[str]) -> None:
+def refuse_pending_writes(timeline: Timeline, window: Window, clusterings: frozenset[str]) -> None:
     """
-    Refuse a range of layout 1 in which a write may still complete: whoever goes on from its end would miss it.
+    Refuse a range of layout 1 in which a write may still complete: a reader that goes on from its end would miss it.
 
     Args:
-        clusterings: Requested times of pending ones: those change no rows.
+        clusterings: Requested times of pending clusterings, which change no rows.
 
     Raises:
-        RefusedError: There is such a write.
+        RefusedError: A pending write lies in the range.
     """
+    # A pending write behind the last completed one is no risk: a range with an open end reads only up to that one.
     last = max((each.requested_time for each in timeline.commits.completed()), default="")
     until = last if window.until is None else window.until
     for pending in timeline.commits.pending():
@@ -176,6 +179,6 @@ def check_nothing_is_hollow(timeline: Timeline, window: Window, clusterings: fro
             )
             way_out = f"end the range at {before}, or " if before > window.after else ""
             raise RefusedError(
-                f"what changed {window} cannot be told yet: {pending} lies in that range, and may still complete; "
+                f"the changes {window} cannot be read yet: {pending} lies in that range and may still complete; "
                 f"{way_out}read again when it has completed or was rolled back"
             )

@@ -234,7 +234,7 @@ def test_deletes_need_the_files_from_before_the_range(table):
     writes.open_table(table.storage).clean(commits_retained=1)
     cleaned = writes.open_table(table.storage)
     assert rows(cleaned.changes(first)) == [row("a", 2), row("d", 3, "us")]
-    with pytest.raises(RefusedError, match=r"what was deleted after .* a clean deleted eu/.*; begin it at") as refused:
+    with pytest.raises(RefusedError, match=r"the rows deleted after .* a clean deleted eu/.*; begin it at") as refused:
         cleaned.changes(first, with_deletes=True)
     earliest = str(refused.value).rpartition(" ")[2]
     assert rows(cleaned.changes(earliest, last, with_deletes=True)) is not None
