@@ -330,7 +330,7 @@ class SavepointSnapshot(Snapshot):
 
     def _slices(self) -> Iterable[FileSlice]:
         """The slices without log files of later writes, which a restore to the savepoint would delete."""
-        # Log names of layout 1 have the time of their slice, not of a write: there `_logs_until` leaves out later blocks.
+        # Log names of layout 1 have the time of their slice, not of a write: there `_logs_until` ends at later blocks.
         held: Mapping[str, Iterable[str]] = self._held
         if not self.config.format.log_naming.tells_slice:
             held = {path: [name for name in names if not self._is_later_log(name)] for path, names in held.items()}
