@@ -1,8 +1,8 @@
 """
-Which columns and types base files of different ages hold. Pure.
+Groups base files by the column types that they were written with. Pure.
 
-Spark 3.5 reads a column in the type it was written in or not at all, so that files from before a widening have to be
-read apart.
+Spark 3.5 can read a column only in the type in which it was written, so files from before a type was widened have to be
+read separately.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ def by_stored_schema(
     files: Sequence[tuple[str, BaseFile]], schema: pa.Schema, stored: Callable[[str, BaseFile], pa.Schema]
 ) -> list[tuple[pa.Schema, list[tuple[str, BaseFile]]]]:
     """
-    Group files by the schema to read them with: *schema* in the types that they were written in.
+    Group files by the schema to read them with: the columns of *schema* in the types of the files.
 
-    A table's types only grow, so what two instants have in common all between them have too: few files are asked.
+    A table's types only get wider. So if two instants have the same types, all instants between them have too, and few
+    files have to be opened.
 
     Args:
         files: Partition path and base file.
         schema: Columns of the table.
-        stored: Schema of one file; called for a few.
+        stored: Returns the schema of one file; called for few files.
     """
     ordered = sorted(files, key=lambda each: each[1].instant_time)
     found: dict[pa.Schema, list[tuple[str, BaseFile]]] = {}
@@ -40,6 +41,7 @@ def by_stored_schema(
             known[base.instant_time] = stored(partition, base)
         return known[base.instant_time]
 
+    # Halve spans of time until the first and the last file of each have the same types.
     spans = [(0, len(ordered) - 1)] if ordered else []
     while spans:
         first, last = spans.pop()
@@ -52,12 +54,12 @@ def by_stored_schema(
 
 
 def _common(stored: pa.Schema, schema: pa.Schema) -> dict[str, pa.DataType]:
-    """What a file holds of the table's columns."""
+    """The table's columns that a file has, with their types in the file."""
     return {name: stored.field(name).type for name in stored.names if name in schema.names}
 
 
 def as_stored(schema: pa.Schema, stored: pa.Schema) -> pa.Schema:
-    """The columns of *schema* in the types of a file; those that it lacks as they are."""
+    """The columns of *schema* in the types of a file; columns that the file lacks keep their type."""
     return pa.schema(
         field.with_type(_stored_type(field.type, stored.field(field.name).type))
         if field.name in stored.names

@@ -1,9 +1,9 @@
 """
-The record keys that rows can have that meet conditions. Pure.
+Finds the record keys that conditions ask for. Pure.
 
-Asked for by the column of keys itself, or by the fields that the key is made of where the table's key generator is one
-of Hudi's: the text of one field, or ``a:1,b:2``. Of a single field releases differ (``1`` or ``a:1``), so both count.
-Only fields of text and of whole numbers are taken: the texts of others are not the same in all of Hudi's writers.
+Conditions can be on the key column itself, or on the fields that the key is made of if the table's key generator is one
+of Hudi's: the key is then the text of one field, or ``a:1,b:2``. For a single field releases differ (``1`` or ``a:1``),
+so both forms are looked up. Only fields of text and integers count: Hudi's writers do not format other types alike.
 
 Source: Hudi 0.15.0, 1.0.2, 1.1.1 ``KeyGenUtils``, ``CustomAvroKeyGenerator``, ``TimestampBasedAvroKeyGenerator``.
 """
@@ -24,10 +24,10 @@ from hudi_py.rows.predicate import Filter, Leaf
 
 KEY_COLUMN: Final = "_hoodie_record_key"
 KEYS_MAX: Final = 10_000
-"""More of them are not looked up: they lie in most files anyway."""
+"""More keys are not looked up: they would be in most files anyway."""
 
 Values: TypeAlias = frozenset[str] | None
-"""Texts of which a column has one in every row that meets a condition; None where that is not known."""
+"""The only texts that a column can have in rows that meet a condition; None if unknown."""
 
 _TYPES: Final = frozenset({"SIMPLE", "COMPLEX", "NON_PARTITION", "CUSTOM", "TIMESTAMP"})
 _CLASSES: Final = frozenset(
@@ -38,18 +38,19 @@ _CLASSES: Final = frozenset(
 
 def asked_keys(filters: Sequence[Filter], key_fields: Sequence[str]) -> Mapping[str, str] | None:
     """
-    The keys of which a row has one that meets all of *filters*; None where they are not known, or too many.
-
-    Each with what it stands for: two forms of one key stand for the same.
+    The only keys that rows meeting all of *filters* can have; None if they are unknown, or too many.
 
     Args:
-        filters: Bound to the columns of the table.
-        key_fields: Of which keys are made, see `key_fields_of`; none where that is not known.
+        filters: Conditions, bound to the columns of the table.
+        key_fields: Fields that keys are made of, see `key_fields_of`; empty if unknown.
+
+    Returns:
+        Possible stored form of a key to the key that it stands for: a key of a single field has two forms.
     """
     tree = And(tuple(each.tree for each in filters))
     found = _values(tree, (KEY_COLUMN,))
     if found is not None:
-        keys = {text: text for text in found - {""}}
+        keys = {text: text for text in found - {""}}  # no row has an empty key
     else:
         fields = {name: _values(tree, tuple(name.split("."))) for name in key_fields}
         if not fields or any(each is None for each in fields.values()):
@@ -64,7 +65,7 @@ def asked_keys(filters: Sequence[Filter], key_fields: Sequence[str]) -> Mapping[
 
 
 def key_fields_of(properties: Mapping[str, str]) -> tuple[str, ...]:
-    """The fields that the keys of a table are made of; none where its key generator is not one of Hudi's."""
+    """The fields that the keys of a table are made of; empty if its key generator is not one of Hudi's."""
     kind = properties.get("hoodie.table.keygenerator.type", "").removesuffix("_AVRO")
     name = properties.get("hoodie.table.keygenerator.class", "").removeprefix(KEY_GENERATOR_PACKAGE)
     if kind not in _TYPES and (kind or name not in _CLASSES):
@@ -78,7 +79,7 @@ def _joined(parts: Iterable[tuple[str, str]]) -> str:
 
 
 def _values(tree: Condition, path: Path) -> Values:
-    if isinstance(tree, And):
+    if isinstance(tree, And):  # a part that says nothing about the column narrows nothing
         known = [each for each in (_values(part, path) for part in tree.parts) if each is not None]
         return frozenset.intersection(*known) if known else None
     if isinstance(tree, Or):

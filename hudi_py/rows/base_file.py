@@ -1,8 +1,9 @@
 """
-Writing one base file, or a row of them, as a stream of Arrow batches.
+Writes one base file, or a series of them, from a stream of Arrow batches.
 
-Memory: rows wait until a row group is full (`BaseFileOptions.row_group_bytes`), then leave. Storage: the caller opens
-and closes the stream; until it is closed, and the instant completed, the file is garbage that markers account for.
+Memory: rows are collected until a row group is full (`BaseFileOptions.row_group_bytes`), then written. Storage: the
+caller opens and closes the stream; until it is closed and the instant is completed, no reader sees the file, and
+rollback finds it by its marker.
 
 Source: Hudi 0.15.0, 1.0.2, 1.1.1: ``HoodieAvroParquetWriter``, ``HoodieBloomFilterWriteSupport``,
 ``HoodieCreateHandle``; the footer keys and the layout of lists were tried against all three.
@@ -121,7 +122,7 @@ class BaseFileWriter:
         Write rows that this commit adds or changes.
 
         Args:
-            rows: Of the storage schema, see `conform_batch`.
+            rows: Rows in the storage schema, see `conform_batch`.
             keys: Their record keys, strings, neither null nor empty.
 
         Raises:
@@ -131,7 +132,7 @@ class BaseFileWriter:
         self.write_rows(rows, keys, self.commit_times(len(keys)), self.sequence_numbers(len(keys)))
 
     def write_rows(self, rows: pa.RecordBatch, keys: Array, commit_times: Array, sequence_numbers: Array) -> None:
-        """Write rows whose commit times and sequence numbers are given: those a merge copies keep theirs."""
+        """Write rows with given commit times and sequence numbers: rows that a merge copies keep theirs."""
         count = len(keys)
         if not count:
             return
@@ -172,7 +173,7 @@ class BaseFileWriter:
             self._pending, self._pending_bytes = [], 0
 
     def close(self) -> int:
-        """Write what waits and the footer; return the file's size in bytes. The sink stays open."""
+        """Write the last row group and the footer; return the file's size in bytes. The sink stays open."""
         self.flush()
         self._writer.add_key_value_metadata(self._footer())
         self._writer.close()
@@ -194,7 +195,7 @@ class BaseFileWriter:
             AVRO_SCHEMA_KEY: with_meta_fields(self._avro_schema),
             WRITER_MODEL_KEY: "avro",
         }
-        if self._bloom.kind is not BloomKind.SIMPLE:
+        if self._bloom.kind is not BloomKind.SIMPLE:  # readers of Hudi take a filter without a kind as SIMPLE
             footer[BLOOM_TYPE_KEY] = self._bloom.kind.value
         if self._key_range is not None:
             footer[MIN_KEY], footer[MAX_KEY] = map(from_java_order, self._key_range)
@@ -217,7 +218,7 @@ def write_new_files(
     monotonic: Seconds = MONOTONIC,
 ) -> list[WrittenFile]:
     """
-    Write rows into new file groups, another one whenever a file is full.
+    Write rows into new file groups, starting another whenever a file is full.
 
     Args:
         batches: Pairs of rows (storage schema) and their keys, consumed lazily.
@@ -230,8 +231,8 @@ def write_new_files(
         monotonic: Clock in seconds, for the timings.
 
     Returns:
-        One result per file, none when there are no rows. A crash leaves files without a completed instant: invisible,
-        and deleted by rollback through their markers.
+        One result per file; empty without rows. After a crash the files have no completed instant: readers ignore
+        them, and rollback finds them by their markers and deletes them.
     """
     results: list[WrittenFile] = []
     writer: BaseFileWriter | None = None
@@ -263,7 +264,7 @@ def write_new_files(
             finish(writer, sink)
             sink = None
     except BaseException:
-        if writer is not None:
+        if writer is not None:  # without a footer no reader can take the file for a whole one
             writer.abandon()
         raise
     finally:
@@ -273,7 +274,7 @@ def write_new_files(
 
 
 def _pieces(rows: pa.RecordBatch, keys: Array, options: BaseFileOptions) -> Iterable[tuple[pa.RecordBatch, Array]]:
-    """Cut a batch so that no piece alone overshoots a file's size by much."""
+    """Cut a batch into pieces that are small beside a file, so that no file gets much larger than its maximum."""
     piece_bytes = min(options.row_group_bytes, max(options.max_file_bytes // 4, 1))
     count = max(rows.num_rows // max(rows.nbytes // piece_bytes, 1), 1)
     for start in range(0, rows.num_rows, count):

@@ -1,9 +1,9 @@
 """
-Bounds of a column from what Parquet and the metadata table tell of it. Pure.
+Bounds of a column's values from the statistics in Parquet footers and in the metadata table. Pure.
 
-Either tells of the values as they were written. Bounds of another type than the column has today are not used, nor
-any whose order may be another than that of the values: those of bytes, of NaN, and (metadata table) of floats, which
-lie there when a NaN is among them, and of strings with characters that UTF-16 orders otherwise than UTF-8.
+Both describe the values as they were written. Bounds are not used if their type differs from the column's type today,
+or if they may be in another order than the values: bounds of bytes and of NaN, and in the metadata table bounds of
+floats (wrong if a value is NaN) and of strings with characters that UTF-16 and UTF-8 order differently.
 
 Source: `hudi_py.mdt.statistics`; Apache Parquet ``parquet.thrift`` (Statistics, ColumnOrder).
 """
@@ -34,12 +34,13 @@ _STORED_SCALE_MAX: Final = 15
 
 class PathBounds:
     """
-    Gives the bounds of a column, or of a field of structs, in files by the metadata table.
+    The bounds of a column, or of a field of structs, in single files, from the metadata table.
 
-    Made once for a column, because it is asked of every file.
+    One value serves all files, so what depends on the column alone is computed once.
 
     Args:
-        path: The column; of a field, nulls are not taken from statistics: they may leave out rows whose struct is null.
+        path: The column. For a field of a struct, the number of nulls is not trusted: rows with a null struct may be
+            missing in it.
         arrow: Its type today.
     """
 
@@ -54,7 +55,7 @@ class PathBounds:
         Bounds in one file.
 
         Args:
-            statistics: Of `column_stats`; None where it has none of the column in this file.
+            statistics: From `column_stats`; None if it has no record of the column in this file.
         """
         if statistics is None:
             return UNKNOWN
@@ -72,7 +73,7 @@ class PathBounds:
 
 
 def _kinds_of(arrow: Any) -> Collection[str]:
-    """Kinds of statistics whose values are those of a column of this type."""
+    """Kinds of statistics that can be compared with values of a column of this type."""
     if pa.types.is_decimal(arrow):
         return ("decimal",) if arrow.scale <= _STORED_SCALE_MAX else ()
     if pa.types.is_timestamp(arrow):
@@ -89,7 +90,7 @@ def _kinds_of(arrow: Any) -> Collection[str]:
 
 def bounds_of_chunk(chunk: pq.ColumnChunkMetaData, stored: pa.DataType, arrow: pa.DataType) -> Bounds:
     """
-    Bounds of a column in one row group by the file's footer.
+    Bounds of a column in one row group, from the file's footer.
 
     Args:
         chunk: Chunk of the column.
@@ -127,7 +128,7 @@ def _is_comparable(stored: pa.DataType, arrow: pa.DataType) -> bool:
 
 
 def _checked(low: Any, high: Any, arrow: pa.DataType, *, has_nulls: bool) -> Bounds:
-    """Bounds in the form of `Bounds.minimum`; none where they are anything else, or make no sense."""
+    """Bounds in the form of `Bounds.minimum`; without bounds if they have another type or are in the wrong order."""
     bounds = [_plain(each, arrow) for each in (low, high)]
     if None in bounds or not bounds[0] <= bounds[1]:
         return Bounds(has_nulls=has_nulls)

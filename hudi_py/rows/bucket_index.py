@@ -1,9 +1,9 @@
 """
-The bucket index: the file group of a row is computed from its key, and its number begins the file id.
+The bucket index: a row's bucket is computed from its key, and the bucket's number is the begin of the file id.
 
-Releases take a key apart in different ways where its values hold the characters that separate them, and 1.x never ends
-for some; such keys are refused. Source: Hudi 0.15.0 to 1.2.0 ``BucketIdentifier``, ``KeyGenUtils``: hashes of all four
-compared with these.
+Releases of Hudi split a key differently if its values contain the separating characters, and 1.x does not terminate for
+some of them; such keys are refused. Source: Hudi 0.15.0 to 1.2.0 ``BucketIdentifier``, ``KeyGenUtils``; their hashes
+were compared with these.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class BucketIndex:
 
     Args:
         count: Number of buckets of each partition.
-        hashed: Positions of the fields that are hashed, among those of the record key, ascending: Apache Hudi takes
-            them in the order of the key, whatever the order in the setting.
+        hashed: Positions of the hashed fields among the fields of the record key, ascending: Apache Hudi hashes them in
+            the order of the key, whatever the order in the setting.
         fields: Fields of the record key.
         is_prefixed: Whether the key of a single field reads ``field:value``.
-        splits_at_colons: Whether releases differ on single keys with a colon (tables of version 6).
+        splits_at_colons: Whether releases differ on keys of a single field with a colon (table version 6).
     """
 
     count: int
@@ -85,12 +85,12 @@ class BucketIndex:
             text = parts.take(np.arange(position, len(parts), count))
             text = compute.utf8_slice_codeunits(text, len(self.fields[position]) + 1)
             blank = compute.or_(compute.equal(text, NULL_KEY_PART), compute.equal(text, EMPTY_KEY_PART))
-            texts.append(compute.if_else(blank, "", text))  # Java's hash of null is that of no text
+            texts.append(compute.if_else(blank, "", text))  # Hudi hashes null like an empty text
         return texts
 
 
 def bucket_number(file_id: str) -> int | None:
-    """Return the bucket that a file id begins with; None if it begins with none."""
+    """Return the bucket number at the begin of a file id; None if there is no number."""
     match = _NUMBERED.match(file_id)
     return None if match is None else int(match[1])
 
@@ -102,8 +102,8 @@ def bucket_index_of(
     Return the bucket index that the settings, or the properties of the table, ask for; None for another index.
 
     Raises:
-        ConfigError: A setting contradicts the table's properties, or the hashed fields are none of the record key.
-        UnsupportedTable: The index is one of consistent hashing.
+        ConfigError: A setting contradicts the table's properties, or a hashed field is not part of the record key.
+        UnsupportedTable: The index uses consistent hashing.
     """
     named = {key.name: properties[key.name] for key in _SETTINGS if key.name in properties}
     for key in _SETTINGS:

@@ -1,8 +1,8 @@
 """
-What a base file holds of each column: bounds, counts and sizes, gathered while the file is written.
+Statistics of each column of a base file: bounds, counts and sizes, collected while the file is written.
 
-Bounds are of the values, not of the footer: Parquet leaves out those of long texts, and passes over NaN, which Spark
-compares as larger than every number. Source: rules/data-files 11.1; Hudi ``ParquetUtils.readColumnStatsFromMetadata``.
+Bounds are computed from the values, not read from the footer: Parquet leaves out bounds of long texts and ignores NaN,
+which Spark orders after all numbers. Source: rules/data-files 11.1; Hudi ``ParquetUtils.readColumnStatsFromMetadata``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @attrs.frozen(kw_only=True)
 class ColumnRange:
     """
-    What one file holds of one column.
+    The statistics of one column in one file.
 
     Args:
         column: Its name.
@@ -60,7 +60,7 @@ def has_range(arrow: pa.DataType) -> bool:
 
 
 def joined(first: ColumnRange, second: ColumnRange) -> ColumnRange:
-    """Return what two files hold together."""
+    """Return the statistics of two files together."""
     return attrs.evolve(
         first,
         minimum=_outer(first.minimum, second.minimum, low=True),
@@ -78,7 +78,7 @@ class RangeCollector:
 
     Args:
         schema: Columns of the rows, meta columns included.
-        columns: Columns to gather; those that the schema lacks, or of which there are no bounds, are passed over.
+        columns: Columns to collect; those that the schema lacks, or whose type has no bounds, are ignored.
     """
 
     def __init__(self, schema: pa.Schema, columns: Iterable[str]) -> None:
@@ -88,11 +88,11 @@ class RangeCollector:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Those that are gathered."""
+        """Names of the columns that are collected."""
         return tuple(self._types)
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take rows in."""
+        """Add rows to the statistics."""
         for name, arrow in self._types.items():
             found = _range_of(name, arrow, batch.column(batch.schema.get_field_index(name)))
             known = self._ranges.get(name)
@@ -103,7 +103,7 @@ class RangeCollector:
         Return the range of each column.
 
         Args:
-            footer: Of the finished file, for the sizes.
+            footer: Footer of the finished file, which has the sizes.
         """
         sizes: dict[str, tuple[int, int]] = {}
         for group in range(footer.num_row_groups):
@@ -123,10 +123,10 @@ class RangeCollector:
 
 def read_ranges(file: pq.ParquetFile, columns: Iterable[str]) -> tuple[ColumnRange, ...]:
     """
-    Gather the ranges of a file that is there already.
+    Collect the ranges of an existing file.
 
     Args:
-        file: Opened.
+        file: The opened file.
         columns: As `RangeCollector`.
     """
     collector = RangeCollector(file.schema_arrow, columns)

@@ -18,12 +18,12 @@ COMMIT_TIME: Final = META_COLUMNS[0]
 @attrs.frozen(kw_only=True)
 class Commits:
     """
-    Which commits are asked for, by requested time; as a filter on rows it is a `ColumnFilter`.
+    A set of commits by requested time; also a `ColumnFilter` that selects the rows which they changed last.
 
     Args:
-        after: Only those requested later; ``""`` for all.
-        until: Only those requested then or before; None for all.
-        times: Only these; None for all.
+        after: Only commits requested later than this; ``""`` for all.
+        until: Only commits requested at this time or earlier; None for all.
+        times: Only commits with these requested times; None for all.
     """
 
     after: str = ""
@@ -38,11 +38,11 @@ class Commits:
         return in_range and (self.times is None or time in self.times)
 
     def of(self, times: Collection[str]) -> frozenset[str]:
-        """Those of *times* that are asked for."""
+        """The *times* that belong to the set."""
         return frozenset(time for time in times if time in self)
 
     def mask(self, column: Array) -> Array:
-        """Which rows one of them changed last; null where a row does not tell."""
+        """Which rows a commit of the set changed last; null if a row has no commit time."""
         found: Array = compute.greater(column, pa.scalar(self.after, pa.string()))
         if self.until is not None:
             found = compute.and_(found, compute.less_equal(column, pa.scalar(self.until, pa.string())))
@@ -51,7 +51,7 @@ class Commits:
         return found
 
     def may_match(self, bounds: Bounds) -> bool:
-        """Whether a row within *bounds* may be of one of them."""
+        """Whether a commit of the set may have changed a row within *bounds*."""
         if bounds.has_only_nulls:
             return False
         if bounds.minimum is None or bounds.maximum is None:

@@ -1,10 +1,10 @@
 """
-Conditions on columns: a tree of frozen values, and `Column`, whose comparisons give such trees. Pure.
+Conditions on columns: trees of frozen values, and `Column`, whose comparisons return such trees. Pure.
 
-`hudi_py.rows.condition_text` reads them from text, `hudi_py.rows.where` takes every form that users give (`Where`), and
-`hudi_py.rows.predicate` binds them to the types of a table's columns.
+`hudi_py.rows.condition_text` parses them from text, `hudi_py.rows.where` accepts every form that users write (`Where`),
+and `hudi_py.rows.predicate` binds them to the types of a table's columns.
 
-What `str` gives of a condition is text that `parse_condition` reads as the same condition.
+``str(condition)`` is text that `parse_condition` parses into the same condition.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hudi_py.errors import ConfigError
 
 COMPARISONS: Final = ("=", "!=", "<", "<=", ">", ">=")
 Path: TypeAlias = tuple[str, ...]
-"""Names from a column of the table down to a field of its structs; of most conditions just one."""
+"""Names from a column of the table down to a field of its structs; most conditions have just one."""
 
 _PLAIN_NAME: Final = re.compile(r"[^\W\d]\w*")
 _PART: Final = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
@@ -30,7 +30,7 @@ _PART: Final = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
 
 @attrs.frozen
 class Word:
-    """A value that stood in a text without quotes and is no number: text, or a name that was meant as a column."""
+    """A value without quotes that is not a number: meant as text, or as the name of a column."""
 
     text: str
 
@@ -41,9 +41,9 @@ Value: TypeAlias = bool | int | float | str | Decimal | date | datetime | Word |
 
 class Condition:
     """
-    Decides about rows: true, false, or null, which is not met either; ``&``, ``|`` and ``~`` combine them.
+    A condition is true, false or null for a row, and selects rows for which it is true. Combine with ``&, |, ~``.
 
-    Its kinds are values of this module: `And`, `Or`, `Not`, `Comparison`, `IsIn`, `Like`, `IsNull`.
+    Its subclasses: `And`, `Or`, `Not`, `Comparison`, `IsIn`, `Like`, `IsNull`.
     """
 
     __slots__ = ()
@@ -57,7 +57,7 @@ class Condition:
     def __invert__(self) -> Condition:
         return self.part if isinstance(self, Not) else Not(self)
 
-    def __bool__(self) -> bool:  # `a and b`, `a < b < c` would lose a condition without a word
+    def __bool__(self) -> bool:  # `a and b`, `a < b < c` would silently drop a condition
         raise TypeError(
             "a condition has no truth value; combine two with & or |, or give a list: where=[first, second]"
         )
@@ -66,15 +66,15 @@ class Condition:
 One: TypeAlias = str | Condition | tuple[object, ...]
 Where: TypeAlias = One | Sequence[One] | Sequence[Sequence[One]]
 """
-One condition, or several that all have to be met; each as text, as a tuple or as an expression of `Column`.
+One condition, or several that all have to be met; written as text, as tuples or as expressions of `Column`.
 
-A list of lists means that one of the inner lists has to be met, all of its conditions: as in pyarrow.
+For a list of lists, all conditions of at least one inner list have to be met, as in pyarrow.
 """
 
 
 @attrs.frozen
 class And(Condition):
-    """All of *parts* have to be met; at least two, none of them an `And`."""
+    """True where all *parts* are true; two parts or more, and no part is itself an `And`."""
 
     parts: tuple[Condition, ...]
 
@@ -84,7 +84,7 @@ class And(Condition):
 
 @attrs.frozen
 class Or(Condition):
-    """One of *parts* has to be met; at least two, none of them an `Or`."""
+    """True where one of *parts* is true; two parts or more, and no part is itself an `Or`."""
 
     parts: tuple[Condition, ...]
 
@@ -131,14 +131,14 @@ class IsIn(Condition):
 
     Args:
         path: The column.
-        values: Of none of them nothing is met, and everything when negated.
+        values: The values. An empty tuple matches no row, and every row if negated.
     """
 
     path: Path
     values: tuple[Value, ...]
 
     def text(self, *, negated: bool = False) -> str:
-        """As in SQL."""
+        """The condition in SQL."""
         return f"{name_of(self.path)} {'not ' * negated}in ({', '.join(map(_literal, self.values))})"
 
     __str__ = text
@@ -147,18 +147,18 @@ class IsIn(Condition):
 @attrs.frozen
 class Like(Condition):
     r"""
-    A text that has a pattern's form: ``%`` stands for any characters, ``_`` for one, ``\`` before either for itself.
+    A text that matches a pattern: ``%`` matches any characters, ``_`` one character; ``\`` before either escapes it.
 
     Args:
         path: The column.
-        pattern: The pattern; null where it is None.
+        pattern: The pattern; with None the condition is null.
     """
 
     path: Path
     pattern: str | None
 
     def text(self, *, negated: bool = False) -> str:
-        """As in SQL."""
+        """The condition in SQL."""
         return f"{name_of(self.path)} {'not ' * negated}like {_literal(self.pattern)}"
 
     __str__ = text
@@ -166,12 +166,12 @@ class Like(Condition):
 
 @attrs.frozen
 class IsNull(Condition):
-    """A column without a value; true or false, never null."""
+    """True where a column has no value, else false; never null."""
 
     path: Path
 
     def text(self, *, negated: bool = False) -> str:
-        """As in SQL."""
+        """The condition in SQL."""
         return f"{name_of(self.path)} is {'not ' * negated}null"
 
     __str__ = text
@@ -182,12 +182,12 @@ class Column:
     """
     A column by name, to be compared: ``Column("fare") > 20``, ``Column("city").is_in(["Rome", "Oslo"])``.
 
-    A field of a struct is named with dots: ``Column("place.city")``; names that hold dots stand in backticks. Values
-    are numbers, text, ``bool``, ``Decimal``, ``date``, ``datetime`` (UTC without a zone); text is taken in the type of
-    the column.
+    A field of a struct is named with dots: ``Column("place.city")``; a name that contains dots is put in backticks.
+    Values are numbers, text, ``bool``, ``Decimal``, ``date``, ``datetime`` (UTC without a zone); text is converted to
+    the type of the column.
 
     Raises:
-        ConfigError: A value is of another kind.
+        ConfigError: A value has another type.
     """
 
     name: str
@@ -228,7 +228,7 @@ class Column:
     """As pyarrow and PySpark call it."""
 
     def like(self, pattern: str) -> Condition:
-        """The column's text has the form of *pattern*, see `Like`."""
+        """The column's text matches *pattern*, see `Like`."""
         return like(self.name, pattern)
 
     def between(self, low: object, high: object) -> Condition:
@@ -237,19 +237,19 @@ class Column:
 
 
 def all_of(parts: Iterable[Condition]) -> Condition:
-    """One condition of several that all have to be met; at least one."""
+    """One condition that is met where all *parts* are; there must be a part."""
     flat = [each for part in parts for each in (part.parts if isinstance(part, And) else (part,))]
     return flat[0] if len(flat) == 1 else And(tuple(flat))
 
 
 def any_of(parts: Iterable[Condition]) -> Condition:
-    """One condition of several of which one has to be met; at least one."""
+    """One condition that is met where one of *parts* is; there must be a part."""
     flat = [each for part in parts for each in (part.parts if isinstance(part, Or) else (part,))]
     return flat[0] if len(flat) == 1 else Or(tuple(flat))
 
 
 def leaves_of(condition: Condition) -> Iterator[Condition]:
-    """The conditions on single columns in it."""
+    """The conditions on single columns in the tree."""
     if isinstance(condition, (And, Or)):
         for part in condition.parts:
             yield from leaves_of(part)
@@ -269,7 +269,7 @@ def map_leaves(condition: Condition, change: Callable[[Any], Condition]) -> Cond
 
 
 def compare(name: str, operator: str, value: object) -> Condition:
-    """A comparison with a value of Python; raises `ConfigError` if that type is not supported."""
+    """A comparison with a Python value; raises `ConfigError` if its type is not supported."""
     checked = value_of(name, value)
     if checked is None:
         raise ConfigError(
@@ -279,31 +279,33 @@ def compare(name: str, operator: str, value: object) -> Condition:
 
 
 def one_of(name: str, values: object) -> Condition:
-    """A column that equals one of *values*; raises `ConfigError` where they are no values."""
+    """A column that equals one of *values*; raises `ConfigError` if they are not a list of values."""
     if isinstance(values, (str, bytes, Condition, Column)) or not isinstance(values, Iterable):
-        raise ConfigError(f"a condition on {name}: {values!r} is no list of values; write {name} in (first, second)")
+        raise ConfigError(f"a condition on {name}: {values!r} is not a list of values; write {name} in (first, second)")
     return IsIn(path_of(name), tuple(value_of(name, value) for value in values))
 
 
 def like(name: str, pattern: object) -> Condition:
-    """A text with a pattern's form; raises `ConfigError` where that is no text."""
+    """A text that matches a pattern; raises `ConfigError` if the pattern is not a text."""
     if not isinstance(pattern, str):
-        raise ConfigError(f"a condition on {name}: {pattern!r} is no pattern; write it as text, as in {name} like 'a%'")
+        raise ConfigError(
+            f"a condition on {name}: {pattern!r} is not a pattern; write it as text, as in {name} like 'a%'"
+        )
     return Like(path_of(name), pattern)
 
 
 def value_of(name: str, value: Any) -> Value:
     """
-    A value of Python's, NumPy's or pyarrow's, as conditions hold it.
+    The Python value of a value from Python, NumPy or pyarrow.
 
     Raises:
-        ConfigError: It is of no kind that is compared with columns.
+        ConfigError: Its type cannot be compared with columns.
     """
     try:
         plain = value.item() if hasattr(value, "item") else value.as_py() if hasattr(value, "as_py") else value
-    except ValueError:  # an array of several
+    except ValueError:  # an array of several values; refused below
         plain = value
-    if isinstance(plain, datetime) and plain != plain:  # noqa: PLR0124 - pandas' NaT, which is no time
+    if isinstance(plain, datetime) and plain != plain:  # noqa: PLR0124 - pandas' NaT, which is not a time
         return None
     if plain is None or isinstance(plain, (bool, int, float, str, Decimal, date)):
         return plain
@@ -312,10 +314,10 @@ def value_of(name: str, value: Any) -> Value:
 
 def path_of(name: str) -> Path:
     """
-    The names between the dots of *name*; one in backticks may hold dots itself.
+    The names between the dots of *name*; a name in backticks may contain dots.
 
     Raises:
-        ConfigError: There is an empty one, or a backtick is missing.
+        ConfigError: A name is empty, or a backtick is missing.
     """
     parts, at = [], 0
     while found := _PART.match(name, at):
@@ -327,16 +329,16 @@ def path_of(name: str) -> Path:
         if name[at] != ".":
             break
         at += 1
-    raise ConfigError(f"{name!r} is no name of a column; a name with dots or backticks in it stands in backticks")
+    raise ConfigError(f"{name!r} is not the name of a column; put a name with dots or backticks in it in backticks")
 
 
 def name_of(path: Path) -> str:
-    """As conditions are written."""
+    """The name of a column as it is written in conditions."""
     return ".".join(part if _PLAIN_NAME.fullmatch(part) else "`" + part.replace("`", "``") + "`" for part in path)
 
 
 def _literal(value: Value) -> str:
-    """As `parse_condition` reads it."""
+    """A value as `parse_condition` parses it."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -347,7 +349,7 @@ def _literal(value: Value) -> str:
         return f"date '{value.isoformat()}'"
     if isinstance(value, Word):
         return value.text
-    if isinstance(value, float):
+    if isinstance(value, float):  # with an exponent, because a number with a point is parsed as a decimal
         text = repr(value)
         return (text if "e" in text else f"{text}e0") if math.isfinite(value) else f"'{text}'"
     if isinstance(value, Decimal) and value.is_finite():

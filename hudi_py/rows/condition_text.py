@@ -1,5 +1,5 @@
 r"""
-Conditions read from text, in the grammar of Spark SQL. Pure.
+Parses conditions from text, in the grammar of Spark SQL. Pure.
 
     condition  :  all ("or" all)*
     all        :  negated ("and" negated)*
@@ -12,10 +12,10 @@ Conditions read from text, in the grammar of Spark SQL. Pure.
     COLUMN     :  NAME ("." NAME)*, a name of any characters in backticks
     VALUE      :  number | text in ' or " | true | false | null | date '...' | timestamp '...' | words
 
-A quote within a text is written twice and a backslash is a character like any other, as in Spark with
+A quote within a text is doubled, and a backslash is an ordinary character, as in Spark with
 ``spark.sql.parser.escapedStringLiterals``. A number with an exponent is a double, one with a point a decimal. Words
-without quotes are text, which Spark SQL takes for a column: `hudi_py.rows.predicate` refuses them where there is such
-a column.
+without quotes are text here, but a column for Spark SQL: `hudi_py.rows.predicate` refuses a word if the table has a
+column of that name.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from hudi_py.rows.condition import (
 OTHER_SPELLINGS: Final = {"==": "=", "<>": "!="}
 _DEPTH_MAX: Final = 100
 _RESERVED: Final = frozenset({"and", "or", "not"})
-"""No name of a column without backticks."""
+"""Not the name of a column, unless in backticks."""
 _KEYWORDS: Final = _RESERVED | {"in", "like", "between", "is", "null"}
 """Words that end a value without quotes."""
 _TOKEN: Final = re.compile(
@@ -68,10 +68,10 @@ class _Token:
     A piece of a text.
 
     Args:
-        kind: The group of `_TOKEN`; ``end`` behind the last one.
-        text: As it stands.
-        start: Characters before it.
-        end: Where it ends.
+        kind: The group of `_TOKEN`; ``end`` after the last token.
+        text: The token itself.
+        start: Index of its first character.
+        end: Index after its last character.
     """
 
     kind: str
@@ -81,22 +81,22 @@ class _Token:
 
     @property
     def word(self) -> str:
-        """In lower case, for keywords; empty for anything but a word."""
+        """The word in lower case, to recognize keywords; empty for other tokens."""
         return self.text.lower() if self.kind == "word" else ""
 
 
 def parse_condition(text: str) -> Condition:
     """
-    The condition that a text holds; several are combined in it with ``and`` and ``or``.
+    Parse a condition; a text can combine several with ``and`` and ``or``.
 
     Raises:
-        ConfigError: It is not a valid condition; the message names the place, and what could stand there.
+        ConfigError: The text is not a valid condition; the message names the place and what was expected there.
     """
     return _Parser(text).whole()
 
 
 class _Parser:
-    """One walk over a text."""
+    """A recursive-descent parser of one text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -117,7 +117,7 @@ class _Parser:
             if found is None:
                 begin = at + len(self._text[at:]) - len(self._text[at:].lstrip())
                 raise ConfigError(
-                    f"{self._where(begin)}: a quote without its end, or a character that has no meaning here"
+                    f"{self._where(begin)}: a quote that is not closed, or a character that has no meaning here"
                 )
             kind = str(found.lastgroup)
             tokens.append(_Token(kind, found[kind], found.start(kind), found.end(kind)))
@@ -139,7 +139,7 @@ class _Parser:
 
     def _negated(self) -> Condition:
         self._depth += 1
-        if self._depth > _DEPTH_MAX:
+        if self._depth > _DEPTH_MAX:  # else Python's own limit would end the run with a RecursionError
             raise ConfigError(f"{self._where(self._next.start)}: more than {_DEPTH_MAX} levels of parentheses and not")
         if self._takes_word("not"):
             found = ~self._negated()
@@ -199,7 +199,7 @@ class _Parser:
 
     # --- names and values -----------------------------------------------------------------------------------------
     def _column(self) -> Path:
-        """A name with its dots, which stand at the ends of words where a part is in backticks."""
+        """A name with its dots; next to a part in backticks, the dots belong to the words around it."""
         parts, is_open, end = [""], True, -1
         while self._next.kind in ("word", "name"):
             token = self._next
@@ -247,7 +247,7 @@ class _Parser:
             return date.fromisoformat(text.strip()) if token.word == "date" else moment_of(text)
         except ValueError:
             raise ConfigError(
-                f"{self._where(token.start)}: {text!r} is no {token.word}; dates are written 2026-11-21, times "
+                f"{self._where(token.start)}: {text!r} is not a {token.word}; dates are written 2026-11-21, times "
                 "2026-11-21T08:30:00 (UTC without an offset)"
             ) from None
 
@@ -274,7 +274,7 @@ class _Parser:
         token = self._next
         found = "the end of the text" if token.kind == "end" else token.text
         is_behind_value = expected.startswith("and") and token.kind != "end"
-        hint = "; text with signs or such words in it stands in quotes" if is_behind_value else ""
+        hint = "; put text with signs or such words in it in quotes" if is_behind_value else ""
         raise ConfigError(f"{self._where(token.start)}: expected {expected}, found {found}{hint}")
 
     def _where(self, start: int) -> str:
@@ -286,7 +286,7 @@ def moment_of(text: str) -> datetime:
     A time in ISO 8601, with or without an offset.
 
     Raises:
-        ValueError: It is not valid.
+        ValueError: The text is not a valid time.
     """
     return datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", text.strip()))
 

@@ -1,9 +1,9 @@
 """
-Conditions on rows without a partition value, of which Apache Hudi and the files hold different values. Pure.
+Conditions on rows without a partition value, which Apache Hudi and the files show with different values. Pure.
 
-A condition is met by what meets its parts, once each ``not`` is moved down to single columns: so one that is met under
-neither reading can be left out of the question, and one that may be met under one of them decides unless something
-else rules these rows out.
+Hudi reads null, the files hold null, an empty text or the name of the default partition. Once each ``not`` is moved
+down to single columns, a condition is met if its parts are. A part that is met under neither reading excludes these
+rows; a part that may be met under one of them makes the answer depend on the reading.
 """
 
 from __future__ import annotations
@@ -18,37 +18,37 @@ from hudi_py.rows.condition import And, Condition, IsIn, IsNull, Like, Not, Or
 from hudi_py.rows.predicate import Filter, Leaf
 
 _OTHERWISE: Final = ("", DEFAULT_PARTITION)
-"""What the files hold where Hudi reads null, besides null."""
+"""Values in the files, besides null, that Hudi reads as null."""
 _NEVER: Final = "never"
 _ALIKE: Final = "alike"
 
 
 def depends_on(filters: Iterable[Filter], columns: Collection[str]) -> Leaf | None:
     """
-    The first condition that decides whether rows without a value in *columns* are met, and may be read in two ways.
+    The first condition whose answer for rows without a value in *columns* depends on the reading.
 
     Args:
         columns: Partition columns, with dots where they are nested.
 
     Returns:
-        None where all of *filters* are met by the same of these rows under both readings.
+        None if the same of these rows meet all of *filters* under both readings.
     """
     found: Leaf | None = None
     for each in filters:
-        told = _told(each.tree, columns, negated=False)
-        if told == _NEVER:
+        verdict = _judged(each.tree, columns, negated=False)
+        if verdict == _NEVER:  # all filters have to be met, so none of these rows is returned
             return None
-        if isinstance(told, Leaf) and found is None:
-            found = told
+        if isinstance(verdict, Leaf) and found is None:
+            found = verdict
     return found
 
 
-def _told(tree: Condition, columns: Collection[str], *, negated: bool) -> str | Leaf:
-    """That no such row meets it, that the same ones do under both readings, or the leaf that decides."""
+def _judged(tree: Condition, columns: Collection[str], *, negated: bool) -> str | Leaf:
+    """`_NEVER` if no such row meets it, `_ALIKE` if both readings agree, else the leaf that depends on the reading."""
     if isinstance(tree, Not):
-        return _told(tree.part, columns, negated=not negated)
+        return _judged(tree.part, columns, negated=not negated)
     if isinstance(tree, (And, Or)):
-        parts = [_told(part, columns, negated=negated) for part in tree.parts]
+        parts = [_judged(part, columns, negated=negated) for part in tree.parts]
         needs_all = isinstance(tree, And) is not negated
         if any(part == _NEVER for part in parts) if needs_all else all(part == _NEVER for part in parts):
             return _NEVER
@@ -60,7 +60,7 @@ def _told(tree: Condition, columns: Collection[str], *, negated: bool) -> str | 
 
 
 def _is_never_met(leaf: Leaf, *, negated: bool) -> bool:
-    """Whether no value that is read for these rows meets it: null, an empty text, the folder's own name."""
+    """Whether no possible value of these rows meets it: null, an empty text, the name of the default partition."""
     condition = leaf.condition
     if isinstance(condition, IsNull):
         return False

@@ -6,8 +6,8 @@ Values computed from the columns of a row, read from text in the grammar of Spar
     factor   :  "-" factor  |  "(" sum ")"  |  NUMBER  |  'text'  |  true | false | null  |  date '...'
              |  timestamp '...'  |  concat "(" sum ("," sum)* ")"  |  COLUMN
 
-A division is one of floating-point numbers, except for decimals; by zero it gives null. Numbers that are too large for
-their type are an error, never a wrong number.
+Numbers are divided as floating-point numbers, except for decimals; a division by zero gives null. A result that is too
+large for its type is an error, never a wrong number.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class Expression:
     A value for each row of a batch.
 
     Args:
-        text: In the grammar above.
+        text: The expression, in the grammar above.
 
     Attributes:
         text: As given.
         columns: Names of the columns that it needs, in order.
 
     Raises:
-        ConfigError: The text is not understood; the message says where.
+        ConfigError: The text is not a valid expression; the message says where.
     """
 
     def __init__(self, text: str) -> None:
@@ -74,7 +74,7 @@ class Expression:
             Array of length n.
 
         Raises:
-            ConfigError: There is no such column, or the types do not fit together.
+            ConfigError: A column does not exist, or the types do not fit together.
             WriteError: A value does not fit *target*.
         """
         try:
@@ -212,7 +212,7 @@ def _moment(kind: str, text: str) -> Any:
     try:
         return date.fromisoformat(text) if kind == "date" else moment_of(text)
     except ValueError:
-        raise ConfigError(f"{text!r} is no {kind}") from None
+        raise ConfigError(f"{text!r} is not a {kind}") from None
 
 
 def _binary(mark: str, left: _Evaluate, right: _Evaluate) -> _Evaluate:
@@ -233,7 +233,7 @@ def _divide(left: Any, right: Any) -> Any:
 
 
 def _remainder(left: Any, right: Any) -> Any:
-    """Return what is left of a division towards zero, with the sign of *left*, as ``%`` in Spark SQL."""
+    """Return the remainder of a division that rounds towards zero; its sign is that of *left*, as in Spark SQL."""
     divisor = _without_zeros(right)
     if pa.types.is_integer(left.type) and pa.types.is_integer(right.type):
         quotient = compute.divide_checked(left, divisor)

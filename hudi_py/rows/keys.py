@@ -1,9 +1,9 @@
 """
 Record keys and partition paths, computed for whole batches.
 
-Served are the key generators SIMPLE, NON_PARTITION and COMPLEX. Values become text as in Hudi's Java: a timestamp is
-its microseconds since the epoch, a date ISO, a decimal keeps its scale, a boolean is ``true`` or ``false``. Java's text
-of float and double cannot be reproduced safely, so such keys are refused.
+The key generators SIMPLE, NON_PARTITION and COMPLEX are supported. Values are converted to text as in Hudi: a timestamp
+to its microseconds since the epoch, a date to ISO 8601, a decimal with all digits of its scale, a boolean to ``true``
+or ``false``. Java's text of floats cannot be reproduced reliably, so float and double keys are refused.
 
 Source: Hudi 0.15.0, 1.0.2, 1.1.1: ``KeyGenUtils``, ``SimpleAvroKeyGenerator``, ``ComplexAvroKeyGenerator``,
 ``NonpartitionedAvroKeyGenerator``, ``PartitionPathEncodeUtils``.
@@ -34,7 +34,7 @@ _NO_SEGMENT: Final = PARTITION_METAFILES | {".", "..", METADATA_FOLDER}
 
 
 class KeyGeneratorKind(Enum):
-    """The key generators that are served, spelled as in ``hoodie.table.keygenerator.type``."""
+    """The supported key generators, spelled as in ``hoodie.table.keygenerator.type``."""
 
     SIMPLE = "SIMPLE"
     NON_PARTITION = "NON_PARTITION"
@@ -57,11 +57,11 @@ class KeyGenerator:
         partition_fields: Top-level columns; none for NON_PARTITION, one for SIMPLE.
         hive_style: Segments read ``field=value``.
         url_encode: Characters that a path cannot hold are written ``%XX``.
-        single_field_prefixed: For COMPLEX with one key field only: True when keys read ``field:value``, False when
-            they read ``value``. Releases differ; on an existing table follow a stored key, see `is_prefixed`.
+        single_field_prefixed: For COMPLEX with one key field only: True if keys read ``field:value``, False if they
+            read ``value``. Releases differ; for an existing table look at a stored key, see `is_prefixed`.
 
     Raises:
-        ConfigError: The fields do not suit the kind, or the ambiguous case was left open.
+        ConfigError: The fields do not fit the kind, or *single_field_prefixed* is needed and missing.
     """
 
     kind: KeyGeneratorKind
@@ -121,14 +121,14 @@ class KeyGenerator:
 
         Raises:
             ConfigError: A partition column is absent or of a type that cannot name a folder.
-            WriteError: A value cannot be a folder's name; the message says how to allow it.
+            WriteError: A value cannot be the name of a folder; the message says how to allow it.
         """
         if not self.partition_fields:
             return pa.repeat("", batch.num_rows)
         return _join("/", [self._segments(batch, name) for name in self.partition_fields])
 
     def _segments(self, batch: pa.RecordBatch, name: str) -> Array:
-        """Format each distinct value once: a batch has few."""
+        """Format each distinct value once: a batch has few distinct partition values."""
         text: Any = _text(_column(batch, name), name, "partition path").fill_null("")
         encoded = text.dictionary_encode()
         segments = [self.format_segment(name, value) for value in encoded.dictionary.to_pylist()]
@@ -148,7 +148,7 @@ class KeyGenerator:
         if self.hive_style:
             return f"{name}={segment}"
         if segment in _NO_SEGMENT:
-            raise WriteError(f"partition column {name!r} has the value {value!r}, which no folder may be called")
+            raise WriteError(f"partition column {name!r} has the value {value!r}, which cannot be the name of a folder")
         return segment
 
 
@@ -186,10 +186,10 @@ def key_generator_of(properties: Mapping[str, str], *, single_field_prefixed: bo
 
     Args:
         properties: The entries of ``hoodie.properties``; any table version.
-        single_field_prefixed: See `KeyGenerator`. When None, version 9 means True; versions 6 and 8 must say.
+        single_field_prefixed: See `KeyGenerator`. None means True for version 9; versions 6 and 8 need a value.
 
     Raises:
-        UnsupportedTable: A generator that is not served, or a table without meta columns.
+        UnsupportedTable: The generator is not supported, or the table has no meta columns.
         ConfigError: See `KeyGenerator`.
     """
     if properties.get("hoodie.populate.meta.fields", "true").lower() == "false":

@@ -1,8 +1,8 @@
 """
-One new log file: what a delta commit changes in one file group.
+One new log file: the changes of a delta commit to one file group.
 
-Each delta commit writes a file of its own, so nothing is ever appended to a file of another writer. Rows stand in a
-data block, deletes in a delete block behind it.
+Each delta commit writes a new file, so nothing is ever appended to a file of another writer. Rows are in a data block,
+deletes in a delete block after it.
 
 Source: rules/data-files 9.1, 9.2; Hudi 0.15.0, 1.0.2, 1.1.1 ``HoodieAppendHandle``.
 """
@@ -53,7 +53,7 @@ class LogSlice:
         file_id: The group's file id.
         base_instant_time: The slice's base time: that of its base file, or of the pending compaction that opened it.
         base_file: Name of its base file; ``""`` if it has none.
-        logs: Its log files, oldest first, of writes that failed too.
+        logs: Its log files, oldest first, those of failed writes included.
     """
 
     partition_path: str
@@ -70,9 +70,9 @@ class LogTarget:
 
     Args:
         file_slice: The slice that takes it.
-        write_token: As of `FileTarget`.
+        write_token: See `FileTarget`.
         instant_time: Requested time of the delta commit.
-        tells_slice: Whether names of log files say to which slice they belong (layout 1).
+        tells_slice: Whether names of log files name the slice that they belong to (layout 1).
     """
 
     file_slice: LogSlice
@@ -82,7 +82,8 @@ class LogTarget:
 
     @property
     def version(self) -> int:
-        """Counted within a slice in layout 1; in layout 2 the file is the only one of its delta commit."""
+        """Number of the file: within its slice in layout 1, always 1 in layout 2 (one file per delta commit)."""
+        # Files of failed writes count, too: their names are taken until a rollback deletes them.
         versions = (log.version for log in self.file_slice.logs) if self.tells_slice else ()
         return 1 + max(versions, default=0)
 
@@ -104,8 +105,8 @@ class LogFileOptions:
     How log files are laid out.
 
     Args:
-        in_parquet: Whether rows stand in Parquet blocks, otherwise in Avro.
-        ordering_fields: Columns whose values deletes carry, where they have any.
+        in_parquet: Whether data blocks are Parquet; otherwise Avro.
+        ordering_fields: Columns whose values are stored with deletes that have them.
         parquet: Layout of Parquet blocks.
     """
 
@@ -151,7 +152,7 @@ def encode_log_file(
 
 
 def written_log(target: LogTarget, changes: RowChanges, *, size_bytes: int, elapsed_ms: int) -> WrittenFile:
-    """Return the stat of a log file, as each release records it (rules/data-files 8)."""
+    """Return the stat of a log file as the table's release records it (rules/data-files 8)."""
     file_slice, name = target.file_slice, target.name
     deleted = 0 if changes.deletes is None else int(compute.sum(changes.deletes).as_py() or 0)
     written = len(changes.keys) - deleted
@@ -213,6 +214,7 @@ def _deleted(
 ) -> Iterator[DeletedKey]:
     partition = target.file_slice.partition_path
     fields = [name for name in ordering_fields if name in rows.schema.names]
+    # A delete carries all of its ordering values or none; without them it always wins (see `log_rules`).
     columns = [_ordering(rows.column(name)) for name in fields]
     whole = np.ones(rows.num_rows, np.bool_)
     for name in fields:

@@ -1,5 +1,5 @@
 """
-The records of a slice's log files, merged among themselves: for each key what is left to meet the base file with.
+Merges the records of a slice's log files among themselves: one record per key, to be merged with the base file.
 
 Source: see `hudi_py.rows.log_rules`.
 """
@@ -28,15 +28,15 @@ _NEVER: Final = -1
 @attrs.frozen(kw_only=True)
 class MergedLogs:
     """
-    What log files say, n keys.
+    The merged records of log files, one for each of n keys.
 
     Args:
         keys: Strings, all different.
-        kinds: `Kind` of what is left of each.
+        kinds: `Kind` of each key's merged record.
         ordering: Its ordering values, one array for each field.
-        rows: n rows; null all through where a delete is left.
-        held: For updates of some columns: column to whether its value is one of the log files. None where every row
-            is whole.
+        rows: n rows; all columns are null for deletes.
+        held: For updates of some columns: column name to the rows whose value comes from the log files. None if every
+            row has all columns.
     """
 
     keys: Array
@@ -51,11 +51,11 @@ class MergedLogs:
 
 def merge_records(records: Sequence[LogRecords], shape: RecordShape, rules: LogRules) -> MergedLogs:
     """
-    Merge what `hudi_py.rows.log_records.records_of` gives, in its order.
+    Merge the records of `hudi_py.rows.log_records.records_of`, in its order.
 
     Args:
         records: Records of all blocks of a slice, oldest first.
-        shape: As they were read with.
+        shape: The shape that they were read with.
         rules: The table's rules.
     """
     keys = _joined([each.keys for each in records], pa.string())
@@ -105,7 +105,7 @@ def _taken(column: Any, places: Numbers) -> Any:
 
 
 def _row_numbers(records: Sequence[LogRecords]) -> Numbers:
-    """Of each record the number of its row among all rows, `_NEVER` for a delete."""
+    """For each record, the number of its row among all rows; `_NEVER` for a delete."""
     numbers, start = [np.zeros(0, np.int64)], 0
     for each in records:
         if each.rows is None:
@@ -117,7 +117,7 @@ def _row_numbers(records: Sequence[LogRecords]) -> Numbers:
 
 
 def _ranks(ordering: Sequence[Array]) -> Numbers:
-    """Numbers that compare as the ordering values do; null before all others, NaN behind them."""
+    """Numbers in the order of the ordering values; null comes first, NaN last."""
     total: Numbers | None = None
     for each in ordering:
         values = comparable(each)
@@ -132,7 +132,7 @@ def _ranks(ordering: Sequence[Array]) -> Numbers:
 
 
 def _winners(code: Numbers, kinds: npt.NDArray[np.uint8], rank: Numbers, count: int, rules: LogRules) -> Numbers:
-    """Of each key the number of the record that is left."""
+    """For each key, the number of the record that wins."""
     winners = np.zeros(count, np.int64)
     if rules.deletes_reset:
         order = np.lexsort((rank, code))
@@ -145,14 +145,14 @@ def _winners(code: Numbers, kinds: npt.NDArray[np.uint8], rank: Numbers, count: 
 
 
 def _in_order(code: Numbers, kinds: npt.NDArray[np.uint8], rank: Numbers, rules: LogRules) -> Numbers:
-    """The records that count, by key and precedence: the last one of a key wins."""
+    """Numbers of the records that count, sorted by key and precedence: the last record of a key wins."""
     number = np.arange(len(code))
     resets = np.flatnonzero(kinds == Kind.ALWAYS)
     counts = np.ones(len(code), np.bool_)
     rank = rank.copy()
     if len(resets) and rules.orders_logs:
-        # A delete without ordering values ends what came before it, and gives way to the first row behind it; deletes
-        # with ordering values in between change nothing.
+        # A delete without ordering values discards all records before it, and the first row after it wins over it.
+        # Deletes with ordering values between the two have no effect.
         size = int(code.max(initial=0)) + 1
         last = np.full(size, _NEVER, np.int64)
         last[code[resets]] = resets
@@ -169,7 +169,7 @@ def _in_order(code: Numbers, kinds: npt.NDArray[np.uint8], rank: Numbers, rules:
 
 
 def _fold_resets(winners: Numbers, code: Numbers, kinds: npt.NDArray[np.uint8], rank: Numbers) -> None:
-    """The keys with deletes as Hudi 0.15 merges them: one record after the other."""
+    """Merge the keys with deletes as Hudi 0.15 does, one record after the other: the result depends on their order."""
     with_deletes = np.unique(code[kinds >= Kind.DELETE])
     if not len(with_deletes):
         return
@@ -203,11 +203,11 @@ def _column_winners(
     names: Sequence[str],
 ) -> tuple[Numbers, dict[str, Numbers]]:
     """
-    Merging of updates that hold some of the columns.
+    Merge updates that have only some of the columns.
 
     Returns:
-        Of each key the number of the record that wins, and for each column the number of the row that its value comes
-        from: of the record of highest precedence that holds it, back to the last delete; `_NEVER` for none.
+        For each key the number of the record that wins; and by column, for each key the number of the row that the
+        value comes from: the row of highest precedence with this column since the last delete, `_NEVER` if none has it.
     """
     winners = np.zeros(count, np.int64)
     winners[code[order]] = order

@@ -41,16 +41,16 @@ _KINDS: Final = (
     (pa.types.is_timestamp, ("timestamp", "long")),
     (pa.types.is_decimal, ("decimal",)),
 )
-"""Of which kinds the ordering values of deletes may be, by the type of the ordering column."""
+"""Kinds that ordering values of deletes may have, by the type of the ordering column."""
 
 
 class Kind(enum.IntEnum):
-    """What one record of a log file says of its key."""
+    """What one record of a log file does to its key."""
 
     ROW = 0
-    FLAGGED = 1  # a row that stands for a deletion
-    DELETE = 2  # with ordering values
-    ALWAYS = 3  # a delete without
+    FLAGGED = 1  # a row that marks a deletion
+    DELETE = 2  # a delete with ordering values
+    ALWAYS = 3  # a delete without ordering values
 
 
 @attrs.frozen(kw_only=True)
@@ -61,9 +61,9 @@ class LogRecords:
     Args:
         keys: Strings, without nulls.
         kinds: `Kind` of each.
-        ordering: One array for each ordering field; null where a record has none.
+        ordering: One array for each ordering field; null where a record has no value.
         rows: n rows in the schema asked for, or None for deletes.
-        columns: Names of the columns that the rows hold; None for all: an update of some columns holds only those.
+        columns: Names of the columns that the rows have; None for all. An update of some columns has only those.
     """
 
     keys: Array
@@ -76,11 +76,11 @@ class LogRecords:
 @attrs.frozen(kw_only=True)
 class RecordShape:
     """
-    What is wanted of records.
+    The columns and ordering fields to read from records.
 
     Args:
         schema: Columns of the rows, all nullable; the key and the ordering fields are among them.
-        ordering: The ordering fields, of the types they have in *schema*.
+        ordering: The ordering fields, with their types in *schema*.
         delete_marker: See `hudi_py.rows.log_rules.LogRules`.
     """
 
@@ -97,15 +97,15 @@ class RecordShape:
 
 def records_of(blocks: Iterable[tuple[LogBlock, str]], shape: RecordShape) -> Iterator[LogRecords]:
     """
-    The records of data and delete blocks, a value for each block that holds any.
+    The records of data and delete blocks; one value per block that has records.
 
     Args:
-        blocks: With their contents, and where each stands, for messages.
-        shape: What is wanted.
+        blocks: Blocks with their contents, each with its place for messages.
+        shape: The columns to read.
 
     Raises:
         CorruptMetadata: A block does not decode, or a record has no key.
-        UnsupportedTable: A block is of a kind that is not read.
+        UnsupportedTable: The type of a block is not supported.
     """
     for block, source in blocks:
         if block.block_type is BlockType.DELETE:
@@ -143,7 +143,7 @@ def _parquet_rows(content: bytes, columns: frozenset[str], source: str) -> pa.Re
 
 
 def _hfile_rows(content: bytes, schema: str, columns: frozenset[str], source: str) -> pa.RecordBatch:
-    """Rows of an HFile block, whose keys stand beside the records and not in them."""
+    """Rows of an HFile block; its keys are next to the records, not in them."""
     found = list(HFile(io.BytesIO(content), len(content), source))
     sizes = np.fromiter((len(value) for _, value in found), np.int64, len(found))
     ends = np.cumsum(sizes)
@@ -216,6 +216,7 @@ def _deletes(deleted: Sequence[DeletedKey], shape: RecordShape) -> LogRecords:
     )
     return LogRecords(
         keys=pa.array([each.record_key for each in deleted], pa.string()),
+        # An ordering value of another type cannot be compared; such a delete always wins, like one without a value.
         kinds=np.where(comparable, Kind.DELETE, Kind.ALWAYS).astype(np.uint8),
         ordering=ordering,
         rows=None,

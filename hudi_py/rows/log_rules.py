@@ -10,8 +10,8 @@ table                        log against log      log against base
 0.15, latest-wins payload    ordering values      the log
 ===========================  ===================  ===================
 
-A delete by key, in 1.x, counts like a row where it has ordering values; else it always wins, and is forgotten where a
-row comes after it. In 0.15 it always wins over the base file, and a row behind it in the logs always wins over it.
+A delete by key in 1.x is compared like a row if it has ordering values; else it wins over all earlier records, and any
+row after it wins over it. In 0.15 it always wins over the base file, and a later row in the logs always wins over it.
 
 Source: rules/data-files 9.3; Hudi 0.15.0 ``HoodieMergedLogRecordScanner``, ``OverwriteWithLatestAvroPayload``,
 ``DefaultHoodieRecordPayload``; 1.1.1 ``BufferedRecordMergerFactory``.
@@ -42,11 +42,11 @@ class LogRules:
     The rules of one table.
 
     Args:
-        ordering_fields: Columns that order the records of one key, the first one decides first.
-        orders_logs: Whether they decide between two log records; else the later one wins.
-        orders_base: Whether they decide between a log record and the base file; else the log wins.
-        deletes_reset: Whether deletes by key are those of 0.15: see above.
-        delete_marker: Column, and the text of its value, of rows that stand for a deletion, besides the flag
+        ordering_fields: Columns that order the records of one key; the first column decides first.
+        orders_logs: Whether they decide between two log records; otherwise the later record wins.
+        orders_base: Whether they decide between a log record and the base file; otherwise the log record wins.
+        deletes_reset: Whether deletes by key work as in 0.15: see above.
+        delete_marker: A column and the text of the value that marks a row as deleted, in addition to the flag
             ``_hoodie_is_deleted``.
     """
 
@@ -63,10 +63,10 @@ def log_rules_of(properties: Mapping[str, str], source: str) -> LogRules:
 
     Args:
         properties: The table's properties (``hoodie.properties``).
-        source: Where the table is, for messages.
+        source: The table's location, for messages.
 
     Raises:
-        UnsupportedTable: A Java class merges the rows, or their columns one by one.
+        UnsupportedTable: A Java class merges the rows, or columns are merged one by one.
     """
     if properties.get("hoodie.populate.meta.fields", "true").strip().lower() == "false":
         raise UnsupportedTable(

@@ -1,12 +1,12 @@
 """
-Which blocks of a slice's log files count, and in what order. Shared by data tables and the metadata table.
+Which blocks of a slice's log files count, and in what order. Used for data tables and the metadata table.
 
-A data or delete block counts when its instant does, unless a rollback block behind it names that instant (layout 1), or
-a log compaction has taken it up: then the compacted block stands in the place of the newest block that it replaces, and
-the others are passed over. Whatever stands between two blocks and is no block is passed over.
+A data or delete block counts if its instant does, unless a later rollback block names that instant (layout 1) or a log
+compaction has included it: then the compacted block takes the place of the newest block that it replaces, and the
+replaced blocks are skipped. Bytes between blocks that are not a block are skipped.
 
-A snapshot of an earlier time ends at the first block of a later instant, rollback blocks among them. That is what
-Apache Hudi does, and so data that was written behind such a rollback block is not seen as of its own time in layout 1.
+A snapshot of an earlier time ends at the first block of a later instant, rollback blocks included. Apache Hudi does the
+same; so in layout 1, data written after such a rollback block is not visible as of its own time.
 
 Source: rules/data-files 9.2; Hudi 0.15.0 ``AbstractHoodieLogRecordReader.scanInternalV1`` and ``scanInternalV2``,
 1.1.1 ``BaseHoodieLogRecordReader``.
@@ -35,10 +35,10 @@ from hudi_py.storage.base import Storage
 
 _BLOCK_BYTES_MAX: Final = 1 << 30  # the largest log file that Hudi writes by default; its blocks have a quarter of that
 _WHOLE_BYTES_MAX: Final = 8 * 1024 * 1024
-"""Log files up to this size are read at once; of larger ones the headers first, then the blocks that count."""
+"""Smaller log files are read at once; of larger ones first the headers, then the blocks that count."""
 
 Placed = tuple[LogFile, LogBlock]
-"""A block and the file that it stands in."""
+"""A block and the file that it is in."""
 
 
 class Scanned(NamedTuple):
@@ -47,7 +47,7 @@ class Scanned(NamedTuple):
 
     Args:
         blocks: Data and delete blocks that count, oldest first.
-        torn: What is no block.
+        torn: Bytes that are not a block.
     """
 
     blocks: list[Placed]
@@ -61,13 +61,15 @@ def scan_blocks(
     Choose the blocks of a slice that count.
 
     Args:
-        blocks: Of all its log files in the order of `LogFile.order`, and the path of the file for messages.
-        counts: Whether blocks of that instant count: it is completed, and not one to be passed over.
-        until: Instant time, whose first later block ends what is seen; None for the latest snapshot. Rollback blocks
-            behind it count all the same: an instant that is not on the timeline any more may pass for an archived one.
+        blocks: The blocks of all its log files in the order of `LogFile.order`, each with its file, and the path of the
+            file for messages.
+        counts: Whether blocks of an instant count: whether it is completed and wanted.
+        until: Instant time; the first block of a later instant ends the scan. None for the latest snapshot. Later
+            rollback blocks have an effect all the same: an instant that is no longer on the timeline may be taken for
+            an archived one.
 
     Raises:
-        CorruptMetadata: A command block is no rollback, or a block does not name its instant.
+        CorruptMetadata: A command block is not a rollback, or a block does not name its instant.
     """
     found: list[Placed] = []
     torn: list[Placed] = []
@@ -91,16 +93,16 @@ def scan_blocks(
 
 def read_log_blocks(storage: Storage, path: str, source: str, recorded_bytes: int | None = None) -> Iterator[LogBlock]:
     """
-    The blocks of one log file, torn ones included; contents of large files are left out, see `with_content`.
+    The blocks of one log file, torn ones included; for large files without contents, see `with_content`.
 
     Args:
-        storage: Where the file is.
+        storage: The storage of the file.
         path: Path of the file.
         source: The same for messages.
-        recorded_bytes: What a completed commit recorded as its size; it may have grown since.
+        recorded_bytes: The size that a completed commit recorded; the file may have grown since.
 
     Raises:
-        CorruptMetadata: It is no log file, or shorter than recorded.
+        CorruptMetadata: It is not a log file, or is shorter than recorded.
     """
     with storage.open_read(path) as stream:
         size = stream.seek(0, os.SEEK_END)
@@ -115,13 +117,14 @@ def read_log_blocks(storage: Storage, path: str, source: str, recorded_bytes: in
 
 def with_content(storage: Storage, path: str, block: LogBlock, source: str) -> LogBlock:
     """
-    The block with its content, read again where `read_log_blocks` left it out.
+    The block with its content, which is read now if `read_log_blocks` left it out.
 
     Raises:
         CorruptMetadata: The file has changed meanwhile, or the block is larger than Apache Hudi makes any.
     """
     if block.content:
         return block
+    # The size is what the file claims: a damaged one must not make us reserve that much memory.
     if block.size_bytes > _BLOCK_BYTES_MAX:
         raise CorruptMetadata(
             f"{source}: the block at byte {block.offset} claims {block.size_bytes} bytes; Apache Hudi makes none "
@@ -144,10 +147,11 @@ def _without_rolled_back(found: list[Placed], command: LogBlock, source: str) ->
 
 
 def _with_compacted(found: list[Placed]) -> list[Placed]:
-    """The blocks with those of log compactions in the place of what they took up."""
+    """The blocks, with compacted blocks in the place of those that they include."""
     by_time: dict[str, list[Placed]] = {}
     for log, block in found:
         by_time.setdefault(block.header[HeaderKey.INSTANT_TIME], []).append((log, block))
+    # From the newest to the oldest, so that a compacted block which was itself compacted later is followed to the last.
     taken_up: dict[str, str] = {}
     for time in reversed(by_time):
         for original in _compacted_times(by_time[time]):

@@ -1,7 +1,7 @@
 """
-Which keys does a base file hold? Answered from the footer where possible.
+Which keys does a base file have? Answered from the footer where possible.
 
-First the key range, then the bloom filter, and only for keys that pass both the key column itself.
+First the key range, then the Bloom filter; only for keys that pass both the key column is read.
 
 Source: Hudi 1.1.1, ``HoodieKeyLookupHandle``, ``BaseFileUtils``.
 """
@@ -31,14 +31,14 @@ _FOOTER_KEYS = (MIN_KEY, MAX_KEY, BLOOM_KEY, _LEGACY_BLOOM_KEY, BLOOM_TYPE_KEY, 
 @attrs.frozen(kw_only=True)
 class FileFooter:
     """
-    What a base file's footer says.
+    The footer of a base file.
 
     Args:
         num_rows: Rows in the file.
         size_bytes: Size of the file.
-        min_key, max_key: Of the record keys in Java's order; None in a file without rows, or where not recorded.
-        bloom_text: Base64; None when the file has no filter.
-        bloom_type: Type code; None means SIMPLE.
+        min_key, max_key: Smallest and largest record key in Java's order; None without rows, or if not recorded.
+        bloom_text: The Bloom filter in Base64; None if the file has no filter.
+        bloom_type: Its type code; None means SIMPLE.
         avro_schema: Record schema with meta columns; None in files of the row writer.
     """
 
@@ -51,12 +51,12 @@ class FileFooter:
     avro_schema: str | None = attrs.field(default=None, repr=False)
 
     def bloom(self) -> BloomFilter | None:
-        """Decode the filter; done on demand, because it is half a megabyte and often not needed."""
+        """Decode the Bloom filter; on demand, because it has half a megabyte and is often not needed."""
         return None if self.bloom_text is None else BloomFilter.parse(self.bloom_text, self.bloom_type)
 
     def might_contain(self, keys: Array) -> npt.NDArray[np.bool_]:
         """
-        Test record keys against range and filter; False is certain.
+        Test record keys against range and filter; False means that the file does not have the key.
 
         Args:
             keys: Strings, n of them, neither null nor empty.
@@ -93,7 +93,7 @@ def open_base_file(stream: BinaryIO) -> Any:
     Open a base file for reading, as `pyarrow.parquet.ParquetFile`.
 
     Raises:
-        CorruptMetadata: The stream holds no Parquet file.
+        CorruptMetadata: The stream is not a Parquet file.
     """
     try:
         return pq.ParquetFile(stream)
@@ -109,7 +109,7 @@ def read_footer(stream: BinaryIO) -> FileFooter:
         stream: Seekable.
 
     Raises:
-        CorruptMetadata: It is no Parquet file.
+        CorruptMetadata: It is not a Parquet file.
     """
     return _footer_of(open_base_file(stream), stream.seek(0, 2))
 
@@ -129,7 +129,7 @@ def first_keys(stream: BinaryIO, count: int) -> Array:
 
 def lookup_keys(stream: BinaryIO, keys: Array) -> npt.NDArray[np.bool_]:
     """
-    Find out which keys a base file holds.
+    Find out which keys a base file has.
 
     Args:
         stream: Seekable stream of the file.
@@ -149,7 +149,7 @@ def lookup_keys(stream: BinaryIO, keys: Array) -> npt.NDArray[np.bool_]:
 
 def may_hold(file: Any, wanted: HashedKeys) -> bool:
     """
-    Whether an open base file may hold a row with one of some keys, by its footer; a filter that is damaged is ignored.
+    Whether an open base file may have a row with one of the keys, by its footer; a damaged filter is ignored.
 
     Args:
         file: A `pyarrow.parquet.ParquetFile`.

@@ -1,9 +1,9 @@
 """
-Rewriting one base file with the changes of a commit.
+Rewrites one base file with the changes of a commit.
 
-Rows keep their order: an updated row stands where the old one stood, inserts follow at the end. A row that is only
-copied keeps all its meta columns but the file name. Memory: the changes of this file group, the keys of one row group
-and a batch of rows at a time; the old file is never held as a whole.
+Rows keep their order: an updated row takes the place of the old one, inserted rows follow at the end. A row that is
+only copied keeps all its meta columns except the file name. Memory: the changes of this file group, the keys of one row
+group and one batch of rows; the old file is never loaded as a whole.
 
 Source: Hudi 0.15.0, 1.0.2, 1.1.1: ``HoodieMergeHandle``, ``HoodieMergeHelper``.
 """
@@ -38,13 +38,13 @@ _KEY, _COMMIT_TIME, _SEQUENCE_NUMBER = (
 @attrs.frozen(eq=False)
 class RowChanges:
     """
-    What a commit does to one file group: n rows, at most one per key.
+    The changes of a commit to one file group: n rows, at most one per key.
 
     Args:
-        rows: Of the storage schema, without meta columns, as a single batch.
+        rows: Rows in the storage schema, without meta columns, as a single batch.
         keys: Their record keys.
-        deletes: Booleans without nulls, True where the row is a delete; None when none is. Of a delete only the
-            key and the ordering fields matter.
+        deletes: Booleans without nulls, True where the row is a delete; None if no row is. For a delete only the key
+            and the ordering fields matter.
     """
 
     rows: pa.RecordBatch
@@ -70,13 +70,13 @@ def combine_changes(rows: pa.Table, keys: Array, rules: MergeRules, deletes: Arr
     Check and deduplicate rows of one file group (or of one partition).
 
     Args:
-        rows: Of the storage schema, in order of arrival.
+        rows: Rows in the storage schema, in order of arrival.
         keys: Their record keys.
         rules: The table's rules.
         deletes: As in `RowChanges`.
 
     Raises:
-        WriteError: A row that is no delete lacks an ordering value, or a list holds a null.
+        WriteError: A row that is not a delete has no ordering value, or a list has a null element.
     """
     refuse_null_ordering(rows, rules.batch_fields, deletes)
     winners = combine_before_write(rows, keys, rules.batch_fields)
@@ -120,11 +120,11 @@ def merge_base_file(
         monotonic: Clock in seconds.
 
     Returns:
-        Counts and size. A crash leaves the old slice untouched and the new file without a completed instant.
+        Counts and size. After a crash the old slice is unchanged, and the new file has no completed instant.
 
     Raises:
         WriteError: A stored value does not fit the schema.
-        CorruptMetadata: The old file is no base file.
+        CorruptMetadata: The old file is not a base file.
     """
     started = monotonic()
     schema = changes.rows.schema
@@ -160,7 +160,7 @@ def merge_base_file(
 
 
 class _Merge:
-    """State of one merge: which changes met a stored row, and the counts."""
+    """State of one merge: the changes that have met a stored row, and the counts."""
 
     def __init__(self, changes: RowChanges, rules: MergeRules, writer: BaseFileWriter) -> None:
         self.updated = 0
@@ -210,7 +210,7 @@ class _Merge:
         writer.write_rows(rows, columns[_KEY], columns[_COMMIT_TIME], columns[_SEQUENCE_NUMBER])
 
     def insert_rest(self) -> int:
-        """Write the changes that met no stored row; deletes among them have nothing to do."""
+        """Write the changes that met no stored row; deletes among them are dropped."""
         rest = _numbers(np.flatnonzero(~self._met & ~self._is_delete))
         keys = self._changes.keys.take(rest)
         self._writer.write_new(self._changes.rows.take(rest), keys)

@@ -1,10 +1,10 @@
 """
-A value in the type that it and a column are compared in, as Spark SQL chooses it. Pure.
+The value of a condition, in the type in which Spark SQL compares it with the column. Pure.
 
-Text is taken in the column's type, so that ``f = '0.1'`` meets a float that was written as 0.1. A number is compared as
-a number: with integers and decimals exactly, with floats (and floats with integers and decimals) as doubles, so that
-``f = 0.1`` does not meet that float. Where Spark SQL would look at each text of a column for a number, a date or a
-truth value, there is no answer before reading: such conditions are refused.
+Text is converted to the column's type, so ``f = '0.1'`` matches a float that was written as 0.1. A number is compared
+as a number: with integers and decimals exactly, with floats (and floats with integers and decimals) as doubles, so
+``f = 0.1`` does not match that float. Conditions for which Spark SQL would convert each text of the column to a number,
+a date or a boolean are refused: whether a text can be converted is known only once it is read.
 
 NaN equals NaN and is larger than everything else, 0.0 equals -0.0, strings are compared by their UTF-8 bytes.
 
@@ -39,7 +39,7 @@ _ROUNDING: Final = 1e-12
 @attrs.frozen
 class Operand:
     """
-    What a column is compared with.
+    A value that a column is compared with.
 
     Args:
         arrow: The type that both are compared in; int64 for timestamps (microseconds since 1970, UTC).
@@ -50,14 +50,14 @@ class Operand:
     value: Any
 
     def mask(self, column: Array, operator: str) -> Array:
-        """Which values of *column* compare so; null for nulls."""
+        """For which values of *column* the comparison is true; null for nulls."""
         values = _in_type(column, self.arrow)
         if pa.types.is_floating(self.arrow):
             return _float_mask(values, operator, self.value, self.arrow)
         return _compared(values, operator, pa.scalar(self.value, self.arrow))
 
     def range_of(self, low: Any, high: Any) -> tuple[Any, Any]:
-        """Bounds of a column's values as bounds of what `value` is compared with; they may become wider."""
+        """Bounds of a column's values, converted to the type of the comparison; they may become wider."""
         if not pa.types.is_floating(self.arrow) or isinstance(low, float):
             return low, high
         if isinstance(low, Decimal):
@@ -68,15 +68,15 @@ class Operand:
 
 def operand_of(value: Value, arrow: pa.DataType, condition: str) -> Operand:
     """
-    A value made ready to be compared with columns of one type.
+    Convert a value for comparisons with a column of one type.
 
     Args:
-        value: Any but None.
+        value: Any value except None.
         arrow: Type of the column.
-        condition: As text, for the error.
+        condition: The condition as text, for the error.
 
     Raises:
-        ConfigError: Values of the type cannot be compared, or not with this one.
+        ConfigError: Columns of the type cannot be compared, or not with this value.
     """
     try:
         for is_type, make in _KINDS:
@@ -93,12 +93,12 @@ def operand_of(value: Value, arrow: pa.DataType, condition: str) -> Operand:
         pass
     shown = value.text if isinstance(value, Word) else value
     raise ConfigError(
-        f"{condition}: {shown!r} is no value of the column's type {arrow}; {_hint(value, arrow)}"
+        f"{condition}: {shown!r} is not a value of the column's type {arrow}; {_hint(value, arrow)}"
     ) from None
 
 
 def _plain(value: Value, arrow: pa.DataType) -> Any:
-    """Without quotes as with them, but for numbers beside text."""
+    """A word without quotes counts as text; None for a number that is compared with a column of text."""
     if not isinstance(value, Word):
         return value
     return None if _is_text(arrow) and NUMBER.fullmatch(value.text) else value.text
@@ -133,7 +133,7 @@ def _hint(value: Value, arrow: pa.DataType) -> str:
     return "dates are written 2026-11-21, times 2026-11-21T08:30:00 (UTC without an offset)"
 
 
-# --- by type of column; None where the kinds do not go together -------------------------------------------------------
+# --- by type of column; None if the value cannot be compared with it --------------------------------------------------
 def _text(value: Any, arrow: pa.DataType) -> Operand | None:
     return Operand(arrow, value) if isinstance(value, str) else None
 
@@ -183,7 +183,7 @@ def _decimal(value: Any, arrow: Any) -> Operand | None:
 
 
 def _number(value: Any, *, scale: int, whole: int) -> Operand | None:
-    """A type for the column's values, with its number of digits before and after the point, and for this one."""
+    """A decimal that has enough digits before and after the point for the column's values and for this value."""
     if isinstance(value, float):
         return Operand(pa.float64(), value)
     if isinstance(value, bool) or not isinstance(value, (int, Decimal)):

@@ -1,8 +1,8 @@
 """
 Partition columns that data files lack (``hoodie.datasource.write.drop.partition.columns``). Pure.
 
-Their values stand in the path alone. Apache Hudi 0.15 and 1.1 show such columns behind all others, in the order of the
-path, as text; null in the default partition. Incremental reads of 0.15 show null in all of them, which is not followed.
+Their values are in the path only. Apache Hudi 0.15 and 1.1 show such columns after all others, in the order of the
+path, as text; null in the default partition. Incremental reads of 0.15 show null in all of them; hudi_py does not.
 
 Source: tables ``cow_dropped_columns``, as both releases wrote and read them; ``TableSchemaResolver``,
 ``HoodieBaseRelation.shouldExtractPartitionValuesFromPartitionPath``.
@@ -26,7 +26,7 @@ def texts_of_path(
     fields: Sequence[str], partition_path: str, *, is_hive_style: bool, is_encoded: bool
 ) -> Mapping[str, str]:
     """
-    Column to its segment of a path; nothing where several columns do not go with the number of segments.
+    Column to its segment of a path; empty if there are several columns and another number of segments.
 
     Args:
         fields: Names of the partition columns, in the order of the path.
@@ -58,7 +58,7 @@ class PathColumns:
     is_encoded: bool = False
 
     def schema(self, stored: pa.Schema) -> pa.Schema:
-        """All columns of the table; *stored* are those that files have."""
+        """All columns of the table; *stored* are the columns that files have."""
         more = [pa.field(name, pa.string()) for name in self.fields if name not in stored.names]
         return pa.schema([*stored, *more])
 
@@ -79,10 +79,10 @@ class PathColumns:
 
     def filled(self, batch: pa.RecordBatch, partition_path: str) -> pa.RecordBatch:
         """
-        A batch of rows of a partition, with the values of the path in those of the columns that it has.
+        A batch of rows of a partition, with its path columns filled in from the path.
 
         Raises:
-            UnsupportedTable: As `values`, or a value does not fit the type that a commit gave to the column.
+            UnsupportedTable: As `values`, or a value does not fit the column's type in the committed schema.
         """
         values = self.values(partition_path)
         for at, field in enumerate(batch.schema):
@@ -91,18 +91,18 @@ class PathColumns:
             try:
                 column: Array = pa.array([values[field.name]] * len(batch), pa.string()).cast(field.type)
             except pa.ArrowException as error:
-                raise UnsupportedTable(f"the path {partition_path!r} holds no {field.name}: {error}") from error
+                raise UnsupportedTable(f"the path {partition_path!r} has no valid {field.name}: {error}") from error
             batch = batch.set_column(at, field, column)
         return batch
 
 
 def path_columns_of(table: TableConfig) -> PathColumns | None:
-    """The columns of a table that its files lack; None where they have all."""
+    """The columns of a table that its files lack; None if the files have all columns."""
     if not lacks_partition_columns(table.properties):
         return None
     return PathColumns(fields=table.partition_fields, is_hive_style=table.hive_style, is_encoded=table.url_encode)
 
 
 def lacks_partition_columns(properties: Mapping[str, str]) -> bool:
-    """Whether partition columns stand in the paths only."""
+    """Whether partition columns are in the paths only."""
     return properties.get("hoodie.datasource.write.drop.partition.columns", "false").strip().lower() == "true"

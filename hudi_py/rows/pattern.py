@@ -1,5 +1,5 @@
 r"""
-The patterns of ``like``, as Spark SQL takes them: ``%``, ``_``, and ``\`` before either or before itself. Pure.
+The patterns of ``like``, as in Spark SQL: ``%``, ``_``, and ``\`` before either or before itself. Pure.
 
 Source: Spark 3.5 ``StringUtils.escapeLikeRegex``.
 """
@@ -21,18 +21,18 @@ _WILDCARDS: Final = {"%": ".*", "_": "."}
 @attrs.frozen
 class Pattern:
     """
-    What a text has to look like.
+    A pattern that texts are matched with.
 
     Args:
-        prefix: How each one begins.
-        regex: What follows, as a regular expression; ``""`` for nothing, ``.*`` for anything.
+        prefix: The fixed begin of every matching text; bounds can be compared with it.
+        regex: The rest as a regular expression; ``""`` for nothing, ``.*`` for anything.
     """
 
     prefix: str
     regex: str
 
     def mask(self, column: Array) -> Array:
-        """Which texts have this form; null for nulls."""
+        """Which texts match; null for nulls."""
         found: Array
         if not self.regex:
             found = compute.equal(column, pa.scalar(self.prefix, column.type))
@@ -43,11 +43,11 @@ class Pattern:
         return found
 
     def may_match(self, low: str, high: str) -> bool:
-        """Whether a text between these two may have this form."""
+        """Whether a text between these two may match."""
         return low <= high and low[: len(self.prefix)] <= self.prefix <= high
 
     def may_differ(self, low: str, high: str) -> bool:
-        """Whether a text between these two may have another form."""
+        """Whether a text between these two may fail to match."""
         if not self.regex:
             return not low == self.prefix == high
         return self.regex != ".*" or not (low.startswith(self.prefix) and high.startswith(self.prefix))
@@ -55,13 +55,14 @@ class Pattern:
 
 def pattern_of(text: str, condition: str) -> Pattern:
     r"""
-    The pattern that *text* is.
+    Parse a pattern.
 
     Args:
-        condition: As text, for the error.
+        text: The pattern.
+        condition: The condition as text, for the error.
 
     Raises:
-        ConfigError: A ``\`` stands before a character that needs none, or at the end.
+        ConfigError: A ``\`` is before a character that cannot be escaped, or at the end.
     """
     prefix, regex, at = "", "", 0
     while at < len(text):
@@ -71,7 +72,7 @@ def pattern_of(text: str, condition: str) -> Pattern:
             char = text[at : at + 1]
             if char not in ("%", "_", "\\"):
                 raise ConfigError(
-                    rf"{condition}: in a pattern a \ stands before %, _ or another \ only, which then mean themselves"
+                    rf"{condition}: in a pattern, \ is allowed only before %, _ or \, which then mean themselves"
                 )
             literal = char
         else:

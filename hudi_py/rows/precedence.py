@@ -2,8 +2,8 @@
 Which of several rows with one key wins: inside a batch, and against the stored row.
 
 Two rows are compared by the table's ordering fields, in Java's order (strings by UTF-16 code unit, NaN above all
-numbers). Rows that are data must have ordering values, as Hudi demands; a delete may have none and then always wins.
-A stored row without an ordering value always loses.
+numbers). Every row except a delete must have ordering values, as Hudi requires; a delete without one always wins. A
+stored row without an ordering value always loses.
 
 Source: Hudi 0.15.0 ``OverwriteWithLatestAvroPayload``, ``DefaultHoodieRecordPayload``; 1.1.1
 ``EventTimeRecordMerger``, ``HoodieAvroUtils.getNestedFieldVal``.
@@ -35,7 +35,7 @@ DELETED_COLUMN: Final = "_hoodie_is_deleted"
 
 
 class MergeMode(Enum):
-    """How a row of a commit meets the stored row of the same key."""
+    """How a row of a commit is merged with the stored row of the same key."""
 
     OVERWRITE_WITH_LATEST = "OVERWRITE_WITH_LATEST"  # version 6: the commit wins; ordering decides inside a batch
     EVENT_TIME_ORDERING = "EVENT_TIME_ORDERING"  # the greater or equal ordering value wins
@@ -67,7 +67,7 @@ class MergeRules:
 
     @property
     def stored_fields(self) -> tuple[str, ...]:
-        """Fields that decide against the stored row; none: the commit wins."""
+        """Fields that are compared with the stored row; if empty, the commit wins."""
         return self.ordering_fields if self.mode is MergeMode.EVENT_TIME_ORDERING else ()
 
 
@@ -76,7 +76,7 @@ def merge_rules_of(properties: Mapping[str, str]) -> MergeRules:
     Read the merge rules from a table's properties.
 
     Raises:
-        UnsupportedTable: A custom merger or another payload class.
+        UnsupportedTable: The table uses a custom merger or another payload class.
     """
     fields = properties.get("hoodie.table.ordering.fields") or properties.get("hoodie.table.precombine.field") or ""
     ordering = tuple(part.strip() for part in fields.split(",") if part.strip())
@@ -89,13 +89,13 @@ def merge_rules_of(properties: Mapping[str, str]) -> MergeRules:
             mode = _PAYLOADS.get(payload, payload) or "OVERWRITE_WITH_LATEST"
     if mode not in MergeMode.__members__:
         raise UnsupportedTable(f"rows of this table are merged by {mode} ({payload}); not supported for writing")
-    if mode == "EVENT_TIME_ORDERING" and not ordering:
+    if mode == "EVENT_TIME_ORDERING" and not ordering:  # nothing to compare, so the commit wins
         mode = "COMMIT_TIME_ORDERING"
     return MergeRules(MergeMode[mode], ordering)
 
 
 def delete_mask(rows: pa.RecordBatch | pa.Table) -> Array | None:
-    """Return which rows say ``_hoodie_is_deleted``; None when the rows have no such boolean column."""
+    """Return the rows where ``_hoodie_is_deleted`` is true; None if there is no such boolean column."""
     position = rows.schema.get_field_index(DELETED_COLUMN)
     if position < 0 or rows.schema.field(position).type != pa.bool_():
         return None
@@ -115,9 +115,9 @@ def combine_before_write(
     Args:
         rows: n rows in order of arrival.
         keys: Their record keys.
-        ordering_fields: Columns of *rows*; without any the latest row wins. A null counts as highest: only deletes
-            may have one, see `refuse_null_ordering`.
-        partition_paths: Of the rows, where the same key in two partitions means two records.
+        ordering_fields: Columns of *rows*; if empty, the latest row wins. Null counts as the highest value: only
+            deletes may have it, see `refuse_null_ordering`.
+        partition_paths: Partition paths of the rows, if the same key in two partitions means two records.
 
     Returns:
         Ascending row numbers to keep, for ``rows.take``; None when all keys differ.
@@ -139,15 +139,15 @@ def combine_before_write(
 
 def refuse_null_ordering(rows: pa.Table, ordering_fields: Sequence[str], deletes: Array | None) -> None:
     """
-    Check that every row that is no delete has ordering values.
+    Check that every row except deletes has ordering values.
 
     Raises:
-        ConfigError: An ordering column is absent.
+        ConfigError: An ordering column does not exist.
         WriteError: A value is null.
     """
     for name in ordering_fields:
         if name not in rows.column_names:
-            raise ConfigError(f"ordering field {name!r} is no column of the rows")
+            raise ConfigError(f"ordering field {name!r} is not a column of the rows")
         nulls = compute.is_null(rows.column(name))
         if deletes is not None:
             nulls = compute.and_not(nulls, deletes)
@@ -169,6 +169,7 @@ def incoming_wins(incoming: Sequence[Array], stored: Sequence[Array]) -> Mask:
     Returns:
         Shape (n,), True where the incoming row's values are greater or equal, or one side's first value is null.
     """
+    # From the last field to the first, so that an earlier field overrules later ones unless its values are equal.
     wins = np.ones(len(incoming[0]), dtype=np.bool_)
     for new, old in zip(reversed(incoming), reversed(stored), strict=True):
         left, right = comparable(new), comparable(old)
@@ -194,10 +195,10 @@ def _codes(column: Column) -> npt.NDArray[np.int64]:
 
 def comparable(column: Any) -> Any:
     """
-    Make a column compare in Java's order.
+    Convert a column so that Arrow compares it in Java's order.
 
     Raises:
-        ConfigError: Its type has none.
+        ConfigError: Its type has no order.
     """
     arrow = column.type
     if pa.types.is_string(arrow):

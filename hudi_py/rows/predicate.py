@@ -1,9 +1,10 @@
 """
 Conditions bound to the columns of a table: which rows meet them. Pure.
 
-The meaning is Spark SQL's, with its logic of three values: a comparison with null is null, ``not`` leaves null as it
-is, ``and`` is false where one side is and ``or`` true where one side is, whatever the other; ``in`` is null where no
-value equals and one is null. What is null is not met. `hudi_py.rows.operand` tells how values are compared.
+Conditions mean what they mean in Spark SQL, with its three-valued logic: a comparison with null is null, ``not null``
+is null, ``and`` is false if one side is false and ``or`` true if one side is true, whatever the other side is; ``in``
+is null if no value is equal and one value is null. A row is returned only if the condition is true.
+`hudi_py.rows.operand` says how values are compared.
 """
 
 from __future__ import annotations
@@ -41,14 +42,14 @@ from hudi_py.rows.pattern import Pattern, pattern_of
 @attrs.frozen(kw_only=True)
 class Bounds:
     """
-    What is known of one column in some rows.
+    What is known about the values of one column in some rows.
 
     Args:
-        minimum: No value is smaller: bool, int (microseconds since 1970, UTC, for timestamps), float, str, date or
-            Decimal. None where unknown.
-        maximum: No value is larger.
-        has_only_nulls: Known to hold no value at all.
-        has_nulls: False where it is known to hold no null.
+        minimum: Lower bound: bool, int (microseconds since 1970, UTC, for timestamps), float, str, date or Decimal.
+            None if unknown.
+        maximum: Upper bound; None if unknown.
+        has_only_nulls: True if all values are known to be null.
+        has_nulls: False if no value is null for certain.
     """
 
     minimum: Any = None
@@ -58,11 +59,11 @@ class Bounds:
 
 
 UNKNOWN: Final = Bounds()
-_FEW: Final = 8  # one row in so many
+_FEW: Final = 8  # few rows: fewer than one in this number
 
 
 class ColumnFilter(Protocol):
-    """What decides about rows by one column."""
+    """A filter of rows by one column."""
 
     @property
     def column(self) -> str:
@@ -73,10 +74,10 @@ class ColumnFilter(Protocol):
         """Type of the column in the rows that `mask` gets."""
 
     def mask(self, column: Array) -> Array:
-        """Which rows meet it: true, false or null, which is not met either."""
+        """The result for each row: true, false or null; only true selects a row."""
 
     def may_match(self, bounds: Bounds) -> bool:
-        """Whether a row within *bounds* may meet it."""
+        """Whether a row within *bounds* may be selected."""
 
 
 @attrs.frozen
@@ -85,11 +86,11 @@ class Leaf(Condition):
     A condition on one column of known type.
 
     Args:
-        condition: As given.
+        condition: The condition as given.
         path: The column.
         arrow: Its type in the rows.
-        operands: What it is compared with, without nulls.
-        pattern: What it is compared with by ``like``.
+        operands: The values it is compared with, without nulls.
+        pattern: The pattern of ``like``.
     """
 
     condition: Comparison | IsIn | Like | IsNull
@@ -99,7 +100,7 @@ class Leaf(Condition):
     pattern: Pattern | None = None
 
     def mask(self, column: Array) -> Array:
-        """Of values of the column: true, false or null."""
+        """The result for each value of the column: true, false or null."""
         condition = self.condition
         found: Array
         if isinstance(condition, IsNull):
@@ -130,7 +131,7 @@ class Filter:
     A condition on columns of known types.
 
     Args:
-        condition: As given.
+        condition: The condition as given.
         tree: The same with a `Leaf` for each condition on a single column.
     """
 
@@ -143,14 +144,14 @@ class Filter:
         return tuple(each for each in leaves_of(self.tree) if isinstance(each, Leaf))
 
     def mask(self, batch: pa.RecordBatch) -> Array:
-        """Which rows meet it: true, false or null, which is not met either."""
+        """The result for each row: true, false or null; only true selects a row."""
         return _mask(self.tree, batch)
 
 
 @attrs.frozen
 class OneOf:
     """
-    Rows with one of some texts in a column; a `ColumnFilter`.
+    Selects rows with one of several texts in a column; a `ColumnFilter`.
 
     Args:
         column: Name of the column.
@@ -163,27 +164,27 @@ class OneOf:
     arrow = pa.string()
 
     def mask(self, column: Array) -> Array:
-        """Which rows have one of them."""
-        if len(self.values) > len(column):  # the other way makes a hash table of all values each time
+        """Which rows have one of the texts."""
+        if len(self.values) > len(column):  # is_in would build a hash table of all texts for every batch
             here: Array = pa.array([value in self.values for value in column.to_pylist()], pa.bool_())
             return here
         found: Array = compute.is_in(column, value_set=pa.array(sorted(self.values), pa.string()))
         return found
 
     def may_match(self, bounds: Bounds) -> bool:
-        """Whether a row within *bounds* may have one."""
+        """Whether a row within *bounds* may have one of the texts."""
         if bounds.has_only_nulls or bounds.minimum is None or bounds.maximum is None:
             return not bounds.has_only_nulls
         return any(bounds.minimum <= value <= bounds.maximum for value in self.values)
 
 
 RowFilter: TypeAlias = ColumnFilter | Filter
-"""What decides about rows."""
+"""A filter of rows."""
 
 
 def filters_of(conditions: Sequence[Condition], schema: pa.Schema, names: Iterable[str] = ()) -> tuple[Filter, ...]:
     """
-    Conditions bound to the columns of *schema*; one filter for each that has to be met.
+    Bind conditions to the columns of *schema*; one filter for each condition that has to be met.
 
     Args:
         names: All columns of the table: a word without quotes that names one is not taken as text.
@@ -208,20 +209,20 @@ def chosen(batch: pa.RecordBatch, mask: Any) -> pa.RecordBatch:
     count = mask.true_count
     if count == len(mask):
         return batch
-    if count * _FEW < len(mask):  # a filter walks through all rows of each column
+    if count * _FEW < len(mask):  # `filter` goes through all rows of each column, `take` only through the chosen ones
         return batch.take(compute.indices_nonzero(mask))
     return batch.filter(mask)
 
 
 def columns_of(conditions: Iterable[Condition], names: Iterable[str]) -> list[str]:
-    """The columns of the table that conditions ask for, each once; *names* are those that it has."""
+    """Names of the columns in conditions, without repetition; *names* are all columns of the table."""
     known = frozenset(names)
     paths = (_resolved(_of(leaf).path, known) for each in conditions for leaf in leaves_of(each))
     return list(dict.fromkeys(path[0] for path in paths))
 
 
 def _resolved(path: Path, names: frozenset[str]) -> Path:
-    """A column whose name has dots in it needs no backticks where nothing else is meant."""
+    """A column whose name contains dots needs no backticks if the name cannot mean a field of a struct."""
     whole = ".".join(path)
     return path if path[0] in names or whole not in names else (whole,)
 

@@ -1,9 +1,9 @@
 """
-Which rows cannot meet conditions, by what is known of their columns. Pure.
+Rules out rows that cannot meet conditions, by the bounds of their columns. Pure.
 
-Of each condition it is asked whether a row may make it true, or whether one may make it false: ``not`` asks for the
-other, ``and`` may be true where all sides may, ``or`` where one may. Whatever is unknown rules nothing out. Every file
-of a table is judged so: nothing is computed that is not asked for.
+For each condition the question is whether a row may make it true, or (below a ``not``) false: an ``and`` may be true
+if all its parts may, an ``or`` if one of them may. Unknown bounds rule nothing out. This runs for every file of a
+table, so bounds are computed only when a condition needs them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hudi_py.rows.pattern import Pattern
 from hudi_py.rows.predicate import Bounds, Filter, Leaf, RowFilter
 
 BoundsOf: TypeAlias = Callable[[Path, pa.DataType], Sequence[Bounds]]
-"""What is known of a column, given with its type today: each value lies within one of these bounds."""
+"""Returns bounds of a column, given its path and its type today; every value is within one of them."""
 
 _OPPOSITE: Final = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _VERDICTS: Final[Mapping[str, Callable[[Any, Any, Any], bool]]] = {
@@ -31,7 +31,7 @@ _VERDICTS: Final[Mapping[str, Callable[[Any, Any, Any], bool]]] = {
     ">": lambda _, high, value: high > value,
     ">=": lambda _, high, value: high >= value,
 }
-"""Whether a value between the first two may compare so with the third."""
+"""Whether the comparison may be true for a value between *low* and *high*."""
 
 
 def may_match(filters: Iterable[RowFilter], bounds_of: BoundsOf) -> bool:
@@ -87,13 +87,13 @@ def leaf_may(leaf: Leaf, bounds: Bounds, *, wanted: bool) -> bool:
 
 
 def _compares(operand: Operand, operator: str, leaf: Leaf, bounds: Bounds) -> bool:
-    """Whether a value within *bounds* may compare so."""
+    """Whether the comparison may be true for a value within *bounds*."""
     if bounds.minimum is None or bounds.maximum is None:
         return True
     value = operand.value
     if isinstance(bounds.minimum, float) or isinstance(value, float):
         if pa.types.is_floating(leaf.arrow) and operator in ("!=", ">", ">="):
-            return True  # bounds do not tell of a NaN
+            return True  # a NaN, which is larger than all numbers, is not within the bounds
         if isinstance(value, float) and math.isnan(value):
             return True
     low, high = operand.range_of(bounds.minimum, bounds.maximum)

@@ -1,4 +1,4 @@
-"""Rows of a copy-on-write table through PyArrow: a quick look, without Spark and in bounded memory."""
+"""Reads rows of base files with PyArrow, in bounded memory."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ _BATCH_ROWS: Final = 32768
 
 def row_schema(storage: Storage, files: Callable[[], Sequence[tuple[str, BaseFile]]], text: str | None) -> pa.Schema:
     """
-    The columns that rows are shown in, without the ``_hoodie_*`` ones.
+    The columns of a table's rows, without the ``_hoodie_*`` ones.
 
     Args:
-        files: Gives those of the snapshot, partition path and base file; asked where *text* does not tell.
-        text: Avro schema of the table's rows; where it is unknown, or names a type that this release does not know, the
-            newest file tells.
+        files: Returns partition path and base file of each file of the snapshot; called only if *text* is not enough.
+        text: Avro schema of the table's rows. If it is None, or has a type that hudi_py does not know, the schema is
+            read from the newest file.
 
     Raises:
-        CorruptMetadata: The text is damaged, or the file that has to tell is.
+        CorruptMetadata: The text is damaged, or the newest file is.
     """
     import pyarrow as pa
 
@@ -69,7 +69,7 @@ def file_schema(storage: Storage, partition_path: str, file: BaseFile) -> pa.Sch
     The columns of one base file, the ``_hoodie_*`` ones too; only its footer is read.
 
     Raises:
-        CorruptMetadata: It is no Parquet file.
+        CorruptMetadata: It is not a Parquet file.
     """
     with open_parquet(storage, join_path(partition_path, file.name), file) as opened:
         return opened.schema_arrow.remove_metadata()
@@ -77,10 +77,10 @@ def file_schema(storage: Storage, partition_path: str, file: BaseFile) -> pa.Sch
 
 def chosen_columns(schema: pa.Schema, columns: Sequence[str] | None, *, with_meta: bool = False) -> pa.Schema:
     """
-    The columns asked for, as `read_batches` takes them; nullable, for files written before a column came lack it.
+    The columns asked for, in the form for `read_batches`; nullable, because older files may lack a column.
 
     Raises:
-        ConfigError: The table has no such column, or none is named.
+        ConfigError: The table has no such column, or *columns* is empty.
     """
     import pyarrow as pa
 
@@ -100,15 +100,15 @@ def chosen_columns(schema: pa.Schema, columns: Sequence[str] | None, *, with_met
 @attrs.define
 class FileCount:
     """
-    What became of the files that `read_batches` was given; those behind the last batch taken are in neither number.
+    Number of files that `read_batches` read and skipped. Files after the last batch taken are not counted.
 
     Args:
-        read: Rows of so many were read.
-        skipped: The statistics of so many told that no row can meet the conditions.
-        by_record_index: So many of the skipped ones were not opened, for the record index names others.
-        by_metadata_table: So many were not opened, by `column_stats` of the metadata table.
-        by_bloom_filters: So many were not read, by Bloom filters of the metadata table or of the files; of those in no
-            number the footer told.
+        read: Files whose rows were read.
+        skipped: Files in which no row can meet the conditions; the next three are parts of this number.
+        by_record_index: Files that were not opened because the record index names others.
+        by_metadata_table: Files that were not opened because of `column_stats` in the metadata table.
+        by_bloom_filters: Files that were not read because of Bloom filters in the metadata table or in the files. The
+            rest was skipped because of their footers' statistics.
     """
 
     read: int = 0
@@ -119,16 +119,16 @@ class FileCount:
 
     @property
     def skipped_by(self) -> dict[str, int]:
-        """What told, to how many of the skipped ones; the numbers add up to `skipped`."""
-        told = {
+        """Number of skipped files by what ruled them out; the numbers add up to `skipped`."""
+        named = {
             "record_index": self.by_record_index,
             "metadata_table": self.by_metadata_table,
             "bloom_filters": self.by_bloom_filters,
         }
-        return told | {"footers": self.skipped - sum(told.values())}
+        return named | {"footers": self.skipped - sum(named.values())}
 
     def add(self, other: FileCount) -> None:
-        """Count the files of *other* too."""
+        """Add the counts of *other*."""
         self.read += other.read
         self.skipped += other.skipped
         self.by_record_index += other.by_record_index
@@ -145,18 +145,17 @@ def read_batches(
     keys: HashedKeys | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """
-    Stream the rows of base files, whichever schema each was written with.
+    Stream the rows of base files, whatever schema each was written with.
 
     Args:
-        files: Partition path and base file; one of another size than is known of it is refused.
-        schema: Columns to return, see `chosen_columns`; null where a file has none of that name, and in the present
-            type where a file is older.
-        filters: Conditions on columns of *schema*; of a file, the row groups that cannot meet them are not read.
-        count: Counts along.
-        keys: Record keys of which each row that meets *filters* has one; None where that is not known.
+        files: Partition path and base file; a file whose size differs from the known one is refused.
+        schema: Columns to return, see `chosen_columns`; null if a file lacks a column, and converted to today's type.
+        filters: Conditions on columns of *schema*; row groups that cannot meet them are not read.
+        count: Files read and skipped are added to it.
+        keys: The only record keys that rows meeting *filters* can have; None if unknown.
 
     Raises:
-        CorruptMetadata: A base file is no Parquet file or has another size, or its values do not fit the columns.
+        CorruptMetadata: A base file is not Parquet or has another size, or its values do not fit the columns.
     """
     import pyarrow as pa
 
@@ -166,10 +165,11 @@ def read_batches(
     from hudi_py.rows.predicate import chosen, filtered
 
     count = FileCount() if count is None else count
-    early = [each for each in filters if isinstance(each, Commits)]  # before other columns are made fit
+    early = [each for each in filters if isinstance(each, Commits)]  # before the other columns are converted
     for partition, base in files:
         path = join_path(partition, base.name)
         with open_parquet(storage, path, base, few_distinct=[each.column for each in early]) as file:
+            # The footer's bounds are read already; a Bloom filter has to be decoded, so it comes second.
             groups = _candidates(file, filters)
             if not groups and filters:
                 count.skipped += 1
@@ -192,7 +192,7 @@ def read_batches(
 
 
 def _mask_of_distinct(commits: Commits, column: Any) -> Array:
-    """Which rows meet a condition, which looks at each of the few values once."""
+    """Which rows meet the condition; it is evaluated once for each of the few distinct values."""
     mask: Array = commits.mask(column.dictionary.cast(commits.arrow)).take(column.indices)
     return mask
 
@@ -209,7 +209,7 @@ def _candidates(file: pq.ParquetFile, filters: Sequence[RowFilter]) -> list[int]
 
 
 def bounds_of_groups(file: pq.ParquetFile) -> Callable[[int, Path, pa.DataType], Sequence[Bounds]]:
-    """What the footer tells of columns: ask with the number of a row group, the column, and its type today."""
+    """Bounds from a file's footer: a function of the number of a row group, a column, and its type today."""
     places = {file.schema.column(at).path: at for at in range(len(file.schema))}
     return partial(_bounds, file, places, file.schema_arrow)
 
@@ -224,13 +224,13 @@ def _bounds(
         return [Bounds(has_only_nulls=True)]
     place = places.get(".".join(path))
     was = _stored_type(path, stored)
-    if place is None or was is None:  # it is nested, or a field that came later
+    if place is None or was is None:  # a nested column, or a field that was added later
         return [UNKNOWN]
     return [bounds_of_chunk(file.metadata.row_group(group).column(place), was, arrow)]
 
 
 def _stored_type(path: Path, stored: pa.Schema) -> pa.DataType | None:
-    """Of a column or a field of structs in a file; None where it is in no struct, or is one itself."""
+    """Type of a column, or of a field of structs, in a file; None if the file lacks it, or if it is nested."""
     import pyarrow as pa
 
     arrow = stored.field(path[0]).type
@@ -252,37 +252,37 @@ def open_parquet(
     Open a base file.
 
     Args:
-        few_distinct: Columns that come as dictionaries.
+        few_distinct: Columns with few distinct values, to be read as dictionaries.
 
     Raises:
-        CorruptMetadata: It has another size than is known of it, or is no Parquet file.
+        CorruptMetadata: Its size differs from the known one, or it is not a Parquet file.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     with storage.open_read(path) as stream:
         size = stream.seek(0, os.SEEK_END)  # the stream knows it; no request
-        is_cut_off = not size and base.size_bytes != 0  # written empty it is no Parquet file, and nothing was lost
+        is_cut_off = not size and base.size_bytes != 0  # a file that was written empty lost nothing: refused below
         if is_cut_off or not is_size_right(base.size_bytes or 0, size, is_log=False):
             raise CorruptMetadata(
                 damaged_file(f"{storage.root}/{path}", size, base.size_bytes or 0, f"write {base.instant_time}")
             )
         try:
             file = pq.ParquetFile(stream, read_dictionary=list(few_distinct))
-        except (pa.ArrowException, OSError) as error:  # damaged inside is an OSError to pyarrow
+        except (pa.ArrowException, OSError) as error:  # pyarrow raises OSError for some kinds of damage
             raise CorruptMetadata(f"{storage.root}/{path} is not a readable Parquet file: {one_line(error)}") from error
         with file:
             yield file
 
 
 def one_line(error: Exception) -> str:
-    """What went wrong, for a message of one line."""
+    """The text of an error in one line."""
     return " ".join(str(error).split())
 
 
 def plain_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
     """
-    Rows as JSON can hold them: decimals, dates and timestamps (in UTC) as text, bytes in Base64, maps as objects.
+    Rows as plain JSON values: decimals, dates and timestamps (in UTC) as text, bytes in Base64, maps as objects.
 
     Raises:
         UnsupportedTable: A time lies outside the years 1 to 9999.
@@ -298,7 +298,7 @@ def plain_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
 
 
 def flat_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch as a table of text can hold it: what is nested as JSON, bytes in Base64."""
+    """The batch for text formats such as CSV: nested values as JSON, bytes in Base64."""
     import pyarrow as pa
 
     columns: list[Array] = []
@@ -315,7 +315,7 @@ def flat_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _plain(value: Any, arrow: pa.DataType) -> Any:
-    """One value as JSON can hold it; pyarrow gives a map as a list of pairs."""
+    """One plain JSON value; pyarrow returns a map as a list of pairs."""
     import pyarrow as pa
 
     if isinstance(value, list):

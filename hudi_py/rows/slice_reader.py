@@ -1,9 +1,9 @@
 """
-Rows of file slices: base files under their log files, streamed.
+Streams the rows of file slices: base files merged with their log files.
 
-The records of the log files are held in memory, merged by key; of the base file the keys of one row group, and
-then one batch of rows at a time. What meets no key of the logs passes through as it is. Rows that the logs have a newer
-version of are left out where they stand; the newer ones come at the end of the slice.
+In memory are the records of the log files, merged by key, and of the base file the keys of one row group and one batch
+of rows. Rows whose key is not in the logs are passed on unchanged. Rows with a newer version in the logs are left out;
+the newer versions follow at the end of the slice.
 
 Source: rules/data-files 9; Hudi 1.1.1 ``KeyBasedFileGroupRecordBuffer``.
 """
@@ -81,12 +81,12 @@ def read_slices(
         schema: Columns to return, see `hudi_py.rows.read.chosen_columns`.
         logs: How log files are read; None where no slice has any.
         filters: Conditions on columns of *schema*.
-        count: Counts along.
-        keys: Record keys of which each row that meets *filters* has one; None where that is not known.
+        count: Files read and skipped are added to it.
+        keys: The only record keys that rows meeting *filters* can have; None if unknown.
 
     Raises:
         CorruptMetadata: A file is damaged, or its values do not fit the columns.
-        UnsupportedTable: A log file holds what is not read.
+        UnsupportedTable: A log file has blocks that are not supported.
     """
     count = FileCount() if count is None else count
     for each in slices:
@@ -144,12 +144,12 @@ def _merged(
 
 class _Group(NamedTuple):
     """
-    What the logs make of the rows of one row group.
+    The effect of the logs on the rows of one row group.
 
     Args:
-        is_left: Which rows stay as they are.
-        updated: Numbers of the rows of which some columns are replaced.
-        by: Numbers of the keys that replace them.
+        is_left: Which rows stay as they are; None for all.
+        updated: Numbers of the rows in which some columns are replaced.
+        by: Numbers of the log keys that replace them.
     """
 
     is_left: Mask | None
@@ -161,7 +161,7 @@ _UNTOUCHED: Final = _Group(None, np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 class _Pending:
-    """Merged log records while the base file goes by: each meets the first row of its key."""
+    """Merged log records while the base file is read; each record applies to the first row with its key."""
 
     def __init__(self, logs: MergedLogs, reading: LogReading, merges: MergeCount) -> None:
         self.logs = logs
@@ -172,7 +172,7 @@ class _Pending:
         self.is_shown = logs.kinds == Kind.ROW
 
     def may_meet(self, bounds: Bounds) -> bool:
-        """Whether a row whose key lies within *bounds* may have one of these keys."""
+        """Whether a row with a key within *bounds* may have one of the log keys."""
         if bounds.minimum is None or bounds.maximum is None:
             return not bounds.has_only_nulls
         is_within = compute.and_(
@@ -185,8 +185,9 @@ class _Pending:
         """
         Args:
             keys: Keys of the rows of one row group.
-            ordering: Gives the ordering values of rows by their numbers.
+            ordering: Returns the ordering values of rows by their numbers.
         """
+        # Only the first row of a key is merged; further rows of a key that the table has twice stay as they are.
         places = compute.index_in(keys, value_set=self.logs.keys).fill_null(_NEVER).to_numpy(zero_copy_only=False)
         rows = np.flatnonzero(places != _NEVER)
         met = places[rows].astype(np.int64)
@@ -208,7 +209,7 @@ class _Pending:
         if self.logs.held is None:
             return _Group(is_left, rows[:0], met[:0])
         is_update = self.logs.kinds[met] == Kind.ROW
-        self.is_shown[met[is_update]] = False  # shown in the place of the row, of which it takes the other columns
+        self.is_shown[met[is_update]] = False  # shown in place of the stored row, whose other columns it takes
         return _Group(is_left, rows[is_update], met[is_update])
 
     def _wins(self, rows: Numbers, met: Numbers, ordering: Callable[[Numbers], list[Any]]) -> Mask:
@@ -222,7 +223,7 @@ class _Pending:
         return wins
 
     def updated(self, batch: pa.RecordBatch, by: Numbers) -> pa.RecordBatch:
-        """Rows of the base file with the columns that the logs replace."""
+        """Rows of the base file, with the columns that the logs replace."""
         assert self.logs.held is not None
         picked = _numbers(by)
         columns = []
@@ -235,7 +236,7 @@ class _Pending:
         return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
     def rest(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """The rows of the logs that are newer than those of the base file, or that it does not have."""
+        """The rows of the logs that are newer than those of the base file, or that the base file lacks."""
         numbers = np.flatnonzero(self.is_shown)
         self._merges.inserted += int((self.is_shown & ~self._is_met).sum())
         for start in range(0, len(numbers), _BATCH_ROWS):
@@ -261,10 +262,10 @@ def _base_batches(
     filters: Sequence[RowFilter],
 ) -> Iterator[pa.RecordBatch]:
     """
-    Rows of the base file that the log files leave or update.
+    Rows of the base file that the log files leave unchanged or update.
 
-    Of a row group none of whose rows can meet the conditions only the keys are read: which record of the logs wins is
-    for them to tell, and none of the rows that stay is shown.
+    If no row of a row group can meet the conditions, only its keys are read: they are needed to find out which log
+    records win over stored rows, but none of the stored rows is returned.
     """
     path = join_path(partition, base.name)
     with open_parquet(storage, path, base) as file:
@@ -282,7 +283,7 @@ def _base_batches(
 
                 def ordering(rows: Numbers, number: int = number) -> list[Any]:
                     names = [field.name for field in reading.ordering if field.name in stored]
-                    if not names:  # they came later, and of a table without columns pyarrow takes no rows
+                    if not names:  # added later than this file; from a table without columns pyarrow can take no rows
                         return [pa.nulls(len(rows), field.type) for field in reading.ordering]
                     found = file.read_row_group(number, columns=names).take(_numbers(rows))
                     batch = found.combine_chunks().to_batches()[0]
@@ -301,7 +302,7 @@ def _base_batches(
 
 
 def _keys(file: pq.ParquetFile, number: int, only: ColumnFilter | None) -> Any:
-    """Record keys of one row group, null for a row that is passed over."""
+    """Record keys of one row group, null for a row that is to be ignored."""
     keys = _whole(file.read_row_group(number, columns=[KEY_COLUMN]).column(0)).cast(pa.string())
     if only is None:
         return keys

@@ -1,4 +1,4 @@
-"""Keys of rows that were read from the table, which have them in their meta columns."""
+"""Keys of rows that were read from the table: they are in the rows' meta columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILE: Final = "_hoodie_file_name"
 
 @attrs.frozen
 class StoredKeys(KeyGenerator):
-    """A key generator that takes what is stored; it computes nothing."""
+    """A key generator that returns the stored keys and computes nothing."""
 
     @classmethod
     def like(cls, generator: KeyGenerator) -> StoredKeys:

@@ -1,10 +1,10 @@
 """
 Partition columns of time-based key generators, as readers of Apache Hudi show them. Pure.
 
-The data files hold the value that was written; the path holds a time that was formatted from it, as ``2026/11/22``.
-Hudi 0.15 shows the text of the path in snapshots (table version 6), and the value in incremental reads. Hudi 1.x shows
-the value, as text where the key generator is the time-based one alone. hudi_py follows the release of the table.
-Where the text of the path is not a value of the column, on which Hudi 0.15 fails, the stored value is shown.
+The data files have the value that was written; the path has a time formatted from it, such as ``2026/11/22``. Hudi 0.15
+shows the text of the path in snapshots (table version 6), and the value in incremental reads. Hudi 1.x shows the value,
+as text if the only key generator is the time-based one. hudi_py does what the table's release does. If the text of the
+path is not a value of the column, Hudi 0.15 fails; hudi_py shows the stored value.
 
 Source: fixtures ``cow_timestamp_keygen`` and ``cow_custom_keygen``; Hudi 0.15.0
 ``HoodieSparkUtils.parsePartitionColumnValues``, 1.x ``SparkHoodieTableFileIndex``.
@@ -29,11 +29,11 @@ _CUSTOM_CLASSES: Final = frozenset({"CustomKeyGenerator", "CustomAvroKeyGenerato
 @attrs.frozen(kw_only=True)
 class TimePartitions:
     """
-    What is shown in the place of stored partition values.
+    How partition values of time-based keys are shown.
 
     Args:
         fields: Names of the partition columns, in the order of the path.
-        is_path_shown: The text of the path is shown, in the type of the column; otherwise the value as text.
+        is_path_shown: Whether the text of the path is shown, in the type of the column; otherwise the value as text.
         is_hive_style: Segments of the path begin with ``name=``.
         is_encoded: Segments of the path are URL-encoded.
     """
@@ -44,13 +44,13 @@ class TimePartitions:
     is_encoded: bool = False
 
     def schema(self, stored: pa.Schema) -> pa.Schema:
-        """The columns as they are shown."""
+        """The columns with the types in which they are shown."""
         if self.is_path_shown:
             return stored
         return pa.schema([pa.field(f.name, pa.string()) if self._is_text(f) else f for f in stored])
 
     def shown(self, batch: pa.RecordBatch, partition_path: str) -> pa.RecordBatch:
-        """A batch of stored values as it is shown; columns without partition values are the same."""
+        """A batch with partition values as they are shown; other columns are unchanged."""
         if not self.is_path_shown:
             schema = self.schema(batch.schema)
             columns = [c.cast(f.type) for c, f in zip(batch.columns, schema, strict=True)]
@@ -68,7 +68,7 @@ class TimePartitions:
 
 
 def time_partitions_of(table: TableConfig) -> TimePartitions | None:
-    """How a table's partition values are shown; None for as they are stored."""
+    """How a table's partition values are shown; None if they are shown as stored."""
     generator = table.properties.get("hoodie.table.keygenerator.class", "").rpartition(".")[2]
     kind = table.properties.get("hoodie.table.keygenerator.type", "").upper().removesuffix("_AVRO")
     is_by_time = generator in _TIMESTAMP_CLASSES or kind == "TIMESTAMP"
@@ -86,7 +86,7 @@ def time_partitions_of(table: TableConfig) -> TimePartitions | None:
 
 
 def _value(text: str, kind: pa.DataType) -> Any:
-    """The text as a value of the column; None if it is not valid."""
+    """The text converted to the type of the column; None if it is not a valid value."""
     if text == DEFAULT_PARTITION:
         return pa.scalar(None, kind)
     try:

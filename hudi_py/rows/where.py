@@ -1,4 +1,4 @@
-"""Every form in which users give conditions: text, tuples, expressions, lists of them. Pure."""
+"""Converts all forms in which users write conditions: text, tuples, expressions, and lists of these. Pure."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _WITH_VALUE: Final = (*COMPARISONS, "in", "not in", "like", "not like", "between
 
 def conditions_of(where: Where) -> tuple[Condition, ...]:
     """
-    The conditions in *where*, all of which have to be met.
+    Convert *where* to conditions; all of them have to be met.
 
     Raises:
-        ConfigError: One has none of the forms.
+        ConfigError: A condition has none of the forms.
     """
     if isinstance(where, (str, Condition)) or _is_tuple_form(where):
         return (_one(where),)
@@ -66,7 +66,7 @@ def _one(given: object) -> Condition:
 
 
 def _is_tuple_form(given: object) -> bool:
-    """Whether a tuple is one condition, not several: no operator alone is a condition."""
+    """Whether a tuple is one condition and not several: an operator in second place is not a condition itself."""
     return isinstance(given, tuple) and len(given) in (2, 3) and isinstance(given[1], str) and _is_operator(given[1])
 
 

@@ -1,4 +1,4 @@
-"""What became of a base file that was written: the stat that its commit records. Pure. Source: rules/data-files 8."""
+"""The stat that a commit records for a written base file. Pure. Source: rules/data-files 8."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from hudi_py.rows.column_ranges import ColumnRange
 @attrs.frozen(kw_only=True)
 class FileTarget:
     """
-    Which base file is written.
+    The name and place of a base file to write.
 
     Args:
-        partition_path: Relative, ``""`` without partitions.
+        partition_path: Relative path, ``""`` without partitions.
         file_id: The group's file id.
-        write_token: ``<task partition id>-<stage id>-<attempt id>``; differs between attempts.
+        write_token: ``<task partition id>-<stage id>-<attempt id>``; differs between attempts, so that a repeated task
+            never writes to the file of its predecessor.
         instant_time: Requested time of the commit.
     """
 
@@ -48,7 +49,7 @@ class FileTarget:
 
 
 def sequence_numbers(target: FileTarget, start: int, count: int) -> Array:
-    """Return the values of ``_hoodie_commit_seqno`` of *count* rows of a task, from its row number *start* on."""
+    """Return the ``_hoodie_commit_seqno`` of *count* rows of a task, beginning with its row number *start*."""
     indexes: Any = pa.array(np.arange(start, start + count)).cast(pa.string())
     prefix = f"{target.instant_time}_{target.task_partition_id}_"
     numbers: Array = compute.binary_join_element_wise(pa.scalar(prefix), indexes, "")
@@ -58,10 +59,10 @@ def sequence_numbers(target: FileTarget, start: int, count: int) -> Array:
 @attrs.frozen
 class WrittenFile:
     """
-    One base or log file.
+    A base file or log file that was written.
 
     Args:
-        stat: As a commit records it.
+        stat: The stat that the commit records.
         prev_size_bytes: Size of the file that it replaces, as it was listed; None for a new group.
         ranges: Ranges of the columns whose statistics are kept.
     """
@@ -87,8 +88,8 @@ def written_file(
     Args:
         rows: All rows in the file, copied ones included.
         size_bytes: Exact size of the file.
-        previous: The file that it replaces, None for a new group.
-        inserted, updated, deleted: Rows that changed; all of them are inserted by default.
+        previous: The file that it replaces; None for a new group.
+        inserted, updated, deleted: Number of rows that changed; by default all rows are inserted.
         ranges: See `WrittenFile`.
     """
     is_new = previous is None

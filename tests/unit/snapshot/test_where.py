@@ -266,5 +266,5 @@ def test_numbers_without_quotes_are_text_of_meta_columns():
 
 def test_one_text_in_the_place_of_a_list_of_columns_is_refused_as_that():
     """It is not taken for a list of letters; the message shows the list."""
-    with pytest.raises(ConfigError, match=r"give a list, also of one: columns=\['s'\]"):
+    with pytest.raises(ConfigError, match=r"give a list: columns=\['s'\]"):
         Rows(MemoryStorage(), [], SCHEMA, columns="s")
