@@ -1,7 +1,7 @@
 """
-The rows that a delete, an update or a merge changes: found in the snapshot, ready to be written in the same commit.
+Finds the rows that a delete, an update or a merge changes, so that they can be written in the same commit.
 
-Rows are found after the write has begun, so that no commit comes in between.
+Rows are searched after the write has begun, so that no other commit can come in between.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ Find: TypeAlias = Callable[[TableView, KeyGenerator, pa.Schema], Found]
 
 def rows_to_delete(where: Where) -> Find:
     """
-    Return what finds the rows that meet *where*.
+    Return a function that finds the rows which meet *where*.
 
     Raises:
-        ConfigError: The condition makes no sense, or there is none: an empty list would delete all rows.
+        ConfigError: The condition is invalid, or there is none: an empty list would delete all rows.
     """
     conditions = conditions_of(where)
     if not conditions:
@@ -63,14 +63,14 @@ def rows_to_delete(where: Where) -> Find:
 
 def rows_to_update(values: Mapping[str, Any], where: Where) -> Find:
     """
-    Return what finds the rows that meet *where*, with new values.
+    Return a function that finds the rows which meet *where*, and sets their new values.
 
     Args:
-        values: Column to expression (text), or to a value that is no text.
+        values: Column to expression (text), or to a value that is not a text.
         where: As for `TableView.rows`.
 
     Raises:
-        ConfigError: An expression is not understood, or there is none.
+        ConfigError: An expression is invalid, or there is none.
     """
     expressions = expressions_of(values)
 
@@ -111,17 +111,18 @@ class Merge:
     inserts: bool = False
 
     def __attrs_post_init__(self) -> None:
-        """Refuse clauses that make no sense together."""
+        """Refuse clauses that contradict each other, or do nothing."""
         if self.update is not None and self.deletes:
             raise ConfigError("a merge either updates or deletes matched rows; give one of the two")
         if self.update is None and not self.deletes and not self.inserts:
-            raise ConfigError("a merge needs to be told what to do with rows that match, or with those that do not")
+            raise ConfigError("a merge has no clause; say what to do with rows that match, or with those that do not")
         if not self.on:
             raise ConfigError("a merge needs at least one column that says which rows match (on)")
 
     def find(self, table: TableView, generator: KeyGenerator, schema: pa.Schema) -> Found:
         """See `Find`."""
         self._check(generator, schema)
+        # Updated rows are written as a whole; for deletes and inserts the keys are enough.
         wanted = None if self.update is not None else list(dict.fromkeys((*self.on, *generator.record_key_fields)))
         stored = table.rows(columns=wanted, with_meta=True).to_arrow()
         ours, theirs = self._numbers(stored, schema, _STORED), self._numbers(self.source, schema, _NUMBER)
@@ -149,7 +150,7 @@ class Merge:
         return Found(rows=rows, deleted=deleted, updated=updated, inserted=inserted, before=before)
 
     def _numbers(self, rows: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
-        """Return the columns to match on, and the number of each row: a join cannot carry columns of every type."""
+        """Return the columns to match on and the number of each row: Arrow cannot join columns of every type."""
         keys = pa.table({each: _as_stored(rows.column(each), schema.field(each)) for each in self.on})
         return keys.append_column(name, pa.array(range(rows.num_rows), pa.int64()))
 
@@ -168,6 +169,7 @@ class Merge:
             raise ConfigError(f"the source has a column {foreign[0]!r}, which the table does not have; leave it out")
         if self.update:
             check_settable(self.update, generator, schema)
+        # A row that matches nothing on other columns could still have a key that the table has.
         fields = {*generator.record_key_fields}
         if self.inserts and not fields <= {*self.on} <= fields | {*generator.partition_fields}:
             raise ConfigError(
@@ -239,7 +241,7 @@ def expressions_of(values: Mapping[str, Any]) -> dict[str, Expression]:
     Return the expression of each column; numbers, booleans and None stand for themselves.
 
     Raises:
-        ConfigError: There is no column, an expression is not understood, or a value is of another kind.
+        ConfigError: There is no column, an expression is invalid, or a value has another type.
     """
     if not values:
         raise ConfigError("an update needs at least one column to set")
@@ -251,7 +253,7 @@ def check_settable(names: Mapping[str, Expression], generator: KeyGenerator, sch
     Raise if a column cannot be set.
 
     Raises:
-        ConfigError: There is no such column, or it says where a row is.
+        ConfigError: There is no such column, or it is part of the key or partition.
     """
     for name in names:
         if name not in schema.names:
@@ -264,14 +266,14 @@ def check_settable(names: Mapping[str, Expression], generator: KeyGenerator, sch
 
 
 def _literal(value: Any) -> str:
-    value = value.item() if hasattr(value, "item") else value  # of NumPy
+    value = value.item() if hasattr(value, "item") else value  # a NumPy value
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, Number):
         return str(value)
     raise ConfigError(  # the text of a date would be read as a subtraction
-        f"{value!r} is no expression, number, boolean or None; write a text or a time as an expression: \"'text'\", "
-        "\"date '2026-01-02'\""
+        f"{value!r} is not an expression, number, boolean or None; write a text or a time as an expression: "
+        "\"'text'\", \"date '2026-01-02'\""
     )
 
 
@@ -295,7 +297,7 @@ def _as_stored(column: Any, field: Any) -> Any:
 
 
 def _same(left: Any, right: Any) -> Array:
-    """Return which values are equal; two nulls are."""
+    """Return which values are equal; two nulls count as equal."""
     equal: Any = compute.equal(left, right)
     both_null = compute.and_(compute.is_null(left), compute.is_null(right))
     result: Array = compute.if_else(both_null, True, compute.fill_null(equal, False))

@@ -75,6 +75,7 @@ class TableView(Shown):
         self.config: TableConfig = read_table_config(storage)
         require_served(self.settings, Use.LOOK)
         clock = clock or SystemClock()
+        # The lock is only built here, from the settings; nothing is locked by looking at a table.
         self._store = TimelineStore(storage, self.config, clock, lock=table_lock(storage, self.settings, clock))
         self._contents = Contents(self._store)
 
@@ -131,6 +132,7 @@ class TableView(Shown):
         return self
 
     def _forget(self) -> None:
+        # Timeline and listing belong together: one without the other would mix two times of the table.
         for name in ("timeline", "view_context", "_opened"):
             self.__dict__.pop(name, None)
 
@@ -154,21 +156,21 @@ class TableView(Shown):
 
     def snapshot(self, as_of: str | datetime | None = None, *, savepoint: str | None = None) -> Snapshot:
         """
-        What the table shows at one time: a value to look at, which stays at that time whatever happens.
+        A read-only view of the table at one time. It stays at that time, whatever happens to the table.
 
         Args:
-            as_of: As for `resolve_time`; None for the latest snapshot.
-            savepoint: Requested time of a savepoint: what it holds, whatever cleans and archivals have passed it.
+            as_of: A time as for `resolve_time`; None for the latest snapshot.
+            savepoint: Requested time of a savepoint, which can be read whatever cleans and archivals came after it.
 
         Raises:
-            ConfigError: There is no such savepoint, or both are given.
-            RefusedError: The table has no single answer for that time (any more).
+            ConfigError: There is no such savepoint, or both arguments are given.
+            RefusedError: The rows of that time are no longer complete, or may still change.
         """
         if savepoint is None:
             return self._latest() if as_of is None else self.as_of(as_of)
         if as_of is not None:
             raise ConfigError(
-                f"as_of={as_of} and savepoint={savepoint} are two answers to one question; give one of them"
+                f"as_of={as_of} and savepoint={savepoint} both say which time to read; give only one of them"
             )
         instant = self.timeline.find(savepoint, Action.SAVEPOINT)
         if instant is None or not instant.is_completed:
@@ -194,17 +196,18 @@ class TableView(Shown):
 
     def as_of(self, time: str | datetime) -> EarlierSnapshot:
         """
-        The table as it was at that time: a value to look at, which stays in the past whatever happens.
+        A read-only view of the table as it was at an earlier time; it stays at that time whatever happens to the table.
 
         Args:
-            time: As for `resolve_time`.
+            time: A time as for `resolve_time`.
 
         Raises:
-            ConfigError: It is no time.
-            RefusedError: As `base_files`.
+            ConfigError: *time* is not a time.
+            RefusedError: As `snapshot`.
         """
         requested_time = self.resolve_time(time)
         timeline, listing = self._opened
+        # What a completed clean deleted follows from its record; a running clean has to be compared with the folders.
         clean = completed_clean(self._contents, timeline)
         check_as_of(
             timeline,
@@ -229,7 +232,7 @@ class TableView(Shown):
         self, as_of: str | datetime | None = None, *, savepoint: str | None = None
     ) -> tuple[tuple[str, BaseFile], ...]:
         """
-        Partition path and base file of everything that holds rows of a snapshot.
+        Partition path and base file of each file slice of a snapshot.
 
         Args:
             as_of, savepoint: As for `snapshot`.
@@ -256,16 +259,17 @@ class TableView(Shown):
         Args:
             where: One condition, or several that all have to be met: text (``fare > 20 and (city in ('Rome', 'Oslo') or
                 place.zip is null)``), a tuple ``("fare", ">", 20)``, or an expression ``Column("fare") > 20`` with
-                ``&``, ``|``, ``~``; a list of lists: all of one of them. They mean what they mean to Spark SQL
-                (docs/conditions.md); statistics of the metadata table and of the files decide which files are read,
-                never which rows come back.
-            columns: Names of those wanted; None for all.
+                ``&``, ``|``, ``~``. For a list of lists, all conditions of at least one inner list have to be met. The
+                meaning is that of Spark SQL (docs/conditions.md). Statistics in the metadata table and in the files
+                decide which files are read, never which rows are returned.
+            columns: Names of the columns to return; None for all.
             as_of, savepoint: As for `snapshot`.
-            with_meta: The ``_hoodie_*`` columns too.
-            read_optimized: Base files alone, as Apache Hudi's read-optimized queries: what log files hold is left out.
+            with_meta: Return the ``_hoodie_*`` columns too.
+            read_optimized: Read base files only, like Apache Hudi's read-optimized queries; rows in log files are left
+                out.
 
         Raises:
-            ConfigError: There is no such column or savepoint, or a condition makes no sense.
+            ConfigError: A column or the savepoint does not exist, or a condition is invalid.
             RefusedError, UnsupportedTable, CorruptMetadata: As `Snapshot.rows`.
         """
         self.require(Use.READ)
@@ -283,17 +287,17 @@ class TableView(Shown):
         with_meta: bool = False,
     ) -> Batches:
         """
-        The rows that changed in a range of time as Arrow batches, without Spark: each once, in its state at the end.
+        The rows that changed in a range of time as Arrow batches, without Spark: each row once, as it was at the end.
 
-        The rows of consecutive ranges add up to the latest snapshot, apart from what was deleted.
+        The rows of consecutive ranges add up to the latest snapshot, except for deleted rows.
 
         Args:
-            start: Commits of this time and before are left out; None or ``"0"`` for none. A time as for
-                `resolve_time`, which is compared with completion times, in layout 1 (table version 6) with requested
+            start: Only commits later than this; None or ``"0"`` for the beginning of the table. A time as for
+                `resolve_time`; it is compared with completion times, in layout 1 (table version 6) with requested
                 times.
-            end: Commits of this time are the last ones; None for everything to this day.
-            with_deletes: Begin with the rows that were there before the range and are deleted at its end, as they were
-                before; in the last column, ``_hoodie_is_deleted``, they have true, all others false.
+            end: Only commits up to and including this time; None for all up to now.
+            with_deletes: Return deleted rows too: first the rows that existed before the range and not at its end, as
+                they were before. The last column, ``_hoodie_is_deleted``, is true for them and false for all others.
             where, columns, with_meta: As for `rows`.
 
         Raises:
@@ -321,17 +325,17 @@ class TableView(Shown):
         columns: Sequence[str] | None = None,
     ) -> ChangeLog:
         """
-        Each single change of a range of time, of a table with change data capture: operation, row before, row after.
+        All single changes in a range of time, for tables with change data capture: operation, row before, row after.
 
         Args:
             start, end: As for `changes`.
-            columns: Names of those wanted of each row; None for all.
+            columns: Names of the columns to return of each row; None for all.
 
         Raises:
-            ConfigError: The range ends before it begins, or there is no such column.
-            RefusedError: A clean deleted what tells the changes, or their commits are archived; the message names the
+            ConfigError: The range ends before it begins, or a column does not exist.
+            RefusedError: A clean deleted files with the changes, or their commits are archived; the message names the
                 earliest begin that is possible.
-            UnsupportedTable: The table has no change data capture, or its changes lie in log files.
+            UnsupportedTable: The table has no change data capture, or its log files are merged by a Java class.
             CorruptMetadata: A change log is damaged.
         """
         from hudi_py.snapshot.change_log import open_change_log
@@ -342,7 +346,7 @@ class TableView(Shown):
 
     def range(self, start: str | datetime | None = None, end: str | datetime | None = None) -> Changes:
         """
-        What changed in a range of time, as a value that stays what it is now; arguments and errors as `changes`.
+        The rows that changed in a range of time, as a value that stays as it is now; arguments and errors as `changes`.
         """
         from hudi_py.snapshot.changes import open_changes
 
@@ -351,11 +355,11 @@ class TableView(Shown):
 
     def changed_until(self) -> str | None:
         """
-        The latest end of ranges that nothing is added to any more: where the next range of `changes` begins.
+        The latest end of a range to which no commit can be added any more: where the next range of `changes` begins.
 
         Returns:
-            The time of a commit, as ranges compare it: its completion time; in layout 1 the requested time of the last
-            completed write before the first one that is under way. None for a table without commits.
+            The completion time of the last commit; in layout 1 the requested time of the last completed write before
+            the first pending one. None for a table without commits.
         """
         from hudi_py.snapshot.window import last_end
 
@@ -377,12 +381,12 @@ class TableView(Shown):
         The columns of the table's rows as a `pyarrow.Schema`, all nullable, without the ``_hoodie_*`` ones.
 
         Raises:
-            CorruptMetadata: The commit or the file that tells them is damaged.
+            CorruptMetadata: The commit or the file with the schema is damaged.
         """
         return self._latest().schema
 
     def schema_text(self) -> str | None:
-        """Avro text of the rows of the latest snapshot; see `Snapshot.schema_text`."""
+        """The Avro schema of the rows in the latest snapshot as text; see `Snapshot.schema_text`."""
         return self._latest().schema_text()
 
     def overview(self, *, columns_files_max: int = OVERVIEW_FILES_MAX) -> Overview:
@@ -432,7 +436,7 @@ class TableView(Shown):
             if not isinstance(time, str):
                 raise
             if is_time(time.strip()) and self._knows(time.strip()):
-                return time.strip()  # no date, and an instant of the table all the same
+                return time.strip()  # not a valid date, but the table has an instant with this time
             savepoints = self.timeline.completed(Action.SAVEPOINT)
             found = time_of_name(time, ((each, self._contents.savepoint(each)) for each in savepoints))
             if found is None:

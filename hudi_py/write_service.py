@@ -217,14 +217,16 @@ class WriteService:
     ) -> WriteResult:
         """Begin a write, have its files written, and commit. *table* is loaded again once the write has begun."""
         watch = Stopwatch()
+        # Before anything is written: a repeated write is usually found here and leaves no trace on the timeline.
         done = words.committed_before(table.timeline, table.contents)
         if done is not None:
             return done
         keeper = TableServices(table).metadata_table
         with begin_write(table.contents, table.config, self._settings, keeper, operation) as transaction:
+            # Everything that the write builds on is loaded now: commits that completed while it waited are in it.
             transaction.refuse_undoing(table.refresh().timeline)
             done = words.committed_before(table.timeline, table.contents)
-            if done is not None:  # by another process, at this moment
+            if done is not None:  # another process committed this key between the two looks
                 transaction.abandon()
                 return done
             watch.lap("begin")
@@ -244,6 +246,7 @@ class WriteService:
             ):
                 transaction.abandon()
                 return WriteResult(instant=None, metadata=CommitMetadata(), seconds=watch.seconds)
+            # The tasks saw the sizes of the files that they merged; comparing them here costs no further request.
             check_replaced(results, table.timeline, table.contents)
             said = words.entries(transaction.instant_time, table.timeline, table.contents)
             metadata = transaction.commit(
@@ -309,6 +312,7 @@ class WriteService:
         properties = new_table_properties(self._settings)
         if self._settings[keys.LOCK_PROVIDER]:
             TableLock(self._storage, self._settings, self._clock).require_usable()
+        # The form of single-field keys does not matter for the checks; it is decided when rows are written.
         generator = key_generator_of(properties, single_field_prefixed=False)
         bucket_index_of(self._settings, {}, generator, int(properties["hoodie.table.version"]))
         needed = self._needed(operation, generator, merge_rules_of(properties))

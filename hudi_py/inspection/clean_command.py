@@ -85,6 +85,7 @@ def clean(
             file=sys.stderr,
         )
     config = opened.services.clean_config(now=now, **options)
+    # Spark takes seconds to start, so it is not started when nothing can be deleted.
     deleter = None if dry_run or schedule_only else _engine(engine, master)
     with clean_bar() as on_progress:
         service = opened.services.clean(config, now=now, engine=deleter, on_progress=on_progress)
@@ -125,6 +126,7 @@ def _dry_run(common: Common, opened: Table, service: CleanService, plan: CleanPl
     from hudi_py.services.clean.executing.outlook import outlook
     from hudi_py.snapshot.retained import earliest_retained, holes_left
 
+    # A real run would finish these first, so a dry run has to show them, too.
     pending = [outlook(service.contents, instant) for instant in opened.timeline.pending("clean")]
     at = opened.contents, opened.timeline
     try:

@@ -147,6 +147,7 @@ def instant(common: Common, table: str, instant: str, state: str | None) -> None
         raise ConfigError(
             f"{table} has no instant {time}" + (f" in state {state}" if state else "") + "; see hudi-py timeline"
         )
+    # A savepoint has the requested time of its commit; the commit is what is usually meant.
     chosen = max(found, key=lambda i: (i.state, i.action.value != "savepoint"))
     document = {**instant_entry(chosen), "content": found[chosen] if is_archived else opened.contents.plain(chosen)}
     if common.as_json:

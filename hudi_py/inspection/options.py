@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 _BEGUN: Final = "hudi_py.json.begun"
-"""Key in the context of a command: its JSON document has been begun."""
+"""Key in the context of a command: printing of its JSON document has begun."""
 
 
 @attrs.frozen
@@ -72,7 +72,7 @@ def pairs(option: str, values: tuple[str, ...]) -> dict[str, str]:
 def print_json(document: Any) -> None:
     """Print a JSON document to standard output."""
     context = click.get_current_context(silent=True)
-    if context is not None:
+    if context is not None:  # before the first byte: an error in the middle must not append a second document
         context.meta[_BEGUN] = True
     sys.stdout.writelines(map(visible_json, json_chunks(document)))
     sys.stdout.write("\n")
@@ -279,6 +279,7 @@ def _settings(path: str | None, given: dict[str, str]) -> dict[str, str]:
 
     over = Settings(given)
     settings = Settings(_file_settings(path))
+    # By key, not by name: two names of one setting with different values would be an error below.
     for key in ALL_KEYS:
         if key in over:
             settings = settings.without(key)

@@ -40,6 +40,7 @@ def clean_bar() -> Iterator[OnProgress | None]:
             if key not in tasks:
                 tasks[key] = bar.add_task(_NAMES[progress.phase], total=None, figures="")
             total = progress.done if progress.is_finished else progress.total
+            # A phase that had nothing to do is shown as full: a bar of 0 of 0 would look stuck.
             completed, whole = (1, 1) if progress.is_finished and not total else (progress.done, total)
             bar.update(tasks[key], completed=completed, total=whole, figures=figures(progress), refresh=True)
 

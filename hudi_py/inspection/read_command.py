@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     from hudi_py.snapshot.batches import Batches
 
-_WHERE: Final = """Only rows that meet it, as in Spark SQL: = != < <= > >=, in, like, between, is null; and, or, not,
-    parentheses. Fields of structs: a.b; text in quotes. Given more than once, all have to be met. Files that cannot
-    hold such a row are not opened."""
+_WHERE: Final = """Show only rows that meet CONDITION, as in Spark SQL: = != < <= > >=, in, like, between, is null; and,
+    or, not, parentheses. Fields of structs: a.b; text in quotes. Repeatable: rows have to meet all conditions. Files
+    that cannot have such a row are not opened."""
 
-_TOLD_BY: Final = {
+_RULED_OUT_BY: Final = {
     "record_index": "the record index",
     "metadata_table": "column statistics",
     "bloom_filters": "Bloom filters",
@@ -34,17 +34,17 @@ _TOLD_BY: Final = {
 
 @click.command()
 @click.argument("table")
-@click.option("--as-of", help="As the table was at that time.")
-@click.option("--savepoint", help="What that savepoint holds, given by instant or name; no clean takes it.")
-@click.option("--from", "start", help="Only rows that commits after that time changed; 0 is the beginning.")
-@click.option("--to", "end", help="Rows as they were after the commits of that time and before.")
-@click.option("--with-deletes", is_flag=True, help="With --from: what was deleted since, too, as it was before.")
-@click.option("--cdc", is_flag=True, help="Each change of --from to --to: operation, row before, row after.")
-@click.option("--read-optimized", is_flag=True, help="Base files alone: what log files hold is left out.")
-@click.option("--columns", help="Only these, comma separated.")
+@click.option("--as-of", metavar="TIME", help="Read the table as it was at this time.")
+@click.option("--savepoint", help="Read this savepoint, given by instant or name; cleans keep its files.")
+@click.option("--from", "start", metavar="TIME", help="Show only rows that commits after TIME changed; 0 for all.")
+@click.option("--to", "end", metavar="TIME", help="Show rows as they were after the last commit up to TIME.")
+@click.option("--with-deletes", is_flag=True, help="With --from: show deleted rows too, as they were before.")
+@click.option("--cdc", is_flag=True, help="Show each single change from --from to --to: operation, row before, after.")
+@click.option("--read-optimized", is_flag=True, help="Read base files only; rows in log files are left out.")
+@click.option("--columns", help="Show only these columns, separated by commas.")
 @click.option("--where", multiple=True, metavar="CONDITION", help=_WHERE)
-@click.option("--limit", type=click.IntRange(min=0), help="At most N rows.")
-@click.option("--meta", is_flag=True, help="The _hoodie_ columns too.")
+@click.option("--limit", type=click.IntRange(min=0), help="Show at most N rows.")
+@click.option("--meta", is_flag=True, help="Show the _hoodie_* columns too.")
 @click.option("-o", "output", type=click.Path(), help="Write the rows to a .parquet, .csv or .jsonl file.")
 @command
 def read(
@@ -63,7 +63,7 @@ def read(
     meta: bool,
     output: str | None,
 ) -> None:
-    """Rows of a table, or what changed in it (--from, --to), without Spark; log files are merged."""
+    """Read the rows of a table, or those that changed in a range of time (--from, --to). Log files are merged."""
     from hudi_py.rows.read import plain_rows
 
     _check_one_question({"--as-of": as_of, "--savepoint": savepoint, "--from or --to": start or end})
@@ -75,7 +75,7 @@ def read(
         _check_outside(output, opened.storage.root)
     wanted = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
     if with_deletes and start is None:
-        raise ConfigError("--with-deletes tells what was deleted after a time; give it with --from")
+        raise ConfigError("--with-deletes shows rows deleted after a time; give it with --from")
     rows_read: Batches
     if cdc:
         rows_read = opened.change_log(start, end, columns=wanted)
@@ -86,7 +86,7 @@ def read(
         rows_read = opened.rows(where=where, columns=wanted, with_meta=meta, read_optimized=read_optimized, **at)
     else:
         if read_optimized:
-            raise ConfigError("--read-optimized shows a snapshot; it does not go with --from or --to")
+            raise ConfigError("--read-optimized reads a snapshot; it cannot be used with --from or --to")
         rows_read = opened.changes(start, end, with_deletes=with_deletes, where=where, columns=wanted, with_meta=meta)
     batches = _limited(iter(rows_read), limit)
     if output is not None:
@@ -113,7 +113,7 @@ def _check_one_question(given: Mapping[str, object]) -> None:
 
 
 def _counts(rows: Batches, where: tuple[str, ...]) -> dict[str, Any]:
-    """Files opened for rows, and those that statistics ruled out, by which; with conditions only."""
+    """Number of files that were read, and that were skipped, by what ruled them out; empty without conditions."""
     from hudi_py.snapshot.rows import Rows
 
     if not where or not isinstance(rows, Rows):
@@ -127,8 +127,8 @@ def _of_files(rows: Batches, where: tuple[str, ...]) -> str:
 
     if not where or not isinstance(rows, Rows):
         return ""
-    told = ", ".join(f"{number} by {_TOLD_BY[by]}" for by, number in rows.skipped.items() if number)
-    return f", from {rows.count.read} of {rows.file_count} files" + (f" (skipped: {told})" if told else "")
+    skipped = ", ".join(f"{number} by {_RULED_OUT_BY[by]}" for by, number in rows.skipped.items() if number)
+    return f", from {rows.count.read} of {rows.file_count} files" + (f" (skipped: {skipped})" if skipped else "")
 
 
 def _text(value: Any) -> str:
@@ -152,7 +152,7 @@ def _check_outside(path: str, root: str) -> None:
     folder = os.path.realpath(os.path.dirname(path) or os.curdir)
     root = os.path.realpath(root)  # that of a table in an object store is a URL, below which no local folder lies
     if os.path.commonpath([folder, root]) == root:
-        raise ConfigError(f"-o {path}: lies inside the table, where it could replace a file of it; give another place")
+        raise ConfigError(f"-o {path}: this is inside the table and could replace one of its files; use another place")
 
 
 def _write(path: str, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> int:
@@ -161,6 +161,7 @@ def _write(path: str, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> i
     if write is None:
         raise ConfigError(f"-o {path}: the name has to end in .parquet, .csv or .jsonl")
     folder, name = os.path.split(path)
+    # In the same folder, because a file can be renamed at once only within one file system.
     unfinished = os.path.join(folder, f".{name}.{os.getpid()}.unfinished")
     try:
         try:

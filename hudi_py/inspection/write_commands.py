@@ -20,7 +20,7 @@ _OPERATIONS: Final = ("upsert", "insert", "bulk_insert", "delete", "insert_overw
 
 
 def _writing(function: Callable[..., WriteResult]) -> Callable[..., None]:
-    """Add the options of all commands that write; the function gets a service and words, and its result is shown."""
+    """Add the options that all writing commands have; call the function with a service and words, show its result."""
 
     @click.option("--write-key", metavar="APP:VERSION", help="Write only if this key was not committed before.")
     @click.option("--dry-run", is_flag=True, help="Show what would change; nothing is written.")
@@ -61,7 +61,7 @@ def _show(common: Common, table: str, result: WriteResult, *, dry_run: bool) -> 
     if result.is_repeated:
         say(f"nothing was done: commit {result.instant} has this write key or a later version of it")
     elif dry_run:
-        say(f"would be written (nothing was): {numbers}")
+        say(f"would be written (nothing was written): {numbers}")
     elif result.instant is None:
         say("nothing to write")
     else:

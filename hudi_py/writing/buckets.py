@@ -58,6 +58,7 @@ def check_buckets(storage: Storage, timeline: Timeline, contents: Contents, buck
         UnsupportedTable: The table has a bucket index that the settings do not name, or one of consistent hashing.
         ConfigError: The settings name a bucket index, and the table has none.
     """
+    # The index need not be among the table's properties, so the file ids in recent commits are the evidence.
     newest = timeline.commits.completed()[-_COMMITS_LOOKED_AT:]
     for instant in reversed(newest):
         file_ids = _file_ids(contents.commit(instant))
@@ -71,7 +72,8 @@ def check_buckets(storage: Storage, timeline: Timeline, contents: Contents, buck
         if buckets is not None and foreign:
             raise ConfigError(
                 f"{settings.INDEX_TYPE.name}=BUCKET, but {storage.root} has no bucket index: {instant} wrote "
-                f"{foreign[0]}, whose id is no number of a bucket; leave the setting out, or write to a new table"
+                f"{foreign[0]}, whose id does not begin with the number of a bucket; leave the setting out, or write to a new "
+                "table"
             )
     if storage.list(BUCKET_FOLDER):
         _refuse(storage, f"{BUCKET_FOLDER} says which keys belong to which bucket", "write the table with Apache Hudi")
@@ -81,8 +83,8 @@ def files_by_bucket(job: WriteJob, partition: PartitionFiles, buckets: BucketInd
     """
     Return the file id of each bucket that a partition has.
 
-    The keys of its largest file are compared with their buckets, because nothing else tells when a writer has another
-    number of buckets: its rows would be duplicates.
+    The keys of its largest file are compared with their buckets. Nothing else shows that another writer uses another
+    number of buckets, which would make rows of this write duplicates.
 
     Raises:
         ConfigError: The table was written with other buckets.
@@ -140,6 +142,7 @@ def bucket_targets(job: WriteJob, partition: PartitionFiles, buckets: BucketInde
 
 def new_bucket_prefix(job: WriteJob, path: str, number: int) -> str:
     """Return the id of a new bucket's file group without its last part: the same in every task of the write."""
+    # Not random: several tasks may write to the same new bucket, and have to agree on its file group.
     digest = hashlib.md5(f"{job.instant_time}/{path}/{number}".encode(), usedforsecurity=False).hexdigest()
     return f"{number:08d}-{digest[:4]}-{digest[4:8]}-{digest[8:12]}-{digest[12:24]}"
 

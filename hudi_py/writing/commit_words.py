@@ -1,9 +1,9 @@
 """
-What a commit says besides its files: entries of the user, and a write key that makes a repeated write do nothing.
+Entries of a commit besides its files: entries of the user, and a write key that makes a repeated write do nothing.
 
-The newest version of each application stands in ``extraMetadata`` of the commit, together with the versions that
-earlier commits told, so that the newest commit with such an entry tells them all. If that commit is archived, the
-archive tells; if it was rolled back, so was its write, and the key counts as not given.
+Each commit with a write key repeats in its ``extraMetadata`` the newest versions of all applications, so reading the
+newest such commit is enough. If it is archived, the archive is read; if it was rolled back, its write is undone, and
+the key can be used again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _Versions = dict[str, tuple[int, str]]
 @attrs.frozen(kw_only=True)
 class CommitWords:
     """
-    What a commit says besides its files.
+    The entries of a commit besides its files.
 
     Args:
         key: Application and version of the write; versions of an application rise.
@@ -49,7 +49,7 @@ class CommitWords:
         Return the result of the write that committed this key or a later version; None if none did.
 
         Raises:
-            CorruptMetadata: A commit that may tell it is damaged.
+            CorruptMetadata: A commit that may have the key is damaged.
         """
         if self.key is None:
             return None
@@ -90,7 +90,7 @@ def commit_words(write_key: Any = None, extra_metadata: Mapping[str, str] | None
         if not all(isinstance(each, str) for each in (name, text)) or not name:
             raise ConfigError(f"extra_metadata has {name!r}: {text!r}; names and values are texts")
         if name in _OURS:
-            raise ConfigError(f"extra_metadata has {name!r}, which every commit says itself; use another name")
+            raise ConfigError(f"extra_metadata has {name!r}, which hudi_py sets in every commit; use another name")
     return CommitWords(key=key, extra=extra)
 
 
@@ -125,6 +125,7 @@ def _checked_key(given: Any) -> tuple[str, int]:
 
 def _versions(timeline: Timeline, contents: Contents) -> _Versions:
     """Return the newest version of each application."""
+    # Active commits first: the archive is read only if none of them has an entry.
     for metadata in _newest_first(timeline, contents):
         text = metadata.get(KEYS_ENTRY)
         if text:

@@ -22,6 +22,8 @@ def create_table(storage: Storage, settings: Settings, clock: Clock) -> None:
     """
     _refuse_data_of_another(storage)
     properties = new_table_properties(settings)
+    # The properties come last: only with them is it a table, so after a crash before that it is created again. A
+    # storage has no verb for folders: creating and deleting a file leaves one behind where folders exist.
     for folder in table_folders(properties):
         storage.create_new(f"{folder}/.keep", b"")
         storage.delete(f"{folder}/.keep")

@@ -71,7 +71,7 @@ class TaskFiles:
         Write the changes of a file group to a log file of its own.
 
         Raises:
-            ConflictError: A file of that name is there: another process writes to the table.
+            ConflictError: The file exists already: another process writes to the table.
         """
         job = self._job
         assert job.logs is not None
@@ -83,6 +83,7 @@ class TaskFiles:
             tells_slice=job.context.log_naming.tells_slice,
         )
         content = encode_log_file(changes, target, job.avro_schema, job.logs.options, self._task.rows_written)
+        # As each release of Hudi writes them; a rollback treats the two differently (rules/timeline 6.2, B-21).
         kind = MarkerType.APPEND if target.tells_slice else MarkerType.CREATE
         self._announce(file_slice.partition_path, target.name, kind)
         try:
@@ -156,6 +157,8 @@ class TaskFiles:
 
     def _announce(self, partition_path: str, name: str, kind: MarkerType) -> None:
         marker = Marker(partition_path, name, kind)
+        # Marker, then fence: whoever closes the write puts up the fence before it reads the markers, so either it sees
+        # this marker or the task sees the fence.
         create_marker(self._job.storage, self._job.instant_time, marker)
         self.withdraw_if_fenced()
         self._paths.append(marker.path)
@@ -166,7 +169,7 @@ class TaskFiles:
         text = format_partition_metadata(partition_path, instant_time=instant_time, written_at=SystemClock().now())
         try:
             self._job.storage.create_new(join_path(partition_path, PARTITION_METAFILE), text)
-        except AlreadyExists:
+        except AlreadyExists:  # another task of this write has rows of the same partition
             return
 
 

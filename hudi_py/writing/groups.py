@@ -38,13 +38,13 @@ def write_groups(job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskIde
     Write the file groups of a task.
 
     Args:
-        batches: Tagged rows with their `TARGET`, a file id; rows of one partition and target stand together.
-        task: Who is writing.
+        batches: Tagged rows with their `TARGET`, a file id; rows of the same partition and target are adjacent.
+        task: The task.
 
     Raises:
-        WriteError, ConfigError: Rows that cannot be written.
-        ConflictError: The write was closed.
-        StorageError: The storage refused.
+        WriteError, ConfigError: Rows cannot be written.
+        ConflictError: The write is over.
+        StorageError: The storage failed.
     """
     results: list[WrittenFile] = []
     partition: PartitionFiles | None = None
@@ -77,7 +77,7 @@ def _write(
     job: WriteJob, files: TaskFiles, partition: PartitionFiles, file_id: str, group: Iterator[_Run]
 ) -> list[WrittenFile]:
     previous = partition.latest.get(file_id)
-    if previous is None and file_id not in partition.logs:
+    if previous is None and file_id not in partition.logs:  # a new group: streamed, never in memory as a whole
         rows = ((run.rows, run.keys) for run in group)
         prefix = file_id.rpartition("-")[0]
         return files.create(partition.path, rows, prefix=prefix, has_metafile=partition.has_metafile)
@@ -88,7 +88,7 @@ def _write(
         pa.chunked_array([run.keys for run in collected]),
         combine=False,
     )
-    if job.operation != "DELETE":
+    if job.operation != "DELETE":  # of a delete only the key is used, so its other values may be anything
         deletes = changes.deletes
         refuse_null_elements(changes.rows if deletes is None else changes.rows.filter(compute.invert(deletes)))
     is_rewritten = job.logs is None or (partition.path, file_id) in job.logs.filled

@@ -1,9 +1,9 @@
 """
-What a write to a merge-on-read table needs to know of a partition: which slices take log files, which logs hold keys.
+A partition of a merge-on-read table before a write: which slices get log files, and which log files may have new keys.
 
-With the index of a Spark writer (SIMPLE, BLOOM) new keys go to base files alone, so only these are looked through.
-Other writers put new keys into log files; a log file that may hold such is looked through as well, or its keys would
-be written a second time.
+With the index of a Spark writer (SIMPLE, BLOOM), rows with new keys are written to base files only, so only base files
+have to be searched for keys. Other writers put new keys into log files; log files that may have new keys are searched
+too, because their keys would otherwise be written a second time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class LogWriting:
 
     Args:
         options: Layout of log files.
-        keyless: Partition path to names of log files that hold no new keys, as their commits say.
+        keyless: Partition path to names of log files without new keys, according to their commits.
         small_files_max: ``hoodie.merge.small.file.group.candidates.limit``: number of groups in a partition that one
             write fills with inserts.
         filled: Partition path and file id of groups that get inserts, and so a new base file; known only in the second
@@ -55,11 +55,12 @@ class GroupLogs:
     A file group of a merge-on-read table.
 
     Args:
-        file_slice: Takes new log files.
-        behind: Log files behind its newest base file, oldest first.
-        keyed: Those of them that may hold keys which that file has not.
-        completed: Answers whether the write of a time is completed.
-        is_plain: Whether it is a base file without log files and without a pending compaction, which inserts can fill.
+        file_slice: The slice that gets new log files.
+        behind: Log files written after its newest base file, oldest first.
+        keyed: The log files in *behind* that may have keys which the base file lacks.
+        completed: Returns whether the write of a time is completed.
+        is_plain: Whether the group has a base file, no log files and no pending compaction, so that inserts can be
+            added to it.
     """
 
     file_slice: LogSlice
@@ -77,14 +78,14 @@ def group_logs(
     keyless: frozenset[str],
 ) -> dict[str, GroupLogs]:
     """
-    Return what a write needs to know of each live file group of a partition, by file id.
+    Return the slices and log files of each live file group of a partition, by file id.
 
     Args:
         context: View of the table before the write.
         view: The partition's file groups.
         names: Names of the files in its folder.
         latest: Newest base file of each group.
-        keyless: Names of log files that hold no new keys.
+        keyless: Names of log files without new keys.
     """
     by_group: dict[str, list[LogFile]] = {}
     for log in filter(None, map(parse_log_file, names)):
@@ -102,6 +103,7 @@ def _group(
 ) -> GroupLogs:
     pending = context.pending_compactions.get((group.partition_path, group.file_id))
     compaction = pending.instant_time if pending is not None and not pending.is_log_compaction else None
+    # Once a compaction is planned, new log files belong to the slice that it opens: it would not merge them.
     time = max(group.slices[0].base_instant_time, compaction or "")
     start = "" if base is None else base.instant_time
     below = {log.name for each in group.slices if each.base_instant_time < start for log in each.log_files}
@@ -128,7 +130,7 @@ def _group(
 
 def keys_in_logs(storage: Storage, partition_path: str, logs: Iterable[LogFile]) -> Iterator[Array]:
     """
-    Yield the record keys of the rows in log files, a value for each data block; some may be deleted since.
+    Yield the record keys of the rows in log files, one array per data block; some rows may have been deleted since.
 
     Raises:
         CorruptMetadata: A log file is damaged.
@@ -143,7 +145,7 @@ def keys_in_logs(storage: Storage, partition_path: str, logs: Iterable[LogFile])
 
 def deleted_in_logs(storage: Storage, partition_path: str, logs: GroupLogs) -> set[str]:
     """
-    Return the keys of which the last record in a group's log files is a deletion.
+    Return the keys whose last record in a group's log files is a deletion.
 
     Raises:
         CorruptMetadata: A log file is damaged.
@@ -154,18 +156,18 @@ def deleted_in_logs(storage: Storage, partition_path: str, logs: GroupLogs) -> s
         blocks = iterate_log_blocks(storage.read(join_path(partition_path, log.name)), source)
         placed += [(log, block, source) for block in blocks]
     found, _ = scan_blocks(placed, logs.completed)
-    gone: set[str] = set()
+    deleted: set[str] = set()
     for records in records_of(
         ((block, f"{storage.root}/{partition_path}/{log.name}") for log, block in found), _KEYS_ONLY
     ):
         keys = [str(key) for key in records.keys.to_pylist()]
-        gone.difference_update(keys)
-        gone.update(key for key, kind in zip(keys, records.kinds.tolist(), strict=True) if kind != Kind.ROW)
-    return gone
+        deleted.difference_update(keys)
+        deleted.update(key for key, kind in zip(keys, records.kinds.tolist(), strict=True) if kind != Kind.ROW)
+    return deleted
 
 
 def keyless_logs(commits: Iterable[tuple[Instant, CommitMetadata]]) -> dict[str, frozenset[str]]:
-    """Return the log files that hold no new keys, as the commits that wrote them say: partition path to names."""
+    """Return the log files without new keys, according to the commits that wrote them: partition path to names."""
     found: dict[str, set[str]] = {}
     for _, metadata in commits:
         for partition, stats in metadata.partition_to_write_stats.items():

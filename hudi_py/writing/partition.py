@@ -61,6 +61,7 @@ class PartitionFiles:
         owners = np.full(len(keys), -1, dtype=np.int64)
         found_in: list[npt.NDArray[np.int64]] = []
         is_contested = False
+        # The first group with a key gets it. Where log files may have deleted it there, `_settle` decides.
         for file_id in self.file_ids:
             found = self._holds(storage, file_id, keys)
             position = len(found_in)
@@ -90,10 +91,10 @@ class PartitionFiles:
         found_in: list[npt.NDArray[np.int64]],
     ) -> None:
         """
-        Choose among the groups that hold the same key the first one where no log file deletes it.
+        If several groups have the same key, choose the first in which no log file deletes it.
 
-        A key that was deleted stays in the base file until a compaction; an insert, which looks nothing up, then puts
-        it into another group, and that is where its row is.
+        A deleted key stays in its base file until a compaction. If it is then inserted again (an insert looks up no
+        keys), its row is in another group.
         """
         counts = np.bincount(np.concatenate(found_in), minlength=len(keys))
         is_open = counts > 1
@@ -151,7 +152,7 @@ def load_partition(job: WriteJob, path: str) -> PartitionFiles:
     context = job.context
     entries = [entry for entry in job.storage.list(path, details=True) if not entry.is_folder]
     has_metafile = any(entry.name.startswith(PARTITION_METAFILE) for entry in entries)
-    if job.overwrites:
+    if job.overwrites:  # all rows go to new groups, so neither keys nor small files of the earlier ones matter
         return PartitionFiles(path=path, has_metafile=has_metafile, latest={}, clustering={})
     check_listed(job, path, (entry.name for entry in entries))
     refuse_foreign(path, (entry.name for entry in entries), context.extensions, "a write")

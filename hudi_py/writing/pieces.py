@@ -130,7 +130,7 @@ def by_value(paths: Array) -> Iterator[tuple[str, Array | None]]:
         yield values[0], None
         return
     codes = encoded.indices.to_numpy(zero_copy_only=False)
-    order = np.argsort(codes, kind="stable")
+    order = np.argsort(codes, kind="stable")  # stable, because among rows of one key the later one may win
     for start, stop in runs(codes[order]):
         chosen: Array = pa.array(order[start:stop], pa.int64())
         yield values[codes[order[start]]], chosen

@@ -1,4 +1,4 @@
-"""The average size of a stored row, from what recent commits say."""
+"""The average size of a stored row, computed from recent commits."""
 
 from __future__ import annotations
 

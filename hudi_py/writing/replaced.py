@@ -35,6 +35,7 @@ def check_listed(job: WriteJob, partition_path: str, names: Iterable[str]) -> No
     """
     if not job.needed.get(partition_path, frozenset()).difference(names):
         return
+    # Only now is the timeline read, in the task: a commit or clean of another process may explain the difference.
     contents = Contents(TimelineStore(job.storage, read_table_config(job.storage), SystemClock()))
     try:
         CheckedListing(contents, contents.store.load()).partition(partition_path)

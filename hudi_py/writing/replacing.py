@@ -18,7 +18,7 @@ DELETE_PARTITION: Final = "DELETE_PARTITION"
 
 
 class Beginning(NamedTuple):
-    """What the requested and the inflight file of a write hold; None for an empty file."""
+    """Contents of the requested and the inflight file of a write; None for an empty file."""
 
     action: Action
     requested: RequestedReplaceMetadata | None
@@ -27,9 +27,9 @@ class Beginning(NamedTuple):
 
 def beginning_of(operation: str, table_format: TableFormat, *, is_merge_on_read: bool = False) -> Beginning:
     """
-    Return how a write with *operation* stands on the timeline while it runs.
+    Return the action of a write with *operation*, and the contents of its pending instants.
 
-    A replacecommit is never inflight with an empty file: in layout 1 that would be a clustering. Source: rules/timeline
+    The inflight file of a replacecommit is never empty: in layout 1 that would be a clustering. Source: rules/timeline
     4.1.
     """
     if operation in OVERWRITES:

@@ -1,4 +1,4 @@
-"""What a write did, as the caller gets it."""
+"""The result of a write, as callers get it."""
 
 from __future__ import annotations
 

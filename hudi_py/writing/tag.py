@@ -107,6 +107,7 @@ def _tag(job: WriteJob, partition: PartitionFiles, rows: pa.Table) -> Iterator[p
     if job.buckets is not None:
         yield from _tag_by_number(job, partition, job.buckets, rows, flat, deletes)
         return
+    # Combined before the look-up, so that each key is searched once.
     owners = partition.owners_of(job.storage, flat) if job.looks_up else np.full(len(flat), -1, dtype=np.int64)
     file_ids = partition.file_ids
     partition.refuse_clustering(file_ids[position] for position in np.unique(owners[owners >= 0]))
@@ -125,7 +126,7 @@ def _tag(job: WriteJob, partition: PartitionFiles, rows: pa.Table) -> Iterator[p
 def _tag_by_number(
     job: WriteJob, partition: PartitionFiles, buckets: BucketIndex, rows: pa.Table, keys: Array, deletes: Array | None
 ) -> Iterator[pa.RecordBatch]:
-    """As `_tag`, where the key says the file group. Rows to delete stay unless their bucket has no file."""
+    """As `_tag`, if the key determines the file group. Rows to delete are kept unless their bucket has no file."""
     targets = bucket_targets(job, partition, buckets, keys)
     partition.refuse_clustering(targets.file_ids)
     paths: Any = pa.repeat(partition.path, rows.num_rows)

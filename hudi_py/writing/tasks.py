@@ -60,6 +60,7 @@ def run_task(
     for piece in named_pieces(job, batches):
         pieces.setdefault(piece.partition_path, []).append(piece)
     loaded = {path: load_partition(job, path) for path in pieces}
+    # Both limits are checked before the first file is written, so that the work can still be split.
     files_max = max(_FILES_MAX, 4 * len(loaded))
     searches = job.looks_up and job.buckets is None
     if searches and not is_alone and sum(len(partition.latest) for partition in loaded.values()) > files_max:
@@ -172,7 +173,7 @@ def _plan(job: WriteJob, partition: PartitionFiles, pieces: list[Piece]) -> _Par
 def _plan_by_number(
     job: WriteJob, partition: PartitionFiles, buckets: BucketIndex, changes: RowChanges
 ) -> _PartitionPlan:
-    """As `_plan`, where the key says the file group: no file is searched, and none takes rows for its size."""
+    """As `_plan`, if the key determines the file group: no file is searched, and sizes of files do not matter."""
     targets = bucket_targets(job, partition, buckets, changes.keys)
     partition.refuse_clustering(targets.file_ids)
     plan = _PartitionPlan(partition, changes, [], [])

@@ -104,6 +104,7 @@ class WriteTransaction:
             ConflictError: Another process rolled this write back or completed it, or may have done so because our
                 heartbeat was interrupted; or it holds the table's lock.
         """
+        # Twice, here and under the lock: if our heartbeat expired, another process may be deleting our files already.
         self._check_heart()
         store = self.contents.store
         by_partition: dict[str, list[WriteStat]] = {}
@@ -125,6 +126,7 @@ class WriteTransaction:
             recorded = ready.record(partial(self.metadata_table.record_commit, metadata=metadata, ranges=ranges))
             self._check_heart()
             recorded.publish(metadata)
+            # Only after the commit point: until then a rollback needs the markers to find the files.
             delete_markers(store.storage, self.instant_time)
             self._end_heart()
         log.info("commit.completed", instant=self.instant_time, files_written=sum(map(len, by_partition.values())))
@@ -154,6 +156,7 @@ class WriteTransaction:
 
     def abandon(self) -> None:
         """Delete the requested and inflight instant of a write that has written nothing."""
+        # The heartbeat last: while it beats, no other process takes the half-removed write for a failed one.
         self.begun.remove()
         delete_markers(self.contents.store.storage, self.instant_time)
         self._end_heart()
@@ -166,6 +169,7 @@ class WriteTransaction:
         A task that is still running, though Spark gave it up, finds the fence and deletes the files that it writes.
         """
         storage = self.contents.store.storage
+        # The fence before the markers are read: a task that announces a file later finds the fence.
         put_up_fence(storage, self.instant_time)
         if read_markers(storage, self.instant_time) is None:
             self.abandon()
@@ -216,11 +220,12 @@ def begin_write(
     with store.lock.held("write"):
         if rolled_back:
             metadata_table.prepare(writes_data=True)  # again: a pending write may have prevented parts of it
-        if rolled_back or store.lock.is_used:
+        if rolled_back or store.lock.is_used:  # between the two holds of the lock another process may have committed
             timeline = store.load()
         time = store.new_time(after=metadata_table.compact(timeline))
         heart = None
         if failed_writes_policy(settings) == "LAZY":
+            # Before the requested instant: a pending write without a heartbeat counts as dead.
             heart = Heart(store.storage, store.clock, Rhythm.of(settings))
             heart.start(time)
         try:

@@ -85,7 +85,7 @@ def test_texts_have_one_meaning(text, condition):
         ("a is not 1", 10, "expected null, found 1"),
         ("a not = 1", 7, "expected in, like or between"),
         ("a = ", 5, "expected a value"),
-        ("a = b = c", 7, "expected and, or, or the end, found =; text with signs"),
+        ("a = b = c", 7, "expected and, or, or the end, found =; put text with signs"),
         ("a = 1 or", 9, "expected the name of a column"),
         ("a = black or white", 19, "expected one of"),
         ("a = 1 and or b = 2", 11, "expected the name of a column, found or"),
