@@ -72,8 +72,8 @@ def check_buckets(storage: Storage, timeline: Timeline, contents: Contents, buck
         if buckets is not None and foreign:
             raise ConfigError(
                 f"{settings.INDEX_TYPE.name}=BUCKET, but {storage.root} has no bucket index: {instant} wrote "
-                f"{foreign[0]}, whose id does not begin with the number of a bucket; leave the setting out, or write to a new "
-                "table"
+                f"{foreign[0]}, whose id does not begin with the number of a bucket; leave the setting out, or write "
+                "to a new table"
             )
     if storage.list(BUCKET_FOLDER):
         _refuse(storage, f"{BUCKET_FOLDER} says which keys belong to which bucket", "write the table with Apache Hudi")
