@@ -1,11 +1,11 @@
 """
-Avro records to Arrow columns, all records of a block at once.
+Decodes Avro records to Arrow columns, all records of a block at once.
 
-A record at a time costs some microseconds a field in Python; here each step takes one field of all records: where they
-stand in the bytes is an array of positions. Lists and maps take a step for each element of the longest one.
+Record by record, Python would need some microseconds per field. Here each step decodes one field of all records: an
+array has the position of each record in the bytes. Lists and maps take one step per element of the longest one.
 
-Every length is held against the end of its record before anything is read, so that damaged or hostile bytes cost no
-more memory than they have themselves.
+Every length is compared with the end of its record before anything is read, so damaged or hostile bytes never cost more
+memory than their own size.
 
 Source: Avro 1.11 specification, binary encoding; types as `hudi_py.formats.record_schema`.
 """
@@ -29,10 +29,10 @@ Numbers = npt.NDArray[np.int64]
 _PADDING: Final = bytes(16)
 _SHIFT_MAX: Final = 63
 _DECIMAL_BYTES: Final = 16
-_SHORT_MAX: Final = 1 << 6  # numbers below take one byte
-_SCHEMAS_MAX: Final = 64  # that are remembered compiled: log files of a table have one or two
+_SHORT_MAX: Final = 1 << 6  # smaller numbers take one byte
+_SCHEMAS_MAX: Final = 64  # compiled schemas that are kept: log files of a table have one or two
 _EMPTY_ELEMENTS_MAX: Final = 1 << 16
-"""Elements that take no bytes have no other bound."""
+"""Limit for elements that take no bytes; for all others the size of the record is the limit."""
 _TYPES: Final[Mapping[tuple[str, str | None], pa.DataType]] = {
     ("int", None): pa.int32(),
     ("int", "date"): pa.date32(),
@@ -47,7 +47,7 @@ _TYPES: Final[Mapping[tuple[str, str | None], pa.DataType]] = {
 
 
 class _At:
-    """Where n records stand: the bytes, and for each of them the next position and its end."""
+    """The positions in n records: all bytes, and for each record the next position and its end."""
 
     __slots__ = ("data", "end", "pos")
 
@@ -63,7 +63,7 @@ class _At:
         return _At(self.data, self.pos[rows], self.end[rows])
 
     def skip(self, sizes: Numbers | int) -> Numbers:
-        """Go on by so many bytes each; returns where they began."""
+        """Advance each record by its size; return the earlier positions."""
         began = self.pos
         is_beyond = sizes > self.end - began
         if is_beyond.any() or np.min(sizes, initial=0) < 0:
@@ -76,7 +76,7 @@ Decode = Callable[[_At], Any]
 
 
 class _Node(NamedTuple):
-    """One type: the Arrow type of its values, how they are read, and the fewest bytes that one takes."""
+    """One type: the Arrow type of its values, how to decode them, and the smallest size of a value in bytes."""
 
     arrow: pa.DataType
     decode: Decode
@@ -90,25 +90,25 @@ def decode_columns(
     Decode n records.
 
     Args:
-        data: Holds them all.
-        starts: Shape (n,), where each begins in *data*.
-        ends: Shape (n,), where each ends; none may have bytes left over.
-        schema_text: Avro JSON of the record they were written with.
-        source: Named in errors.
-        columns: Names of the fields wanted; None for all.
+        data: The bytes of all records.
+        starts: Shape (n,), the begin of each record in *data*.
+        ends: Shape (n,), the end of each record; decoding must end exactly there.
+        schema_text: Avro JSON of the schema that the records were written with.
+        source: Where the bytes come from, for messages.
+        columns: Names of the fields to return; None for all.
 
     Returns:
-        n rows: the wanted fields in the order of the schema, as they are in it, ``_hoodie_*`` columns too.
+        n rows with the fields in the order and types of the schema, ``_hoodie_*`` columns too.
 
     Raises:
-        CorruptMetadata: Bytes or schema are damaged.
+        CorruptMetadata: The bytes or the schema are damaged.
         UnsupportedTable: A field has a type that Hudi does not write.
     """
     try:
         fields = _fields_of(schema_text)
         at = _At(np.frombuffer(data + _PADDING, np.uint8), np.asarray(starts, np.int64), np.asarray(ends, np.int64))
         found: dict[str, Array] = {}
-        for name, node in fields:
+        for name, node in fields:  # unwanted fields too: only decoding them shows where the next field begins
             column = node.decode(at)
             if columns is None or name in columns:
                 column.validate(full=True)
@@ -134,7 +134,7 @@ def _fields_of(text: str) -> tuple[tuple[str, _Node], ...]:
 
 
 class _Compiler:
-    """Avro types to nodes; remembers named types, because Avro spells each out only once."""
+    """Converts Avro types to nodes; keeps named types, because Avro defines a type only where it first occurs."""
 
     def __init__(self) -> None:
         self._named: dict[str, Any] = {}
@@ -152,7 +152,7 @@ class _Compiler:
             if full not in self._named:
                 return self._primitive(avro, None, path)
             if full in self._open:
-                raise UnsupportedTable(f"column {path!r} holds itself; such columns cannot be read")
+                raise UnsupportedTable(f"column {path!r} contains itself; such columns cannot be read")
             return self.node(self._named[full], full, path)
         kind = avro["type"]
         if isinstance(kind, (dict, list)):
@@ -209,7 +209,7 @@ class _Compiler:
             return _float_of(4 if kind == "float" else 8)
         arrow = _TYPES.get((kind, logical), _TYPES.get((kind, None)))
         if arrow is None:
-            raise UnsupportedTable(f"column {path!r} is of Avro type {kind}, which is not known")
+            raise UnsupportedTable(f"column {path!r} has the Avro type {kind}, which is not known")
         if kind == "int":
             return _Node(arrow, lambda at: _ints(at).view(arrow), 1)
         return _Node(arrow, lambda at: pa.array(_longs(at)).view(arrow), 1)
@@ -227,7 +227,7 @@ def _full_name(avro: Mapping[str, Any], enclosing: str) -> str:
 
 # --- values -----------------------------------------------------------------------------------------------------------
 def _longs(at: _At) -> Numbers:
-    """Numbers of variable length, seven bits a byte, the sign last."""
+    """Numbers of variable length: seven bits per byte, the sign in the lowest bit."""
     pos = at.skip(1)
     byte = at.data[pos]
     more = (byte >= 0x80).nonzero()[0]
@@ -260,7 +260,7 @@ def _booleans(at: _At) -> Any:
 
 
 def _gathered(at: _At, size: int) -> npt.NDArray[np.uint8]:
-    """Shape (n, size): so many bytes of each record."""
+    """The next *size* bytes of each record; shape (n, size)."""
     began = at.skip(size)
     found: npt.NDArray[np.uint8] = at.data[began[:, None] + np.arange(size)]
     return found
@@ -283,6 +283,7 @@ def _picked(values: Any, places: Any) -> Any:
 def _texts(at: _At, arrow: pa.DataType) -> Any:
     sizes = _longs(at)
     began = at.skip(sizes)
+    # Summed in 64 bits: Arrow's offsets of strings have 32, and must not overflow silently.
     offsets = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=offsets[1:])
     if offsets[-1] > np.iinfo(np.int32).max:
@@ -309,6 +310,7 @@ def _decimal_of(avro: Mapping[str, Any]) -> _Node:
         sizes = np.full(len(at), fixed, np.int64) if fixed is not None else _longs(at)
         began = at.skip(sizes)
         ends = began + sizes
+        # Avro has as many bytes as the number needs, big-endian; Arrow has 16, little-endian: extended by the sign.
         places = ends[:, None] + np.arange(-_DECIMAL_BYTES, 0)
         is_value = places >= began[:, None]
         is_negative = (at.data[began] >= 0x80) & (sizes > 0)
@@ -320,7 +322,7 @@ def _decimal_of(avro: Mapping[str, Any]) -> _Node:
     return _Node(arrow, decode, 1 if fixed is None else fixed)
 
 
-# --- what holds values ------------------------------------------------------------------------------------------------
+# --- containers of values ---------------------------------------------------------------------------------------------
 def _branches(at: _At, count: int) -> Numbers:
     branches = _longs(at)
     if (branches < 0).any() or (branches >= count).any():
@@ -330,7 +332,7 @@ def _branches(at: _At, count: int) -> Numbers:
 
 def _optional(at: _At, inner: _Node, branch: int, count: int) -> Any:
     began = at.skip(1)
-    if branch < _SHORT_MAX and (at.data[began] == 2 * branch).all():  # the rule, and an order faster
+    if branch < _SHORT_MAX and (at.data[began] == 2 * branch).all():  # no nulls: the usual case, and ten times faster
         return inner.decode(at)
     at.pos = began
     is_there = _branches(at, count) == branch
@@ -361,7 +363,7 @@ def _list_of(element: _Node, avro: Any) -> _Node:
 
 
 def _map_of(value: _Node, avro: Any) -> _Node:
-    make_type: Any = pa.map_  # the stubs know types only, but a field is what carries "not null"
+    make_type: Any = pa.map_  # the stubs only accept a type as value, but only a field can say "not null"
     arrow: pa.DataType = make_type(pa.string(), pa.field("value", value.arrow, _is_nullable(avro)))
     key = _Node(pa.string(), lambda at: _texts(at, pa.string()), 1)
 
@@ -374,15 +376,15 @@ def _map_of(value: _Node, avro: Any) -> _Node:
 
 
 def _elements(at: _At, nodes: Sequence[_Node]) -> tuple[Array, list[Any]]:
-    """Offsets of n lists, and for each node the values of all their elements."""
+    """Offsets of n lists, and for each node the values of all elements."""
     sizes = np.zeros(len(at), np.int64)
     rows_of: list[Numbers] = []
     pieces: list[list[Any]] = [[] for _ in nodes]
     rows = np.arange(len(at))
-    while len(rows):  # a list is a row of blocks, the last one of no elements
+    while len(rows):  # a list is a series of blocks; the last block has no elements
         block = at.some(rows)
         counts = _longs(block)
-        with_size = np.flatnonzero(counts < 0)
+        with_size = np.flatnonzero(counts < 0)  # a negative count is followed by the size of the block in bytes
         if len(with_size):
             sized = block.some(with_size)
             _longs(sized)
@@ -409,5 +411,6 @@ def _elements(at: _At, nodes: Sequence[_Node]) -> tuple[Array, list[Any]]:
     np.cumsum(sizes, out=offsets[1:])
     if not rows_of:
         return pa.array(offsets), [pa.array([], node.arrow) for node in nodes]
+    # Elements were decoded first of all lists, then second ...; a stable sort by list puts each list together.
     order = pa.array(np.argsort(np.concatenate(rows_of), kind="stable"))
     return pa.array(offsets), [compute.take(pa.concat_arrays(values), order) for values in pieces]

@@ -109,7 +109,7 @@ def decode_avro_file(data: bytes, source: str, reader_schema: str | None = None)
 
 def decode_record(body: bytes, schema_text: str, source: str) -> dict[str, Any]:
     """
-    Decode one bare Avro record, as log blocks hold them.
+    Decode one bare Avro record, as in log blocks.
 
     Raises:
         CorruptMetadata: The bytes are not exactly one record of that schema, or the schema does not parse.
@@ -126,8 +126,8 @@ def encode_avro_file(
     Args:
         schema_text: Goes into the header unchanged.
         record: Value of that schema.
-        sync: 16 bytes, random in real life; an argument because nothing here throws dice.
-        notes: For the header besides, see `AvroFile`; keys never begin with ``avro.``, which is Avro's own.
+        sync: Sync marker of 16 random bytes; an argument, because this module is pure.
+        notes: Further entries of the header, see `AvroFile`; keys must not begin with ``avro.``, which Avro reserves.
     """
     return frame_record(schema_text, [encode_record(schema_text, record)], sync, notes)
 
@@ -254,7 +254,7 @@ def _corrupt(data: bytes, source: str, position: int, what: str) -> CorruptMetad
 def _foreign_writer(schema_bytes: bytes, source: str) -> _Writer:
     try:
         return _writer(schema_bytes)
-    except Exception as error:  # anything can stand where the schema should be, and fastavro fails in many ways
+    except Exception as error:  # the schema may be any bytes, and fastavro fails in many ways
         raise CorruptMetadata(f"{source}: the Avro schema does not parse: {error!r}") from error
 
 

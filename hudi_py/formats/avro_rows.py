@@ -1,8 +1,8 @@
 """
-Arrow columns to Avro records, all records of a block at once: the inverse of `hudi_py.formats.avro_columns`.
+Encodes Arrow columns as Avro records, all records of a block at once: the inverse of `hudi_py.formats.avro_columns`.
 
-Each type is encoded in two steps: how many bytes each value takes, then all values into one buffer, a byte or a column
-at a time. So a record costs no Python of its own, and a block is allocated once.
+Each type is encoded in two steps: first the size of each value is computed, then all values are written into one
+buffer, a byte or a column at a time. So no Python code runs per record, and the block is allocated once.
 
 Source: Avro 1.11 specification, binary encoding; types as `hudi_py.formats.record_schema`.
 """
@@ -33,7 +33,7 @@ _INTEGERS: Final = {"int": pa.int32(), "long": pa.int64()}
 
 
 class _Piece(NamedTuple):
-    """n values: how many bytes each takes, and what writes them to n places."""
+    """n values: their sizes in bytes, and a function that writes them to n places."""
 
     sizes: Numbers
     write: Callable[[Bytes, Numbers], None]
@@ -48,10 +48,10 @@ def encode_data_block(rows: pa.RecordBatch, schema_text: str) -> bytes:
 
     Args:
         rows: n rows with the columns of the schema, in its order.
-        schema_text: Avro JSON of their record.
+        schema_text: Avro JSON of their schema.
 
     Raises:
-        WriteError: A value is null where the schema has no null.
+        WriteError: A value is null where the schema does not allow null.
         UnsupportedTable: A column has a type that cannot be stored.
     """
     record = json.loads(schema_text)
@@ -69,7 +69,7 @@ def encode_data_block(rows: pa.RecordBatch, schema_text: str) -> bytes:
 
 
 class _Compiler:
-    """Avro types to encoders; remembers named types, because Avro spells each out only once."""
+    """Converts Avro types to encoders; keeps named types, because Avro defines a type only where it first occurs."""
 
     def __init__(self) -> None:
         self._named: dict[str, Any] = {}
@@ -118,7 +118,7 @@ class _Compiler:
         if kind in ("float", "double"):
             size = 4 if kind == "float" else 8
             return lambda array: _fixed(_plain(array, path).astype(f"<f{size}").view(np.uint8).reshape(-1, size))
-        raise UnsupportedTable(f"column {path!r} is of Avro type {kind}, which cannot be written")
+        raise UnsupportedTable(f"column {path!r} has the Avro type {kind}, which cannot be written")
 
 
 def _full_name(avro: Mapping[str, Any], namespace: str) -> str:
@@ -128,13 +128,13 @@ def _full_name(avro: Mapping[str, Any], namespace: str) -> str:
 
 
 def _starts(sizes: Numbers) -> Numbers:
-    """Where each value begins when all stand behind one another."""
+    """The begin of each value when they are written one after another."""
     return np.cumsum(sizes) - sizes
 
 
 def _whole(array: Any, path: str) -> Any:
     if array.null_count:
-        raise WriteError(f"column {path!r} holds {array.null_count} nulls, which its type in the table does not have")
+        raise WriteError(f"column {path!r} has {array.null_count} nulls, which its type in the table does not allow")
     return array
 
 
@@ -144,7 +144,7 @@ def _plain(array: Any, path: str) -> Any:
 
 # --- values -----------------------------------------------------------------------------------------------------------
 def _numbers(values: Numbers) -> _Piece:
-    """Numbers of variable length, seven bits a byte, the sign last."""
+    """Numbers of variable length: seven bits per byte, the sign in the lowest bit."""
     zigzag = ((values << 1) ^ (values >> 63)).view(np.uint64)
     sizes = np.ones(len(values), np.int64)
     for length in range(1, _NUMBER_BYTES_MAX):
@@ -215,7 +215,7 @@ def _optional(array: Any, inner: _Encode, branch: int, null: int | None, path: s
     return _Piece(sizes, write)
 
 
-# --- what holds values ------------------------------------------------------------------------------------------------
+# --- containers of values ---------------------------------------------------------------------------------------------
 def _record_of(columns: Sequence[Any], encoders: Sequence[_Encode]) -> _Piece:
     pieces = [encode(column) for encode, column in zip(encoders, columns, strict=True)]
 
@@ -228,14 +228,14 @@ def _record_of(columns: Sequence[Any], encoders: Sequence[_Encode]) -> _Piece:
 
 
 def _elements(counts: Numbers, pieces: Sequence[_Piece]) -> _Piece:
-    """Lists of so many elements each; the elements of all of them are in *pieces*, one behind the other."""
+    """Lists with *counts* elements each; *pieces* has the elements of all lists, one list after another."""
     element_sizes: Numbers = np.sum([piece.sizes for piece in pieces], axis=0, dtype=np.int64)
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(element_sizes)])
     ends = np.cumsum(counts)
     totals = before[ends] - before[ends - counts]
     filled = np.flatnonzero(counts)
     head = _numbers(counts[filled])
-    sizes = np.ones(len(counts), np.int64)
+    sizes = np.ones(len(counts), np.int64)  # the empty block that ends each list; empty lists have only that one
     sizes[filled] += head.sizes + totals[filled]
 
     def write(out: Bytes, at: Numbers) -> None:
@@ -251,7 +251,7 @@ def _elements(counts: Numbers, pieces: Sequence[_Piece]) -> _Piece:
 
 
 def _bounds(array: Any) -> tuple[Numbers, int, int]:
-    """Lengths of the lists, and where their elements begin and end."""
+    """Lengths of the lists, and the begin and end of their elements: a sliced array has elements of other rows too."""
     offsets = array.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
     return np.diff(offsets), int(offsets[0]) if len(offsets) else 0, int(offsets[-1]) if len(offsets) else 0
 

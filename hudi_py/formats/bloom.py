@@ -243,7 +243,7 @@ class HashedKeys:
 
     def hashed(self, hashes: int) -> list[Positions]:
         """
-        The values of so many hash functions, before they are brought into the range of a filter.
+        The values of *hashes* hash functions, before they are reduced to the range of a filter.
 
         Returns:
             Arrays of shape (*hashes*, n), the keys in any order.
@@ -307,7 +307,7 @@ def _positions(
     data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], hashes: int
 ) -> tuple[Positions, npt.NDArray[np.intp]]:
     """
-    Compute the bit positions of n keys, before they are brought into the range of a filter by its number of bits.
+    Compute the hash values of n keys; modulo the number of bits, they are the positions in a filter.
 
     Keys are sorted by length, longest first: then the keys that have a k-th word are a prefix of the array, and each
     step of the hash is one operation on a slice.

@@ -1,8 +1,8 @@
 """
-Blocks of change logs (``.cdc`` files beside base files): which keys a commit changed, and from what to what.
+Blocks of change logs (``.cdc`` files beside base files): keys that a commit changed, with the rows before and after.
 
-What a record holds depends on the table's logging mode: the operation and the key; these and the row before; or the
-operation, the time and both rows. The schema in the block's header tells which.
+What a record contains depends on the table's logging mode: operation and key; operation, key and the row before; or
+operation, time and both rows. The schema in the block's header shows which.
 
 Source: Hudi ``HoodieCDCUtils``, ``HoodieCDCLogger``, ``HoodieCDCDataBlock``.
 """
@@ -30,10 +30,10 @@ class ChangeBlock:
     One block of n changes, in the order of the file.
 
     Args:
-        operations: n texts, ``i``, ``u`` or ``d``.
-        keys: n record keys; None where the log holds rows only.
-        before: n rows as structs, as they were written, null where there was none; None where the log does not tell.
-        after: The rows after; likewise.
+        operations: n texts: ``i``, ``u`` or ``d``.
+        keys: n record keys; None if the log has rows only.
+        before: n rows as structs, as they were written, null where there was no row; None if the log lacks them.
+        after: The rows after the change; null and None as for *before*.
     """
 
     operations: Array
@@ -47,8 +47,8 @@ def decode_change_log(data: bytes, source: str) -> Iterator[ChangeBlock]:
     Decode the blocks of a change log.
 
     Raises:
-        CorruptMetadata: A block is damaged, or is none of a change log: a completed commit names the file, so all of
-            it has to be there.
+        CorruptMetadata: A block is damaged, or is not part of a change log: a completed commit names the file, so it
+            has to be complete.
     """
     for block in iterate_log_blocks(data, source):
         place = f"{source} (block at byte {block.offset})"
@@ -65,10 +65,10 @@ def _decode_block(content: bytes, schema: str, place: str) -> ChangeBlock:
     columns: dict[str, Array] = dict(zip(found.schema.names, found.columns, strict=True))
     operations = columns.get("op")
     if operations is None or not _are_operations(operations):
-        raise CorruptMetadata(f"{place}: {_first_other(operations)!r} is no operation of a change log")
+        raise CorruptMetadata(f"{place}: {_first_other(operations)!r} is not an operation of a change log")
     for side in ("before", "after"):
         if side in columns and not pa.types.is_struct(columns[side].type):
-            raise CorruptMetadata(f"{place}: {side} is of type {columns[side].type}, and no row; it is damaged")
+            raise CorruptMetadata(f"{place}: {side} has the type {columns[side].type} and is not a row; it is damaged")
     return ChangeBlock(
         operations=operations,
         keys=columns.get("record_key"),

@@ -46,6 +46,7 @@ def renamed_columns(latest: str, history: bytes, source: str) -> tuple[str, ...]
         known += [dict(_columns(version)) for version in versions if int(version["version_id"]) <= until]
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptMetadata(f"{source}: not a history of schemas: {error!r}") from error
+    # By id: the current name of each column; for columns that were dropped since, a name that they had.
     names = {number: name for columns in known for number, name in columns.items()} | known[0]
     moved = {
         f"{names[number]} was {name}"
@@ -54,13 +55,13 @@ def renamed_columns(latest: str, history: bytes, source: str) -> tuple[str, ...]
         if names[number] != name and number in known[0]
     }
     numbers = {name: number for number, name in known[0].items()}
-    anew = {
+    reused = {
         f"{name} is another column than before"
         for columns in known
         for number, name in columns.items()
         if numbers.get(name, number) != number
     }
-    return tuple(sorted(moved | anew))
+    return tuple(sorted(moved | reused))
 
 
 def _columns(node: Any, path: str = "") -> Iterator[tuple[int, str]]:

@@ -30,14 +30,14 @@ def decode_data_block(
     Decode the records of a block; arguments, rows and errors as `decode_columns`.
 
     Raises:
-        CorruptMetadata: Another version, or the sizes do not add up, too.
+        CorruptMetadata: Also for another version, or if the sizes do not add up.
     """
     starts, ends = _places(content, source)
     return decode_columns(content, starts, ends, schema_text, source, columns)
 
 
 def _places(content: bytes, source: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Where the records begin and end."""
+    """The begin and the end of each record."""
     try:
         version, count = _HEAD.unpack_from(content)
         if version not in _VERSIONS:
@@ -56,5 +56,5 @@ def _places(content: bytes, source: str) -> tuple[npt.NDArray[np.int64], npt.NDA
             raise ValueError("the records do not fill the block")
     except (struct.error, ValueError) as error:
         raise CorruptMetadata(f"{source}: a data block does not decode: {error}") from error
-    behind = np.array([_HEAD.size, *ends], np.int64)
-    return behind[:-1] + _SIZE.size, behind[1:]
+    edges = np.array([_HEAD.size, *ends], np.int64)
+    return edges[:-1] + _SIZE.size, edges[1:]

@@ -1,5 +1,5 @@
 """
-Content of a delete block in a log file: the keys that go.
+Content of a delete block in a log file: the keys of deleted records.
 
 Source: rules/data-files 9.2; Hudi 0.15.0 to 1.1.1 ``HoodieDeleteBlock``, ``HoodieDeleteRecordList.avsc``.
 """
@@ -25,20 +25,20 @@ _WRAPPED: Final = (
     *(("bytes", "bytes"), ("string", "string"), ("date", "int"), ("decimal", "bytes"), ("time", "long")),
     *(("timestamp", "long"), ("local_date", "int")),
 )
-"""Kinds of ordering values and what their wrappers hold, in the order of the union, behind null."""
-_LISTED_ONLY: Final = "local_date"  # a wrapper that stands in lists only
+"""Kinds of ordering values and the types in their wrappers, in the order of the union, which begins with null."""
+_LISTED_ONLY: Final = "local_date"  # a wrapper that occurs in lists only
 _DECIMAL_SCALE: Final = 15
 _EXACT: Final = Context(prec=80)
-_PREFIX: Final = "of_"  # or the wrappers would be named as primitive types, which Avro then takes for these
+_PREFIX: Final = "of_"  # without it the wrappers would have the names of primitive types, and be taken for them
 _LIST: Final = "of_list"
 _NO_ORDERING: Final = (f"{_PREFIX}int", {"value": 0})
 
 
 class OrderingValue(NamedTuple):
     """
-    One ordering value: its kind, see `_WRAPPED`, and as a number, text or bytes.
+    One ordering value: its kind, see `_WRAPPED`, and its value as number, text or bytes.
 
-    Days and microseconds since 1970; a decimal is one of Python's.
+    Dates are days, times microseconds since 1970; decimals are Python's.
     """
 
     kind: str
@@ -47,13 +47,13 @@ class OrderingValue(NamedTuple):
 
 class DeletedKey(NamedTuple):
     """
-    One record that goes.
+    One deleted record.
 
     Args:
         record_key: Key of the record.
-        partition_path: Where it is said to lie.
-        ordering: One value for each ordering field; none where the delete counts whatever the record's values are:
-            Hudi writes null, or the int 0.
+        partition_path: Partition of the record, according to the block.
+        ordering: One value for each ordering field; empty if the delete wins whatever the record's values are: for
+            this, Hudi writes null, or the int 0.
     """
 
     record_key: str
@@ -63,11 +63,11 @@ class DeletedKey(NamedTuple):
 
 def decode_delete_block(content: bytes, source: str) -> tuple[DeletedKey, ...]:
     """
-    The records that a delete block names.
+    The deleted records in a delete block.
 
     Raises:
-        CorruptMetadata: It does not decode, or one of them has no key.
-        UnsupportedTable: It was written before Hudi 0.13, in Java's own form.
+        CorruptMetadata: The block does not decode, or a record has no key.
+        UnsupportedTable: The block was written by Hudi before 0.13, serialized by Java.
     """
     try:
         version, length = _HEAD.unpack_from(content)
@@ -89,16 +89,16 @@ def decode_delete_block(content: bytes, source: str) -> tuple[DeletedKey, ...]:
             raise ValueError("a record has no key")
     except UnsupportedTable:
         raise
-    except Exception as error:  # fastavro fails in many ways on bytes that are no record
+    except Exception as error:  # fastavro fails in many ways on bytes that are not a record
         raise CorruptMetadata(f"{source}: a delete block does not decode: {error!r}") from error
     return found
 
 
 def encode_delete_block(deleted: Iterable[DeletedKey]) -> bytes:
     """
-    Encode what `decode_delete_block` decodes, as Apache Hudi writes it.
+    Encode deleted records as Apache Hudi does; the inverse of `decode_delete_block`.
 
-    A delete without ordering values gets the int 0: with null instead, Hudi 0.15 cannot read the table.
+    A delete without ordering values gets the int 0: with null, Hudi 0.15 could not read the table.
     """
     records = [
         {"recordKey": each.record_key, "partitionPath": each.partition_path, "orderingVal": _wrapped(each.ordering)}
@@ -128,7 +128,7 @@ def _ordering(wrapped: Any) -> tuple[OrderingValue, ...]:
     name, record = wrapped
     if name != _LIST:
         found = (_value(name, record),)
-        return () if found == (OrderingValue("int", 0),) else found
+        return () if found == (OrderingValue("int", 0),) else found  # Hudi's word for "no ordering value"
     return tuple(OrderingValue("int", 0) if each is None else _value(*each) for each in record["wrappedValues"] or ())
 
 

@@ -109,7 +109,7 @@ class HFile:
 
     def find(self, keys: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
         """
-        Yield the entries of *keys*, which have to ascend; each data block that may hold one is read once.
+        Yield the entries of *keys*, which have to be ascending; each data block that may have one is read once.
 
         Raises:
             CorruptMetadata: A block is damaged.
@@ -187,7 +187,7 @@ class HFile:
         return None
 
     def _index_of(self, pointer: _Pointer, level: int) -> tuple[list[_Pointer], list[bytes]]:
-        """An index block and its rows; the last one of each level is kept, for keys that ascend."""
+        """An index block and its rows; the last block of each level is kept, because callers look up ascending keys."""
         kept = self._indexes.get(level)
         if kept is None or kept[0] != pointer.offset:
             pointers = self._index_block(pointer, leaf=level == 2)
@@ -294,7 +294,7 @@ class HFile:
         """The row of a key: a length of two bytes and the row, alone or followed by HBase's other parts."""
         length = int.from_bytes(key[:2], "big")
         if len(key) < 2 + length or len(key) < 2:
-            raise self._corrupt(offset, f"a key of {len(key)} bytes cannot hold a row of {length}")
+            raise self._corrupt(offset, f"a key of {len(key)} bytes cannot contain a row of {length}")
         return key[2 : 2 + length]
 
     # --- blocks --------------------------------------------------------------------------------------------------
@@ -307,7 +307,7 @@ class HFile:
         if not 1 <= trailer.index_levels <= _INDEX_LEVELS_MAX:
             raise self._corrupt(self._body_bytes, f"{trailer.index_levels} levels of index are not possible")
         if max(trailer.data_index_count, trailer.meta_index_count) > self._size:
-            raise self._corrupt(self._body_bytes, "the trailer tells of more index entries than the file has bytes")
+            raise self._corrupt(self._body_bytes, "the trailer announces more index entries than the file has bytes")
 
     def _read_info(self) -> dict[bytes, bytes]:
         offset = self.trailer.file_info_offset

@@ -103,6 +103,7 @@ class HFileWriter:
         for name in sorted(meta or {}):
             offset, size = self._write(META, (meta or {})[name])
             meta_index.append((name.encode(), offset, size))
+        # One level however large the file: Hudi's readers of all releases support that, and it keeps the writer simple.
         entries = [(_full_key(row), offset, size) for row, offset, size in self._index]
         index = _encode_index(entries)
         load_on_open, _ = self._write(ROOT_INDEX, index)

@@ -1,8 +1,8 @@
 """
 Java's ``String.hashCode`` of whole columns. Pure.
 
-Buckets and file groups of indexes are chosen by it. Java goes by UTF-16 units: the sum of unit * 31^(units after it)
-in 32 bits. Source: Java SE, ``String.hashCode``, ``List.hashCode``.
+Hudi chooses buckets, and file groups of indexes, by this hash. It is computed from UTF-16 units: the sum of unit *
+31^(number of units after it), in 32 bits. Source: Java SE, ``String.hashCode``, ``List.hashCode``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def java_hashes(texts: Array) -> npt.NDArray[np.uint32]:
     """
     column: Any = texts.cast(pa.large_string())
     plain = compute.equal(compute.binary_length(column), compute.utf8_length(column)).to_numpy(zero_copy_only=False)
-    if not plain.all():  # bytes and UTF-16 units are the same for ASCII alone
+    if not plain.all():  # UTF-8 bytes equal UTF-16 units for ASCII only; other texts are hashed one by one
         hashes = np.zeros(len(column), dtype=np.uint32)
         hashes[plain] = java_hashes(column.filter(pa.array(plain)))
         hashes[~plain] = [_hash(text) for text in column.filter(pa.array(~plain)).to_pylist()]

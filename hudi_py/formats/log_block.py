@@ -6,8 +6,8 @@ Blocks of a Hudi log file, format version 1 (rules/timeline 5.2, rules/data-file
     "#HUDI#" | int64 block size | int32 format version 1 | int32 block type | header | int64 content size | content
     | footer | int64 total size
 
-The block size counts the bytes behind it up to the end of the block, the total size everything in front of it. Header
-and footer are an int32 count and as many (int32 key, int32 size, UTF-8 text).
+The block size is the number of bytes after it up to the end of the block, the total size that of all bytes before it.
+Header and footer are an int32 count, followed by that number of (int32 key, int32 size, UTF-8 text).
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ ROLLBACK_BLOCK: Final = "0"
 _INT: Final = struct.Struct(">i")
 _LONG: Final = struct.Struct(">q")
 _FRAME_SIZE_BYTES: Final = len(MAGIC) + _LONG.size
-_BLOCKS_MAX: Final = 1 << 17  # a delta commit adds one or two to a file, and a compaction ends the slice
-_HEADER_BYTES_MAX: Final = 1 << 24  # of one text; the longest is a schema
-_TORN_BYTES_MAX: Final = 1 << 30  # Hudi begins a new log file from there on, and mostly long before
-_WINDOW_BYTES: Final = 1 << 20  # in which a magic is looked for
+_BLOCKS_MAX: Final = 1 << 17  # a delta commit adds one or two blocks to a file, and a compaction ends the slice
+_HEADER_BYTES_MAX: Final = 1 << 24  # size of one text in a header; the longest is a schema
+_TORN_BYTES_MAX: Final = 1 << 30  # Hudi begins a new log file at this size, and mostly long before
+_WINDOW_BYTES: Final = 1 << 20  # bytes that are searched for a magic at a time
 
 
 class BlockType(enum.IntEnum):
-    """What a block holds; the numbers are those on disk."""
+    """The type of a block; the numbers are those on disk."""
 
     COMMAND = 0
     DELETE = 1
-    CORRUPT = 2  # never written: bytes between two blocks that are no block
+    CORRUPT = 2  # never written: stands for bytes between two blocks that are not a block
     AVRO_DATA = 3
     HFILE_DATA = 4
     PARQUET_DATA = 5
@@ -67,7 +67,7 @@ class LogBlock:
     One block.
 
     Args:
-        block_type: What ``content`` is; for CORRUPT the raw bytes of the gap.
+        block_type: Type of ``content``; for CORRUPT that is the raw bytes between two blocks.
         header: `HeaderKey` numbers to texts, in the order of the file; unknown keys are kept.
         content: The block's payload.
         offset: Where the block starts in its file.
@@ -85,13 +85,13 @@ def iterate_log_blocks(data: bytes, source: str) -> Iterator[LogBlock]:
     """
     Yield the blocks of a log file in order.
 
-    A block whose sizes disagree, or behind which neither the end nor another block stands, is torn: everything up to
-    the next magic comes as one CORRUPT block, as in Hudi (``HoodieLogFileReader.isBlockCorrupted``). So do the last
-    bytes where they are too few for a magic: Hudi takes them for the end.
+    A block is torn if its sizes disagree, or if neither another block nor the end of the file follows it. Then all
+    bytes up to the next magic are yielded as one CORRUPT block, as in Hudi (``HoodieLogFileReader.isBlockCorrupted``),
+    and so are last bytes that are too few for a magic: Hudi ignores those.
 
     Raises:
-        CorruptMetadata: The file does not start with a block, a block that is whole makes no sense inside, or there
-            are more blocks than Hudi writes.
+        CorruptMetadata: The file does not start with a block, a block that is not torn does not parse, or there are
+            more blocks than Hudi writes.
     """
     position = 0
     for _ in range(_BLOCKS_MAX + 1):
@@ -113,7 +113,7 @@ def iterate_log_blocks(data: bytes, source: str) -> Iterator[LogBlock]:
 
 def scan_log_blocks(stream: BinaryIO, size_bytes: int, source: str) -> Iterator[LogBlock]:
     """
-    As `iterate_log_blocks`, but contents are skipped: they are ``b""``, whatever the size of the file.
+    As `iterate_log_blocks`, but contents are skipped, so that memory does not depend on the size of the file.
 
     Args:
         stream: Seekable, at any position.
@@ -137,7 +137,7 @@ def scan_log_blocks(stream: BinaryIO, size_bytes: int, source: str) -> Iterator[
 
 
 def encode_rollback_block(instant_time: str, target_time: str) -> bytes:
-    """A whole log file whose one block takes back what *target_time* wrote into its slice (rule B-20)."""
+    """A log file with one block, which undoes what *target_time* wrote to the same slice (rule B-20)."""
     header = {
         int(HeaderKey.INSTANT_TIME): instant_time,
         int(HeaderKey.COMMAND_BLOCK_TYPE): ROLLBACK_BLOCK,
@@ -147,7 +147,7 @@ def encode_rollback_block(instant_time: str, target_time: str) -> bytes:
 
 
 def is_rollback_block(block: LogBlock, target_time: str) -> bool:
-    """Whether a block takes back what *target_time* wrote."""
+    """Whether a block undoes what *target_time* wrote."""
     return (
         block.block_type is BlockType.COMMAND
         and block.header.get(HeaderKey.COMMAND_BLOCK_TYPE) == ROLLBACK_BLOCK
@@ -156,7 +156,7 @@ def is_rollback_block(block: LogBlock, target_time: str) -> bool:
 
 
 def encode_log_block(block: LogBlock) -> bytes:
-    """Encode one block with an empty footer, the inverse of what `iterate_log_blocks` yields."""
+    """Encode one block with an empty footer; the inverse of `iterate_log_blocks`."""
     assert block.block_type is not BlockType.CORRUPT
     header = [_INT.pack(len(block.header))]
     for key, text in block.header.items():
@@ -190,12 +190,12 @@ def split_data_block(content: bytes, source: str) -> list[bytes]:
         raise _corrupt(content, source, 0, f"data block version {version} is not known")
     count, position = _parse_int(content, source, position)
     bodies = []
-    for _ in range(count):  # every round eats four bytes or fails
+    for _ in range(count):  # ends early for a false count: every round consumes four bytes or fails
         size, position = _parse_int(content, source, position)
         body, position = _take(content, source, position, size)
         bodies.append(body)
     if position != len(content):
-        raise _corrupt(content, source, position, "a data block has bytes behind its last record")
+        raise _corrupt(content, source, position, "a data block has bytes after its last record")
     return bodies
 
 
@@ -213,7 +213,7 @@ def _read_at(stream: BinaryIO, position: int, size: int) -> bytes:
 
 
 def _scanned_end(stream: BinaryIO, position: int, size_bytes: int) -> int | None:
-    """Return the end of the block at *position*, or None if there is none or it is torn; as `_block_end`."""
+    """Return the end of the block at *position*, or None if there is no block or it is torn; as `_block_end`."""
     frame = _read_at(stream, position, _FRAME_SIZE_BYTES)
     if len(frame) < _FRAME_SIZE_BYTES or frame[: len(MAGIC)] != MAGIC:
         return None
@@ -227,16 +227,18 @@ def _scanned_end(stream: BinaryIO, position: int, size_bytes: int) -> int | None
 
 
 def _next_magic(stream: BinaryIO, position: int, size_bytes: int) -> int:
-    """Where the next block begins behind a torn one, or the end of the file."""
+    """The begin of the next block after a torn one, or the end of the file."""
     for at in range(position, min(size_bytes, position + _TORN_BYTES_MAX), _WINDOW_BYTES):
-        found = _read_at(stream, at, _WINDOW_BYTES + len(MAGIC) - 1).find(MAGIC)  # one may begin at the window's end
+        found = _read_at(stream, at, _WINDOW_BYTES + len(MAGIC) - 1).find(
+            MAGIC
+        )  # windows overlap: a magic may cross their border
         if found >= 0:
             return at + found
     return size_bytes
 
 
 def _scanned_block(stream: BinaryIO, end: int, source: str, position: int) -> LogBlock:
-    """The block from *position* to *end*, which is whole as far as its sizes tell, without its content."""
+    """The block from *position* to *end* without its content; its sizes have been checked."""
     at = position + _FRAME_SIZE_BYTES
 
     def take(size: int) -> bytes:
@@ -254,7 +256,7 @@ def _scanned_block(stream: BinaryIO, end: int, source: str, position: int) -> Lo
     if version != FORMAT_VERSION or kind not in list(BlockType):
         raise CorruptMetadata(f"{source}: log block of version {version}, type {kind} (byte {position})")
     header = {}
-    for _ in range(number()):  # every round takes eight bytes or fails
+    for _ in range(number()):  # ends early for a false count: every round consumes eight bytes or fails
         key = number()
         header[key] = take(number()).decode("utf-8", "replace")
     return LogBlock(BlockType(kind), header, b"", position, end - position)

@@ -226,6 +226,7 @@ def write_history(stream: BinaryIO, batches: Iterable[Sequence[HistoryRow]]) -> 
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    # Hudi reads the rows through Avro, and takes their schema from these footer keys.
     footer: dict[bytes | str, bytes | str] = {
         "parquet.avro.schema": schema_text("HoodieLSMTimelineInstant"),
         "writer.model.name": "avro",

@@ -148,6 +148,7 @@ def append_fields(text: str, widened: pa.Schema) -> str:
         The text for the next commit.
     """
     record = _load(text)
+    # Unchanged fields keep their JSON: docs and namespaces that other writers put there would be lost otherwise.
     present = {field["name"]: field for field in _data_fields(record)}
     old = parse_record_schema(text)
     name, namespace = record["name"], record.get("namespace", "")

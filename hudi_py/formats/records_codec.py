@@ -208,6 +208,7 @@ def decode_cleaner_plan(data: bytes, source: str) -> records.CleanerPlan:
         files = {partition: tuple(map(records.CleanFileInfo, names)) for partition, names in named}
     else:
         infos = value["filePathsToBeDeletedPerPartition"] or {}
+        # The schema allows null here. A plan with a file that cannot be named must not be carried out in part.
         if any(info["filePath"] is None for entries in infos.values() for info in entries):
             raise CorruptMetadata(f"{source}: the clean plan has a file without a path; nothing was deleted")
         files = {  # written out instead of using `Shape`, for speed: a plan may have a hundred thousand files
@@ -386,6 +387,7 @@ def encode_savepoint(metadata: records.SavepointMetadata, sync: bytes) -> bytes:
         },
         "version": metadata.version,
     }
+    # Only if set: a savepoint without name and expiry is equal to Hudi's, byte for byte.
     notes = {SAVEPOINT_NAME: metadata.name.encode()} if metadata.name else {}
     if metadata.expires_at_ms is not None:
         notes[SAVEPOINT_EXPIRY] = str(metadata.expires_at_ms).encode()

@@ -92,11 +92,11 @@ def _cautions(schema: pa.Schema, names: Iterable[str]) -> tuple[str, ...]:
     found = []
     if zoneless:
         found.append(
-            f"{zoneless}: timestamps without time zone, for which Apache Hudi before 1.1 and hudi-rs refuse to read "
-            "the table; where they have to, cast to timestamps in UTC"
+            f"{zoneless}: timestamps without time zone; Apache Hudi before 1.1 and hudi-rs refuse to read tables with "
+            "them. If they have to read this table, cast to timestamps in UTC"
         )
     if foreign:
-        found.append(f"{foreign}: a name with letters beyond ASCII, for which hudi-rs refuses to read the table")
+        found.append(f"{foreign}: a name with letters beyond ASCII; hudi-rs refuses to read tables with such names")
     return tuple(found)
 
 
