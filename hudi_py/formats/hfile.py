@@ -11,33 +11,25 @@ Source: rules/data-files 11; Apache HBase HFile v3; Hudi 1.1.1 ``HFileReaderImpl
 
 from __future__ import annotations
 
-import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import BinaryIO, Final, NamedTuple
 
 from hudi_py.errors import CorruptMetadata
-from hudi_py.formats.bounds import inflated_bytes_max
-from hudi_py.formats.crc32c import crc32c_chunks
+from hudi_py.formats.hfile_blocks import HFileBlocks, damaged_hfile, read_exactly
 from hudi_py.formats.hfile_layout import (
-    CHECKSUM_CRC32,
-    CHECKSUM_CRC32C,
-    CHECKSUM_NONE,
     CODEC_GZIP,
     CODEC_NONE,
     DATA,
     ENTRY,
     FILE_INFO,
-    HEAD,
     INDEX_ENTRY,
     INTERMEDIATE_INDEX,
     LEAF_INDEX,
     META,
     ROOT_INDEX,
     TRAILER_BYTES,
-    UNCOMPRESSED_MAX,
-    BlockHead,
     Trailer,
     decode_trailer,
     read_hadoop_vint,
@@ -71,20 +63,20 @@ class HFile:
     """
 
     def __init__(self, stream: BinaryIO, size: int, source: str, *, verify: bool = True) -> None:
-        self._stream = stream
         self._size = size
         self._source = source
-        self._verify = verify
+        self._body_bytes = size - TRAILER_BYTES
         if size < TRAILER_BYTES:
             raise self._corrupt(0, f"{size} bytes are too few for an HFile")
-        self._body_bytes = size - TRAILER_BYTES
-        self.trailer: Trailer = decode_trailer(self._read(self._body_bytes, TRAILER_BYTES), source, self._body_bytes)
+        last = read_exactly(stream, self._body_bytes, TRAILER_BYTES, source)
+        self.trailer: Trailer = decode_trailer(last, source, self._body_bytes)
         self._check_trailer()
+        self._blocks = HFileBlocks(stream, self._body_bytes, self.trailer.codec, source, verify=verify)
         offset = self.trailer.load_on_open_offset
-        payload, following = self._block(offset, (ROOT_INDEX,))
+        payload, following = self._blocks.block(offset, (ROOT_INDEX,))
         self._root = self._root_pointers(payload, offset, self.trailer.data_index_count)
         self._rows = [pointer.row for pointer in self._root]
-        payload, _ = self._block(following, (ROOT_INDEX,))
+        payload, _ = self._blocks.block(following, (ROOT_INDEX,))
         self._meta = self._meta_pointers(payload, following)
         self.info: Mapping[bytes, bytes] = self._read_info()
         self._has_mvcc = self.info.get(b"KEY_VALUE_VERSION") == b"\0\0\0\x01"
@@ -166,7 +158,7 @@ class HFile:
     def meta(self, name: str) -> bytes | None:
         """Return the content of the meta block with this name (``bloomFilter``), or None."""
         pointer = self._meta.get(name.encode())
-        return None if pointer is None else self._block(pointer.offset, (META,))[0]
+        return None if pointer is None else self._blocks.block(pointer.offset, (META,))[0]
 
     @property
     def meta_names(self) -> tuple[str, ...]:
@@ -208,7 +200,7 @@ class HFile:
                 yield from self._walk(self._index_block(pointer, leaf=level == 2), level - 1, start)
 
     def _index_block(self, pointer: _Pointer, *, leaf: bool) -> list[_Pointer]:
-        payload, _ = self._block(pointer.offset, (LEAF_INDEX if leaf else INTERMEDIATE_INDEX,))
+        payload, _ = self._blocks.block(pointer.offset, (LEAF_INDEX if leaf else INTERMEDIATE_INDEX,))
         count = int.from_bytes(payload[:4], "big")
         table = 4 + 4 * (count + 1)
         if table > len(payload):
@@ -264,7 +256,7 @@ class HFile:
     # --- entries -------------------------------------------------------------------------------------------------
     def _data_entries(self, pointer: _Pointer) -> Iterator[tuple[bytes, bytes]]:
         if self._last is None or self._last[0] != pointer.offset:
-            self._last = (pointer.offset, self._block(pointer.offset, (DATA,))[0])
+            self._last = (pointer.offset, self._blocks.block(pointer.offset, (DATA,))[0])
         payload = self._last[1]
         position, end = 0, len(payload)
         while position < end:
@@ -297,7 +289,7 @@ class HFile:
             raise self._corrupt(offset, f"a key of {len(key)} bytes cannot contain a row of {length}")
         return key[2 : 2 + length]
 
-    # --- blocks --------------------------------------------------------------------------------------------------
+    # --- trailer and file info -----------------------------------------------------------------------------------
     def _check_trailer(self) -> None:
         trailer = self.trailer
         if trailer.codec not in (CODEC_GZIP, CODEC_NONE):
@@ -311,7 +303,7 @@ class HFile:
 
     def _read_info(self) -> dict[bytes, bytes]:
         offset = self.trailer.file_info_offset
-        payload, _ = self._block(offset, (FILE_INFO,))
+        payload, _ = self._blocks.block(offset, (FILE_INFO,))
         if payload[:4] != b"PBUF":
             raise self._corrupt(offset, "the file info does not begin with PBUF")
         info = {}
@@ -328,76 +320,5 @@ class HFile:
             raise self._corrupt(offset, f"the file info does not parse: {error}") from error
         return info
 
-    def _block(self, offset: int, magics: tuple[bytes, ...]) -> tuple[bytes, int]:
-        """Return the decompressed payload of the block at *offset*, and the offset after the block."""
-        if offset < 0 or offset + HEAD.size > self._body_bytes:
-            raise self._corrupt(offset, "a block is expected there, but the file is shorter")
-        raw_head = self._read(offset, HEAD.size)
-        head = BlockHead(*HEAD.unpack(raw_head))
-        if head.magic not in magics:
-            expected = " or ".join(magic.decode() for magic in magics)
-            raise self._corrupt(offset, f"expected a block {expected}, found {head.magic!r}")
-        self._check_head(head, offset)
-        body = self._read(offset + HEAD.size, head.stored_bytes)
-        payload = body[: head.payload_bytes]
-        if self._verify:
-            self._check_sums(head, raw_head + payload, body[head.payload_bytes :], offset)
-        return self._uncompressed(head, payload, offset), offset + HEAD.size + head.stored_bytes
-
-    def _check_head(self, head: BlockHead, offset: int) -> None:
-        if not 0 <= head.payload_bytes <= head.stored_bytes <= self._body_bytes - offset - HEAD.size:
-            raise self._corrupt(offset, "the lengths in the header of the block exceed the file")
-        if not 0 <= head.uncompressed_bytes <= UNCOMPRESSED_MAX:
-            raise self._corrupt(
-                offset, f"the block claims {head.uncompressed_bytes} bytes, more than a block of Hudi has"
-            )
-        if self.trailer.codec == CODEC_GZIP and head.uncompressed_bytes > inflated_bytes_max(head.payload_bytes):
-            raise self._corrupt(
-                offset,
-                f"{head.payload_bytes} compressed bytes claim to become {head.uncompressed_bytes}, which is too many",
-            )
-        if head.checksum_type not in (CHECKSUM_NONE, CHECKSUM_CRC32, CHECKSUM_CRC32C):
-            raise self._corrupt(offset, f"checksum type {head.checksum_type} is unknown")
-        if head.checksum_type != CHECKSUM_NONE:
-            chunk = head.checksum_chunk
-            if chunk < 256 or head.checksum_bytes != 4 * -(-head.checked_bytes // chunk):
-                raise self._corrupt(offset, "the number of checksums does not fit the length of the block")
-
-    def _check_sums(self, head: BlockHead, checked: bytes, stored: bytes, offset: int) -> None:
-        if head.checksum_type == CHECKSUM_NONE:
-            return
-        chunk = head.checksum_chunk
-        if head.checksum_type == CHECKSUM_CRC32C:
-            sums = crc32c_chunks(checked, chunk)
-        else:
-            sums = [zlib.crc32(checked[start : start + chunk]) for start in range(0, len(checked), chunk)]
-        if b"".join(checksum.to_bytes(4, "big") for checksum in sums) != stored:
-            raise self._corrupt(offset, "the block does not match its checksum")
-
-    def _uncompressed(self, head: BlockHead, payload: bytes, offset: int) -> bytes:
-        if self.trailer.codec == CODEC_GZIP:
-            machine = zlib.decompressobj(zlib.MAX_WBITS | 16)
-            try:
-                # Ask for one byte more than announced: this shows if there is more, without decompressing all of it.
-                payload = machine.decompress(payload, head.uncompressed_bytes + 1)
-                if not machine.eof and len(payload) <= head.uncompressed_bytes:
-                    payload += machine.decompress(machine.unconsumed_tail, 1)
-            except zlib.error as error:
-                raise self._corrupt(offset, f"the block does not uncompress: {error}") from error
-            if not machine.eof:
-                raise self._corrupt(offset, "the compressed block does not end where it should")
-        if len(payload) != head.uncompressed_bytes:
-            raise self._corrupt(offset, f"the block has {len(payload)} bytes instead of {head.uncompressed_bytes}")
-        return payload
-
-    def _read(self, offset: int, length: int) -> bytes:
-        self._stream.seek(offset)
-        data = self._stream.read(length)
-        if len(data) != length:
-            raise self._corrupt(offset, f"expected {length} bytes, the file ends after {len(data)}")
-        return data
-
     def _corrupt(self, offset: int, what: str) -> CorruptMetadata:
-        return CorruptMetadata(
-            f"{self._source}: byte {offset}: {what}; nothing was changed, compare with a copy of the file"
-        )
+        return damaged_hfile(self._source, offset, what)

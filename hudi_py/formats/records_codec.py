@@ -19,7 +19,16 @@ from hudi_py.formats.avro_registry import schema_text
 from hudi_py.formats.commit_codec import decode_commit, decode_touched, encode_commit
 from hudi_py.formats.instant_content import Content, decode_content
 from hudi_py.formats.plan_codec import encode_plan_body
-from hudi_py.formats.shapes import MAPPING, TEXTS, Kind, Shape, by_name, default, many, one, optional
+from hudi_py.formats.record_shapes import (
+    ACTION_INSTANT,
+    CLEAN_METADATA,
+    COMPACTION_PLAN,
+    REQUESTED_REPLACE,
+    RESTORE_METADATA,
+    RESTORE_PLAN,
+    ROLLBACK_METADATA,
+    ROLLBACK_PLAN,
+)
 from hudi_py.model import records
 from hudi_py.model.instant import Action
 from hudi_py.model.instant_time import is_time
@@ -54,145 +63,6 @@ SAVEPOINT_EXPIRY: Final = "hudi_py.savepoint.expires.at.ms"
 _EPOCH_MS: Final = re.compile(rb"\d{1,15}")
 
 _ACTIONS: Final = frozenset(action.value for action in Action)
-_ONE: Final = default(1)
-
-_ACTION_INSTANT: Final = Shape(records.ActionInstant, requested_time="timestamp", action="action", state="state")
-_CLEAN_FILE: Final = Shape(
-    records.CleanFileInfo, path="filePath", is_bootstrap=("isBootstrapBaseFile", default(value=False))
-)
-_CLEAN_PARTITION: Final = Shape(
-    records.CleanPartitionMetadata,
-    partition_path="partitionPath",
-    policy="policy",
-    delete_path_patterns=("deletePathPatterns", TEXTS),
-    success_delete_files=("successDeleteFiles", TEXTS),
-    failed_delete_files=("failedDeleteFiles", TEXTS),
-    is_partition_deleted="isPartitionDeleted",
-)
-_CLEAN_METADATA: Final = Shape(
-    records.CleanMetadata,
-    start_clean_time="startCleanTime",
-    time_taken_ms="timeTakenInMillis",
-    total_files_deleted="totalFilesDeleted",
-    earliest_commit_to_retain="earliestCommitToRetain",
-    last_completed_commit_timestamp="lastCompletedCommitTimestamp",
-    partitions=("partitionMetadata", by_name(one(_CLEAN_PARTITION))),
-    version=("version", _ONE),
-    bootstrap_partitions=("bootstrapPartitionMetadata", by_name(one(_CLEAN_PARTITION))),
-    extra_metadata=("extraMetadata", MAPPING),
-)
-
-
-def _strategy(class_field: str) -> Kind:
-    shape = Shape(
-        records.Strategy,
-        class_name=class_field,
-        strategy_params=("strategyParams", optional(MAPPING)),
-        version="version",
-    )
-    return optional(one(shape))
-
-
-_CLUSTERING_SLICE: Final = Shape(
-    records.ClusteringSlice,
-    data_file_path="dataFilePath",
-    delta_file_paths=("deltaFilePaths", optional(TEXTS)),
-    file_id="fileId",
-    partition_path="partitionPath",
-    bootstrap_file_path="bootstrapFilePath",
-    version="version",
-)
-_CLUSTERING_GROUP: Final = Shape(
-    records.ClusteringGroup,
-    slices=("slices", many(one(_CLUSTERING_SLICE))),
-    metrics=("metrics", optional(MAPPING)),
-    num_output_file_groups="numOutputFileGroups",
-    extra_metadata=("extraMetadata", optional(MAPPING)),
-    version="version",
-)
-_CLUSTERING_PLAN: Final = Shape(
-    records.ClusteringPlan,
-    input_groups=("inputGroups", many(one(_CLUSTERING_GROUP))),
-    strategy=("strategy", _strategy("strategyClassName")),
-    extra_metadata=("extraMetadata", optional(MAPPING)),
-    version="version",
-    preserve_hoodie_metadata="preserveHoodieMetadata",
-    missing_schedule_partitions=("missingSchedulePartitions", optional(TEXTS)),
-)
-_REQUESTED_REPLACE: Final = Shape(
-    records.RequestedReplaceMetadata,
-    operation_type="operationType",
-    clustering_plan=("clusteringPlan", optional(one(_CLUSTERING_PLAN))),
-    extra_metadata=("extraMetadata", optional(MAPPING)),
-    version="version",
-)
-_COMPACTION_OPERATION: Final = Shape(
-    records.CompactionOperation,
-    base_instant_time="baseInstantTime",
-    delta_file_paths=("deltaFilePaths", TEXTS),
-    data_file_path="dataFilePath",
-    file_id="fileId",
-    partition_path="partitionPath",
-    metrics=("metrics", optional(MAPPING)),
-    bootstrap_file_path="bootstrapFilePath",
-)
-_COMPACTION_PLAN: Final = Shape(
-    records.CompactionPlan,
-    operations=("operations", many(one(_COMPACTION_OPERATION))),
-    extra_metadata=("extraMetadata", optional(MAPPING)),
-    version=("version", _ONE),
-    strategy=("strategy", _strategy("compactorClassName")),
-    preserve_hoodie_metadata="preserveHoodieMetadata",
-    missing_schedule_partitions=("missingSchedulePartitions", optional(TEXTS)),
-)
-_INSTANT_INFO: Final = Shape(records.InstantInfo, requested_time="commitTime", action="action")
-_ROLLBACK_REQUEST: Final = Shape(
-    records.RollbackRequest,
-    partition_path="partitionPath",
-    file_id="fileId",
-    latest_base_instant="latestBaseInstant",
-    files_to_be_deleted=("filesToBeDeleted", TEXTS),
-    log_blocks_to_be_deleted=("logBlocksToBeDeleted", MAPPING),
-)
-_ROLLBACK_PLAN: Final = Shape(
-    records.RollbackPlan,
-    instant_to_rollback=("instantToRollback", optional(one(_INSTANT_INFO))),
-    rollback_requests=("RollbackRequests", many(one(_ROLLBACK_REQUEST))),
-    version="version",
-)
-_ROLLBACK_PARTITION: Final = Shape(
-    records.RollbackPartitionMetadata,
-    partition_path="partitionPath",
-    success_delete_files=("successDeleteFiles", TEXTS),
-    failed_delete_files=("failedDeleteFiles", TEXTS),
-    rollback_log_files=("rollbackLogFiles", MAPPING),
-    log_files_from_failed_commit=("logFilesFromFailedCommit", MAPPING),
-)
-_ROLLBACK_METADATA: Final = Shape(
-    records.RollbackMetadata,
-    start_rollback_time="startRollbackTime",
-    time_taken_ms="timeTakenInMillis",
-    total_files_deleted="totalFilesDeleted",
-    commits_rollback=("commitsRollback", TEXTS),
-    partitions=("partitionMetadata", by_name(one(_ROLLBACK_PARTITION))),
-    version="version",
-    instants_rollback=("instantsRollback", many(one(_INSTANT_INFO))),
-)
-_RESTORE_PLAN: Final = Shape(
-    records.RestorePlan,
-    instants_to_rollback=("instantsToRollback", many(one(_INSTANT_INFO))),
-    version="version",
-    savepoint_to_restore_timestamp="savepointToRestoreTimestamp",
-)
-_RESTORE_METADATA: Final = Shape(
-    records.RestoreMetadata,
-    start_restore_time="startRestoreTime",
-    time_taken_ms="timeTakenInMillis",
-    instants_to_rollback=("instantsToRollback", TEXTS),
-    rollbacks=("hoodieRestoreMetadata", by_name(many(one(_ROLLBACK_METADATA)))),
-    version="version",
-    restore_instant_info=("restoreInstantInfo", many(one(_INSTANT_INFO))),
-)
 
 
 def decode_cleaner_plan(data: bytes, source: str) -> records.CleanerPlan:
@@ -218,7 +88,7 @@ def decode_cleaner_plan(data: bytes, source: str) -> records.CleanerPlan:
     earliest = value["earliestInstantToRetain"]
     return records.CleanerPlan(
         policy=value["policy"],
-        earliest_instant_to_retain=earliest and _ACTION_INSTANT.decode(earliest),
+        earliest_instant_to_retain=earliest and ACTION_INSTANT.decode(earliest),
         last_completed_commit_timestamp=value["lastCompletedCommitTimestamp"],
         files_to_delete=files,
         partitions_to_delete=tuple(value["partitionsToBeDeleted"] or ()),
@@ -233,7 +103,7 @@ def encode_cleaner_plan(plan: records.CleanerPlan, sync: bytes) -> bytes:
     named = plan.files_to_delete.items() if is_named else ()  # do not loop over the files of a large plan needlessly
     earliest = plan.earliest_instant_to_retain
     value = {
-        "earliestInstantToRetain": earliest and _ACTION_INSTANT.encode(earliest),
+        "earliestInstantToRetain": earliest and ACTION_INSTANT.encode(earliest),
         "lastCompletedCommitTimestamp": plan.last_completed_commit_timestamp,
         "policy": plan.policy,
         "filesToBeDeletedPerPartition": {p: [info.path for info in infos] for p, infos in named},
@@ -251,7 +121,7 @@ def encode_cleaner_plan(plan: records.CleanerPlan, sync: bytes) -> bytes:
 def decode_clean_metadata(data: bytes, source: str) -> records.CleanMetadata:
     """Decode a completed clean; the full paths of version 1 become names (``CleanMetadataV2MigrationHandler``)."""
     value = _read(data, source, "HoodieCleanMetadata")
-    metadata = _CLEAN_METADATA.decode(value)
+    metadata = CLEAN_METADATA.decode(value)
     if _version(value, source, newest=2) == 2:
         return metadata
     return attrs.evolve(
@@ -264,13 +134,13 @@ def decode_clean_metadata(data: bytes, source: str) -> records.CleanMetadata:
 
 def encode_clean_metadata(metadata: records.CleanMetadata, sync: bytes) -> bytes:
     """Encode a completed clean."""
-    return encode_avro_file(schema_text("HoodieCleanMetadata"), _CLEAN_METADATA.encode(metadata), sync)
+    return encode_avro_file(schema_text("HoodieCleanMetadata"), CLEAN_METADATA.encode(metadata), sync)
 
 
 def decode_compaction_plan(data: bytes, source: str) -> records.CompactionPlan:
     """Decode ``T.compaction.requested``; the full paths of version 1 become names (``CompactionPlanMigrator``)."""
     value = _read(data, source, "HoodieCompactionPlan")
-    plan = _COMPACTION_PLAN.decode(value)
+    plan = COMPACTION_PLAN.decode(value)
     if _version(value, source, newest=2) == 2:
         return plan
     operations = (
@@ -287,12 +157,12 @@ def decode_compaction_plan(data: bytes, source: str) -> records.CompactionPlan:
 def encode_compaction_plan(plan: records.CompactionPlan, sync: bytes, *, table_version: int = NEWEST) -> bytes:
     """Encode ``T.compaction.requested`` (and that of a log compaction)."""
     text = schema_text("HoodieCompactionPlan", table_version)
-    return encode_avro_file(text, _COMPACTION_PLAN.encode(plan), sync)
+    return encode_avro_file(text, COMPACTION_PLAN.encode(plan), sync)
 
 
 def decode_requested_replace(data: bytes, source: str) -> records.RequestedReplaceMetadata:
     """Decode ``T.replacecommit.requested`` or ``T.clustering.requested``."""
-    return _REQUESTED_REPLACE.decode(_read(data, source, "HoodieRequestedReplaceMetadata"))
+    return REQUESTED_REPLACE.decode(_read(data, source, "HoodieRequestedReplaceMetadata"))
 
 
 def encode_requested_replace(
@@ -300,12 +170,12 @@ def encode_requested_replace(
 ) -> bytes:
     """Encode ``T.replacecommit.requested`` or ``T.clustering.requested``."""
     text = schema_text("HoodieRequestedReplaceMetadata", table_version)
-    return encode_avro_file(text, _REQUESTED_REPLACE.encode(metadata), sync)
+    return encode_avro_file(text, REQUESTED_REPLACE.encode(metadata), sync)
 
 
 def decode_rollback_plan(data: bytes, source: str) -> records.RollbackPlan:
     """Decode ``T.rollback.requested``."""
-    plan = _ROLLBACK_PLAN.decode(_read(data, source, "HoodieRollbackPlan"))
+    plan = ROLLBACK_PLAN.decode(_read(data, source, "HoodieRollbackPlan"))
     if plan.instant_to_rollback is not None:
         _check_instant(plan.instant_to_rollback, source)
     return plan
@@ -313,22 +183,22 @@ def decode_rollback_plan(data: bytes, source: str) -> records.RollbackPlan:
 
 def encode_rollback_plan(plan: records.RollbackPlan, sync: bytes) -> bytes:
     """Encode ``T.rollback.requested``."""
-    return encode_avro_file(schema_text("HoodieRollbackPlan"), _ROLLBACK_PLAN.encode(plan), sync)
+    return encode_avro_file(schema_text("HoodieRollbackPlan"), ROLLBACK_PLAN.encode(plan), sync)
 
 
 def decode_rollback_metadata(data: bytes, source: str) -> records.RollbackMetadata:
     """Decode a completed rollback."""
-    return _ROLLBACK_METADATA.decode(_read(data, source, "HoodieRollbackMetadata"))
+    return ROLLBACK_METADATA.decode(_read(data, source, "HoodieRollbackMetadata"))
 
 
 def encode_rollback_metadata(metadata: records.RollbackMetadata, sync: bytes) -> bytes:
     """Encode a completed rollback."""
-    return encode_avro_file(schema_text("HoodieRollbackMetadata"), _ROLLBACK_METADATA.encode(metadata), sync)
+    return encode_avro_file(schema_text("HoodieRollbackMetadata"), ROLLBACK_METADATA.encode(metadata), sync)
 
 
 def decode_restore_plan(data: bytes, source: str) -> records.RestorePlan:
     """Decode ``T.restore.requested``."""
-    plan = _RESTORE_PLAN.decode(_read(data, source, "HoodieRestorePlan"))
+    plan = RESTORE_PLAN.decode(_read(data, source, "HoodieRestorePlan"))
     for instant in plan.instants_to_rollback:
         _check_instant(instant, source)
     if plan.savepoint_to_restore_timestamp is not None and not is_time(plan.savepoint_to_restore_timestamp):
@@ -340,7 +210,7 @@ def decode_restore_plan(data: bytes, source: str) -> records.RestorePlan:
 
 def encode_restore_plan(plan: records.RestorePlan, sync: bytes) -> bytes:
     """Encode ``T.restore.requested``."""
-    return encode_avro_file(schema_text("HoodieRestorePlan"), _RESTORE_PLAN.encode(plan), sync)
+    return encode_avro_file(schema_text("HoodieRestorePlan"), RESTORE_PLAN.encode(plan), sync)
 
 
 def decode_restore_metadata(data: bytes, source: str) -> records.RestoreMetadata:
@@ -348,12 +218,12 @@ def decode_restore_metadata(data: bytes, source: str) -> records.RestoreMetadata
     value = _read(data, source, "HoodieRestoreMetadata")
     if any(rollback is None for rollbacks in value["hoodieRestoreMetadata"].values() for rollback in rollbacks):
         raise CorruptMetadata(f"{source}: the restore contains an empty rollback result")
-    return _RESTORE_METADATA.decode(value)
+    return RESTORE_METADATA.decode(value)
 
 
 def encode_restore_metadata(metadata: records.RestoreMetadata, sync: bytes) -> bytes:
     """Encode a completed restore."""
-    return encode_avro_file(schema_text("HoodieRestoreMetadata"), _RESTORE_METADATA.encode(metadata), sync)
+    return encode_avro_file(schema_text("HoodieRestoreMetadata"), RESTORE_METADATA.encode(metadata), sync)
 
 
 def decode_savepoint(data: bytes, source: str) -> records.SavepointMetadata:
