@@ -42,11 +42,11 @@ class PendingOperation(NamedTuple):
 @attrs.frozen(kw_only=True)
 class Untold:
     """
-    Times of which it is unknown whether they are committed, because the archive is missing.
+    A range of times for which it is unknown whether they are committed, because the archive is missing.
 
     Args:
-        after, before: They lie between these two.
-        known: Times in there that the active timeline knows, or that were taken back.
+        after, before: The range, both ends excluded.
+        known: Times in the range that are on the active timeline, or were rolled back.
     """
 
     after: str
@@ -54,14 +54,14 @@ class Untold:
     known: frozenset[str]
 
     def holds(self, time: str) -> bool:
-        """Whether the time is one of these."""
+        """Whether it is unknown if that time is committed."""
         return self.after < time < self.before and time not in self.known
 
 
 @attrs.frozen(kw_only=True)
 class ViewContext:
     """
-    What a view needs to know of the timeline; small enough to travel to every worker.
+    The facts of the timeline that a view needs; small enough to be sent to every worker.
 
     Args:
         log_naming: How log files find their slice.
@@ -69,14 +69,14 @@ class ViewContext:
         first_time: Start of ``TL.view``; earlier instants count as committed (archived).
         last_time: Last requested time in ``TL.view``, None when it is empty: then nothing is visible.
         completed_times: Requested times of completed instants of ``TL.write``.
-        pending_times: Those of pending ones. Hudi lacks them, so to it a pending commit that is older than every
-            completed one looks archived, and its files committed; here they are neither shown nor cleaned.
+        pending_times: Requested times of pending instants. Hudi ignores them, so a pending commit that is older than
+            all completed ones looks archived to it, and its files committed; here they are neither shown nor cleaned.
         completion_times: Requested time to completion time (layout 2).
         replaced: File group to the requested time of the replacecommit that replaced it (rule Z-5).
         pending_compactions: Pending compaction and log compaction, at most one per group.
         pending_clustering: File group to the requested time of the clustering that will replace it.
         extensions: File name extensions of the table's base files; empty where any is allowed.
-        untold: Where the timeline begins with a savepointed commit and there is no archive; else None.
+        untold: Set if the timeline begins with a savepointed commit and there is no archive; else None.
     """
 
     log_naming: LogNaming
@@ -146,7 +146,7 @@ def build_partition(
         files: Name and size (None = unknown) of every file in the partition's folder.
 
     Raises:
-        CorruptMetadata: One of them may be committed or not, and the archive that would tell is missing.
+        CorruptMetadata: It is unknown whether a file is committed, because the archive is missing.
     """
     collected: dict[str, _Group] = {}
     other = []
@@ -174,6 +174,7 @@ def build_partition(
 def _partition(
     context: ViewContext, partition_path: str, collected: dict[str, _Group], other: tuple[str, ...]
 ) -> PartitionView:
+    # A pending compaction opens a slice even in a group of which no file is listed.
     for group_partition, file_id in context.pending_compactions:
         if group_partition == partition_path and file_id not in collected:
             collected[file_id] = _Group()
@@ -215,7 +216,7 @@ def _slices(context: ViewContext, key: GroupKey, group: _Group) -> list[FileSlic
     """All slices of a group, committed or not, newest first."""
     pending = context.pending_compactions.get(key)
     compaction = pending.instant_time if pending is not None and not pending.is_log_compaction else None
-    if not group.logs and compaction is None:
+    if not group.logs and compaction is None:  # most groups of most tables, so this path is kept short
         return [FileSlice(key[0], key[1], time, group.bases[time]) for time in sorted(group.bases, reverse=True)]
     times = set(group.bases)
     if compaction is not None:
@@ -236,9 +237,9 @@ def _slices(context: ViewContext, key: GroupKey, group: _Group) -> list[FileSlic
 
 def _slice_time(context: ViewContext, base_times: list[str], log: LogFile) -> str:
     """
-    Base instant of the slice a layout-2 log file belongs to (rule Z-4).
+    Base instant of the slice that a log file of layout 2 belongs to (rule Z-4).
 
-    The newest slice that was there when its delta commit completed; the newest of all while that is pending.
+    This is the newest slice that existed when its delta commit completed; while that is pending, the newest of all.
     """
     completion = context.completion_times.get(log.instant_time)
     if completion is None:
@@ -258,7 +259,7 @@ def latest_slices(context: ViewContext, partition: PartitionView) -> tuple[FileS
 
 
 def without_pending_files(context: ViewContext, file_slice: FileSlice) -> FileSlice:
-    """The slice without log files of writes that are not completed, as far as names tell."""
+    """The slice without log files of writes that are not completed; in layout 1 names do not show the write."""
     if context.log_naming.tells_slice:
         return file_slice
     logs = tuple(log for log in file_slice.log_files if context.is_completed(log.instant_time))

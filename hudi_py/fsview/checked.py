@@ -1,10 +1,10 @@
 """
-A listing of the folders that shows nothing old as current: what it lacks of the latest slices is an error.
+A listing of the folders that never shows old rows as current: a missing file of the latest slices is an error.
 
-What the completed commits name is held against what lies in the folders. Names are found without decoding the commits;
-only where one is missing everything is decoded, to tell what is lost. What that costs stands in tools/bench/README.md.
-Where the listing gives sizes, those are held against the recorded ones as well: what is cut off has lost rows.
-Files of archived commits are not covered: nothing on the active timeline names them.
+The files that completed commits name are compared with the files in the folders. Names are found without decoding the
+commits; only if one is missing everything is decoded, to find out what is lost. tools/bench/README.md says what this
+costs. If the listing has sizes, these are compared with the recorded ones too: a file that was cut off has lost rows.
+Files of archived commits are not covered, because nothing on the active timeline names them.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ _NOTHING: Final[frozenset[str]] = frozenset()
 
 class CheckedListing:
     """
-    The folders, held against the commits. Files of pending writes and others that no commit names are shown too.
+    The folders, compared with the commits. Files of pending writes and others that no commit names are shown too.
 
     Args:
         contents: Reads the instants of the table's timeline.
-        timeline: As loaded before the folders are listed.
-        until: Only what was committed up to this time must be there, as a snapshot of that time needs it; what cleans
-            removed of that is judged by `hudi_py.fsview.gone`.
-        only: Partition paths that the table still has; None for all. A metadata table's own commits name partitions
-            that were dropped since, and only the data table tells that.
+        timeline: The timeline as loaded before the folders are listed.
+        until: Require only files of commits up to this time, for a snapshot of that time; `hudi_py.fsview.gone` judges
+            files that cleans deleted since.
+        only: Partition paths that the table still has; None for all. The commits of a metadata table name partitions
+            that were dropped since, which only the data table knows.
     """
 
     is_fresh = True
@@ -79,8 +79,8 @@ class CheckedListing:
         Every partition with the files directly in it; sizes too, with *details*.
 
         Raises:
-            CorruptMetadata: A file that the latest slices need is missing, or is not of the size that its commit
-                recorded; told at the latest when all were walked.
+            CorruptMetadata: A file that the latest slices need is missing, or does not have the size that its commit
+                recorded; raised at the latest at the end of the walk.
             ConflictError: The table changed meanwhile.
         """
         walked: set[str] = set()
@@ -94,7 +94,7 @@ class CheckedListing:
 
     def check_hidden(self, walked: Collection[str]) -> None:
         """
-        Look for partitions that the folders do not show as such; *walked* are those that they do.
+        Look for partitions that the walk did not find; *walked* are those that it found.
 
         Raises:
             As `walk`.
@@ -103,7 +103,7 @@ class CheckedListing:
             entries = self.folders.partition(path)
             self.check(path, entries)
             if self.needs.by_partition[path].isdisjoint(map(_name, entries)):
-                continue  # a clean took them
+                continue  # a clean deleted them
             parts = path.split("/")
             outer = next((each for depth in range(len(parts)) if (each := "/".join(parts[:depth])) in walked), None)
             if outer is None:
@@ -129,7 +129,7 @@ class CheckedListing:
         return entries
 
     def has(self, path: str) -> bool:
-        """Whether the table has that partition, as far as that is told."""
+        """Whether the table still has that partition."""
         return self._only is None or path in self._only
 
     @property
@@ -138,7 +138,7 @@ class CheckedListing:
 
     def check(self, path: str, entries: Collection[Entry]) -> None:
         """
-        Hold the files of a partition against the commits.
+        Compare the files of a partition with the commits.
 
         Raises:
             As `walk`.
@@ -157,7 +157,8 @@ class CheckedListing:
 
     # --- what is lost ---------------------------------------------------------------------------------------------
     def _tell(self, path: str, entries: Collection[Entry]) -> None:
-        """Raise, unless something accounts for what is missing or of another size."""
+        """Raise, unless something explains why files are missing or have another size."""
+        # From cheap to expensive, as each explanation is rarer: commits, cleans, the archive, another process.
         slices = expected_slices(self.needs.metadata, self._contents.store.config.format.log_naming)
         here = (each for (partition, _), each in slices.items() if partition == path)
         found = mismatches(here, {path: dict(zip(map(_name, entries), map(_size, entries), strict=True))})

@@ -1,13 +1,13 @@
 """
-What the latest slice of each file group must consist of, as the completed commits tell it. Pure.
+The files that the latest slice of each file group must have, according to the completed commits. Pure.
 
-A listing shows what is there, and an older version looks like the latest one where that is lost. Each completed commit
-names the files that it wrote. The newest base file of a group among those, and the log files on top of it, are needed
-by every reader; no clean, compaction or clustering takes them while the group is not replaced, and a rollback or
-restore takes the commit that names them off the timeline first. So whoever finds one of them missing has lost rows.
+A listing shows existing files, so if the latest version of a file is lost, an older one looks like the latest. But each
+completed commit names the files that it wrote. Every reader needs the newest base file of a group among those, and the
+log files on top of it; no clean, compaction or clustering deletes them as long as the group is not replaced, and a
+rollback or restore first removes the commit that names them. So if one of them is missing, rows are lost.
 
-One exception: where archival went beyond a savepoint, the savepointed commit is still active and the commit that
-replaced its groups is archived (rule D-7); `is_replaced_since` judges that.
+One exception: if archival went beyond a savepoint, the savepointed commit is still active, but the commit that replaced
+its groups is archived (rule D-7); `is_replaced_since` judges that.
 
 Source: rules/table-services Z-1 to Z-6, rules/data-files 1.
 """
@@ -49,7 +49,7 @@ class Written(NamedTuple):
         file_id: The file id of its group.
         slice_time: Of a base file its own time; of a log file the time that decides which slice it lies on: the base
             instant in its name (layout 1), or the completion time of its delta commit (layout 2).
-        size_bytes: The largest that a commit recorded; 0 when unknown.
+        size_bytes: The largest size that a commit recorded; 0 if unknown.
         commit: The last completed commit that names it.
         is_log: Whether it is a log file.
     """
@@ -71,7 +71,7 @@ class Written(NamedTuple):
 @attrs.frozen
 class ExpectedSlice:
     """
-    What the latest slice of a live file group must hold; it may hold more, of commits that are archived.
+    Files that the latest slice of a live file group must have; it may have more, of archived commits.
 
     Args:
         base: The newest base file that an active commit names; None where they name log files only.
@@ -88,10 +88,10 @@ class ExpectedSlice:
 
 
 class Mismatch(NamedTuple):
-    """A file that a reader of the latest snapshot needs, and that is not as its commit wrote it."""
+    """A file that readers of the latest snapshot need, and that is not as its commit wrote it."""
 
     file: Written
-    size_bytes: int | None  # what is there (`NOT_REGULAR`: no regular file); None when the file is missing
+    size_bytes: int | None  # its present size (`NOT_REGULAR`: not a regular file); None if the file is missing
 
 
 @attrs.define
@@ -162,10 +162,10 @@ def replaced_groups(metadata: CommitMetadata) -> Iterable[GroupKey]:
 
 def mismatches(expected: Iterable[ExpectedSlice], there: Mapping[str, Mapping[str, int | None]]) -> list[Mismatch]:
     """
-    The expected files that are missing or of another size; log files may be larger, for rollbacks append to them.
+    The expected files that are missing or have another size; log files may be larger: rollbacks append to them.
 
     Args:
-        expected: Of the partitions that were listed.
+        expected: Expected slices of the partitions that were listed.
         there: Partition path to names and sizes in bytes (None = not asked for) of what lies in it.
     """
     found = []
@@ -186,10 +186,11 @@ def is_size_right(recorded: int, there: int | None, *, is_log: bool) -> bool:
     Whether a file is as large as its commit recorded, in bytes, as far as both are known.
 
     Args:
-        recorded: The largest that a commit recorded; 0 when unknown, and of a file that was written empty, as those of
-            benchmarks are: it may be listed, planned and deleted. Who reads its rows finds that it is no Parquet file.
-        there: None when not asked for; `NOT_REGULAR` is never right.
-        is_log: It may be larger then.
+        recorded: The largest size that a commit recorded; 0 if unknown, or if the file was written empty, as files of
+            benchmarks are. Such a file may be listed, planned and deleted; reading its rows fails, for it is not
+            Parquet.
+        there: The present size; None if not known. `NOT_REGULAR` is never right.
+        is_log: Whether it is a log file, which may be larger.
     """
     if there is None:
         return True
@@ -237,13 +238,13 @@ Removals = dict[tuple[str, str], list[Instant]]
 
 def removals(contents: Iterable[tuple[Instant, object]]) -> Removals:
     """
-    Which instants name a file as removed: cleans, rollbacks and restores, completed or pending.
+    The cleans, rollbacks and restores, completed or pending, that name a file as removed.
 
-    Of a file that the latest slice needs, this is no excuse but the story: what was right when the clean was planned
-    was undone since, or the instant is half done.
+    For a file that the latest slice needs, this does not justify that it is missing, but it explains it: what was right
+    when the clean was planned was undone since, or the instant is half done.
 
     Args:
-        contents: Instants with what they hold (`model.records`); others are passed over.
+        contents: Instants with their contents (`model.records`); other instants are ignored.
     """
     found: Removals = {}
     for instant, content in contents:
@@ -275,10 +276,10 @@ def _removed(content: object) -> Iterable[tuple[str, str]]:
 
 def is_replaced_since(file: Written, removed_by: Iterable[Instant], replaced: Mapping[GroupKey, str]) -> bool:
     """
-    Whether a missing file is accounted for: a completed clean removed it after its group was replaced.
+    Whether a completed clean removed a missing file after its group was replaced, so that it is not lost.
 
     Args:
-        file: Missing, of a group that no active commit replaced.
+        file: The missing file, of a group that no active commit replaced.
         removed_by: From `removals`.
         replaced: File group to requested time of the *archived* replacecommit that replaced it.
     """

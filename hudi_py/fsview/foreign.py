@@ -1,10 +1,10 @@
 """
 Base files in a format that the table does not have. Pure.
 
-``hoodie.table.base.file.format=PARQUET`` does not keep files in ORC, HFile or Lance out of a partition: a table that
-was configured otherwise for a while has them, and whoever copies files. Their names are those of base files, so views
-show them and rows are refused by name; but Apache Hudi's own listings leave them out in some releases, so nobody can
-tell whether they supersede anything. On doubt nothing is written beside them, pinned or deleted.
+``hoodie.table.base.file.format=PARQUET`` does not keep files in ORC, HFile or Lance out of a partition: the table may
+have been configured differently for a while, or somebody may have copied files. They have names of base files, so views
+show them, and reading their rows is refused. But listings of some releases of Apache Hudi leave them out, so it is
+unknown whether they supersede other files. In doubt nothing next to them is written, savepointed or deleted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def foreign_base_files(names: Iterable[str], extensions: Collection[str]) -> lis
 
     Args:
         names: Names of files.
-        extensions: Those of the table, without the dot; empty where it may have any.
+        extensions: Extensions of the table's base files, without the dot; empty if any is allowed.
     """
     others = tuple(each for each in _ENDINGS if each[1:] not in extensions)
     if not extensions:
@@ -33,16 +33,16 @@ def foreign_base_files(names: Iterable[str], extensions: Collection[str]) -> lis
 
 def refuse_foreign(partition: str, names: Iterable[str], extensions: Collection[str], what: str) -> None:
     """
-    Refuse what would build on, pin or delete base files of other formats.
+    Refuse to write, savepoint or delete next to base files of other formats.
 
     Args:
         partition: Relative path.
         names: Names of files in it.
         extensions: As `foreign_base_files`.
-        what: Is refused, as ``a clean``.
+        what: What is refused, such as ``a clean``.
 
     Raises:
-        UnsupportedTable: There is one.
+        UnsupportedTable: There is such a file.
     """
     found = foreign_base_files(names, extensions)
     if found:

@@ -1,9 +1,9 @@
 """
-Whether all files that held the rows of an earlier time are still there.
+Do all files with the rows of an earlier time still exist?
 
-A clean by commits or by hours records from when on everything is there; one by file versions does not, for it takes
-superseded files however young they are. Apache Hudi then silently reads fewer rows; here the names that
-the cleans recorded are held against those that are left.
+A clean by commits or by hours records since when every snapshot is complete; a clean by file versions does not, because
+it deletes superseded files however young they are. Apache Hudi then silently returns fewer rows; here, the names that
+cleans recorded are compared with the files that are left.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from hudi_py.timeline.completions import contents_of
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
-_METAFILES_MAX: Final = 64  # a table that was never archived has none, and is asked for all of them
+_METAFILES_MAX: Final = 64  # limits the cost for a table that was never archived, where every metafile would be read
 
 
 def first_gone(
@@ -52,7 +52,7 @@ def first_gone(
     of: Callable[[str, BaseFile], bool] = lambda _path, _base: True,
 ) -> str | None:
     """
-    As `gone_at`, with what the active and the archived cleans tell.
+    As `gone_at`, for files that active and archived cleans deleted.
 
     Args:
         contents: Reads the table's instants.
@@ -61,10 +61,10 @@ def first_gone(
         time: Instant time.
         found: As `gone_at`.
         with_pending: As `deleted_since`.
-        of: Only such files count, by partition path and file; *found* need not hold others then.
+        of: Selects the files that count, by partition path and file; *found* may leave out others.
 
     Raises:
-        RefusedError: The archive that would tell is missing.
+        RefusedError: The archive, which is needed for the answer, is missing.
         CorruptMetadata: A clean is damaged, or the archive.
     """
     store = contents.store
@@ -106,17 +106,17 @@ def first_log_gone(
     of: Callable[[str, LogFile], bool] = lambda _path, _log: True,
 ) -> str | None:
     """
-    Relative path of a deleted log file that held rows at *time*, of a slice of which nothing is left; else None.
+    Relative path of a deleted log file that held rows at *time*, if nothing of its slice is left; else None.
 
-    A slice without a base file leaves no other trace; where there is one, `first_gone` tells by that.
+    A slice without a base file leaves no other trace; slices with a base file are found by `first_gone`.
 
     Args:
         contents: Reads the table's instants.
         timeline: The active timeline.
         context: View context of the table at *time*.
         time: Instant time.
-        left: The newest slice at *time* of each file group of which one is left.
-        of: Only such log files count, by partition path and file.
+        left: The newest slice at *time* of each file group that still has one.
+        of: Selects the log files that count, by partition path and file.
 
     Raises:
         CorruptMetadata: A clean is damaged, or the archive.
@@ -155,7 +155,7 @@ def refuse_without_archive(
     contents: Contents, timeline: Timeline, time: str, found: Iterable[tuple[str, BaseFile]]
 ) -> None:
     """
-    Refuse a time before the active timeline where the archive is missing and anything tells that there was one.
+    Refuse a time before the active timeline if the archive is missing, and anything shows that there was one.
 
     Args:
         contents: Reads the table's instants.
@@ -164,7 +164,7 @@ def refuse_without_archive(
         found: As `gone_at`.
 
     Raises:
-        RefusedError: Something does.
+        RefusedError: Commits were archived, and the archive is missing.
     """
     store = contents.store
     why = told_of_lost_archive(contents, timeline, found)
@@ -181,7 +181,7 @@ def _refuse_before_archive(
 ) -> None:
     """
     Raises:
-        RefusedError: Files of a time before the first archived commit are there: an earlier archive was lost.
+        RefusedError: There are files from before the first archived commit: an earlier archive was lost.
     """
     for path, each in found:
         if each.instant_time < first and timeline.find(each.instant_time) is None:
@@ -196,12 +196,12 @@ def told_of_lost_archive(
     contents: Contents, timeline: Timeline, found: Iterable[tuple[str, BaseFile]] = ()
 ) -> str | None:
     """
-    What tells, as a sentence, that commits were archived, where there is no archive at all; None where nothing does.
+    A sentence which proves that commits were archived although there is no archive at all; None without proof.
 
     Args:
         contents: Reads the table's instants.
         timeline: The active timeline.
-        found: Base files with their partition paths, which may tell too.
+        found: Base files with their partition paths; their times may be proof too.
     """
     store = contents.store
     if has_archive(store.storage, store.config):
@@ -216,7 +216,7 @@ def told_of_lost_archive(
 
 
 def _partition_before(storage: Storage, before: Before) -> str | None:
-    """A partition that an archived write created, as its metafile tells; only the first ones are looked at."""
+    """A sentence about a partition that an archived write created, from its metafile; only some are read."""
     for path, _ in islice(walk_partitions(storage), _METAFILES_MAX):
         metafile = join_path(path, PARTITION_METAFILE)
         with suppress(NotFound, CorruptMetadata):
@@ -230,12 +230,12 @@ def gone_at(
     context: ViewContext, time: str, found: Iterable[tuple[str, BaseFile]], deleted: Mapping[str, Iterable[str]]
 ) -> str | None:
     """
-    Relative path of a file that held rows at *time* and is gone or about to go; None when all are there to stay. Pure.
+    Relative path of a file with rows of *time* that is deleted, or about to be; None if no file is. Pure.
 
     Args:
         context: View context of the table, or of the table at *time*.
         time: Instant time.
-        found: Partition path and newest base file at *time* of every file group that is left.
+        found: Partition path and newest base file at *time* of every file group that still has one.
         deleted: Partition path to names of files that later cleans deleted, or began to.
     """
     there = {(partition, base.file_id): base.instant_time for partition, base in found}
@@ -246,7 +246,7 @@ def gone_at(
                 continue
             key = (partition, base.file_id)
             replaced_at = context.replaced.get(key)
-            # that very file may be there and about to go, or have refused to: nobody promises its rows any more
+            # The file itself may still exist, because its deletion is pending or failed: its rows are not promised.
             if (replaced_at is None or replaced_at > time) and there.get(key, "") <= base.instant_time:
                 return join_path(partition, name)
     return None

@@ -1,4 +1,4 @@
-"""Reading what a file-system view needs of the timeline's contents."""
+"""Reads the facts of the timeline that a file-system view needs."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _SERVICES_OF_LAYOUT_1: Final = {
     TableType.COPY_ON_WRITE: frozenset({Action.REPLACE_COMMIT}),
     TableType.MERGE_ON_READ: frozenset({Action.REPLACE_COMMIT, Action.COMMIT}),
 }
-"""What a clustering or a compaction completes as."""
+"""Actions that a completed clustering or compaction has on the timeline."""
 
 
 def load_context(
     timeline: Timeline, contents: Contents, *, for_planning: bool = False, with_clustering: bool = True
 ) -> ViewContext:
     """
-    Collect, for every partition at once, what decides about slices.
+    Read the facts that decide about slices, for all partitions at once.
 
-    Reads the completed replacecommits and the pending plans of the active timeline, and of merge-on-read tables in
-    layout 2 the completion times in the archive; where the timeline begins with a savepointed commit, what is archived
-    behind that; nothing else.
+    These are the completed replacecommits and the pending plans of the active timeline; for merge-on-read tables of
+    layout 2 also the completion times in the archive; and if the timeline begins with a savepointed commit, the commits
+    archived after it.
 
     Args:
         for_planning: Show the slices that a pending compaction has opened (``TL.view``), as planners need; otherwise
@@ -43,7 +43,7 @@ def load_context(
             neither a snapshot nor a clean depends on them.
 
     Raises:
-        CorruptMetadata: One of those does not decode. Without it no slice can be judged, so nothing is.
+        CorruptMetadata: An instant does not decode; without it no slice can be judged.
     """
     view = timeline.view if for_planning else timeline.committed
     gap = _gap_behind_savepoints(timeline)
@@ -89,10 +89,10 @@ def load_facts(timeline: Timeline, contents: Contents, *, promise: Promise = NO_
 
 def load_savepoints(timeline: Timeline, contents: Contents) -> dict[str, dict[str, frozenset[str]]]:
     """
-    Requested time of each completed savepoint to the files that it holds: partition path to names.
+    Requested time of each completed savepoint to the files that it protects: partition path to names.
 
-    A clustering or compaction that was requested before the savepoint's commit and completed after the savepoint was
-    made is of the state that a restore ends in, yet the savepoint does not name its files. They are held too.
+    A clustering or compaction that was requested before the savepoint's commit, and completed after the savepoint was
+    created, belongs to the state that a restore ends in, but the savepoint does not name its files. They are included.
     """
     found = {}
     for instant in timeline.completed(Action.SAVEPOINT):
@@ -106,7 +106,7 @@ def load_savepoints(timeline: Timeline, contents: Contents) -> dict[str, dict[st
 def _completed_later(
     timeline: Timeline, contents: Contents, savepoint: Instant, held: Mapping[str, frozenset[str]]
 ) -> Mapping[str, frozenset[str]]:
-    """What the newest slices at a savepoint's time hold of writes that may have completed after it was made."""
+    """Files of the newest slices at a savepoint's time whose writes may have completed after it was created."""
     time = savepoint.requested_time
     table_type = contents.store.config.table_type
     times = {each.requested_time for each in timeline.writes.completed() if _may_be_later(each, savepoint, table_type)}
@@ -123,7 +123,7 @@ def _completed_later(
 def _may_be_later(write: Instant, savepoint: Instant, table_type: TableType) -> bool:
     if write.requested_time >= savepoint.requested_time:
         return False
-    if write.completion_time is None or savepoint.completion_time is None:  # layout 1 tells no completion times
+    if write.completion_time is None or savepoint.completion_time is None:  # layout 1 has no completion times
         return write.action in _SERVICES_OF_LAYOUT_1[table_type]
     return write.completion_time > savepoint.completion_time
 
@@ -138,7 +138,7 @@ def protection_of(
     savepoints: Mapping[str, Mapping[str, frozenset[str]]],
     clustered_files: Mapping[FileKey, str],
 ) -> Protection:
-    """What no policy may delete."""
+    """Files that no policy may delete."""
     files: dict[str, frozenset[str]] = {}
     for held in savepoints.values():
         for partition, names in held.items():
@@ -156,9 +156,9 @@ def protection_of(
 
 def load_undoing(timeline: Timeline, contents: Contents) -> dict[str, Pending]:
     """
-    Requested times of the writes that still count as completed although a pending rollback or restore takes them back.
+    Requested times of writes that still count as completed although a pending rollback or restore undoes them.
 
-    The rollback of a failed write is not among them: its files count for nothing. A plan that does not decode was never
+    Rollbacks of failed writes do not matter: no reader sees the files of those. A plan that does not decode was never
     begun, and cannot be (rule B-7).
     """
     undoing: dict[str, Pending] = {}
@@ -181,11 +181,11 @@ def _undone_by(contents: Contents, instant: Instant) -> tuple[str, ...]:
 
 def _gap_behind_savepoints(timeline: Timeline) -> tuple[str, str] | None:
     """
-    The times between which commits may be archived although older, savepointed ones are active (rule D-7).
+    The times between which commits may be archived although older, savepointed commits are active (rule D-7).
 
-    To Hudi's file listing the timeline begins with the savepointed commit, so what such commits wrote is out of its
-    sight, though it means to begin with the first commit that no savepoint is of. Here the archive says what is
-    committed. Without it older rows would be shown as the latest, and be written on.
+    For Hudi's file listing the timeline begins with the savepointed commit, so files of such commits are invisible to
+    it, although it is meant to begin with the first commit without a savepoint. Here the archive says which commits are
+    completed. Otherwise older rows would be shown as the latest, and the next write would build on them.
     """
     first, before = timeline.committed.start, timeline.first_not_savepointed
     if first is None or before is None or timeline.find(first, Action.SAVEPOINT) is None:
@@ -196,7 +196,7 @@ def _gap_behind_savepoints(timeline: Timeline) -> tuple[str, str] | None:
 def _archived_between(contents: Contents, after: str, before: str) -> frozenset[str]:
     """
     Raises:
-        CorruptMetadata: The archive is damaged, so that it cannot be told.
+        CorruptMetadata: The archive is damaged.
     """
     try:
         return load_archived_commits(contents.store.storage, contents.store.config, after, before)
@@ -219,9 +219,10 @@ def _untold(timeline: Timeline, contents: Contents, after: str, before: str) -> 
 
 def _completion_times(timeline: Timeline, contents: Contents) -> dict[str, str]:
     """
-    Completion times of the active writes and, where log files depend on them, of the archived ones (rule Z-4).
+    Completion times of active writes and, if log files depend on them, of archived ones (rule Z-4).
 
-    Without those of the archive a log file counts to the newest slice of its group: it is kept longer, never shorter.
+    Without those of the archive, a log file counts as part of the newest slice of its group: it is kept longer, never
+    shorter.
     """
     times = {i.requested_time: i.completion_time for i in timeline.writes.completed() if i.completion_time is not None}
     store = contents.store

@@ -1,9 +1,8 @@
 """
-Paths and sizes of the base files that a commit names, without decoding it: twenty to a hundred times as fast. Pure.
+Finds paths and sizes of the base files that a commit names without decoding it: 20 to 100 times as fast. Pure.
 
-A view needs no more than that of most commits. The name of a base file ends with the time of its commit, and in both
-encodings it stands in the bytes as it is. Whatever does not have the form that every release writes is left to
-`hudi_py.formats.commit_codec`.
+A view needs no more of most commits. The name of a base file ends with the time of its commit, and both encodings
+contain the name unchanged. Content in any other form than all releases write is left to `hudi_py.formats.commit_codec`.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ _find_json_sizes: Final = re.compile(rb'"fileSizeInBytes"\s*:\s*([0-9]+)\s*[,}]'
 
 
 def count_files(data: bytes, requested_time: str) -> int:
-    """How often the commit names a file of its own that is no log file; where it has no log files, of how many."""
+    """How often the commit names base files that it wrote; without log files, this is the number of those files."""
     return data.count(f"_{requested_time}.".encode())
 
 
 def count_replaced(data: bytes, requested_time: str, before: str) -> int:
     """
-    How many of the Parquet files that the commit wrote replace one of the commit *before*, as far as that shows.
+    Number of Parquet files of the commit that replace a file of the commit *before*; a lower bound.
 
     Args:
         data, requested_time: As `base_paths`, of a commit that names no log files.
@@ -59,7 +58,7 @@ def base_paths(data: bytes, requested_time: str) -> list[bytes] | None:
         requested_time: Requested time of the commit.
 
     Returns:
-        None where decoding has to tell: another form, log files, other formats, a file that does not end properly.
+        None if the commit has to be decoded: another form, log files, other formats, a file that is cut off.
     """
     stamp = f"_{requested_time}.".encode()
     end = stamp + b"parquet"
@@ -74,25 +73,25 @@ def base_paths(data: bytes, requested_time: str) -> list[bytes] | None:
 
 def base_sizes(data: bytes, requested_time: str, wanted: Collection[bytes]) -> dict[bytes, int] | None:
     """
-    Sizes in bytes that the commit recorded of some of the files that `base_paths` finds; 0 where it knows none.
+    Recorded sizes in bytes of some of the files that `base_paths` finds; 0 if the commit recorded none.
 
     Args:
         data, requested_time: As `base_paths`.
-        wanted: Paths, as `base_paths` gives them.
+        wanted: Paths, as `base_paths` returns them.
 
     Returns:
-        None where decoding has to tell.
+        None if the commit has to be decoded.
     """
     return _sizes(data, requested_time, wanted, lambda path: path)
 
 
 def base_sizes_of_groups(data: bytes, requested_time: str, groups: Collection[bytes]) -> dict[bytes, int] | None:
-    """As `base_sizes`, of the files of some groups, each the path of its files up to the end of the file id."""
+    """As `base_sizes`, for all files of some groups; *groups* are paths up to the end of the file id."""
     return _sizes(data, requested_time, groups, group_of)
 
 
 def group_of(path: bytes) -> bytes:
-    """Of a path that `base_paths` gives the part that all files of its group have."""
+    """The part of a path from `base_paths` that all files of its group share."""
     return path[: path.find(b"_", path.rfind(b"/") + 1)]
 
 
@@ -130,7 +129,7 @@ def _avro_size(path: bytes, piece: bytes) -> int | None:
     return None if size is None else _number(size[1])
 
 
-@functools.lru_cache(maxsize=8)  # files of one partition stand together
+@functools.lru_cache(maxsize=8)  # files of the same partition are adjacent
 def _avro_text(text: bytes) -> bytes:
     return _avro_length(len(text)) + text
 
@@ -151,12 +150,12 @@ def _number(encoded: bytes) -> int:
 
 
 def _is_whole(data: bytes) -> bool:
-    """Whether it is JSON, or Avro that is not compressed, and ends as such files do."""
+    """Whether the content is JSON or uncompressed Avro, and is not cut off."""
     if not data.startswith(_AVRO):
         return data.startswith(b"{") and data.endswith(b"}")
     at = data.find(_CODEC) + len(_CODEC)
     is_plain = at < len(_CODEC) or data.startswith(_NO_CODEC, at)
-    sync = data.find(data[-_SYNC_LENGTH:])  # it stands behind the header's map too, which ends with a zero
+    sync = data.find(data[-_SYNC_LENGTH:])  # the sync marker also follows the header's map, which ends with a zero
     return is_plain and 0 < sync < len(data) - _SYNC_LENGTH and not data[sync - 1]
 
 
@@ -167,9 +166,9 @@ def _json_paths(pieces: list[bytes]) -> list[bytes] | None:
 
 def _avro_paths(pieces: list[bytes], end_length: int) -> list[bytes] | None:
     """
-    Each piece ends with the branch of the union, the path's length in one byte or two, and the path.
+    Each piece ends with the branch of the union, the path's length in one or two bytes, and the path.
 
-    Thousands of paths have a few lengths between them, so what each length must look like is put together once.
+    Thousands of paths have only a few different lengths, so the expected bytes are built once per length.
     """
     ends = [piece[piece.rfind(_AVRO_BRANCH) + 1 :] for piece in pieces]
     heads = {length: _avro_head(length, end_length) for length in {*map(len, ends)}}
@@ -181,13 +180,13 @@ def _avro_paths(pieces: list[bytes], end_length: int) -> list[bytes] | None:
 
 
 def _avro_head(length: int, end_length: int) -> bytes:
-    """What so many bytes, a length and most of a path, begin with; empty where they cannot be that."""
+    """The encoded length at the begin of *length* bytes that hold a length and a path; empty if that is impossible."""
     found = (_avro_length(length + end_length - size) for size in (1, 2))
     return next((head for size, head in enumerate(found, 1) if len(head) == size), b"")
 
 
 def _avro_path(piece: bytes, end_length: int) -> bytes | None:
-    """The file id stands before the path, each with its branch of the union and its length in front."""
+    """Find the path by the file id before it: both follow their branch of the union and their length."""
     start = piece.rfind(b"/") + 1
     if not start:
         return None  # not partitioned: nothing shows where the name begins

@@ -1,8 +1,8 @@
 """
-Names and sizes of the files that the latest slices of a table must consist of, found without decoding commits.
+Finds names and sizes of the files that the latest slices of a table must have, without decoding commits.
 
-See `hudi_py.fsview.expected` for why they must be there; this is the same, quickly, from what stands in the commits.
-Files of archived commits are not covered: nothing on the active timeline names them.
+`hudi_py.fsview.expected` says why they must exist; this finds the same files fast, in the undecoded bytes of commits.
+Files of archived commits are not covered, because nothing on the active timeline names them.
 """
 
 from __future__ import annotations
@@ -45,23 +45,23 @@ from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
 _Files = tuple[list[str], list[int]]
-"""Paths or names, and sizes of the same; no sizes where they were not asked for."""
-_LOOKED_BACK: Final = 3  # commits before one that it may have replaced all files of; mostly it is the last one
+"""Paths or names, and their sizes; without sizes if these were not asked for."""
+_LOOKED_BACK: Final = 3  # earlier commits whose files a commit may all have replaced; mostly the last one
 _NO_NAMES: Final[frozenset[str]] = frozenset()
 
 
 class _DecodingTells(Exception):
-    """A commit names files in a way that only decoding understands."""
+    """A commit names files in a form for which it has to be decoded."""
 
 
 class NeededFiles:
     """
-    What the completed commits of a timeline say that must be there.
+    The files that must exist according to the completed commits of a timeline.
 
     Args:
         contents: Reads the instants of the table's timeline.
-        timeline: As loaded before the folders are listed.
-        until: Only what was committed up to this time counts, as a snapshot of that time needs it.
+        timeline: The timeline as loaded before the folders are listed.
+        until: Only commits up to this time count, for a snapshot of that time.
     """
 
     def __init__(self, contents: Contents, timeline: Timeline, until: str | None = None) -> None:
@@ -86,17 +86,17 @@ class NeededFiles:
         try:
             return self._named()
         except NotFound:
-            return {}  # archived or rolled back since: who asks for it is told
+            return {}  # a commit was archived or rolled back since; reading it again raises the error
 
     def are_newest(self, partition_path: str, names: Collection[str]) -> bool:
         """
-        Whether the latest slices of a partition's groups are these base files, and no others that are known so far.
+        Whether the latest slices of a partition are exactly these base files, as far as commits were read.
 
-        Commits are looked through from the newest on, only as far as that takes: the older ones may name further groups
-        of the partition, of which then no file is left.
+        Commits are read from the newest on, and only until the answer is known. Older commits may name further groups
+        of the partition, but no file of those is left.
 
         Args:
-            names: One for each group that has files there.
+            names: One base file for each group that has files in the folder.
         """
         while True:
             here = self._names.get(partition_path, _NO_NAMES)
@@ -110,7 +110,7 @@ class NeededFiles:
 
     def of_write(self) -> Mapping[str, frozenset[str]]:
         """
-        As `by_partition`, for a write, which must not go without.
+        As `by_partition`, for a write, which must not continue without them.
 
         Raises:
             ConflictError: A commit was archived or rolled back meanwhile.
@@ -122,7 +122,7 @@ class NeededFiles:
 
     @cached_property
     def sizes(self) -> dict[str, dict[str, int]]:
-        """The same with the sizes in bytes that the commits recorded, 0 where unknown; a log file may be larger."""
+        """The same with sizes in bytes as the commits recorded them, 0 if unknown; log files may be larger."""
         try:
             sizes = _joined(self._newest_first(with_sizes=True))
         except _DecodingTells:
@@ -133,7 +133,7 @@ class NeededFiles:
 
     def sizes_of(self, groups: Mapping[str, Collection[str]]) -> dict[str, dict[str, int]]:
         """
-        As `sizes`, of some groups; only as many commits are read as that takes, newest first.
+        As `sizes`, for some groups; commits are read newest first, until all groups are found.
 
         Args:
             groups: Partition path to file ids.
@@ -152,15 +152,15 @@ class NeededFiles:
 
     def newest_of(self, groups: Mapping[str, Collection[str]]) -> dict[GroupKey, ExpectedSlice]:
         """
-        What the commits name for the latest slices of some groups, decoded.
+        The files that decoded commits name for the latest slices of some groups.
 
-        Some log files may be left out, and everything that was written before a commit that does not decode.
+        Some log files may be left out, and all files written before a commit that does not decode.
 
         Args:
             groups: Partition path to file ids.
 
         Returns:
-            Without the groups that no commit names and the replaced ones.
+            The groups that a commit names, without replaced ones.
 
         Raises:
             CorruptMetadata: A replacecommit does not decode.
@@ -186,7 +186,7 @@ class NeededFiles:
         return {key: each for key, each in found.items() if join_path(*key).encode() not in replaced}
 
     def _quick_sizes_of(self, groups: Mapping[str, Collection[str]]) -> list[tuple[str, int]] | None:
-        """The same from the bytes; None where decoding has to tell."""
+        """The same from undecoded commits; None if a commit has to be decoded."""
         left = {join_path(path, file_id).encode() for path, file_ids in groups.items() for file_id in file_ids}
         found: list[tuple[bytes, str, int]] = []
         for instant in reversed(self.commits):
@@ -214,7 +214,7 @@ class NeededFiles:
         return self._names
 
     def _look_further(self) -> bool:
-        """Add what the next older commits name; False when all were looked through."""
+        """Add the files of the next older commit; False if all were read."""
         if self._lost is not None:
             raise self._lost
         try:
@@ -237,13 +237,13 @@ class NeededFiles:
 
     def _newest_first(self, *, with_sizes: bool) -> Iterator[_Files]:
         """
-        The newest files of live groups, without sizes or with them, those that the newest commit names first.
+        The newest files of live groups, with or without sizes, commit by commit, the newest first.
 
-        From the newest commit on: of the older ones only the groups matter that no newer one wrote. Where a commit's
-        files are as many as those that newer commits replaced, none of them is needed, and none is looked for.
+        Of an older commit only groups matter that no newer commit wrote. If newer commits replaced as many files of a
+        commit as it wrote, none of its files is needed, and its content is not searched.
 
         Raises:
-            _DecodingTells: Decoding has to tell all of them.
+            _DecodingTells: All commits have to be decoded.
             NotFound: A commit was archived or rolled back since.
         """
         known = self._replaced_groups()
@@ -265,7 +265,7 @@ class NeededFiles:
                     needed = list(compress(paths, map(not_, map(known.__contains__, groups))))
                     known.update(groups)
                 else:
-                    newest = paths  # of which groups are made only where an older commit is looked through too
+                    newest = paths  # their groups are computed only if an older commit is searched, too
                 is_first = False
                 sizes = base_sizes(data, time, frozenset(needed)) if with_sizes else {}
                 if sizes is None:
@@ -280,15 +280,15 @@ class NeededFiles:
                         break
 
     def _replaced_groups(self) -> set[bytes]:
-        """Path of each, without the end of the name."""
+        """Replaced groups: partition path and file id, as `group_of` returns them."""
         replacing = (self._contents.commit(i) for i in self.commits if i.action is Action.REPLACE_COMMIT)
         return {join_path(*key).encode() for metadata in replacing for key in replaced_groups(metadata)}
 
     def _read(self, instants: Sequence[Instant]) -> Iterator[tuple[Instant, bytes]]:
         """
-        Each with its content, which is not held: commits may be large and many.
+        Each commit with its content, which is not kept: commits may be large and many.
 
-        On object stores each is a round trip, so there some are read at once.
+        On object stores each read is a round trip, so several commits are read at the same time.
         """
         store = self._contents.store
         threads = listing_threads(store.storage)
@@ -309,7 +309,7 @@ class NeededFiles:
 
     @cached_property
     def metadata(self) -> list[tuple[Instant, CommitMetadata]]:
-        """The same with what they hold, decoded; without those that are damaged."""
+        """The completed commits, decoded; without damaged ones."""
         self._prefetch()
         found = []
         for instant in self.commits:
@@ -333,12 +333,12 @@ class NeededFiles:
 
 
 def _groups(paths: list[bytes]) -> list[bytes]:
-    """What `base_paths` gives, each without the end of the name: partition path and file id."""
+    """Paths from `base_paths` without the end of the name: partition path and file id."""
     return [path[: path.find(b"_", path.rfind(b"/") + 1)] for path in paths]
 
 
 def _texts(paths: Collection[bytes], time: str) -> list[str]:
-    """What `base_paths` gives of a commit, in full; no path holds a NUL, so all are made at once."""
+    """Full paths for those from `base_paths`; built all at once, for no path contains a NUL."""
     end = f"_{time}.parquet"
     return f"{end}\0".join((*b"\0".join(paths).decode().split("\0"), ""))[:-1].split("\0") if paths else []
 
@@ -350,7 +350,7 @@ def _joined(found: Iterable[_Files]) -> _Files:
 
 
 def _by_partition(paths: Iterable[str], sizes: Iterable[int]) -> dict[str, _Files]:
-    """Names and sizes by partition path; without sizes where there are none."""
+    """Names and sizes by partition path; without sizes if there are none."""
     found: dict[str, _Files] = {}
     for path, size in zip_longest(paths, sizes):
         partition, _, name = path.rpartition("/")
@@ -368,7 +368,7 @@ def archived_replacements(contents: Contents, since: Mapping[GroupKey, str]) -> 
     The groups that an archived replacecommit replaced: archival went beyond a savepoint (rule D-7).
 
     Args:
-        since: Groups to ask about, each with the time of the commit that wrote its newest file.
+        since: Groups to look up, each with the time of the commit that wrote its newest file.
     """
     store = contents.store
     try:

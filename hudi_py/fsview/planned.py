@@ -1,9 +1,9 @@
 """
-The folders for a planner, which finds the newest files of each partition itself: they are checked when it has.
+A listing for planners, which find the newest files of each partition themselves: each partition is checked afterwards.
 
-Of a group that has no file left nothing can be planned. So older commits are not read only to find such groups: where
-the newest commits name the newest file of each group that has files, that is the end of it, and those are the names
-that the planner kept. Whatever is not as plain as that is checked as `hudi_py.fsview.checked` does for readers.
+Nothing can be planned for a group without files. So older commits are not read to find such groups: if the newest
+commits name the newest file of each group that has files, and the planner kept exactly those, the partition is checked.
+Everything else is checked as `hudi_py.fsview.checked` does for readers.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from hudi_py.storage.base import Entry
 
 class ListingForPlan:
     """
-    A `Listing` of which each partition is to be given to `check` before the next one is asked for.
+    A `Listing` whose caller passes each partition to `check` before it asks for the next one.
 
     Args:
-        listing: What checks all of them.
+        listing: Checks the partitions.
     """
 
     is_fresh = True
@@ -52,11 +52,11 @@ class ListingForPlan:
 
     def check(self, path: str, entries: Collection[Entry], newest: Collection[str]) -> None:
         """
-        Hold a partition against the commits.
+        Compare a partition with the commits.
 
         Args:
-            path, entries: As they were listed.
-            newest: Name of the newest base file of each group; empty where there is more to know of the partition.
+            path, entries: The partition as it was listed.
+            newest: Name of the newest base file of each group; empty if names alone do not describe the partition.
 
         Raises:
             CorruptMetadata: A file that the latest slices need is missing.

@@ -1,10 +1,10 @@
 """
-Whether the newest files of groups that are about to lose older ones are as their commits wrote them.
+Checks the newest files of groups whose older files are about to be deleted: are they as their commits wrote them?
 
-Older files may go because newer ones hold the rows. Where the newest one is missing, cut off, or no regular file any
-more, the older ones are all that is left of the rows. Names and sizes are held against what the completed commits of
-the active timeline recorded. Of files of archived commits nothing is recorded there: those must be regular files that
-are not empty, and no more is known. Where no group loses files nothing is asked.
+Older files may be deleted because newer files have the rows. If the newest file is missing, cut off, or not a regular
+file any more, the older files are all that is left of the rows. Names and sizes are compared with those that completed
+commits of the active timeline recorded. Nothing is recorded there about files of archived commits: these must be
+regular files that are not empty. If no group loses files, nothing is read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hudi_py.timeline.timeline import Timeline
 T = TypeVar("T")
 
 Lost: TypeAlias = dict[GroupKey, str]
-"""File group to what is wrong with its newest file, and what to do."""
+"""File group to a sentence: what is wrong with its newest file, and what to do."""
 
 
 def lost_survivors(
@@ -38,14 +38,14 @@ def lost_survivors(
     compared: Collection[str] = (),
 ) -> Lost:
     """
-    The file groups among those that lose files whose newest file is not as its commit wrote it.
+    The file groups that lose files although their newest file is not as its commit wrote it.
 
     Args:
         contents: Reads the instants of the table's timeline.
-        timeline: Just loaded.
+        timeline: The timeline, just loaded.
         losing: Partition path to names of the files that are about to be deleted.
-        only: Partition paths that the table still has; None for all. A metadata table's own commits name others.
-        compared: Partition paths whose sizes were held against the commits as they were listed, just now.
+        only: Partition paths that the table still has; None for all. The commits of a metadata table name others too.
+        compared: Partition paths whose sizes were compared with the commits when they were listed just now.
 
     Raises:
         ConflictError: The table changed meanwhile.
@@ -89,7 +89,7 @@ def _groups_of(names: Sequence[str]) -> frozenset[str]:
 
 
 def _in_each(storage: Storage, paths: Collection[str], ask: Callable[[str], list[T]]) -> list[T]:
-    """What *ask* finds in each partition; where a listing is a round trip, in several at once."""
+    """What *ask* finds in each partition; several at once if each listing is a round trip."""
     threads = min(listing_threads(storage), len(paths))
     if threads <= 1:
         return [each for path in paths for each in ask(path)]
@@ -98,7 +98,7 @@ def _in_each(storage: Storage, paths: Collection[str], ask: Callable[[str], list
 
 
 def _wrong(storage: Storage, path: str, recorded: Mapping[str, int]) -> list[tuple[str, str, int | None]]:
-    """Partition path and name of the files that are not of the *recorded* size, and the size that they have."""
+    """Partition path, name and present size of the files that do not have the *recorded* size."""
     there = storage.sizes(path, tuple(recorded))
     if there == recorded:
         return []
@@ -110,7 +110,7 @@ def _wrong(storage: Storage, path: str, recorded: Mapping[str, int]) -> list[tup
 
 
 def _told(contents: Contents, needed: NeededFiles, wrong: Iterable[tuple[str, str, int | None]]) -> Lost:
-    """The messages about them, without groups that an archived replacecommit replaced."""
+    """The messages about wrong files; groups that an archived replacecommit replaced are left out."""
     sizes = {(path, name): size for path, name, size in wrong}
     groups: dict[str, set[str]] = {}
     for path, name in sizes:
@@ -131,7 +131,7 @@ def _told(contents: Contents, needed: NeededFiles, wrong: Iterable[tuple[str, st
 def _damaged_of_archived(
     storage: Storage, path: str, file_ids: Collection[str], planned: Collection[str], start: str
 ) -> list[tuple[GroupKey, str]]:
-    """The newest base files of archived commits that stay in some groups, and are empty or no regular files."""
+    """The newest base files, of archived commits, that stay in some groups and are empty or not regular files."""
     newest: dict[str, BaseFile] = {}
     for entry in storage.list(path):  # folders too: one may be where a file should be
         base = parse_base_file(entry.name)

@@ -86,6 +86,7 @@ def stored_instants(
     if config.format.archive is ArchiveForm.LOGS:
         logs = archive_logs(storage, folder, names)
         files = (tuple(e for e in file if is_wanted(e.requested_time, e.action)) for file in logs)
+        # All entries before the first is returned: an instant may be in several files, and the newest entry counts.
         for e in latest_entries(files if with_contents else map(_without_payloads, files)):
             yield StoredInstant(Instant(e.requested_time, _action(e.action, folder), State[e.state]), e.payload, folder)
         return
@@ -136,6 +137,8 @@ def newest_snapshot(storage: Storage, folder: str, names: Iterable[str]) -> Hist
     Raises:
         CorruptMetadata: The manifest is damaged.
     """
+    # Neither the largest manifest alone (an interrupted run may have written it) nor ``_version_`` alone (it is
+    # replaced in place, so it may be torn) can be trusted: the first is used only if the second cannot be read.
     there = frozenset(names)
     known = sorted(number for name in there if (number := manifest_number(name)) is not None)
     if not known:

@@ -1,9 +1,9 @@
 """
-What active instants tell of completed writes from before the active timeline: those are archived. Pure.
+Finds writes from before the active timeline that active instants mention: those must be archived. Pure.
 
-An archive that is lost as a whole looks like one of a table that was never archived. But a commit names the base files
-that it merged into, and a clean the files that it deleted and the last commit that it saw. What a rollback or
-restore took back was never archived; while there is no archive, all of them are active.
+If an archive is lost as a whole, the table looks as if it was never archived. But a commit names the base files that
+it replaced, and a clean the files that it deleted and the last commit that it saw. Writes that a rollback or restore
+undid were never archived; as long as there is no archive, all rollbacks and restores are active.
 
 Source: rules/table-services A-25; Hudi ``HoodieWriteStat.prevCommit``.
 """
@@ -30,7 +30,7 @@ class Earlier(NamedTuple):
 
     Args:
         time: Its requested time.
-        why: What tells of it, as a sentence.
+        why: The instant that mentions it, as a sentence.
     """
 
     time: str
@@ -39,12 +39,12 @@ class Earlier(NamedTuple):
 
 class Before:
     """
-    Judges times by what the active timeline knows.
+    Decides which times are those of archived writes, from the contents of the active timeline.
 
     Args:
         timeline: The active timeline.
-        contents: Its instants with what they hold (`model.records`); others than commits, cleans, rollbacks and
-            restores tell nothing.
+        contents: Its instants with their contents (`model.records`); only commits, cleans, rollbacks and restores
+            matter.
     """
 
     def __init__(self, timeline: Timeline, contents: Iterable[tuple[Instant, object]]) -> None:
@@ -57,13 +57,13 @@ class Before:
         self._known = known
 
     def is_archived(self, time: str) -> bool:
-        """Whether a completed write of that time must be archived, for it is on no active timeline."""
+        """Whether a completed write of that time must be archived: it is older than the active timeline, not undone."""
         is_early = self._start is not None and _FIRST_TIME <= time < self._start
         is_of_write = is_time(time) and len(time) >= len(_FIRST_TIME)
         return is_early and is_of_write and time not in self._known
 
     def earlier(self) -> Iterator[Earlier]:
-        """Archived writes that the instants tell of; some of them come more than once."""
+        """Archived writes that the instants mention, some of them more than once."""
         for instant, content in self._contents:
             for each in _told_by(instant, content):
                 if self.is_archived(each.time):

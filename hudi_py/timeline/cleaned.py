@@ -1,4 +1,4 @@
-"""What completed cleans tell about the times that they left whole, and about those that they did not."""
+"""Which earlier times completed cleans left whole, and which files of other times they deleted."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hudi_py.timeline.timeline import Timeline
 
 def whole_from(metadata: CleanMetadata) -> str:
     """
-    Requested time of the oldest commit from which on a clean left every snapshot whole, ``""`` for all of them.
+    Requested time of the oldest commit from which on a clean left every snapshot whole, ``""`` for all snapshots.
 
-    One by file versions names no such commit: it takes superseded files however young they are. One that a limit cut
-    short names none at all: then only what is younger than the clean is whole.
+    A clean by file versions names no such commit, because it deletes superseded files however young they are. A clean
+    that a limit cut short names none either: then only snapshots after the clean itself are whole.
     """
     basis = _basis(metadata)
     return basis or (metadata.start_clean_time if _has_deleted(metadata) else "")
@@ -26,15 +26,15 @@ def deleted_since(
     """
     Partition path to names of files that active cleans deleted, or began to, and that a reader at *time* may need.
 
-    Cleans that came before *time* count where they were planned beside a commit that is rolled back by now, or that may
-    be because the active timeline no longer reaches back to it: what superseded the files is younger then than the plan
-    says. Where `reaches_back` is not true of them, archived ones that came later count too.
+    Cleans before *time* count if they were planned with a commit that is rolled back by now, or that is older than the
+    active timeline and so may have been: then a younger commit superseded the files than the plan assumed. If
+    `reaches_back` is false, the caller has to add archived cleans.
 
     Args:
         contents: Reads the instants of the timeline.
         timeline: The active timeline.
         time: Instant time.
-        with_pending: What cleans that have begun may delete counts, whether it is there or not.
+        with_pending: Count files of cleans that have begun, even if they still exist.
 
     Raises:
         CorruptMetadata: A clean since then is damaged.
@@ -62,7 +62,7 @@ def reaches_back(timeline: Timeline, time: str) -> bool:
 
 
 def _basis(metadata: CleanMetadata) -> str:
-    """The commit that a clean counted from: of its window, else the newest that its plan saw."""
+    """The commit that a clean's plan is based on: the begin of its window, else the newest commit that it saw."""
     window = holes_of(metadata).window or metadata.earliest_commit_to_retain.strip()
     return window or (metadata.last_completed_commit_timestamp if _has_deleted(metadata) else "")
 
@@ -72,7 +72,7 @@ def _has_deleted(metadata: CleanMetadata) -> bool:
 
 
 def _stands(timeline: Timeline, commit: str) -> bool:
-    """Whether a commit is known to stand; for one from before the active timeline that is unknown."""
+    """Whether a commit is known to be still completed; False for commits older than the active timeline."""
     if not commit:
         return True
     found = timeline.find(commit)

@@ -1,12 +1,13 @@
 """
-Which pending writes were completed once, so that their completed file is lost.
+Finds pending writes that were completed once, and whose completed file is lost.
 
-Readers would silently go back to the commit before, and the next write would roll the rows back for good. Certain is
-only what a later instant recorded: a clean names the last completed commit that it saw, a savepoint is of a completed
-commit, and a commit builds on base files of completed ones. A delta commit of the metadata table proves nothing: it is
-completed before the write is, so that a writer that died in between leaves it too. Together with files of the write
-and markers that are deleted it does, and so does the checksum of a completed file (`hudi_py.mdt.lost_writes`).
-A rollback or restore takes the completed file away first, so whatever one of them names is not lost but undone.
+Readers would silently go back to the commit before, and the next write would roll the rows back for good. Only what
+later instants recorded is proof: a clean names the last completed commit that it saw, a savepoint belongs to a
+completed commit, and a commit replaces base files of completed commits. A delta commit of the metadata table alone
+proves nothing, because it is completed before the write is, and a writer may die in between. Together with files of
+the write whose markers are deleted it is proof, and so is the checksum of a completed file
+(`hudi_py.mdt.lost_writes`). A rollback or restore deletes the completed file first, so writes that one of them names
+are not lost but undone.
 
 Source: rules/table-services A-25, G-3.
 """
@@ -46,8 +47,8 @@ def lost_completions(
 
     Args:
         timeline: The active timeline.
-        contents: Instants of it with what they hold (`model.records`), None where that cannot be told; those that are
-            not among them prove and undo nothing.
+        contents: Instants of the timeline with their contents (`model.records`), None if unreadable. Instants that are
+            left out prove nothing, and undo nothing.
         more: Other proofs, by requested time.
     """
     waiting = {i.requested_time: i for i in timeline.writes.pending() if i.state is State.INFLIGHT}
@@ -101,10 +102,10 @@ def refuse_lost_completions(
     more: Mapping[str, str] | None = None,
 ) -> None:
     """
-    Refuse a table of which a completed write is pending again.
+    Refuse a table if a write that was completed is pending again.
 
-    Of later instants only the last clean and the savepoints are asked, and only where a write is inflight that is older
-    than they are: it costs nothing where no write is under way.
+    Only the last clean and the savepoints are read for proof, and only if an older write is inflight; without a running
+    write this costs nothing.
 
     Args:
         timeline: The active timeline.
@@ -113,7 +114,7 @@ def refuse_lost_completions(
         more: As for `lost_completions`.
 
     Raises:
-        CorruptMetadata: There is one.
+        CorruptMetadata: There is such a write.
     """
     pending = timeline.writes.pending()
     inflight = [i for i in pending if i.state is State.INFLIGHT and (times is None or i.requested_time in times)]
@@ -122,6 +123,7 @@ def refuse_lost_completions(
     cleans = [i for i in timeline.completed(Action.CLEAN)[-1:] if i.requested_time > inflight[0].requested_time]
     if not lost_completions(timeline, contents_of(contents, cleans), more):
         return
+    # Rollbacks and restores only now: there may be many, and they matter only if something looks lost.
     undoing = [i for i in timeline.of(_UNDOES) if i.requested_time > inflight[0].requested_time]
     for instant, why in lost_completions(timeline, contents_of(contents, [*cleans, *undoing]), more).items():
         if instant not in inflight or contents.store.load().find(instant.requested_time, instant.action) != instant:
@@ -136,14 +138,14 @@ def refuse_lost_completions(
 
 def contents_of(contents: Contents, instants: Iterable[Instant]) -> Iterator[tuple[Instant, object]]:
     """
-    What completed commits and cleans, and rollbacks and restores of any state, hold.
+    Contents of completed commits and cleans, and of rollbacks and restores in any state.
 
     Args:
         contents: Reads the instants of the table's timeline.
-        instants: Only such ones.
+        instants: Instants of these actions and states.
 
     Returns:
-        As `model.records`; None for one that is damaged or deleted.
+        Each instant with its `model.records` value; None if it is damaged or deleted.
     """
     for instant in instants:
         try:

@@ -1,16 +1,16 @@
 """
-Fences: the sign that a write takes no more files, for tasks that nobody waits for any longer.
+Fences: files that close a write to further data files, for tasks that nobody waits for any longer.
 
 A task that Spark has given up (a speculative twin, an executor cut off from the driver) may go on writing after its
-commit is completed, and a file that carries a completed instant is visible. So before a commit looks for leftovers it
-puts up a fence; a rollback does before it deletes, and looks for markers once more, for its plan may be older. A task
-looks for the fence twice: after it has created a marker, and after its last file is closed. Either the fence was not
-there yet, and then whoever put it up finds the marker and deletes the file; or it was there, and the task deletes its
-files itself.
+commit is completed, and a file whose name has a completed instant is visible. So a commit creates a fence before it
+looks for leftovers; a rollback creates one before it deletes, and then reads the markers again, because its plan may be
+older. A task checks the fence twice: after it has created a marker, and after its last file is closed. If the fence did
+not exist yet, the process that creates it finds the marker and deletes the file; if it did, the task deletes its files
+itself.
 
-What is left open: a task that stalls between its first look and the creation of the file, and then dies before its
-second look. Fences lie below ``.hoodie/.aux/hudi_py`` and go when no executor can be that late any more: Spark's own
-limit for one without a driver is ten minutes.
+One case is not covered: a task that stalls between its first check and the creation of the file, and then dies before
+its second check. Fences are stored below ``.hoodie/.aux/hudi_py`` and are deleted when no executor can be that late any
+more: Spark's own limit for an executor without a driver is ten minutes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SECONDS: Final = "%Y%m%d%H%M%S"
 
 
 def put_up_fence(storage: Storage, instant_time: str) -> None:
-    """Close a write to further files; done before its leftovers are looked for. Repeatable."""
+    """Close a write to further files; call this before looking for its leftovers. Repeatable."""
     try:
         storage.create_new(_path(instant_time), b"")
     except AlreadyExists:
@@ -43,7 +43,7 @@ def put_up_fence(storage: Storage, instant_time: str) -> None:
 
 
 def is_fenced(storage: Storage, instant_time: str) -> bool:
-    """Whether the write takes no more files."""
+    """Whether the write is closed to further files."""
     return storage.size(_path(instant_time)) is not None
 
 

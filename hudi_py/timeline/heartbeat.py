@@ -1,9 +1,10 @@
 """
-Heartbeats: the sign that a write under the failed-writes policy LAZY is still at work.
+Heartbeats: files which show that a write under the failed-writes policy LAZY is still running.
 
-One empty file ``.hoodie/.heartbeat/<instant>``, written anew every interval; its age is its modification time. A write
-whose file has not been renewed for *interval x tolerable misses*, or is not there, counts as dead. The file appears
-before the requested instant and goes after the completed one; a write that fails leaves it.
+An empty file ``.hoodie/.heartbeat/<instant>`` is written again in every interval; its age is the time since its
+modification. A write counts as dead if its file has not been renewed for *interval x tolerable misses*, or does not
+exist. The file is created before the requested instant and deleted after the completed one; a write that fails leaves
+it behind.
 
 Source: rules/timeline 6.3, rules/table-services B-3, B-5, B-6; Hudi ``HoodieHeartbeatClient``, ``HeartbeatUtils``.
 """
@@ -32,7 +33,7 @@ class Rhythm:
     How often a heart beats, and when it counts as dead.
 
     Args:
-        interval_ms: Between two beats.
+        interval_ms: Time between two beats.
         expiry_ms: Age from which on a heartbeat is expired.
     """
 
@@ -52,9 +53,9 @@ class Rhythm:
 
 def heartbeat_ages(storage: Storage, clock: Clock) -> Mapping[str, int]:
     """
-    Requested time to age in milliseconds of every heartbeat there is.
+    Requested time to age in milliseconds, for all heartbeats.
 
-    A storage that does not tell modification times gives 0: on doubt a writer is alive.
+    On a storage without modification times the age is 0: in doubt a writer counts as running.
     """
     now = int(clock.now().timestamp() * 1000)
     return {
@@ -71,7 +72,7 @@ class Pulse:
 
     Args:
         path: Path of its file, relative to the table.
-        age_ms: Since it was renewed.
+        age_ms: Time since it was renewed.
         expiry_ms: See `Rhythm`.
     """
 
@@ -93,7 +94,7 @@ def pulses(storage: Storage, clock: Clock, rhythm: Rhythm) -> Mapping[str, Pulse
 
 
 def delete_heartbeat(storage: Storage, instant_time: str) -> None:
-    """Remove the heartbeat of a write that is over; nothing happens when there is none."""
+    """Remove the heartbeat of a write that is over, if there is one."""
     storage.delete(f"{FOLDER}/{instant_time}")
 
 
@@ -114,7 +115,7 @@ class Heart:
         self._thread: threading.Thread | None = None
 
     def start(self, instant_time: str) -> None:
-        """The first beat, and the thread that goes on."""
+        """Beat once, and start the thread that continues."""
         self._time = instant_time
         self.beat()
         self._thread = threading.Thread(target=self._go_on, name=f"heartbeat-{instant_time}", daemon=True)
@@ -140,7 +141,7 @@ class Heart:
             )
 
     def stop(self) -> None:
-        """Beat no more; the file stays, as the sign of a write that failed."""
+        """Stop beating; the file stays, and shows that the write failed."""
         self._stopped.set()
         if self._thread is not None:
             self._thread.join()

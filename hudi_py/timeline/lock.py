@@ -1,7 +1,8 @@
 """
-What the services see of the table's lock: they hold it, and ask before a commit point whether they still do.
+The table's lock as the services use it: they hold it, and check before each commit point that they still do.
 
-The providers are in `hudi_py.txn`. It travels with the `TimelineStore`, so that whoever can change the timeline has it.
+The providers are in `hudi_py.txn`. The lock is part of the `TimelineStore`, so all code that can change the timeline
+has it.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from hudi_py.runtime.log import log
 
 
 class Lock(Protocol):
-    """One table's lock. Held again by the thread that holds it, it stays held until the outermost holding ends."""
+    """The lock of a table. It can be held again by the thread that holds it, and is released at the outermost end."""
 
     @property
     def is_used(self) -> bool:
-        """Whether there is one at all: without it, one process at a time changes the table, and nothing is asked."""
+        """Whether the table has a lock; without one, only one process at a time may change the table."""
 
     def held(self, purpose: str) -> AbstractContextManager[None]:
         """
         Hold the lock; the purpose is shown to those who wait for it.
 
-        What was read of the table before is to be read again inside.
+        Whatever was read of the table before has to be read again inside.
 
         Raises:
             ConfigError: The settings ask for a lock that is not supported; nothing was changed.
@@ -38,12 +39,12 @@ class Lock(Protocol):
         Check for a dry run that the settings name a supported lock, without taking it.
 
         Raises:
-            ConfigError: They do not.
+            ConfigError: The lock is not supported.
         """
 
     def check(self) -> None:
         """
-        Make sure, right before a commit point, that the lock is still ours; nothing is asked while it is not held.
+        Check, right before a commit point, that the lock is still ours; does nothing while it is not held.
 
         Raises:
             ConflictError: It was taken over or removed.
@@ -68,7 +69,7 @@ NO_LOCK: Final[Lock] = _NoLock()
 
 @contextmanager
 def held_if_free(lock: Lock, purpose: str) -> Iterator[bool]:
-    """Hold the lock for what can as well be done another time; False where another writer goes on holding it."""
+    """Hold the lock for work that can be done another time; yields False if another writer keeps holding it."""
     with ExitStack() as stack:
         try:
             stack.enter_context(lock.held(purpose))

@@ -1,8 +1,9 @@
 """
-Markers: the names of data files that a write is about to create, so that a failed write can be found again.
+Markers: the names of data files that a write is about to create, so that files of a failed write can be found.
 
-Ours are direct ones: one empty file per data file, created before the data file. Those of Apache Hudi's timeline server
-(a few text files that list them) are read too. Source: rules/timeline 6.2; Hudi ``WriteMarkers``, ``MarkerUtils``.
+hudi_py writes direct markers: one empty file per data file, created before the data file. The markers of Apache Hudi's
+timeline server (a few text files that list names) are read too. Source: rules/timeline 6.2; Hudi ``WriteMarkers``,
+``MarkerUtils``.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def marker_folder(instant_time: str) -> str:
 
 
 def create_marker(storage: Storage, instant_time: str, marker: Marker) -> None:
-    """Create a direct marker; one that is there already is as good."""
+    """Create a direct marker, unless it exists already."""
     path = f"{marker_folder(instant_time)}/{marker.path}{_SEPARATOR}{marker.type.value}"
     try:
         storage.create_new(path, b"")
@@ -57,10 +58,10 @@ def create_marker(storage: Storage, instant_time: str, marker: Marker) -> None:
 
 def read_markers(storage: Storage, instant_time: str) -> frozenset[Marker] | None:
     """
-    All markers of an instant, in either form; None when its marker folder is not there.
+    All markers of an instant, in either form; None if its marker folder does not exist.
 
     Raises:
-        CorruptMetadata: An entry is no marker. Then it is unknown what the write created.
+        CorruptMetadata: An entry is not a marker, so it is unknown what the write created.
     """
     folder = marker_folder(instant_time)
     entries = storage.list(folder)
@@ -76,7 +77,7 @@ def read_markers(storage: Storage, instant_time: str) -> frozenset[Marker] | Non
 
 
 def delete_markers(storage: Storage, instant_time: str) -> None:
-    """Remove all markers of an instant; nothing happens when there are none."""
+    """Remove all markers of an instant, if there are any."""
     storage.delete_folder(marker_folder(instant_time))
 
 

@@ -29,9 +29,9 @@ def read_table_config(storage: Storage) -> TableConfig:
     Read the table's properties, from their backup while they are rewritten or after that was interrupted.
 
     Raises:
-        TableNotFound: Neither file is there.
-        CorruptMetadata: What is there is damaged, or a timeline is there without either file.
-        UnsupportedTable: A version that is not served.
+        TableNotFound: Neither file exists.
+        CorruptMetadata: A file is damaged, or there is a timeline without either file.
+        UnsupportedTable: The table's version is not supported.
     """
     return table_config(read_properties(storage), f"{storage.root}/{PROPERTIES_FILE}")
 
@@ -81,8 +81,8 @@ def _instant_file(storage: Storage) -> str | None:
     """
     Path of some file of a timeline, in either layout.
 
-    Whoever creates a table writes the properties before the first instant. A new table in the place of one that lost
-    them would not see its timeline, or take its failed writes and what its cleans left for committed rows.
+    Properties are written before the first instant. So a timeline without properties shows that they were lost. A new
+    table in this place would not see that timeline, or would take files of failed writes for committed rows.
     """
     for folder, layout in ((f"{METADATA_FOLDER}/timeline", LAYOUT_V2), (METADATA_FOLDER, LAYOUT_V1)):
         for entry in storage.list(folder):
@@ -107,7 +107,7 @@ def _read_valid(storage: Storage, path: str) -> dict[str, str]:
 
 
 def properties_problem(storage: Storage) -> str | None:
-    """Why hoodie.properties itself, not its backup, cannot be believed; None when it can."""
+    """Why hoodie.properties itself, not its backup, cannot be trusted; None if it can."""
     try:
         properties = _read_valid(storage, PROPERTIES_FILE)
     except (NotFound, CorruptMetadata) as error:
@@ -122,7 +122,7 @@ def create_properties(storage: Storage, properties: Mapping[str, str], clock: Cl
     Make a folder a table; the last step of creating one.
 
     Raises:
-        ConflictError: It is one already.
+        ConflictError: It is a table already.
     """
     try:
         storage.create_new(PROPERTIES_FILE, _format(_with_checksum(properties), clock.now(), "Properties saved on"))
@@ -158,7 +158,7 @@ def update_properties(storage: Storage, changes: Mapping[str, str | None], clock
 
 
 def unfinished_rewrite(storage: Storage) -> str | None:
-    """Why `recover_properties` has something to do; None where it has not."""
+    """Why `recover_properties` is needed; None if it is not."""
     if storage.size(BACKUP_FILE) is None:
         return None
     return f"{BACKUP_FILE} is there: a rewrite of the properties was interrupted"
@@ -166,9 +166,9 @@ def unfinished_rewrite(storage: Storage) -> str | None:
 
 def finish_rewrite(storage: Storage) -> None:
     """
-    `recover_properties` where a rewrite was interrupted; only for callers beside whom no other writer is at work.
+    `recover_properties` if a rewrite was interrupted; only for callers that know that no other writer is running.
 
-    Apache Hudi 1.0 takes a table with an empty properties file for none, whatever its backup holds.
+    Apache Hudi 1.0 does not recognize a table with an empty properties file, whatever its backup contains.
     """
     if unfinished_rewrite(storage) is not None:
         recover_properties(storage)
@@ -184,6 +184,7 @@ def recover_properties(storage: Storage) -> dict[str, str]:
     properties, source = _choose(storage)
     if source == BACKUP_FILE:
         storage.replace(PROPERTIES_FILE, storage.read(BACKUP_FILE))
+    # Last: until the properties are whole again, the backup is their only copy.
     storage.delete(BACKUP_FILE)
     return properties
 

@@ -177,6 +177,7 @@ class TimelineStore:
         """
         self.lock.check()
         completion_time = None
+        # In layout 2 the name has the completion time, so creating it would not collide with another writer's file.
         if self.layout.has_completion_times:
             timeline = self.load()
             done = timeline.find(instant.requested_time, instant.action)
@@ -192,6 +193,7 @@ class TimelineStore:
         Earlier states that are missing are created empty first, so that the write never looks archived. Repeatable.
         """
         files = self.files_of(instant)
+        # The completed file goes last: at every moment the instant exists in some state, never in none.
         for state in (State.REQUESTED, State.INFLIGHT)[instant.action is Action.SAVEPOINT :]:
             if not any(each.state is state for each in files):
                 self._create(Instant(instant.requested_time, instant.comparable_action, state))
@@ -208,12 +210,12 @@ class TimelineStore:
         )
 
     def remove(self, instant: Instant) -> bool:
-        """Delete one instant file; False when it was not there."""
+        """Delete one instant file; False if it did not exist."""
         self._contents.pop(self.path(instant), None)
         return self.storage.delete(self.path(instant))
 
     def replace(self, instant: Instant, content: bytes) -> None:
-        """Give a damaged instant file its content back; only recovery does."""
+        """Write the content of a damaged instant file again; used by recovery only."""
         self.storage.replace(self.path(instant), content)
         self._contents[self.path(instant)] = content
 

@@ -1,5 +1,5 @@
 """
-An ordered set of instants and the views on it that Hudi's rules speak of. Pure.
+An ordered set of instants, and the views of it that Hudi's rules are based on. Pure.
 
 Source: rules/timeline 2.5 and 7, rules/table-services 0; Hudi ``BaseHoodieTimeline``, ``TimelineLayout``.
 """
@@ -28,8 +28,8 @@ class Timeline(Shown):
 
     Args:
         instants: Sorted by (requested time, comparable action).
-        file_names: Names in the timeline folder the instants were made of, if they were.
-        layout: What those names mean.
+        file_names: Names in the timeline folder, if the instants were read from there.
+        layout: Layout of these names.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class Timeline(Shown):
 
     @cached_property
     def committed(self) -> Timeline:
-        """The completed ones of `commits`: readers take files from before its start for archived commits'."""
+        """Completed `commits`; to readers, files from before its start belong to archived commits."""
         return Timeline(self.commits.completed())
 
     @cached_property
@@ -147,7 +147,7 @@ class Timeline(Shown):
 
     @cached_property
     def view(self) -> Timeline:
-        """``TL.view``: what file listings are judged by: completed writes and pending (log) compactions."""
+        """``TL.view``, which decides about file slices: completed writes and pending (log) compactions."""
         pending = (Action.COMPACTION, Action.LOG_COMPACTION)
         return Timeline(tuple(i for i in self.writes if i.state is State.COMPLETED or i.action in pending))
 
@@ -164,16 +164,16 @@ class Timeline(Shown):
     @cached_property
     def first_not_savepointed(self) -> str | None:
         """
-        Time of the first completed commit that no savepoint is of, of the last one where all are savepointed.
+        Time of the first completed commit without a savepoint; if all have savepoints, of the last one.
 
-        What is archived lies before it, also where savepointed commits that are older are active (rule D-7).
+        Archived commits are older than this, even if older commits with savepoints are still active (rule D-7).
         """
         savepointed = {i.requested_time for i in self.instants if i.action is Action.SAVEPOINT}
         times = [i.requested_time for i in self.committed]
         return next((time for time in times if time not in savepointed), times[-1] if times else None)
 
     def is_before_start(self, requested_time: str) -> bool:
-        """Whether the time lies before this timeline, so that its instant is archived (or never was)."""
+        """Whether the time is older than this timeline, so that its instant is archived (or never existed)."""
         return self.start is not None and requested_time < self.start
 
 
@@ -186,7 +186,7 @@ def _of(instants: tuple[Instant, ...], actions: tuple[Action | str, ...]) -> tup
 
 def build_timeline(names: Iterable[str], layout: Layout) -> Timeline:
     """
-    Make a timeline of the names in a timeline folder; names that are no instants are passed over.
+    Build a timeline from the names in a timeline folder; names that are not instants are ignored.
 
     Several completed files of one layout-2 instant (two executors of one clean, rule A-75) count as one, the newest.
     Only the highest state of each instant becomes a value: this runs at every load, over every file.

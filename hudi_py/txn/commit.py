@@ -5,7 +5,7 @@ Each stage is a type that only the stage before returns, so none can be left out
 
     Prepared   it has a time; nothing is on the timeline      request: stores the plan
     Requested  its plan is stored, any process can go on      begin: files may be written or deleted
-    Begun      inflight; readers see nothing of it            ready: lock, fresh timeline, conflict check
+    Begun      inflight; invisible to readers                 ready: lock, fresh timeline, conflict check
     Ready      the lock is held, no process was faster        record: the metadata table is updated
     Recorded   the metadata table has it                      publish: the completed file, the commit point
 
@@ -109,6 +109,7 @@ class _OnTimeline:
         try:
             yield self.store.load()
         except HudiError as error:
+            # Without this, a plan that must not be carried out would stay, and the next run would carry it out.
             self.store.remove(self.instant)
             raise ConflictError(f"another process was faster, nothing was changed: {error}") from error
 
@@ -139,7 +140,7 @@ class Requested(_OnTimeline):
 
 
 class Begun(_OnTimeline):
-    """An inflight action: its files may be written or deleted, readers see nothing of it."""
+    """An inflight action: its files may be written or deleted, and readers do not see them."""
 
     @contextmanager
     def ready(self) -> Iterator[Ready]:
@@ -151,6 +152,7 @@ class Begun(_OnTimeline):
             TimelineStateError: Another process rolled it back or withdrew it.
         """
         with self.store.lock.held(f"{self.instant.action.value} {self.instant.requested_time}"):
+            # What was loaded before the lock was ours may be outdated: the holder before may have changed the table.
             timeline = self.store.load()
             _check(self.store, self.instant, timeline)
             yield Ready(self, timeline)

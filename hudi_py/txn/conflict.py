@@ -32,6 +32,7 @@ def judge(ours: Instant, now: Timeline) -> Verdict:
         now: The current timeline.
     """
     found = now.find(ours.requested_time, ours.action)
+    # Requested again: another process took the action back to its plan, as rollbacks of compactions do (rule B-25).
     if found is None or found.state is State.REQUESTED:
         return Verdict.TAKEN_BACK
     return Verdict.COMPLETED if found.is_completed else Verdict.CLEAR

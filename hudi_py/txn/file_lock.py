@@ -3,8 +3,7 @@ The lock of Hudi's ``FileSystemBasedLockProvider``: a file ``lock`` that exists 
 
 It is created complete, and never replaces another one. It counts as left behind if it is older than the configured age
 (``hoodie.write.lock.filesystem.expire``), or if it is of hudi_py and its process is proven to have ended. Then it is
-taken
-over, by only one of several processes: the one that creates the claim for exactly this file.
+taken over, by only one of several processes: the one that creates the claim for exactly this file.
 
 What a crash leaves: the lock, which processes on the same machine take over at once, and others when it expires or was
 removed by hand or by recovery; or a claim, which expires at the same age.
@@ -93,7 +92,7 @@ class FileLock:
             self._storage.create_new(self._path, self._content)
         except AlreadyExists:
             return self.is_ours()  # a repeated request may find the file that the first one created
-        except (StorageError, OutcomeUnknown):
+        except (StorageError, OutcomeUnknown):  # the file may exist although its creation was reported as failed
             if not self.is_ours():
                 raise
         return True
@@ -114,15 +113,16 @@ class FileLock:
         claims = self._storage.list(self._claim("").rstrip("/"), details=True)
         stale = {each.name for each in claims if self._is_older_than_allowed(each.modified_ms)}
         ours = {each.name for each in claims if each.name.startswith(digest)}
-        if not ours <= stale:
+        if not ours <= stale:  # another process has a valid claim on this lock, and is replacing it now
             return False
+        # A claim that a crash left keeps its name taken until it expires; the next claim gets the next number.
         claim = f"{digest}-{len(ours)}"
         try:
             self._storage.create_new(self._claim(claim), b"")
         except AlreadyExists:
             return False
         is_acquired = False
-        if self._look() == seen:
+        if self._look() == seen:  # otherwise another process has replaced it since, and that lock is valid
             log.warning("lock.taken_over", path=f"{self._storage.root}/{self._path}", holder=_told(seen.content))
             self._storage.delete(self._path)
             is_acquired = self._create()

@@ -84,6 +84,7 @@ class LeaseLock:
         """See `LockProvider`."""
         seen = self._look()
         lease = None if seen is None else self._parsed(seen.content)
+        # With a margin, because the holder compares with its own clock: it must have given up before it is replaced.
         if lease is not None and not (lease.is_released or self._now_ms() > lease.valid_until_ms + CLOCKS_MS_MAX):
             return False
         if lease is not None and not lease.is_released:
@@ -98,6 +99,7 @@ class LeaseLock:
 
     def release(self) -> None:
         """See `LockProvider`."""
+        # The thread first: a renewal after the release would make the lock valid again, without a holder.
         self._stopped.set()
         if self._thread is not None:
             self._thread.join()

@@ -207,6 +207,7 @@ def judge(service: Service, instant: Instant, relations: Collection[Relation] = 
         KeyError: The table has no such pair. Unknown actions are refused when the timeline is loaded.
     """
     wanted = {*relations, Relation.ANY}
+    # In the order of the enum: what would lose rows is found before what would merely be about the same commits.
     for relation in Relation:
         if relation in wanted:
             for pair in PAIRS:
