@@ -67,6 +67,7 @@ class History:
         Returns:
             Requested time and action of the rows that the history has now: only those instants may be deleted.
         """
+        # The name follows from the rows, so a run that repeats an interrupted one recognizes its file.
         snapshot = self._snapshot()
         name = history_file_name(rows[0].requested_time, rows[-1].requested_time, 0)
         if any(file.name == name for file in snapshot.files):  # an earlier run was interrupted after this point

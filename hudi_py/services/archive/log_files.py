@@ -100,6 +100,8 @@ def append_to_logs(
         archived.append(group)
     if not entries:
         return ()
+    # Always a new file, as Hudi does where it cannot append (rules/timeline 5.2): an append that is cut off would
+    # damage entries that exist nowhere else any more.
     numbers = [archive_file_number(entry.name) or 0 for entry in store.storage.list(folder)]
     path = f"{folder}/{archive_file_name(1 + max(numbers, default=0))}"
     try:

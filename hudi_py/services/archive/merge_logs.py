@@ -71,7 +71,7 @@ class LogMerge:
         there = {entry.name for entry in self.storage.list(self.folder)}
         names = [name.rpartition("/")[2] for name in plan.candidates]
         self._check(plan, names)
-        if there.issuperset(names):
+        if there.issuperset(names):  # nothing is lost by undoing the merge, whether or not the merged file is whole
             self.storage.delete(self._path(plan.merged_name))
         else:
             self._decoded(plan.merged_name)  # before the last copies of its entries are deleted
@@ -112,6 +112,7 @@ class LogMerge:
             return 0
         content = b"".join(self._decoded(name) for name in chosen)  # newest first: the order in which readers look
         plan = MergePlan(tuple(self._source(name) for name in chosen), archive_file_name(numbered[0][0] + 1))
+        # The plan first: with it, the next run knows which files are inputs, whatever a crash left of them.
         try:
             self.storage.create_new(self._path(PLAN_FILE), encode_merge_plan(plan, self.randomness(SYNC_BYTES)))
             self.storage.create_new(self._path(plan.merged_name), content)

@@ -207,6 +207,7 @@ def _kept(completed: tuple[Instant, ...], facts: ArchiveFacts, config: ArchiveCo
     """Rule D-3: commits that a clean has not reached stay active."""
     if facts.earliest_to_retain is None:
         return config.keep_min, config.keep_max
+    # The two more are Hudi's (rule D-3): with fewer, archival could pass what the next clean still has to look at.
     needed = sum(1 for i in completed if i.requested_time > facts.earliest_to_retain) + 2
     if config.keep_min >= needed:
         return config.keep_min, config.keep_max

@@ -163,6 +163,7 @@ class ArchiveService:
         logs = LogMerge(self.contents.store.storage, self.table.history_folder)
         if self._to_logs:
             logs.recover()
+        # Before the plan: a savepoint that is created while the plan is made must not be taken for a known one.
         known = _savepoints(self.contents.store.load())
         plan = self.plan()
         if not plan.instants:
@@ -171,6 +172,7 @@ class ArchiveService:
         done: list[Instant] = []
         bound = plan.bound
         for groups in self._batches(plan.instants):
+            # Written first, deleted second: an instant that exists twice is harmless, one that exists nowhere is lost.
             archived = self._write(groups)
             going = self._still_going(archived, known)
             self._delete(going)
@@ -179,7 +181,7 @@ class ArchiveService:
                 bound = Bound.SAVEPOINT
                 break
             if len(archived) < len(groups) and self._to_logs:
-                break
+                break  # a damaged commit stays active, and so must all later ones: readers take a gap for archived
         merges = self._merge_logs(logs) if self._to_logs else self._tidy_history()
         log.info("archive.completed", instants_archived=len(done), merges=merges)
         return ArchiveResult(instants=tuple(done), bound=bound, merges=merges)

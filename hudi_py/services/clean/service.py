@@ -100,6 +100,7 @@ class CleanService:
 
     def _schedule(self, deadline: Deadline) -> Instant | None:
         store = self.contents.store
+        # Instants that a crash left half written are repaired first: they would block every later clean.
         with store.lock.held("clean"):
             timeline = repair_cleans(store)
         if timeline.pending(Action.CLEAN) and not self.config.allow_multiple:
@@ -110,6 +111,7 @@ class CleanService:
             log.warning("clean.settings", reason=warning)
         self._remember_leftovers(seen, plan)
         if not plan.would_schedule:
+            # An empty plan is not stored (rule A-68), so what was examined is remembered in notes of our own.
             if seen.is_settled_by(plan):
                 remember_unseen(self.contents.store.storage, seen.unseen, Unseen())
             progress = progress_of(plan, seen, self.config)
@@ -193,6 +195,7 @@ class CleanService:
         expired = tuple(each.requested_time for each in self.remove_expired_savepoints())
         planned = self._schedule(deadline)
         results = self.execute_pending(deadline, planned=planned)
+        # Once only: if the new plan is withdrawn, too, somebody changes the table faster than it can be planned.
         if any(each.withdrawn for each in results):
             planned = self._schedule(deadline)
             results += self.execute_pending(deadline, planned=planned)

@@ -121,7 +121,9 @@ class RecoveryExecutor:
         instant = _instant(finding)
         requested = Instant(instant.requested_time, instant.action, State.REQUESTED)
         copy = self._store.read(Instant(instant.requested_time, instant.action, State.INFLIGHT))
-        self._keep_copy(requested)
+        self._keep_copy(
+            requested
+        )  # even damaged bytes are kept: they may be all that is left to find out what happened
         self._store.replace(requested, copy)
 
     def _quarantine(self, finding: RecoveryFinding) -> None:

@@ -57,6 +57,7 @@ class FailedWrites:
         if failed_writes_policy(self.settings) != "EAGER":
             return self._roll_back(frozenset()) if load_undoing(timeline, self.contents) else []
         alive, pending = self._alive_and_pending()
+        # EAGER means one writer, so a second one that is alive is an error, and its write is not touched.
         if alive:
             raise ConflictError(
                 f"{self.contents.store.storage.root}: the write {min(alive)} of another process is running, by its "

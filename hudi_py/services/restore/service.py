@@ -129,6 +129,7 @@ class RestoreService:
             (timeline.find(each.requested_time, Action(each.action)) for each in plan.instants_to_rollback),
         )
         requested = prepared(store, Action.RESTORE).request(plan)
+        # Without a lock another process may have begun something since the plan was judged; now it sees the restore.
         self._look_again(timeline, requested, judged)
         return requested, plan
 
@@ -138,6 +139,7 @@ class RestoreService:
         begun = requested.begin()
         instant = begun.instant
         rollbacks = {}
+        # Newest first (rule B-29): a write may build on older ones, never on newer ones.
         for target in plan.instants_to_rollback:
             done = self._undo(target)
             if done is not None:

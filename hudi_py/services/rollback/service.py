@@ -102,6 +102,7 @@ class RollbackService:
             failed = self._without_alive(failed)
         if not pending and not failed:
             return []
+        # A write whose completed file was lost looks failed; rolling it back would delete visible rows for good.
         refuse_lost_writes(timeline, self.contents, self.table, {each.requested_time for each in failed})
         lock = self.contents.store.lock
         with lock.held("rollback"):

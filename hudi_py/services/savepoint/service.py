@@ -1,5 +1,5 @@
 """
-Creates and deletes savepoints, and deletes those whose time to live is over.
+Creates and deletes savepoints, and deletes expired ones.
 
 What a crash leaves, and what the next call does:
 

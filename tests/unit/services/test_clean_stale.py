@@ -91,7 +91,7 @@ def test_times_that_a_stale_plan_by_versions_took_are_not_promised(layout, infli
     results = builder.table().clean(**ONE_VERSION)
     assert results[0].withdrawn is not inflight
     if not inflight:
-        assert f"{at(3)}, the last commit that it was made of, was taken back" in results[0].why_spared
+        assert f"{at(3)}, the last commit that it is based on, was undone" in results[0].why_spared
     assert shown(builder) == set(data_files(builder.storage))
     table = builder.table()
     assert whole_from(table.contents.clean(table.timeline.completed("clean")[-1])) == LATER

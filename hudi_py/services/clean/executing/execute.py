@@ -1,18 +1,18 @@
 """
-Carrying out a stored clean plan.
+Carries out a stored clean plan.
 
-What a crash leaves, step by step, and what the next clean makes of it:
+What a crash leaves after each step, and what the next clean does:
 
 1. only ``.clean.requested``: the plan is carried out from the start;
-2. ``.clean.inflight`` too, some files gone: carried out again, files already gone are no error;
-3. everything deleted, recorded in the metadata table or not, not completed: the same, nothing is left to delete;
-4. completed: nothing is owed.
+2. ``.clean.inflight`` too, some files are deleted: it is carried out again; missing files are not an error;
+3. all files are deleted, the metadata table may be updated, but the clean is not completed: the same;
+4. the clean is completed: nothing is left to do.
 
-The plan that counts is always the one in ``.clean.requested``; a clean never plans twice. What of it is still right is
-looked at right before (`recheck`): under the table's lock before the clean becomes inflight, and again before each
-round of deletions, which go without the lock, for a million of them may take hours. That is safe because nobody of ours
-takes back commits or makes savepoints beside an inflight clean. A plan with a file that somebody needs is withdrawn
-while it is only requested; once inflight it is settled: the rest goes, and only that is recorded.
+The plan is always the one in ``.clean.requested``; a clean never plans twice. `recheck` checks whether the plan is
+still right: under the table's lock before the clean becomes inflight, and again before each round of deletions.
+Deletions run without the lock, because a million of them may take hours. That is safe because hudi_py does not undo
+commits or create savepoints that need planned files beside an inflight clean. If a planned file is needed, a requested
+plan is withdrawn; an inflight one is finished without that file, and only deleted files are recorded.
 
 Source: rules/table-services A.7, A.8; docs/decisions/stale-clean-plans.md.
 """
@@ -93,9 +93,11 @@ def execute_clean(
         engine = WatchedEngine(engine, reporter)
     started = store.clock.now()
     outcome = _delete(recheck, engine, config, names, deadline)
+    # Only at the first attempt: a later one completes without such files, or they would block all cleans for ever.
     if is_first_attempt:
         _check_access(outcome, names, known, store.storage.root)
     plan = _as_carried_out(recheck)
+    # Folders last, and only when no file is left: a folder with its metafile deleted would hide remaining files.
     gone = {} if outcome.left else _delete_partitions(store.storage, plan.partitions_to_delete)
     elapsed_ms = max(0, int((store.clock.now() - started).total_seconds() * 1000))
     metadata = metadata_of(instant, plan, outcome, frozenset(gone), config, elapsed_ms)

@@ -1,13 +1,13 @@
 """
-Whether a stored clean plan is still right, looked at right before its files go.
+Checks whether a stored clean plan is still right, immediately before its files are deleted.
 
-A plan is made of the table at one moment. Until it is carried out the newest commits may be rolled back, so that what
-they superseded is the newest again; a savepoint may be made, a compaction be planned. So each planned file is judged
-once more (`hudi_py.fsview.fate`), on a timeline that has just been loaded.
+A plan describes the table at one moment. Before it is carried out, the newest commits may be rolled back, so that files
+which they superseded are the newest again; or a savepoint may be created, or a compaction planned. So each planned file
+is judged once more (`hudi_py.fsview.fate`), with a timeline that has just been loaded.
 
-That takes a listing of each partition of the plan, which would make every clean dearer. Where the last commit that the
-plan was made of still stands and nothing older was taken back, nothing was: commits are taken back newest first. Then
-only those partitions are listed in which somebody names a planned file.
+That would need a listing of each partition of the plan, and make every clean slower. But if the last commit that the
+plan is based on is still completed and nothing older was undone, no commit of the plan was undone: commits are undone
+newest first. Then only partitions are listed in which a savepoint or a pending action names a planned file.
 
 Source: docs/decisions/stale-clean-plans.md.
 """
@@ -40,7 +40,7 @@ _JUDGED_BY = frozenset(Action) - {Action.CLEAN, Action.INDEXING}
 
 
 def promise_of(plan: CleanerPlan) -> Promise:
-    """What a plan leaves readable: all times from its window on, or the newest one only. Pure."""
+    """The times that a plan keeps readable: all from its window on, or the newest only. Pure."""
     holes = holes_of(plan)
     earliest = plan.earliest_instant_to_retain
     start = holes.window or ("" if earliest is None else earliest.requested_time)
@@ -49,10 +49,11 @@ def promise_of(plan: CleanerPlan) -> Promise:
 
 def stands_as_planned(timeline: Timeline, contents: Contents, plan: CleanerPlan) -> bool | None:
     """
-    Whether all commits that the plan was made from still stand.
+    Whether all commits that the plan is based on are still completed.
 
     Returns:
-        False where one was: the last one is gone. None where the timeline does not tell, so that files have to.
+        False if one was undone, because the last one is not on the timeline. None if the timeline does not show it, so
+        that the files have to be judged.
     """
     last = plan.last_completed_commit_timestamp
     if not last:
@@ -60,7 +61,7 @@ def stands_as_planned(timeline: Timeline, contents: Contents, plan: CleanerPlan)
     if timeline.committed.find(last) is None:
         return None if timeline.committed.is_before_start(last) else False
     if any(each.requested_time > last for each in timeline.of([Action.RESTORE])):
-        return None
+        return None  # a restore undoes many commits, in an order of its own
     rollbacks = [each for each in timeline.of([Action.ROLLBACK]) if each.requested_time > last]
     try:
         undone = [
@@ -81,18 +82,18 @@ def _targets(contents: Contents, rollback: Instant) -> tuple[str, ...]:
 @attrs.define(kw_only=True)
 class Recheck:
     """
-    One stored plan, held against the table as often as that has changed.
+    One stored plan, which is compared with the table whenever the table has changed.
 
     Args:
         contents: Reads the table's instants.
         instant: The clean.
-        plan: Its plan; the files in it are not looked at.
+        plan: Its plan, without files.
         names: The planned files.
-        spared: Files that are there and must not go: partition path to name to why.
-        is_undone: A commit that the plan was made of was taken back since.
+        spared: Existing files that must not be deleted: partition path to name to fate.
+        is_undone: Whether a commit that the plan is based on was undone since.
         only: Partition paths that the table still has; None for all.
-        is_held: The newest files of its groups were held against the commits when the plan was made, right before.
-        timeline: That the last look was made of.
+        is_held: Whether the newest files of its groups were compared with the commits when the plan was made just now.
+        timeline: The timeline of the last comparison.
     """
 
     contents: Contents
@@ -122,7 +123,7 @@ class Recheck:
             refuse_under_undoing(self.contents, now)
             self._judge(now)
             self._hold(now)
-        self.timeline = decides
+        self.timeline = decides  # only after both: an error must not leave the plan as if it had been judged
         return now
 
     def _judge(self, timeline: Timeline) -> None:
@@ -151,7 +152,7 @@ class Recheck:
             )
 
     def _hold(self, timeline: Timeline) -> None:
-        """Spare what is planned of groups whose newest file is not as it was written."""
+        """Spare planned files of groups whose newest file is not as its commit wrote it."""
         if self.is_held and self.timeline is None:
             return
         lost = lost_survivors(self.contents, timeline, self.left(), only=self.only)
@@ -165,7 +166,7 @@ class Recheck:
 
     @property
     def spared_count(self) -> int:
-        """How many files stay."""
+        """Number of planned files that are kept."""
         return sum(map(len, self.spared.values()))
 
     @property
@@ -180,11 +181,11 @@ class Recheck:
             name = min(names)
             return f"{join_path(path, name)} must stay: {names[name]}"
         if self.is_undone:
-            return f"{self.plan.last_completed_commit_timestamp}, the last commit that it was made of, was taken back"
+            return f"{self.plan.last_completed_commit_timestamp}, the last commit that it is based on, was undone"
         return ""
 
     def left(self) -> Names:
-        """The planned files without those that stay."""
+        """The planned files without those that are kept."""
         if not self.spared:
             return self.names
         found = {}
@@ -196,7 +197,7 @@ class Recheck:
         return found
 
     def without_spared(self, task: DeleteTask) -> DeleteTask:
-        """The task without files that stay."""
+        """The task without files that are kept."""
         if not self.spared:
             return task
         files = (
@@ -209,7 +210,7 @@ def recheck_of(
     contents: Contents, instant: Instant, *, only: frozenset[str] | None = None, is_held: bool = False
 ) -> Recheck:
     """
-    A pending clean, not looked at yet.
+    A pending clean, before the first comparison.
 
     Args:
         contents, instant, only, is_held: As `Recheck`.
@@ -225,7 +226,7 @@ def recheck_of(
 
 
 def _spared(facts: TableFacts, path: str, there: Sequence[str], planned: Sequence[str]) -> dict[str, Fate]:
-    """Those of the planned files that are there and are not known to be garbage."""
+    """Planned files that exist and are not known to be garbage."""
     fates = judge_partition_files(facts, path, there)
     judged = ((name, fates.of(name)) for name in frozenset(planned).intersection(there))
     return {name: fate for name, fate in judged if not isinstance(fate, Removable)}

@@ -1,13 +1,13 @@
 """
 Files that a clean could not delete, remembered for the next one.
 
-Apache Hudi writes them into the completed clean and forgets them: an incremental plan looks at their partition again
-only when somebody writes there, and a listing through the metadata table never shows them again. So they are named in
-a file of our own, and the next plan looks into their folders. It judges them like any others: a file that is needed
-again by then stays. Hudi does not read the file, and it may be lost: then the next look at every folder finds them.
+Apache Hudi records them in the completed clean and forgets them: an incremental plan examines their partition again
+only after a write to it, and a listing through the metadata table never shows them again. So they are named in a file
+of hudi_py, and the next plan examines their folders. It judges them like other files: one that is needed again by then
+is kept. Hudi does not read this file. If it is lost, the next plan that examines all folders finds the files.
 
-A checksum file (``.<name>.crc``, local disks only) may refuse to go while its data went. No listing shows it and no
-plan names it, so that the next clean tries it by itself.
+A checksum file (``.<name>.crc``, local disks only) may be impossible to delete although its data file was deleted. No
+listing shows it and no plan names it, so the next clean tries to delete it directly.
 """
 
 from __future__ import annotations

@@ -140,6 +140,7 @@ def _fits(verdicts: Iterable[Verdict], budget: Budget) -> bool:
 def _greedy(verdicts: Sequence[Verdict], budget: Budget, *, by_versions: bool) -> list[Verdict]:
     """As many slices as fit, in order; at least one, so that every clean gets on."""
     must = [v for v in verdicts if by_versions and v.reason is Reason.REPLACED]
+    # Replaced groups go over budget, too: archival trusts that a clean by versions has dealt with them (rule D-9).
     chosen = list(must)
     files = sum(v.file_slice.file_count for v in chosen)
     size = sum(size_of(v.file_slice) for v in chosen)

@@ -105,9 +105,10 @@ def scope(
     """
     Decide between all partitions and those written since the last clean (rules A-26 to A-33).
 
-    A savepoint removed since the last clean means everything in every table version: 0.15.0 looks only at the
-    partitions of the savepointed commit and so forgets files for good (K-1).
+    If a savepoint was removed since the last clean, all partitions are examined, in every table version: 0.15.0
+    examines only those of the savepointed commit, and so never deletes some files (K-1).
     """
+    # The first reason to look everywhere decides; an incremental plan is right only if none of them applies.
     if config.has_window and earliest is None:
         return Scope(everything=False, reason=_why_no_window(timeline, config), cost=_NOTHING_LISTED)
     if config.versions or earliest is None:
@@ -207,8 +208,8 @@ def scope_of_archive(
     """
     The partitions written since the last clean, where the archive still tells of its commits; else *full*.
 
-    Hudi looks everywhere then (rule A-29). The plan is the same: what becomes garbage between two windows lies in
-    partitions written between them, and the last clean left none before.
+    Hudi examines all partitions then (rule A-29). The plan is the same: files become garbage between two windows only
+    in partitions that were written between them, and the last clean left no garbage before.
 
     Args:
         archived: Requested time to partitions of the archived commits from ``full.archived_since`` on; None when the

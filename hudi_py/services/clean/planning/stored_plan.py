@@ -96,6 +96,7 @@ def planned_names(record: CleanerPlan, root: str, source: str) -> Names:
                 bases.add(base)
                 folder = f"{base}/{partition}/" if partition else f"{base}/"
             name = path[len(folder) :]
+            # Whatever a plan names is deleted, so a damaged or foreign plan must not reach anything but data files.
             if not is_base_file(name) and parse_log_file(name) is None:
                 raise RefusedError(
                     f"{source}: {path!r} is neither a base nor a log file of {root}; nothing was deleted"
@@ -124,5 +125,5 @@ def _base(path: str, partition: str, source: str) -> str:
 
 
 def _plain(base: str) -> str:
-    """A base path without its scheme: listings through different doors spell it differently (rule A-57)."""
+    """A base path without its scheme, which differs between ways of listing (rule A-57)."""
     return _SCHEME.sub("", base).strip("/")

@@ -103,6 +103,7 @@ class TablePlanner:
 
     def plan_of(self, seen: Situation, deadline: Deadline, *, details: bool = False, sizes: bool = False) -> CleanPlan:
         with_sizes = details or sizes or self.config.max_bytes is not None or self.reporter.wants_sizes
+        # A budget chooses among slices, so it needs a verdict on each of them; otherwise names and counts are enough.
         in_full = details or self._budget.is_limited
         judge = seen.judge_quickly(self.config) if not in_full else partial(seen.judge, config=self.config)
         listing = seen.listing
@@ -123,6 +124,7 @@ class TablePlanner:
             )
             judgements, is_partial = cut.judgements, cut.is_partial
             if cut.window is None:
+                # Garbage of the next window is left, so the plan must not claim that window: nobody would look again.
                 window, savepoints = seen.window_before, seen.savepoints_unfinished
             else:
                 window = cut.window
