@@ -1,5 +1,5 @@
 """
-How the log files of file slices are read at one time, and what they say, merged among themselves.
+How the log files of file slices are read at one time; reads their records and merges them among themselves.
 
 Source: rules/data-files 9; Hudi 1.1.1 ``BaseHoodieLogRecordReader``.
 """
@@ -48,9 +48,9 @@ class LogReading:
         counts: Whether the blocks of an instant count.
         until: Instant time of an earlier snapshot; None for the latest.
         ordering: The table's columns that are ordering fields, in the order of *rules*.
-        only: Rows of base files that do not meet this are passed over as if they were not there; None for none.
-        written: Gives the ranges of bytes (first, behind the last) that completed commits wrote in a log file, by its
-            path; asked only where a file holds what is no block.
+        only: Rows of base files that do not meet this are ignored, as if they did not exist; None to use all rows.
+        written: Returns the byte ranges (first, end) that completed commits wrote in a log file, by its path; called
+            only if the file has bytes that are not a block.
     """
 
     rules: LogRules
@@ -67,8 +67,8 @@ def log_reading(
     """
     Args:
         rules, counts, until: As for `LogReading`.
-        schema: All columns of the table. Ordering fields that it lacks order nothing: writers have such by default.
-        source: Where the table is, for messages.
+        schema: All columns of the table. Ordering fields that it lacks are ignored: Hudi's writers name one by default.
+        source: The table's location, for messages.
 
     Raises:
         UnsupportedTable: An ordering field is nested, or of a type without order.
@@ -92,26 +92,26 @@ def _is_nested(field: Field) -> bool:
 
 def load_logs(storage: Storage, file_slice: FileSlice, shape: RecordShape, logs: LogReading) -> MergedLogs:
     """
-    What the log files of a slice say, merged among themselves.
+    The records of a slice's log files, merged among themselves.
 
     Args:
         storage: The table's storage.
-        file_slice: With its log files, oldest first.
-        shape: What is wanted of the records.
+        file_slice: The slice, its log files oldest first.
+        shape: The columns to read.
         logs: How they are read.
 
     Raises:
-        CorruptMetadata, UnsupportedTable: A log file is damaged, or holds what is not read.
+        CorruptMetadata, UnsupportedTable: A log file is damaged, or has content that hudi_py does not read.
     """
     return merge_records(list(records_of(blocks_of(storage, file_slice, logs), shape)), shape, logs.rules)
 
 
 def logged_keys(storage: Storage, file_slice: FileSlice, logs: LogReading) -> list[str]:
     """
-    The keys of all records in the log files of a slice, rows and deletes; each once.
+    The keys of all records in the log files of a slice, rows and deletes, without repetition.
 
     Raises:
-        CorruptMetadata, UnsupportedTable: A log file is damaged, or holds what is not read.
+        CorruptMetadata, UnsupportedTable: As `load_logs`.
     """
     key = pa.field(KEY_COLUMN, pa.string())
     shape = RecordShape(
@@ -122,11 +122,11 @@ def logged_keys(storage: Storage, file_slice: FileSlice, logs: LogReading) -> li
 
 def blocks_of(storage: Storage, file_slice: FileSlice, logs: LogReading) -> Iterator[tuple[LogBlock, str]]:
     """
-    The blocks of a slice that count, with their contents, and where they stand; oldest first.
+    The blocks of a slice that count, with their contents and places, oldest first.
 
-    What is no block is passed over with a warning, as Apache Hudi does: a writer that died leaves such. Where a
-    completed commit wrote those bytes rows are lost, as where a file is shorter than a completed commit recorded: both
-    are refused.
+    Bytes that are not a block are skipped with a warning, as in Apache Hudi: a writer that died leaves them. If a
+    completed commit wrote those bytes, or if a file is shorter than a completed commit recorded, rows are lost, and the
+    read is refused.
     """
 
     def blocks_in(log: LogFile) -> Generator[tuple[LogFile, LogBlock, str], None, None]:
@@ -136,7 +136,7 @@ def blocks_of(storage: Storage, file_slice: FileSlice, logs: LogReading) -> Iter
 
     files = sorted((log for log in file_slice.log_files if not log.is_cdc), key=lambda each: each.order)
     sources = [Source(partial(blocks_in, log), log.size_bytes or 0) for log in files]
-    threads = REMOTE_THREADS if "://" in storage.root else 1  # the disk of this machine keeps nobody waiting
+    threads = REMOTE_THREADS if "://" in storage.root else 1  # a local disk answers at once
     with closing(in_turn(sources, threads=threads, weight_max=_AHEAD_BYTES_MAX)) as blocks:
         found = scan_blocks(blocks, logs.counts, logs.until)
     for log, block in found.torn:
@@ -145,7 +145,7 @@ def blocks_of(storage: Storage, file_slice: FileSlice, logs: LogReading) -> Iter
         if any(first < end and block.offset < behind for first, behind in logs.written(path)):
             raise CorruptMetadata(
                 f"{storage.root}/{path} holds {block.size_bytes} bytes at byte {block.offset} that are not a log "
-                f"block, and a completed commit wrote there: its rows are lost, older ones would be shown. {WAY_OUT}"
+                f"block, and a completed commit wrote there: its rows are lost, older rows would be shown. {WAY_OUT}"
             )
         events.warning("read.log.torn", file=f"{storage.root}/{path}", byte=block.offset, bytes=block.size_bytes)
     for log, block in found.blocks:
