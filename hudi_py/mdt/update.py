@@ -242,7 +242,8 @@ def _written_before(
     """The log file that holds exactly each share, if there is one; and the paths of all others of that instant."""
     groups = {(share.file_slice.partition, share.file_slice.file_id): at for at, share in enumerate(shares)}
     slices = [share.file_slice for share in shares]
-    for partition in (COLUMN_STATS, PARTITION_STATS):  # what an attempt with other records left
+    # What an attempt with other records left; a partition that was dropped since has lost nothing.
+    for partition in sorted({COLUMN_STATS, PARTITION_STATS}.intersection(table.partitions())):
         slices += [each for each in table.slices(timeline, partition) if (partition, each.file_id) not in groups]
     written: list[LogFile | None] = [None] * len(shares)
     others = []

@@ -241,6 +241,15 @@ CORPUS: Final[dict[str, tuple[tuple[Kind, tuple[Step, ...]], ...]]] = {
             ),
         ),
     ),
+    "statistics dropped by a write that takes back what a clean cut short recorded, table of Hudi": (
+        (
+            Kind(fixture="cow_rolled_back-1.2.0"),
+            (
+                _crash(5, ("clean", {"options": {"commits_retained": 2}}), "stop after"),
+                _write(78, "BULK_INSERT", services={"file_versions_retained": 1}),
+            ),
+        ),
+    ),
     "restore to a savepoint whose commit is undone, merge-on-read": (
         (
             Kind(fixture="mor_logs-0.15.0"),

@@ -11,7 +11,7 @@ import os
 import random
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from unittest import mock
@@ -20,8 +20,12 @@ import attrs
 
 from hudi_py.formats.log_block import HeaderKey
 from hudi_py.mdt import blocks
+from hudi_py.rows import slice_reader
+from hudi_py.runtime.ahead import Source, in_turn
+from hudi_py.snapshot import rows as snapshot_rows
 from hudi_py.storage.memory import MemoryStorage
-from support.fixtures import FOLDER, fixture_names
+from support.fixtures import FOLDER, fixture_names, row_fixture_names
+from support.history_rows import RowsWorld
 from support.history_steps import MODES, Step, perform
 from support.history_world import STEP, Kind, Violation, World
 
@@ -54,6 +58,7 @@ CLEAN_SETTINGS = (
     {"hoodie.clean.multiple.enabled": True},
 )
 STEPS_MIN, STEPS_MAX = 6, 16
+ROWS_SHARE = 0.5
 
 
 @attrs.frozen
@@ -73,9 +78,16 @@ class Failure:
         return f"seed {self.seed}, {self.kind}\nlaw: {self.law}\n{self.message}\nsteps:\n{steps}\nstory:\n{told}"
 
 
-def kinds(seed: int) -> Kind:
-    """Every second history begins with a table of Apache Hudi."""
+def kinds(seed: int, *, rows_share: float = ROWS_SHARE) -> Kind:
+    """
+    Every second history begins with a table of Apache Hudi.
+
+    Args:
+        rows_share: Share of the histories in which rows are written and read as users do it, which takes longer.
+    """
     chance = random.Random(f"kind {seed}")
+    if chance.random() < rows_share:
+        return _kind_with_rows(chance)
     fixtures = [name for name in fixture_names() if name.startswith(chance.choice(("cow_", "cow_", "mor_")))]
     return Kind(
         version=chance.choice((6, 8, 9)),
@@ -84,6 +96,25 @@ def kinds(seed: int) -> Kind:
         lock=chance.random() < 0.5,
         lazy=chance.random() < 0.25,
         deltas=chance.random() < 0.25,
+    )
+
+
+def _kind_with_rows(chance: random.Random) -> Kind:
+    """A table that is written and read as users do it."""
+    fixtures = [*(f"rows/{name}" for name in row_fixture_names()), *fixture_names()]
+    wanted = chance.choice(("cow_", "mor_", "mor_"))
+    of_hudi = [name for name in fixtures if name.rpartition("/")[2].startswith(wanted)]
+    fixture = chance.choice(of_hudi) if chance.random() < 0.35 else None
+    return Kind(
+        version=chance.choice((6, 8, 9)),
+        fixture=fixture,
+        metadata=chance.choice((None, True, True, False)),
+        lock=chance.random() < 0.5,
+        lazy=chance.random() < 0.25,
+        deltas=chance.random() < 0.6,
+        rows=True,
+        buckets=fixture is None and chance.random() < 0.25,
+        statistics=chance.random() < 0.3,
     )
 
 
@@ -135,6 +166,11 @@ _MOTIFS: tuple[tuple[str, ...], ...] = (
     ("write", "plan_compaction", "compact", "plan_clean", "hudi rollback", "write", "clean"),
     ("write", "plan_compaction", "write", "savepoint", "compact", "write", "clean", "restore"),
     ("crash write", "write", "clean", "rollback_failed"),
+    ("crash statement", "plan_clean", "statement", "clean"),
+    ("statement", "clean", "rollback", "statement"),
+    ("savepoint", "statement", "replace", "clean", "archive", "restore", "statement"),
+    ("write", "replace", "plan_clean", "hudi rollback", "statement", "clean"),
+    ("write", "write", "archive", "clean", "write", "crash archive", "rollback"),
 )
 """What is known, or feared, to go wrong together; other steps may come in between."""
 
@@ -170,13 +206,26 @@ def _step(chance: random.Random, kind: Kind) -> Step:
 _PAIRS = tuple(
     pair
     for pair in itertools.product(
-        ("clean", "plan_clean", "rollback", "savepoint", "release", "archive", "upkeep", "write", "restore"), repeat=2
+        (
+            "clean",
+            "plan_clean",
+            "rollback",
+            "savepoint",
+            "release",
+            "archive",
+            "upkeep",
+            "write",
+            "restore",
+            "statement",
+        ),
+        repeat=2,
     )
-    if not {"write", "restore", "rollback"} >= {*pair} and pair != ("restore", "restore")
+    if not {"write", "restore", "rollback", "statement"} >= {*pair} and pair != ("restore", "restore")
 )
 _WEIGHTS: Mapping[str, int] = {
     "write": 26,
     "replace": 5,
+    "statement": 6,
     "plan_clustering": 3,
     "cluster": 4,
     "plan_compaction": 3,
@@ -207,6 +256,8 @@ def _one(chance: random.Random, names: Sequence[str]) -> Step:
     name = chance.choice(names)
     if name == "write":
         return _write(chance, chance.choice(("UPSERT", "UPSERT", "UPSERT", "INSERT", "BULK_INSERT", "DELETE")))
+    if name == "statement":
+        return (name, {"what": chance.choice(("update", "delete", "merge", "merge")), "seed": chance.randrange(1000)})
     if name == "replace":
         kind = chance.choice(("INSERT_OVERWRITE", "INSERT_OVERWRITE", "INSERT_OVERWRITE_TABLE", "DELETE_PARTITION"))
         return (name, {"kind": kind, "seed": chance.randrange(1000)})
@@ -230,6 +281,10 @@ def _write(chance: random.Random, operation: str) -> Step:
     arguments = {"operation": operation, "seed": chance.randrange(1000), "small_files": chance.random() < 0.7}
     if chance.random() < 0.15:
         arguments["services"] = chance.choice(CLEANS)
+    if chance.random() < 0.1:
+        arguments["stale"] = True
+    if chance.random() < 0.15:
+        arguments["key"] = chance.randrange(6)
     if chance.random() < 0.08:
         arguments["metadata"] = chance.choice((True, False))  # another process, with other settings
     return ("write", arguments)
@@ -243,7 +298,7 @@ def _fixture_files(name: str) -> dict[str, bytes]:
     import tarfile
 
     if name not in _fixtures:
-        prefix = name.rpartition("-")[0] + "/"
+        prefix = name.rpartition("/")[2].rpartition("-")[0] + "/"
         with tarfile.open(FOLDER / f"{name}.tar.gz") as archive:
             _fixtures[name] = {
                 member.name.removeprefix(prefix): archive.extractfile(member).read()  # type: ignore[union-attr]
@@ -255,9 +310,8 @@ def _fixture_files(name: str) -> dict[str, bytes]:
 
 def new_world(kind: Kind) -> World:
     """A table to play on."""
-    if kind.fixture is None:
-        return World.empty(kind)
-    return World.of_fixture(kind, _fixture_files(kind.fixture))
+    world = RowsWorld if kind.rows else World
+    return world.empty(kind) if kind.fixture is None else world.of_fixture(kind, _fixture_files(kind.fixture))
 
 
 @contextmanager
@@ -280,8 +334,15 @@ def _no_chance(seed: int) -> Iterator[None]:
     with (
         mock.patch.object(os, "urandom", chance.randbytes),
         mock.patch.object(blocks, "decode_block", decode_block),
+        mock.patch.object(snapshot_rows, "in_turn", _one_after_the_other),
+        mock.patch.object(slice_reader, "in_turn", _one_after_the_other),
     ):
         yield
+
+
+def _one_after_the_other(sources: Sequence[Source[Any]], **_: Any) -> Generator[Any, None, None]:
+    """For tables of a few rows, threads are most of what a read costs."""
+    return in_turn(sources, threads=1, weight_max=0)
 
 
 def _some_times(world: World, number: int) -> list[str]:
@@ -305,6 +366,7 @@ def play(seed: int, kind: Kind, steps: Sequence[Step], *, every_time: bool = Fal
         try:
             for number, step in enumerate(steps):
                 world.told.append(f"{number}. {step!r}")
+                world.intent = None
                 world.clock.move(STEP)
                 _take(world, step)
                 world.settle()
@@ -337,6 +399,7 @@ def _end(world: World) -> None:
         ("clean", {"options": {"commits_retained": 1}}),
     ):
         world.told.append(f"end: {step!r}")
+        world.intent = None
         world.clock.move(STEP)
         _take(world, step)
         world.settle()
@@ -393,7 +456,7 @@ def _shorter(steps: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
         arguments = step[1]
         if arguments.get("settings"):
             yield (*steps[:number], (step[0], {**arguments, "settings": {}}), *steps[number + 1 :])
-        for name in ("services", "metadata"):
+        for name in ("services", "metadata", "stale", "key"):
             if name in arguments:
                 less = {each: value for each, value in arguments.items() if each != name}
                 yield (*steps[:number], (step[0], less, *step[2:]), *steps[number + 1 :])
@@ -406,13 +469,19 @@ def _simpler(kind: Kind) -> Iterator[Kind]:
         yield attrs.evolve(kind, metadata=False)
     if kind.lazy:
         yield attrs.evolve(kind, lazy=False)
+    if kind.statistics:
+        yield attrs.evolve(kind, statistics=False)
+    if kind.buckets:
+        yield attrs.evolve(kind, buckets=False)
     if kind.fixture is not None:
         yield attrs.evolve(kind, fixture=None)
 
 
-def find_failure(seed: int, *, steps_max: int = STEPS_MAX) -> tuple[Failure | None, Counter[str]]:
-    """Play the history of a seed, and shorten it where it breaks a law; *steps_max* as `make_steps`."""
-    kind = kinds(seed)
+def find_failure(
+    seed: int, *, steps_max: int = STEPS_MAX, rows_share: float = ROWS_SHARE
+) -> tuple[Failure | None, Counter[str]]:
+    """Play the history of a seed, and shorten it where it breaks a law; arguments as of `make_steps` and `kinds`."""
+    kind = kinds(seed, rows_share=rows_share)
     steps = make_steps(seed, kind, steps_max=steps_max)
     violation, counts = outcome_of(seed, kind, steps)
     if violation is None:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final, cast
 
+from hudi_py.config.table import TableType
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import (
     ConfigError,
@@ -29,8 +30,10 @@ from hudi_py.storage.base import Storage
 from hudi_py.storage.wrappers import Paths
 from hudi_py.table import Table
 from hudi_py.testing import INTERRUPTION_MODES, Crash, Faulty, T
-from support import history_deltas
+from support import history_deltas, history_statements
 from support import history_writer as writer
+from support.history_rows import RowsWorld
+from support.history_statements import some_rows
 from support.history_world import World, refused_without_change
 
 Step = tuple[Any, ...]
@@ -44,12 +47,15 @@ REFUSALS: Final = (RefusedError, ConfigError, ConflictError, UnsupportedTable, T
 
 # ------------------------------------------------------------------ writing
 def _write(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
+    if isinstance(world, RowsWorld):
+        history_statements.write(world, storage, args)
+        return
     table = world.open(storage, metadata=args.get("metadata", "kind"))
     if world.is_mor:
         history_deltas.write_delta(table, args["seed"], world.announce_files)
         return
     operation, chance = args["operation"], random.Random(args["seed"])
-    rows = _rows(world, operation, chance)
+    rows = some_rows(world, operation, chance)
     if not rows:
         return
 
@@ -69,25 +75,10 @@ def _write(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
         table.services.run_upkeep()
 
 
-def _rows(world: World, operation: str, chance: random.Random) -> list[writer.Row]:
-    """Some of the rows there are, some new ones, in some of the partitions."""
-    partitions = sorted(world.templates)
-    chosen = set(chance.sample(partitions, chance.randint(1, len(partitions)))) if partitions else set()
-    latest = world.latest
-    old = [latest[key] for key in sorted(latest) if key[0] in chosen and chance.random() < 0.5]
-    world.next_ts += 1
-    if operation == "DELETE":
-        return [{**row, "ts": world.next_ts} for row in old[:3]]
-    new = []
-    for partition in sorted(chosen):
-        for _ in range(chance.randint(0 if old else 1, 2)):
-            world.next_id += 1
-            new.append({**world.templates[partition], "id": f"n{world.next_id:05d}", "ts": world.next_ts})
-    changed = [{**row, "ts": world.next_ts} for row in old] if operation == "UPSERT" else []
-    return sorted([*changed, *new], key=world.key)
-
-
 def _replace(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
+    if isinstance(world, RowsWorld):
+        history_statements.replace(world, storage, args)
+        return
     table = world.open(storage)
     if world.is_mor:
         return
@@ -116,9 +107,14 @@ def _replace(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
     writer.replace(table, rows, replaced, kind, announce)
 
 
+def _statement(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
+    if isinstance(world, RowsWorld):
+        history_statements.statement(world, storage, args)
+
+
 def _plan_clustering(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
     table = world.open(storage)
-    if world.is_mor:
+    if not _is_of_base_files(world, table):
         return
     busy = {group for each in writer.pending_clusterings(table) for group in _groups(table, each)}
     files = [(path, base) for path, base in table.base_files() if (path, base.file_id) not in busy]
@@ -138,7 +134,7 @@ def _plan_clustering(world: World, storage: Storage, args: Mapping[str, Any]) ->
 
 def _cluster(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
     table = world.open(storage)
-    if world.is_mor:
+    if not _is_of_base_files(world, table):
         return
     pending = writer.pending_clusterings(table)
     if not pending:
@@ -161,6 +157,11 @@ def _plan_compaction(world: World, storage: Storage, args: Mapping[str, Any]) ->
 def _compact(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
     if world.is_mor:
         history_deltas.execute_compaction(world.open(storage))
+
+
+def _is_of_base_files(world: World, table: Table) -> bool:
+    """Whether the clusterings of the tests may rewrite it."""
+    return not world.is_mor and not world.kind.buckets and table.config.table_type is TableType.COPY_ON_WRITE
 
 
 def _groups(table: Table, instant: Any) -> Any:
@@ -272,6 +273,7 @@ def _clock(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
 DO: Final[Mapping[str, Do]] = {
     "write": _write,
     "replace": _replace,
+    "statement": _statement,
     "plan_clustering": _plan_clustering,
     "cluster": _cluster,
     "plan_compaction": _plan_compaction,
@@ -289,7 +291,7 @@ DO: Final[Mapping[str, Do]] = {
     "clock": _clock,
 }
 MAY_LEAVE_A_FAILED_WRITE: Final = frozenset(
-    {"write", "replace", "cluster", "plan_clustering", "plan_compaction", "compact"}
+    {"write", "replace", "statement", "cluster", "plan_clustering", "plan_compaction", "compact"}
 )
 
 

@@ -1,0 +1,226 @@
+"""
+Tables that are written and read as users do it: through `Table`, of both types, log files included.
+
+The rows of a merge-on-read table are those that `Table.rows` merges, for which the laws of `history_world` apply as for
+copy-on-write tables; besides, conditions and ranges of time must agree with the model.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+import pyarrow as pa
+
+from hudi_py.errors import HudiError, RefusedError, UnsupportedTable
+from hudi_py.model.instant import Action
+from hudi_py.rows.precedence import merge_rules_of
+from hudi_py.storage.memory import MemoryStorage
+from hudi_py.table import Table
+from support.history_world import START, STEP, Kind, Rows, Violation, World, compare
+from support.history_writer import SCHEMA, Row
+
+BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 2}
+STATISTICS = {
+    "hoodie.metadata.index.column.stats.enable": True,
+    "hoodie.metadata.index.partition.stats.enable": True,
+}
+APPLICATION = "player"
+NEWEST = "9" * 20
+
+
+class RowsWorld(World):
+    """
+    See `World`.
+
+    Attributes:
+        keys: Version of the write key of each commit that had one, by requested time.
+        is_ordered: Whether of two rows with the same key the one with the larger ordering value wins.
+    """
+
+    def __init__(self, kind: Kind, root: str, templates: Mapping[str, Row], start: datetime = START) -> None:
+        super().__init__(kind, root, templates, start)
+        self.keys: dict[str, int] = {}
+        self.is_ordered = False
+        self._ended: dict[str, str] = {}
+        self._key: int | None = None
+
+    @classmethod
+    def empty(cls, kind: Kind) -> World:
+        """A new table."""
+        world = super().empty(kind)
+        assert isinstance(world, RowsWorld)
+        world.is_mor = False  # that asks the model of files
+        world.is_ordered = bool(merge_rules_of(world.open().config.properties).stored_fields)
+        return world
+
+    @classmethod
+    def of_fixture(cls, kind: Kind, files: Mapping[str, bytes]) -> World:
+        """A table of Apache Hudi: what it holds at each time is asked before the first step, and checked elsewhere."""
+        last = Table(MemoryStorage.from_files(files)).timeline.last_time
+        start = START if last is None else datetime.strptime(last[:14], "%Y%m%d%H%M%S").replace(tzinfo=timezone.utc)
+        world = cls(kind, "/lake/fixture", {}, start)
+        for path, data in files.items():
+            world.storage.replace(path, data)
+        world.clock.move(STEP)
+        table = world.open(metadata=None)
+        world.is_dirty = bool(table.timeline.pending())
+        world.is_ordered = bool(merge_rules_of(table.config.properties).stored_fields)
+        changeless = [*table.timeline.pending(Action.COMPACTION, Action.LOG_COMPACTION)]
+        changeless += [each for each in table.timeline.pending() if table.contents.is_clustering(each)]
+        for instant in changeless:
+            world.rows[instant.requested_time] = {}
+            world.clusterings.add(instant.requested_time)
+        for time in world.completed(table):
+            world.chain.append(time)
+            try:
+                world.rows[time] = world.rows_at(table, as_of=time)
+            except HudiError:
+                world.unknown.add(time)
+                world.rows[time] = {}
+        if world.chain:
+            world.rows[world.chain[-1]] = world.rows_at(table)
+            world.unknown.discard(world.chain[-1])
+        for instant in table.timeline.completed(Action.SAVEPOINT):
+            time = instant.requested_time
+            world.savepoints[time] = None
+            world.saved[time] = world.rows[time] = world.rows_at(table, savepoint=time)
+            world.unknown.discard(time)
+        for rows in world.rows.values():
+            world.templates |= {partition: row for (partition, _), row in rows.items()}
+            world.next_ts = max(
+                [world.next_ts, *(row["ts"] for row in rows.values() if isinstance(row.get("ts"), int))]
+            )
+        return world
+
+    # ------------------------------------------------------------------ looking
+    def open(self, storage: Any = None, *, metadata: bool | str | None = "kind", **settings: Any) -> Table:
+        """See `World`."""
+        statistics = STATISTICS if self.kind.statistics else {}
+        return super().open(storage, metadata=metadata, **statistics, **settings)
+
+    @property
+    def write_settings(self) -> Mapping[str, Any]:
+        """What a writer needs besides."""
+        return BUCKETS if self.kind.buckets else {}
+
+    def rows_at(self, table: Table, **when: str) -> Rows:
+        """See `World`."""
+        return _by_key(table.rows(with_meta=True, **when).to_arrow())
+
+    def arrow(self, rows: Iterable[Row]) -> pa.Table:
+        """Rows of the model as data for a write."""
+        text = self.open().schema_text()
+        schema = SCHEMA if text is None else pa.schema(f for f in self.open().schema if f.name[:8] != "_hoodie_")
+        return pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema=schema)
+
+    def means(self, after: Callable[[Rows], Rows], key: int | None = None) -> None:
+        """A write begins: *after* gives the rows after it; *key* is the version of its write key."""
+        self.settle()
+        self.intent, self._key = after, key
+
+    @property
+    def newest_key(self) -> int:
+        """Version of the write key of the commits that count, -1 for none."""
+        return max((self.keys[time] for time in self.chain if time in self.keys), default=-1)
+
+    # ------------------------------------------------------------------ the laws
+    def settle(self) -> None:
+        """See `World`."""
+        known = set(self.rows)
+        super().settle()
+        if self._key is not None:
+            self.keys |= dict.fromkeys(self.rows.keys() - known, self._key)
+        timeline = self.open().timeline
+        for instant in timeline.writes.completed():
+            self._ended[instant.requested_time] = instant.completion_time or instant.requested_time
+
+    def check(self, *, times: Iterable[str] | None = None) -> None:
+        """See `World`."""
+        chance = random.Random(len(self.told))
+        super().check(times=times if times is None else [each for each in times if chance.random() < 0.5])
+        if chance.random() < 0.5:
+            self._check_condition(self.open(), chance)
+        else:
+            self._check_range(self.open(), chance)
+
+    def _check_latest(self, table: Table) -> None:
+        try:
+            found = self.rows_at(table)
+        except HudiError as error:
+            if table.timeline.pending(Action.RESTORE) and "finish it first" in str(error):
+                self.counts["latest: refused halfway of a restore"] += 1
+                return
+            raise Violation("latest: cannot be read", f"the latest rows cannot be read: {error}") from error
+        decisive = self.decisive(NEWEST)
+        if decisive in self.unknown:
+            self.rows[str(decisive)] = found
+            self.unknown.discard(str(decisive))
+            self.counts["rows taken for granted"] += 1
+        compare("latest", self.latest, found, f"latest rows, of commit {(self.chain or ['none'])[-1]}")
+        by_folders = _slices(self.open(metadata=False))
+        if _slices(table) != by_folders:
+            raise Violation("listing: metadata table and folders differ", f"by the folders: {by_folders}")
+
+    def _check_condition(self, table: Table, chance: random.Random) -> None:
+        """What statistics skip holds no row that meets the condition."""
+        if table.timeline.pending(Action.RESTORE) or not self.latest:
+            return
+        bound = chance.choice(sorted(row["ts"] for row in self.latest.values()))
+        found = _by_key(table.rows(where=("ts", ">=", bound), with_meta=True).to_arrow())
+        expected = {key: row for key, row in self.latest.items() if row["ts"] >= bound}
+        compare("condition", expected, found, f"rows with ts >= {bound}")
+
+    def _check_range(self, table: Table, chance: random.Random) -> None:
+        """What changed in a range, put into the rows of its begin, gives those of its end."""
+        known = [each for each in self.chain if each not in self.clusterings | self.unknown and each in self._ended]
+        if not known:
+            return
+        end = chance.choice(known)
+        start = chance.choice([None, *(each for each in known if each < end)])
+        times, with_deletes = (None if start is None else self._ended[start], self._ended[end]), chance.random() < 0.5
+        try:
+            found = table.changes(*times, with_deletes=with_deletes, with_meta=True).to_arrow().to_pylist()
+        except (RefusedError, UnsupportedTable):
+            self.counts["range: refused"] += 1
+            return
+        self.counts["range: answered"] += 1
+        after = self.rows[end]
+        deleted = {_key(row) for row in found if row.pop("_hoodie_is_deleted", False)}
+        changed = {_key(row): _plain(row) for row in found if _key(row) not in deleted}
+        lost = {  # against a greater ordering value from before the range; documented in docs/changes.md
+            key
+            for key, row in changed.items()
+            if self.is_ordered and row["ts"] < after.get(key, {}).get("ts", 0) and row != after[key]
+        }
+        before = {} if start is None else self.rows[start]
+        before = {key: row for key, row in before.items() if key not in deleted and (with_deletes or key in after)}
+        changed = {key: row for key, row in changed.items() if key not in lost}
+        compare("range", after, {**before, **changed}, f"rows of {times}, changes put into those of the begin")
+
+
+def _slices(table: Table) -> dict[str, list[tuple[str, ...]]]:
+    return {
+        path: sorted(tuple(each.file_names) for each in table.file_slices(path))
+        for path in table.partitions()
+        if table.file_slices(path)
+    }
+
+
+def _key(row: Row) -> tuple[str, str]:
+    return row["_hoodie_partition_path"], row["id"]
+
+
+def _plain(row: Row) -> Row:
+    return {name: value for name, value in row.items() if not name.startswith("_hoodie_")}
+
+
+def _by_key(table: pa.Table) -> Rows:
+    found: dict[tuple[str, str], Row] = {}
+    for row in table.to_pylist():
+        if _key(row) in found:
+            raise Violation("read: a row twice", f"{_key(row)} is shown twice")
+        found[_key(row)] = _plain(row)
+    return found
