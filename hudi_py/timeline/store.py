@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import AlreadyExists, ConflictError, CorruptMetadata, NotFound, TimelineStateError
+from hudi_py.errors import AlreadyExists, ConflictError, CorruptMetadata, NotFound
 from hudi_py.formats.instant_encoder import SYNC_BYTES, InstantRecord, encode_record
 from hudi_py.model.files import OWN_FOLDER
 from hudi_py.model.instant import Action, Instant, State, advance
@@ -154,12 +154,13 @@ class TimelineStore:
         Take *instant* one state further.
 
         Raises:
-            TimelineStateError: Its file is missing (rolled back by another writer), or it is completed.
-            ConflictError: The next state exists already: another writer was faster.
+            TimelineStateError: It is completed.
+            ConflictError: The next state exists already, or its own file is missing: another writer was faster, or
+                rolled it back.
         """
         following = advance(instant, completion_time=completion_time)
         if self.storage.size(self.path(instant)) is None:
-            raise TimelineStateError(
+            raise ConflictError(
                 f"{self.path(instant)} is missing: another writer rolled {instant} back; reload and start again"
             )
         self._create(following, said)

@@ -20,7 +20,7 @@ from typing import Protocol
 
 import attrs
 
-from hudi_py.errors import ConflictError, HudiError, TimelineStateError
+from hudi_py.errors import ConflictError, HudiError
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.runtime.log import log
 from hudi_py.timeline.store import Said, TimelineStore
@@ -131,8 +131,7 @@ class Requested(_OnTimeline):
             said: Content of the inflight file.
 
         Raises:
-            TimelineStateError: Its plan was removed by another process.
-            ConflictError: Another process has begun it at the same time.
+            ConflictError: Another process removed its plan, or has begun it at the same time.
         """
         if self.instant.state is State.INFLIGHT:
             return Begun(self.store, self.instant)
@@ -148,8 +147,7 @@ class Begun(_OnTimeline):
         Hold the lock until the end of the body, load the timeline, and check that the action may complete.
 
         Raises:
-            ConflictError: Another process completed it, or holds the lock.
-            TimelineStateError: Another process rolled it back or withdrew it.
+            ConflictError: Another process completed it, rolled it back or withdrew it, or holds the lock.
         """
         with self.store.lock.held(f"{self.instant.action.value} {self.instant.requested_time}"):
             # What was loaded before the lock was ours may be outdated: the holder before may have changed the table.
@@ -203,8 +201,7 @@ class Recorded:
         Create the completed file, the commit point; everything after it is clean-up.
 
         Raises:
-            ConflictError: Another process was faster, or holds the lock now.
-            TimelineStateError: Another process rolled it back or withdrew it.
+            ConflictError: Another process was faster, rolled it back or withdrew it, or holds the lock now.
         """
         return self.begun.store.complete(self.begun.instant, said, after=self.after)
 
@@ -246,5 +243,4 @@ def withdraw(store: TimelineStore, instants: Iterable[Instant], because: str) ->
 def _check(store: TimelineStore, ours: Instant, now: Timeline) -> None:
     verdict = judge(ours, now)
     if verdict is not Verdict.CLEAR:
-        kind = ConflictError if verdict is Verdict.COMPLETED else TimelineStateError
-        raise kind(f"{store.storage.root}: {ours} {verdict.value}")
+        raise ConflictError(f"{store.storage.root}: {ours} {verdict.value}")

@@ -97,6 +97,8 @@ def test_write_builds_on_a_commit_or_that_is_undone_never_both(version, policy, 
     for what, storage, one, other in interleavings(table.copy, *order, looks_or_tells):
         runs += 1
         writing, undoing = (one, other) if starts == "write" else (other, one)
+        for each in (one, other):  # who was too late is told to try again
+            assert each.error is None or isinstance(each.error, LATE), (what, repr(each.error))
         is_written = writing.error is None
         is_there = any(i.requested_time == last for i in writes.open_table(storage).timeline.commits.completed())
         assert is_there == (undoing.error is not None), (what, repr(undoing.error))

@@ -22,7 +22,6 @@ from hudi_py.errors import (
     CorruptMetadata,
     HudiError,
     RefusedError,
-    TimelineStateError,
     UnsupportedTable,
 )
 from hudi_py.model.instant import Action, State
@@ -42,7 +41,7 @@ Step = tuple[Any, ...]
 Do = Callable[[World, Storage, Mapping[str, Any]], None]
 ONE_THREAD: Final = LocalEngine(1)
 MODES: Final = {mode.name: mode for mode in INTERRUPTION_MODES}
-REFUSALS: Final = (RefusedError, ConfigError, ConflictError, UnsupportedTable, TimelineStateError)
+REFUSALS: Final = (RefusedError, ConfigError, ConflictError, UnsupportedTable)
 
 
 # ------------------------------------------------------------------ writing

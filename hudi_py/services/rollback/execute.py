@@ -21,7 +21,7 @@ from functools import partial
 
 import attrs
 
-from hudi_py.errors import ConflictError, RefusedError, StorageError, TimelineStateError
+from hudi_py.errors import ConflictError, RefusedError, StorageError
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.files import join_path, parse_log_file
 from hudi_py.model.instant import Action, Instant, State
@@ -213,13 +213,13 @@ def _begun(requested: Requested) -> Begun:
     deletes its own file and then looks at the other's, so at least one notices (`RollbackService.run`).
 
     Raises:
-        TimelineStateError: The plan was withdrawn; nothing was undone.
+        ConflictError: The plan was withdrawn; nothing was undone.
     """
     begun = requested.begin()
     plan = Instant(begun.instant.requested_time, begun.instant.action, State.REQUESTED)
     if requested.instant.state is State.REQUESTED and begun.store.storage.size(begun.store.path(plan)) is None:
         begun.store.remove(begun.instant)
-        raise TimelineStateError(
+        raise ConflictError(
             f"{begun.store.path(plan)} was withdrawn by a write at this moment; nothing was undone; reload, start again"
         )
     return begun

@@ -28,7 +28,7 @@ import attrs
 
 from hudi_py.config.clean import CleanConfig
 from hudi_py.engine.base import Engine
-from hudi_py.errors import AlreadyExists, ConflictError, StorageError, TimelineStateError
+from hudi_py.errors import AlreadyExists, ConflictError, StorageError
 from hudi_py.fsview.fate import Needed, Savepoint
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.files import PARTITION_METAFILE, join_path
@@ -244,7 +244,7 @@ def _complete(
             with begun.ready() as ready:
                 ready.record(partial(metadata_table.record_clean, metadata=result.metadata)).publish(result.metadata)
                 return result
-        except (ConflictError, AlreadyExists, TimelineStateError) as error:
+        except (ConflictError, AlreadyExists) as error:
             done = contents.store.load().find(instant.requested_time, instant.action)
             if done is not None and done.is_completed:
                 return attrs.evolve(result, metadata=contents.clean(done), superseded=True)
