@@ -184,9 +184,13 @@ class Table(TableWriting, TableRewriting, TableInsight):
         """
         return self._changed_alone(lambda: self.services.rollback().roll_back(requested_time))
 
-    def check(self) -> tuple[Finding, ...]:
+    def check(self, *, contents: bool = False) -> tuple[Finding, ...]:
         """
         Check the table for damage: compare timeline, files and metadata table. Nothing is changed.
+
+        Args:
+            contents: Read the footer of each base file, too, and compare it with the file's name and commit. That finds
+                a file that was swapped for another one of the same size, and costs a request or two for each file.
 
         Returns:
             Findings, the most severe first; empty for an intact table. Their codes are stable, see
@@ -197,7 +201,7 @@ class Table(TableWriting, TableRewriting, TableInsight):
         """
         from hudi_py.services.check.service import CheckService
 
-        return CheckService(store=self._store, table=self.config, settings=self.settings).run()
+        return CheckService(store=self._store, table=self.config, settings=self.settings, contents=contents).run()
 
     def create_savepoint(self, requested_time: str | None = None, **words: Unpack[SavepointWords]) -> Instant:
         """

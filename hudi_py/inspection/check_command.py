@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,8 +23,13 @@ _PROBLEMS_FOUND = 3
 @click.command()
 @click.argument("table", required=False)
 @click.option("--codes", is_flag=True, help="List all codes with severity, meaning and fix (without TABLE).")
+@click.option(
+    "--contents",
+    is_flag=True,
+    help="Read the footers of all base files, too: finds files that were swapped or damaged inside. Rows are not read.",
+)
 @command
-def check(common: Common, table: str | None, codes: bool) -> None:
+def check(common: Common, table: str | None, codes: bool, contents: bool) -> None:
     """
     Check a table for damage. Compares timeline, files and metadata table; changes nothing.
 
@@ -31,7 +37,8 @@ def check(common: Common, table: str | None, codes: bool) -> None:
     """
     from hudi_py.services.check.findings import RULES
 
-    examine(common, table, codes, RULES, _findings, "timeline, files and metadata table agree")
+    look = partial(_findings, contents=contents)
+    examine(common, table, codes, RULES, look, "timeline, files and metadata table agree")
 
 
 def examine(
@@ -100,14 +107,14 @@ def finding_entry(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _findings(common: Common, table: str) -> tuple[Finding, ...]:
+def _findings(common: Common, table: str, *, contents: bool) -> tuple[Finding, ...]:
     from hudi_py.services.check.findings import finding
 
     try:
         opened = common.open(table).read_only()
     except CorruptMetadata as error:  # without hoodie.properties or its backup nothing else can be checked
         return (finding("properties-damaged", ".hoodie/hoodie.properties", str(error)),)
-    return opened.check()
+    return opened.check(contents=contents)
 
 
 def _print(table: str, found: tuple[Finding, ...], nothing: str) -> None:

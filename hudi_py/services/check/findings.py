@@ -178,6 +178,17 @@ RULES: Final[Mapping[str, Rule]] = {
     "file-size-differs": Rule(
         _ERROR, "a file has another size than its commit recorded: cut off or overwritten", _FROM_COPY
     ),
+    "file-content-differs": Rule(
+        _ERROR,
+        "a base file holds other rows than its name and its commit say: it was swapped for another file, or "
+        "overwritten (only looked for with --contents)",
+        _FROM_COPY,
+    ),
+    "file-unreadable": Rule(
+        _ERROR,
+        "a base file has the size that its commit recorded, and no readable footer (only looked for with --contents)",
+        _FROM_COPY,
+    ),
     "file-unnamed": Rule(
         _ERROR,
         "a file has the time of a completed commit that does not name it; readers show its rows",

@@ -35,11 +35,12 @@ _TAKEN_BACK_SIZE: Final = 1  # how Hudi lists log files of a delta commit that i
 
 
 class Named(NamedTuple):
-    """A file that a completed commit wrote."""
+    """A file that a completed commit wrote; *rows* is their number in a base file."""
 
     size_bytes: int
     requested_time: str
     is_log: bool
+    rows: int | None = None
 
 
 class Expectation:
@@ -122,10 +123,11 @@ class Expectation:
         if isinstance(content, CommitMetadata):
             for partition, stats in content.partition_to_write_stats.items():
                 for stat in stats:
-                    sizes = [(stat.path, stat.file_size_in_bytes), *(stat.cdc_stats or {}).items()]
-                    for path, size in sizes:
-                        if path is not None:
-                            self._name(partition, path.rpartition("/")[2], size, time)
+                    for path, size in (stat.cdc_stats or {}).items():
+                        self._name(partition, path.rpartition("/")[2], size, time)
+                    if stat.path is not None:
+                        name = stat.path.rpartition("/")[2]
+                        self._name(partition, name, stat.file_size_in_bytes, time, rows=stat.num_writes)
         elif isinstance(content, CleanMetadata):
             for path, done in content.partitions.items():
                 self.gone.setdefault(path, set()).update(done.delete_path_patterns)
@@ -149,10 +151,10 @@ class Expectation:
             for path, held in content.files.items():
                 self.savepointed.setdefault(path, {}).update(dict.fromkeys(held, time))
 
-    def _name(self, partition: str, name: str, size: int, time: str) -> None:
+    def _name(self, partition: str, name: str, size: int, time: str, *, rows: int | None = None) -> None:
         known = self.named.setdefault(partition, {}).get(name)
         larger = max(size, known.size_bytes if known is not None else 0)  # a log file grows with each delta commit
-        self.named[partition][name] = Named(larger, time, parse_log_file(name) is not None)
+        self.named[partition][name] = Named(larger, time, parse_log_file(name) is not None, rows)
 
 
 def judge_partition(
@@ -181,6 +183,25 @@ def judge_partition(
         found += _unlisted(expected, partition, files, listed, log_naming)
         found += _ghosts(expected, partition, files, listed)
     return found
+
+
+def readable_files(
+    expected: Expectation, partition: str, files: Mapping[str, int | None]
+) -> Iterator[tuple[str, BaseFile]]:
+    """
+    Paths of the base files of completed commits in Parquet that have the size which their commits say.
+
+    Args:
+        expected, partition, files: As for `judge_partition`.
+    """
+    named = expected.named.get(partition, {})
+    for name, size in files.items():
+        base = parse_base_file(name)
+        if base is None or base.extension != "parquet" or size == 0:  # written empty: no Parquet file
+            continue
+        is_archived = base.instant_time not in expected.known and base.instant_time in (expected.archived or ())
+        if is_archived or (name in named and is_size_right(named[name].size_bytes, size, is_log=False)):
+            yield join_path(partition, name), base
 
 
 def is_data_file(name: str) -> bool:

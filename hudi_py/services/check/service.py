@@ -18,11 +18,14 @@ from hudi_py.mdt.table import METADATA_TABLE_FOLDER, MetadataTable
 from hudi_py.model.files import PARTITION_METAFILE, join_path
 from hudi_py.services.check.facts import TableFacts
 from hudi_py.services.check.findings import Finding, Severity, finding
+from hudi_py.services.check.footers import read_footers
 from hudi_py.services.check.gather import gather
-from hudi_py.services.check.judge_files import Expectation, is_data_file, judge_partition
+from hudi_py.services.check.judge_contents import judge_footer
+from hudi_py.services.check.judge_files import Expectation, is_data_file, judge_partition, readable_files
 from hudi_py.services.check.judge_instants import judge_instants
 from hudi_py.services.check.judge_metadata import judge_metadata
 from hudi_py.services.check.judge_properties import judge_properties
+from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.store import TimelineStore
 
@@ -54,11 +57,13 @@ class CheckService:
         store: The table's timeline.
         table: Its properties.
         settings: ``hoodie.metadata.enable=false`` leaves the metadata table out.
+        contents: Whether the footers of base files are read, too.
     """
 
     store: TimelineStore
     table: TableConfig
     settings: Settings
+    contents: bool = False
 
     def run(self) -> tuple[Finding, ...]:
         """
@@ -128,6 +133,8 @@ class CheckService:
         def judged(folder: str, files: Mapping[str, int | None]) -> list[Finding]:
             there = None if reader is None else reader.files(folder)
             found = judge_partition(expected, folder, files, there, log_naming=facts.log_naming)
+            if self.contents:
+                found += _contents(storage, expected, folder, files)
             is_empty = folder in listed and folder not in seen and not there
             return [finding("mdt-partition-empty", folder), *found] if is_empty else found
 
@@ -156,6 +163,14 @@ class CheckService:
         except (CorruptMetadata, NotFound):
             return False
         return depth == str(folder.count("/") + 1 if folder else 0)
+
+
+def _contents(
+    storage: Storage, expected: Expectation, folder: str, files: Mapping[str, int | None]
+) -> Iterator[Finding]:
+    named = expected.named.get(folder, {})
+    for path, base, footer in read_footers(storage, readable_files(expected, folder, files)):
+        yield from judge_footer(path, base, footer, named[base.name].rows if base.name in named else None)
 
 
 def _once(found: Iterable[Finding]) -> Iterator[Finding]:
