@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from hudi_py.errors import RefusedError
-from support.tables import TableBuilder, at, data_files
+from hudi_py.formats.commit_codec import encode_commit
+from hudi_py.model.instant import State
+from hudi_py.services.rollback.state_before import StateBefore
+from hudi_py.timeline.contents import Contents
+from support.tables import SYNC, TableBuilder, at, data_files
 from support.undoing import merge_on_read, times, update, updated
 
 
@@ -191,3 +195,53 @@ def test_the_newest_slice_of_archived_commits_comes_back_or_nothing(layout, dele
         return
     builder.table().rollback(at(8))
     assert [each.base_instant_time for each in builder.table().file_slices("eu")] == [at(2)]
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_base_file_of_merge_on_read_without_a_predecessor_may_have_had_one(layout):
+    """Its commit names none, and the commits before are archived: what a clean deleted of the group tells."""
+    builder = TableBuilder(layout, table_type="MERGE_ON_READ")
+    for number in (1, 2):
+        builder.commit(at(number), {"eu": ["a"]}, action="deltacommit")
+    for number in range(3, 7):
+        builder.commit(at(number), {"us": ["b"]}, action="deltacommit")
+    builder.table().archive(keep_min_commits=2, keep_max_commits=3)
+    builder.commit(at(8), {"eu": ["a"]}, action="deltacommit")
+    builder.table().clean(file_versions_retained=1)
+    builder.put(f"eu/{builder.base_name('a', at(1))}")
+    lost = (f"eu/{builder.base_name('a', at(2))}",)
+    assert _judged(builder, *builder.table().timeline.writes.completed()[-1:]).lost == lost
+
+
+def _judged(builder, *undone):
+    table = builder.table()
+    return StateBefore(table.contents, table.config).judge(table.timeline, undone)
+
+
+def test_pending_writes_are_not_part_of_any_state(builder):
+    """Readers do not see them, though inflight files of Apache Hudi say which groups they are going to write."""
+    builder.commit(at(3), {"eu": ["n"]})
+    last = builder.table().timeline.writes.completed()[-1]
+    builder.commit(at(4), {"eu": ["a"]}, state=State.INFLIGHT)
+    metadata = builder.table().contents.commit(builder.table().timeline.writes.completed()[-2])
+    builder.instant(
+        at(4), "commit", State.INFLIGHT, encode_commit(metadata, as_json=builder.layout.version == 1, sync=SYNC)
+    )
+    pending = builder.table().timeline.writes.pending()
+    assert len(pending) == 1
+    assert _judged(builder, last, *pending) == _judged(builder, last)
+    assert _judged(builder, *pending).groups == frozenset()
+
+
+def test_other_commits_are_not_decoded_where_the_undone_ones_name_their_base_files(builder, monkeypatch):
+    """Decoding all of a long timeline would be most of what a rollback costs."""
+    update(builder, at(3), {"eu": ["a"]}, at(2))
+    decoded, real = [], Contents.commit
+
+    def commit(self, instant):
+        decoded.append(instant.requested_time)
+        return real(self, instant)
+
+    monkeypatch.setattr(Contents, "commit", commit)
+    assert _judged(builder, builder.table().timeline.writes.completed()[-1]).lost == ()
+    assert decoded == [at(3)]
