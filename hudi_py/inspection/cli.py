@@ -202,7 +202,9 @@ from hudi_py.inspection import (  # noqa: E402
     doctor_command,
     du_command,
     explain_command,
+    fleet_command,
     history_commands,
+    over_tables,
     overview_command,
     read_command,
     recover_command,
@@ -215,6 +217,8 @@ main.add_command(compact_command.compact)
 main.add_command(doctor_command.doctor)
 main.add_command(du_command.du)
 main.add_command(explain_command.explain)
+main.add_command(fleet_command.entry)
+main.add_command(fleet_command.fleet)
 main.add_command(overview_command.overview)
 main.add_command(read_command.read)
 main.add_command(recover_command.recover)
@@ -224,3 +228,4 @@ main.add_command(history_commands.rollback)
 main.add_command(history_commands.savepoint)
 for written in write_commands.COMMANDS:
     main.add_command(written)
+over_tables.add_options(main)

@@ -17,12 +17,16 @@ import click
 
 from hudi_py.errors import ConfigError, CorruptMetadata, HudiError
 from hudi_py.inspection.json_stream import json_chunks
+from hudi_py.inspection.over_tables import asks_for_many, run_over_tables
 from hudi_py.inspection.say import say, show_traceback, visible_json
+from hudi_py.runtime.clock import MONOTONIC
 
 if TYPE_CHECKING:
     from hudi_py.table import Table
 
 
+INTERRUPTED: Final = 130
+"""Exit code after Ctrl-C: 128 and the number of the signal, as shells report it."""
 _BEGUN: Final = "hudi_py.json.begun"
 """Key in the context of a command: printing of its JSON document has begun."""
 
@@ -41,6 +45,12 @@ class Common:
         from hudi_py.table import open_table
 
         return open_table(location, storage_options=self.storage_options, settings=self.settings)
+
+    def as_arguments(self) -> tuple[str, ...]:
+        """Return the options that another command needs to see tables in the same way."""
+        found = [f"--conf={name}={value}" for name, value in self.settings.items()]
+        found += [f"--storage-option={name}={value}" for name, value in self.storage_options.items()]
+        return (*found, *(() if self.now is None else (f"--now={self.now}",)))
 
     def planning_time(self, opened: Table) -> datetime | None:
         """Return the time given with ``--now``, in the table's time zone; None if it was not given."""
@@ -210,8 +220,15 @@ class Program(click.Group):
         if not standalone_mode:
             return run(*arguments, standalone_mode=False, **extra)
         sys.excepthook = show_traceback
+        given = _given(arguments, extra)
+        code: Any
         try:
-            code = run(*arguments, standalone_mode=False, **extra)
+            if asks_for_many(given) and given[0] != "fleet":
+                code = run_over_tables(self, given, MONOTONIC)
+            else:
+                code = run(*arguments, standalone_mode=False, **extra)
+        except HudiError as error:
+            fail(error, as_json="--json" in given)
         except click.UsageError as error:
             text = error.format_message()
             if "\n" in text:  # no command was given: the text is the help
@@ -220,11 +237,11 @@ class Program(click.Group):
                 names = error.ctx.command_path.removeprefix(error.ctx.find_root().command_path) if error.ctx else ""
                 text, fix = text.removesuffix("."), f"see hudi-py{names} --help"
                 failure = Failure("UsageError", text, fix, error.exit_code)
-                _exit(f"{text}; {fix}", failure, as_json="--json" in _given(arguments, extra))
+                _exit(f"{text}; {fix}", failure, as_json="--json" in given)
             raise SystemExit(error.exit_code) from None
-        except click.Abort:
-            say("hudi-py: stopped", file=sys.stderr)
-            raise SystemExit(1) from None
+        except (click.Abort, KeyboardInterrupt):
+            say("hudi-py: stopped; what was begun stays pending, and hudi-py recover TABLE shows it", file=sys.stderr)
+            raise SystemExit(INTERRUPTED) from None
         raise SystemExit(code if isinstance(code, int) else 0)
 
 

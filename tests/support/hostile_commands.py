@@ -34,6 +34,7 @@ def commands(table: str, time: str) -> list[list[str]]:
         ["check", table],
         ["du", table, "--by-partition", "--by-commit"],
         ["doctor", table],
+        ["fleet", table],
         ["read", table, "--limit", "3"],
         ["savepoint", "list", table],
         ["recover", table, "--dry-run"],

@@ -1,0 +1,177 @@
+"""The command ``hudi-py fleet``: many tables on one page, the worst first."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from hudi_py.errors import ConfigError
+from hudi_py.inspection import render
+from hudi_py.inspection.many_tables import SOME_FAILED, Outcome, Plan
+from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.over_tables import PARALLEL_DEFAULT
+from hudi_py.inspection.say import say
+from hudi_py.inspection.table_lists import tables_of
+from hudi_py.model.words import counted, human_bytes
+
+if TYPE_CHECKING:
+    from hudi_py.services.doctor.service import Examined
+    from hudi_py.table import Table
+
+_STUCK: Final = frozenset({"instant-stuck", "clean-unfinished", "clean-blocked"})
+_OVERDUE: Final = frozenset({"clean-overdue", "clean-overtaken"})
+_ROWS_MAX: Final = 20
+
+
+@click.command()
+@click.argument("locations", nargs=-1, metavar="[TABLE|FOLDER|PATTERN|URL]...")
+@click.option("--tables", "source", metavar="SOURCE", help="File with a location a line, folder, pattern or URL.")
+@click.option(
+    "--parallel", type=click.IntRange(min=1), default=PARALLEL_DEFAULT, show_default=True, help="Tables at once."
+)
+@command
+def fleet(common: Common, locations: tuple[str, ...], source: str | None, parallel: int) -> None:
+    r"""
+    Examine many tables and rank them: wasted bytes, stuck instants, overdue cleans, risks. Changes nothing.
+
+    Wasted bytes are those that the next clean frees, those that no clean looks at, and orphans. Exits with code 6 if
+    some tables could not be examined; the others are shown all the same.
+
+    \b
+    Examples:
+      hudi-py fleet s3://lake/warehouse
+      hudi-py fleet --tables tables.txt --parallel 8 --json
+    """
+    sources = (*locations, *(() if source is None else (source,)))
+    if not sources:
+        raise ConfigError("give tables, a folder that has tables, or --tables FILE")
+    tables = tuple(dict.fromkeys(each for one in sources for each in tables_of(one, common.storage_options)))
+    plan = Plan(command=("fleet-entry",), arguments=common.as_arguments(), tables=tables, parallel=parallel)
+    outcomes = sorted(plan.run(), key=lambda each: each.table)
+    done = [{"table": each.table, **each.document} for each in outcomes if not each.has_failed]
+    failed = [each for each in outcomes if each.has_failed]
+    if common.as_json:
+        print_json(fleet_entry(done, failed))
+    else:
+        _print(done, failed)
+    if failed:
+        raise SystemExit(SOME_FAILED)
+
+
+@click.command("fleet-entry", hidden=True)
+@click.argument("table")
+@command
+def entry(common: Common, table: str) -> None:
+    """Examine one table for ``hudi-py fleet``."""
+    opened = common.open(table).read_only()
+    print_json(table_entry(opened, opened.services.doctor(now=common.planning_time(opened)).run()))
+
+
+def table_entry(opened: Table, examined: Examined) -> dict[str, Any]:
+    """Return what a fleet shows of one table."""
+    from hudi_py.services.check.findings import Severity
+    from hudi_py.services.usage.facts import Holder
+
+    health = examined.health
+    usage = None if health is None else health.usage
+    trigger = None if health is None else health.trigger
+    codes: dict[str, int] = {}
+    for each in examined.findings:
+        codes[each.code] = codes.get(each.code, 0) + 1
+    problems = [each for each in examined.findings if each.severity is not Severity.INFO]
+    sizes: dict[str, int] | None = None
+    if usage is not None:
+        wasted = usage.of(Holder.REMOVABLE, Holder.UNEXAMINED, Holder.ORPHAN)
+        sizes = {
+            "total": usage.total.bytes,
+            "live": usage.of(Holder.LIVE).bytes,
+            "wasted": wasted.bytes,
+            **{h.value: usage.of(h).bytes for h in (Holder.RETAINED, Holder.SAVEPOINT, Holder.UNCOMMITTED)},
+        }
+    return {
+        "name": opened.config.name,
+        "type": opened.config.table_type.value,
+        "version": opened.config.version,
+        "files": None if usage is None else usage.total.files,
+        "bytes": sizes,
+        "pending": 0 if health is None else len(health.timeline.pending()),
+        "stuck": [each.where for each in examined.findings if each.code in _STUCK],
+        "commits_since_clean": None if trigger is None else trigger.commits,
+        "clean_overdue": any(code in _OVERDUE for code in codes),
+        "errors": sum(each.severity is Severity.ERROR for each in problems),
+        "warnings": sum(each.severity is Severity.WARNING for each in problems),
+        "findings": codes,
+    }
+
+
+def _wasted(table: dict[str, Any]) -> int:
+    return table["bytes"]["wasted"] if table["bytes"] is not None else 0
+
+
+_RANKS: Final[dict[str, Callable[[dict[str, Any]], Any]]] = {
+    "wasted_bytes": _wasted,
+    "stuck_instants": lambda table: len(table["stuck"]),
+    "overdue_cleans": lambda table: (table["commits_since_clean"] or 0) if table["clean_overdue"] else 0,
+    "risks": lambda table: (table["errors"], table["warnings"]) if table["errors"] or table["warnings"] else 0,
+}
+
+
+def fleet_entry(done: Sequence[dict[str, Any]], failed: Sequence[Outcome]) -> dict[str, Any]:
+    """Return the document that ``hudi-py fleet --json`` prints; tables with more wasted bytes first."""
+    return {
+        "totals": {
+            "tables": len(done) + len(failed),
+            "failed": len(failed),
+            "files": sum(each["files"] or 0 for each in done),
+            "bytes": sum(each["bytes"]["total"] for each in done if each["bytes"] is not None),
+            "wasted_bytes": sum(map(_wasted, done)),
+        },
+        "ranking": {name: [each["table"] for each in _ranked(done, name)] for name in _RANKS},
+        "tables": sorted(done, key=_wasted, reverse=True),
+        "failed": [each.entry for each in failed],
+    }
+
+
+def _ranked(done: Sequence[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    """Those that have something of it, the most first."""
+    key = _RANKS[name]
+    return sorted((each for each in done if key(each)), key=key, reverse=True)
+
+
+def _print(done: Sequence[dict[str, Any]], failed: Sequence[Outcome]) -> None:
+    rows = []
+    ranked = sorted(done, key=lambda each: (each["errors"], _wasted(each), each["warnings"]), reverse=True)
+    for each in ranked[:_ROWS_MAX]:
+        sizes = each["bytes"] or {}
+        problems = [code for code in each["findings"] if code in _problem_codes()]
+        rows.append(
+            (
+                each["table"],
+                human_bytes(sizes.get("total")),
+                human_bytes(sizes.get("wasted")),
+                str(len(each["stuck"])),
+                "-" if each["commits_since_clean"] is None else str(each["commits_since_clean"]),
+                ", ".join(problems) or "-",
+            )
+        )
+    columns = ("table", "size", "wasted", "stuck", "commits since clean", "problems")
+    render.table(f"{counted(len(done), 'table')}, the worst first", columns, rows, right=(1, 2, 3, 4))
+    if len(ranked) > _ROWS_MAX:
+        say(f"and {counted(len(ranked) - _ROWS_MAX, 'table')} more; --json lists all")
+    totals = fleet_entry(done, failed)["totals"]
+    say()
+    say(f"total      {human_bytes(totals['bytes'])}, {counted(totals['files'], 'file')}")
+    say(f"wasted     {human_bytes(totals['wasted_bytes'])}; hudi-py du TABLE shows what it is")
+    for outcome in failed:
+        message = outcome.entry.get("error", {}).get("message", "")
+        say(f"hudi-py: {outcome.table}: {message}", file=sys.stderr)
+
+
+def _problem_codes() -> frozenset[str]:
+    from hudi_py.services.check.findings import Severity
+    from hudi_py.services.doctor.findings import RULES
+
+    return frozenset(code for code, rule in RULES.items() if rule.severity is not Severity.INFO)

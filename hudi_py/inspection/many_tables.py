@@ -1,0 +1,236 @@
+"""
+Runs one command on many tables, in several processes, and reports one line a table.
+
+Each table is a run of its own: with its own errors and its own exit code. Processes, because the work on one table is
+mostly computation; a table that fails does not stop the others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from typing import Any, Final
+
+import attrs
+
+from hudi_py.errors import ConfigError
+
+SOME_FAILED: Final = 6
+"""Exit code of a run in which at least one table failed."""
+_DONE: Final = frozenset({0, 3})
+"""Exit codes of tables that were done: a finding about a table is no failure of the command."""
+_SKIPPED_KIND: Final = "NotStarted"
+
+
+@attrs.frozen
+class Outcome:
+    """
+    What came of one table.
+
+    Args:
+        table: Its location, as given.
+        exit_code: That the command alone would have had.
+        document: What it would have printed with ``--json``; None if that was nothing.
+    """
+
+    table: str
+    exit_code: int
+    document: Any
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the command could not do what it was asked for."""
+        return self.exit_code not in _DONE
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """The JSON line of the table."""
+        document = self.document
+        if isinstance(document, dict) and set(document) == {"error"}:
+            return {"table": self.table, "exit_code": self.exit_code, **document}
+        return {"table": self.table, "exit_code": self.exit_code, "result": document}
+
+
+@attrs.frozen(kw_only=True)
+class Plan:
+    """
+    A run over many tables.
+
+    Args:
+        command: Names of the command and, before it, of its groups: ``("savepoint", "list")``.
+        arguments: Everything behind the table.
+        tables: Locations.
+        parallel: Number of tables at once.
+        journal: File to which the tables that are done are written; those that it names already are left out.
+        is_over: Asked before each table: whether no further one is to be started.
+    """
+
+    command: tuple[str, ...]
+    arguments: tuple[str, ...]
+    tables: tuple[str, ...]
+    parallel: int = 1
+    journal: str | None = None
+    is_over: Callable[[], bool] = bool
+
+    def argv(self, table: str) -> list[str]:
+        """The command line for one table."""
+        as_json = () if "--json" in self.arguments else ("--json",)
+        # A location is never an option, whatever it begins with.
+        plain = f"./{table}" if table.startswith("-") else table
+        return [*self.command, plain, *self.arguments, *as_json]
+
+    def run(self) -> Iterator[Outcome]:
+        """
+        Run the command on each table; outcomes in the order in which they come.
+
+        Raises:
+            ConfigError: The journal cannot be read or written.
+        """
+        done = _journalled(self.journal)
+        left = [table for table in self.tables if table not in done]
+        outcomes = self._one_by_one(left) if self.parallel == 1 or len(left) <= 1 else self._at_once(left)
+        with contextlib.ExitStack() as stack:
+            journal = None if self.journal is None else stack.enter_context(_appending(self.journal))
+            for outcome in outcomes:
+                if journal is not None and not outcome.has_failed:
+                    line = {"table": outcome.table, "exit_code": outcome.exit_code}
+                    journal.write(json.dumps(line, ensure_ascii=False) + "\n")
+                    journal.flush()
+                yield outcome
+
+    def _one_by_one(self, tables: Sequence[str]) -> Iterator[Outcome]:
+        for table in tables:
+            yield _not_started(table) if self.is_over() else run_one(table, self.argv(table))
+
+    def _at_once(self, tables: Sequence[str]) -> Iterator[Outcome]:
+        """In several processes. If one is killed, each table that was running then gets a process of its own."""
+        waiting = list(reversed(tables))
+        while waiting:
+            broken: list[str] = []
+            with _pool(min(self.parallel, len(waiting))) as pool:
+                yield from self._through(pool, waiting, broken)
+            for table in broken:
+                yield self._alone(table)
+
+    def _through(self, pool: ProcessPoolExecutor, waiting: list[str], broken: list[str]) -> Iterator[Outcome]:
+        """Take tables from the end of *waiting*; those whose process may have been killed end up in *broken*."""
+        running: dict[Future[Outcome], str] = {}
+        while running or (waiting and not broken):
+            while waiting and not broken and len(running) < self.parallel:
+                table = waiting.pop()
+                if self.is_over():
+                    yield _not_started(table)
+                    continue
+                try:
+                    running[pool.submit(run_one, table, self.argv(table))] = table
+                except BrokenProcessPool:
+                    broken.append(table)
+            finished, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in finished:
+                table = running.pop(future)
+                try:
+                    yield future.result()
+                except BrokenProcessPool:
+                    broken.append(table)
+
+    def _alone(self, table: str) -> Outcome:
+        with _pool(1) as pool:
+            try:
+                return pool.submit(run_one, table, self.argv(table)).result()
+            except BrokenProcessPool:
+                message = f"{table}: the process that worked on it was killed"
+                fix = "run the command on this table alone; it may need more memory than there is"
+                return Outcome(table, 1, _error("ProcessKilled", message, fix, 1))
+
+
+def run_one(table: str, argv: Sequence[str]) -> Outcome:
+    """Run a command with its output caught; never raises an error of the command."""
+    from hudi_py.inspection.cli import main
+
+    out, err = io.StringIO(), io.StringIO()
+    code: int | str | None = 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main(list(argv))
+        except SystemExit as stopped:
+            code = stopped.code
+    exit_code = code if isinstance(code, int) else (0 if code is None else 1)
+    text = out.getvalue()
+    try:
+        document = json.loads(text) if text.strip() else None
+    except ValueError:
+        document = text
+    if document is None and exit_code not in _DONE:
+        document = _error("Failed", err.getvalue().strip() or "the command failed", "run it on this table", exit_code)
+    return Outcome(table, exit_code, document)
+
+
+def _not_started(table: str) -> Outcome:
+    message = f"{table} was not started: the time limit of the run was reached"
+    return Outcome(table, 4, _error(_SKIPPED_KIND, message, "run it again with the same --resume file", 4))
+
+
+def _error(kind: str, message: str, fix: str, exit_code: int) -> dict[str, Any]:
+    return {"error": {"kind": kind, "message": message, "fix": fix, "exit_code": exit_code}}
+
+
+@contextlib.contextmanager
+def _pool(size: int) -> Iterator[ProcessPoolExecutor]:
+    """
+    Processes that run one table after the other.
+
+    After Ctrl-C they finish the tables that they are working on. They must not run the program again that this process
+    was started as, so for the time of their start it is hidden.
+    """
+    names = sys.modules["__main__"].__dict__
+    hidden = [(name, names.pop(name)) for name in ("__spec__", "__file__") if name in names]
+    names["__spec__"] = None
+    try:
+        with ProcessPoolExecutor(size, get_context("spawn"), initializer=_ignore_interrupts) as pool:
+            try:
+                yield pool
+            finally:
+                pool.shutdown(wait=True, cancel_futures=True)
+    finally:
+        names.update(hidden)
+
+
+def _ignore_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _journalled(path: str | None) -> frozenset[str]:
+    """Tables that a journal names; a line that a killed run left half written counts as not there."""
+    if path is None or not os.path.exists(path):
+        return frozenset()
+    found = set()
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            for line in file:
+                try:
+                    entry = json.loads(line)
+                except ValueError:
+                    continue
+                if isinstance(entry, dict) and isinstance(entry.get("table"), str):
+                    found.add(entry["table"])
+    except OSError as error:
+        raise ConfigError(f"--resume {path}: {error.strerror}") from error
+    return frozenset(found)
+
+
+def _appending(path: str) -> io.TextIOWrapper:
+    try:
+        file = open(path, "a", encoding="utf-8")  # noqa: SIM115 - the caller closes it
+        if file.tell() > 0:
+            file.write("\n")  # so that a half-written line of a killed run ends
+    except OSError as error:
+        raise ConfigError(f"--resume {path}: {error.strerror}") from error
+    return file

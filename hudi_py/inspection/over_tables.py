@@ -1,0 +1,201 @@
+"""``--tables`` in the place of TABLE: finds the command, takes its options apart, prints a line a table."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import click
+
+from hudi_py.errors import ConfigError
+from hudi_py.inspection.many_tables import SOME_FAILED, Outcome, Plan
+from hudi_py.inspection.say import say, visible_json
+from hudi_py.inspection.table_lists import tables_of
+from hudi_py.model.words import counted, human_bytes
+
+PARALLEL_DEFAULT: Final = 4
+_PLACEHOLDER: Final = "TABLE"
+_ONE_TABLE: Final = frozenset(
+    {"write", "delete", "update", "merge", "drop-partition", "restore", "rollback", "report", "serve", "fleet"}
+)
+"""Commands whose arguments are about one table, so that running them on many would rarely be meant."""
+_TABLES_HELP: Final = (
+    "Tables in the place of TABLE: a file with one location a line, a folder, a pattern or a URL below which they are. "
+    "Prints one line a table; exit code 6 if some failed."
+)
+_HELPS: Final = (
+    ("tables", "SOURCE", None, _TABLES_HELP),
+    ("parallel", "N", click.IntRange(min=1), f"With --tables: number of tables at once. Default {PARALLEL_DEFAULT}."),
+    ("resume", "FILE", None, "With --tables: leave out what FILE names, and add what is done to it."),
+    ("within", "SPAN", None, "With --tables: start no further table after SPAN (90m, 6h)."),
+)
+OPTIONS: Final = tuple(name for name, *_ in _HELPS)
+
+
+def is_for_many(command: click.Command) -> bool:
+    """Whether a command takes ``--tables``."""
+    first = next((each for each in command.params if isinstance(each, click.Argument)), None)
+    return first is not None and first.name == "table" and command.name not in _ONE_TABLE
+
+
+def add_options(group: click.Group) -> None:
+    """Add ``--tables`` and what belongs to it to the help of the commands that take it, in subgroups too."""
+    for command in group.commands.values():
+        if isinstance(command, click.Group):
+            if command.name not in _ONE_TABLE:
+                add_options(command)
+        elif is_for_many(command):
+            for name, metavar, kind, text in _HELPS:
+                command.params.append(
+                    click.Option([f"--{name}"], metavar=metavar, type=kind, help=text, expose_value=False)
+                )
+
+
+def asks_for_many(arguments: Iterable[str]) -> bool:
+    """Whether a command line has ``--tables``."""
+    return any(each == "--tables" or each.startswith("--tables=") for each in arguments)
+
+
+def run_over_tables(
+    group: click.Group,
+    arguments: Sequence[str],
+    seconds: Callable[[], float],
+) -> int:
+    """
+    Run a command line with ``--tables`` and print its lines.
+
+    Args:
+        group: The program.
+        arguments: The command line without the program's name.
+        seconds: Clock for ``--within``.
+
+    Returns:
+        Exit code: 0, or 6 if some tables failed.
+
+    Raises:
+        click.UsageError: The command does not take ``--tables``, or another argument is wrong.
+        ConfigError: There are no tables, or an option has an invalid value.
+    """
+    names, command, rest = _find(group, list(arguments))
+    if command is None or not is_for_many(command):
+        takers = "one table" if command is not None else "no --tables"
+        raise click.UsageError(f"{' '.join(names) or 'hudi-py'} takes {takers}; leave --tables out")
+    given, rest = _split(rest)
+    checked = _checked(command, names, rest)
+    storage_options = _storage_options(checked)
+    deadline = None if given.get("within") is None else seconds() + _span(given["within"])
+    plan = Plan(
+        command=tuple(names),
+        arguments=tuple(rest),
+        tables=tables_of(given["tables"], storage_options),
+        parallel=_parallel(given.get("parallel")),
+        journal=given.get("resume"),
+        is_over=lambda: deadline is not None and seconds() > deadline,
+    )
+    outcomes = [_told(each, as_json="--json" in rest) for each in plan.run()]
+    failed = sum(each.has_failed for each in outcomes)
+    skipped = len(plan.tables) - len(outcomes)
+    words = [counted(len(outcomes), "table"), f"{failed} failed"]
+    say(", ".join([*words, *([f"{skipped} done before"] if skipped else [])]), file=sys.stderr)
+    return SOME_FAILED if failed else 0
+
+
+def _find(group: click.Group, arguments: list[str]) -> tuple[list[str], click.Command | None, list[str]]:
+    """Names of the command and its groups, the command, and the arguments behind them."""
+    names: list[str] = []
+    current: click.Command = group
+    while isinstance(current, click.Group):
+        if not arguments or arguments[0] not in current.commands:
+            return names, None, arguments
+        names.append(arguments[0])
+        current, arguments = current.commands[arguments[0]], arguments[1:]
+    return names, current, arguments
+
+
+def _split(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Our options and their values, and all other arguments."""
+    given: dict[str, str] = {}
+    rest: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        name, equals, value = word.removeprefix("--").partition("=")
+        if not word.startswith("--") or name not in OPTIONS:
+            rest.append(word)
+            continue
+        if not equals:
+            following = next(words, None)
+            if following is None:
+                raise click.UsageError(f"Option '--{name}' requires an argument.")
+            value = following
+        if name in given:
+            raise click.UsageError(f"Option '--{name}' is given twice.")
+        given[name] = value
+    return given, rest
+
+
+def _checked(command: click.Command, names: Sequence[str], rest: Sequence[str]) -> dict[str, Any]:
+    """Parse the arguments once with a table in its place, so that wrong usage ends before the first table."""
+    parent = click.Context(click.Group("hudi-py"), info_name="hudi-py")
+    context = command.make_context(" ".join(names), [_PLACEHOLDER, *rest], parent=parent)
+    with context:
+        return dict(context.params)
+
+
+def _storage_options(params: dict[str, Any]) -> dict[str, str]:
+    from hudi_py.inspection.options import pairs
+
+    return pairs("--storage-option", tuple(params.get("storage_option") or ()))
+
+
+def _parallel(text: str | None) -> int:
+    if text is None:
+        return PARALLEL_DEFAULT
+    if not text.isdecimal() or int(text) < 1:
+        raise ConfigError(f"--parallel {text} is no number of tables; give a whole number of at least 1")
+    return int(text)
+
+
+def _span(text: str) -> float:
+    from hudi_py.model.instant_time import parse_duration
+
+    span = parse_duration(text)
+    if span is None:
+        raise ConfigError(f"--within {text} is no span of time; give one such as 90m or 6h")
+    return span.total_seconds()
+
+
+def _told(outcome: Outcome, *, as_json: bool) -> Outcome:
+    """Print the line of a table as soon as it is done."""
+    if as_json:
+        sys.stdout.write(visible_json(json.dumps(outcome.entry, ensure_ascii=False)) + "\n")
+        sys.stdout.flush()
+    else:
+        word = "failed" if outcome.has_failed else ("found" if outcome.exit_code else "ok")
+        say(f"{word:<7} {outcome.table}  {_brief(outcome.document)}".rstrip())
+    return _without_document(outcome)
+
+
+def _without_document(outcome: Outcome) -> Outcome:
+    """The outcome alone: documents of hundreds of tables are not kept."""
+    return Outcome(outcome.table, outcome.exit_code, None)
+
+
+def _brief(document: Any) -> str:
+    """What a document says, on a line."""
+    if isinstance(document, list):
+        codes = [each["code"] for each in document if isinstance(each, dict) and "code" in each]
+        return ", ".join(dict.fromkeys(codes)) if codes else (f"entries: {len(document)}" if document else "nothing")
+    if not isinstance(document, dict):
+        return ""
+    if "error" in document:
+        return str(document["error"].get("message", ""))
+    totals = document.get("totals") or document.get("total")
+    if isinstance(totals, dict) and {"files", "bytes"} <= set(totals):
+        return f"{counted(totals['files'], 'file')}, {human_bytes(totals['bytes'])}"
+    if "cleans" in document:
+        deleted = sum(len(each.get("deleted_files") or ()) for each in document["cleans"])
+        return f"{counted(deleted, 'file')} deleted"
+    sizes = ((key, value) for key, value in document.items() if isinstance(value, (list, dict)) and value)
+    return ", ".join(f"{key}: {len(value)}" for key, value in sizes)

@@ -1,0 +1,86 @@
+"""Which tables a command over many tables is about: from a file, a folder, a pattern, or below a URL."""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from hudi_py.errors import ConfigError
+from hudi_py.model.files import METADATA_FOLDER, join_path
+from hudi_py.storage.base import Storage
+
+_DEPTH_MAX: Final = 8
+_TEXT_BYTES_MAX: Final = 64 << 20
+
+
+def tables_of(source: str, storage_options: Mapping[str, str]) -> tuple[str, ...]:
+    """
+    Return the locations of tables that *source* stands for, each once.
+
+    Args:
+        source: A file with one location a line (empty lines and lines that begin with ``#`` are left out; ``-`` is
+            standard input), a folder or a URL below which tables are looked for, or a pattern (``lake/*``).
+        storage_options: Options of the storage library.
+
+    Raises:
+        ConfigError: There is nothing of that name, or it has no tables.
+        StorageError: The storage cannot be listed.
+    """
+    found = tuple(dict.fromkeys(_find(source, storage_options)))
+    if not found:
+        raise ConfigError(f"{source} has no tables; give a file with one location a line, a folder, or a pattern")
+    return found
+
+
+def _find(source: str, options: Mapping[str, str]) -> Iterator[str]:
+    if source == "-":
+        yield from _lines(sys.stdin)
+    elif os.path.isfile(source):
+        if os.path.getsize(source) > _TEXT_BYTES_MAX:
+            raise ConfigError(f"{source} has more than {_TEXT_BYTES_MAX} bytes; it should have one location a line")
+        try:
+            with open(source, encoding="utf-8") as file:
+                yield from _lines(file)
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"{source} is no text; it should have one location a line") from error
+    elif "://" in source or os.path.isdir(source):
+        yield from tables_below(source, options)
+    elif glob.has_magic(source):
+        for path in sorted(glob.glob(source, recursive=True)):
+            if os.path.isdir(path):
+                yield from tables_below(path, options)
+    else:
+        raise ConfigError(f"{source}: there is no such file or folder")
+
+
+def _lines(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        text = line.strip()
+        if text and not text.startswith("#"):
+            yield text
+
+
+def tables_below(location: str, options: Mapping[str, str]) -> Iterator[str]:
+    """Yield the location itself if it is a table, else the tables below it; inside of a table nothing is looked for."""
+    from hudi_py.storage.factory import open_storage
+
+    storage = open_storage(location, options)
+    root = location.rstrip("/") or location
+    for path in _walk(storage):
+        yield f"{root}/{path}" if path else root
+
+
+def _walk(storage: Storage) -> Iterator[str]:
+    level = [""]
+    for _ in range(_DEPTH_MAX):
+        below: list[str] = []
+        for folder in level:
+            entries = storage.list(folder)
+            if any(entry.is_folder and entry.name == METADATA_FOLDER for entry in entries):
+                yield folder
+            else:
+                below += [join_path(folder, entry.name) for entry in entries if entry.is_folder]
+        level = sorted(below)

@@ -1,0 +1,212 @@
+"""``--tables`` and ``fleet``: a run over many tables gives what single runs give, and a failure stays its own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from concurrent.futures.process import BrokenProcessPool
+
+import pytest
+
+from hudi_py.inspection import many_tables, over_tables
+from hudi_py.inspection.cli import main
+from hudi_py.inspection.many_tables import Outcome, Plan
+from hudi_py.inspection.table_lists import tables_of
+
+NAMES = ("cow_cleaned-1.1.1", "cow_nonpartitioned-0.15.0", "mor_logs-1.0.2")
+ALONE = ("--parallel", "1")
+
+
+@pytest.fixture
+def lake(table, tmp_path):
+    """Three tables of real Hudi in one folder, and a file that names them and something that is none."""
+    found = [str(table(name)) for name in NAMES]
+    (tmp_path / "list.txt").write_text("\n".join(["# all of them", "", *found, f"  {tmp_path / 'none'}  ", found[0]]))
+    return found
+
+
+def lines(result):
+    """Location to line; each table has one."""
+    found = [json.loads(line) for line in result.out.splitlines()]
+    assert len({each["table"] for each in found}) == len(found)
+    return {each["table"]: each for each in found}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("timeline", "--limit", 2), ("check",), ("doctor",), ("recover", "--dry-run"),
+        ("clean", "--dry-run", "--commits-retained", 1), ("savepoint", "list"),
+    ],
+    ids=lambda each: each[0],
+)  # fmt: skip
+def test_a_run_over_many_tables_gives_what_single_runs_give(run, lake, tmp_path, arguments):
+    """Result and exit code of each table; what is no table is an error of its own, and the run exits with 6."""
+    position = 2 if arguments[0] == "savepoint" else 1
+    names, rest = arguments[:position], arguments[position:]
+    result = run(*names, "--tables", tmp_path / "list.txt", *rest, "--json", *ALONE)
+    assert result.code == 6
+    found = lines(result)
+    assert set(found) == {*lake, str(tmp_path / "none")}
+    now = {"age_seconds"}
+    for table, line in found.items():
+        single = run(*names, table, *rest, "--json")
+        assert line["exit_code"] == single.code
+        if table in lake:
+            assert set(line) == {"table", "exit_code", "result"}
+            assert without(line["result"], now) == without(single.json, now)
+        else:
+            assert line == {"table": table, "exit_code": 5, "error": single.json["error"]}
+
+
+def without(value, names):
+    """The document without what differs from moment to moment."""
+    if isinstance(value, dict):
+        return {key: without(each, names) for key, each in value.items() if key not in names}
+    return [without(each, names) for each in value] if isinstance(value, list) else value
+
+
+def test_exit_code_is_zero_when_none_failed(run, lake, tmp_path):
+    """Findings are no failures; the summary is on standard error."""
+    result = run("doctor", "--tables", tmp_path, *ALONE)
+    assert result.code == 0
+    assert result.err.strip().endswith("3 tables, 0 failed")
+    assert all(table in result.out for table in lake)
+
+
+def test_tables_come_from_files_folders_and_patterns(lake, tmp_path, monkeypatch):
+    """Each once; inside of a table nothing is looked for."""
+    assert set(tables_of(str(tmp_path), {})) == set(lake)
+    assert set(tables_of(f"file://{tmp_path}", {})) == {f"file://{each}" for each in lake}
+    assert tables_of(f"{tmp_path}/cow*", {}) == tuple(sorted(lake[:2]))
+    assert tables_of(lake[0], {}) == (lake[0],)
+    assert tables_of(str(tmp_path / "list.txt"), {}) == (*lake, str(tmp_path / "none"))
+    monkeypatch.setattr(sys, "stdin", ["a\n", "\n", "s3://b\n"])
+    assert tables_of("-", {}) == ("a", "s3://b")
+
+
+def test_wrong_usage_ends_before_the_first_table(run, lake, tmp_path, monkeypatch):
+    """One error in the place of one per table."""
+    monkeypatch.setattr(many_tables, "run_one", None)
+    for arguments in (
+        ("clean", "--frobnicate"), ("clean", lake[0]), ("clean", "--parallel", "0"), ("restore", "1"), ("write", "x"),
+        ("du", "--within", "soon"), ("du", "--resume", tmp_path), ("nothing",), ("du", "--tables", "x"),
+    ):  # fmt: skip
+        result = run(*arguments, "--tables", tmp_path)
+        assert result.code == 2, arguments
+        assert result.err.startswith("hudi-py: ")
+    for source in ("nowhere", str(tmp_path / "empty")):
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        assert run("du", "--tables", source, "--json").json["error"]["exit_code"] == 2
+    assert run("du", "--tables").code == 2
+
+
+def test_a_run_goes_on_where_another_stopped(run, lake, tmp_path):
+    """``--resume``: what is done is left out, what failed is tried again; half a line of a killed run does no harm."""
+    journal, listed = tmp_path / "journal", tmp_path / "list.txt"
+    first = run("check", "--tables", listed, "--resume", journal, "--json", *ALONE)
+    assert set(lines(first)) == {*lake, str(tmp_path / "none")}
+    journal.write_text("".join(journal.read_text().splitlines(keepends=True)[:1]) + '{"table": "/half')
+    second = run("check", "--tables", listed, "--resume", journal, "--json", *ALONE)
+    assert set(lines(second)) == {*lake[1:], str(tmp_path / "none")}
+    third = run("check", "--tables", listed, "--resume", journal, "--json", *ALONE)
+    assert set(lines(third)) == {str(tmp_path / "none")}
+    assert "3 done before" in third.err
+
+
+def test_no_table_is_started_after_the_time(run, lake, tmp_path):
+    """They are reported as not started, to be tried again."""
+    seconds = iter([0.0, 1.0, 100.0, 100.0])
+    code = over_tables.run_over_tables(
+        main, ["check", "--tables", str(tmp_path), "--within", "10s", "--json", *ALONE], lambda: next(seconds)
+    )
+    assert code == 6
+    over = iter([False, True])
+    plan = Plan(command=("check",), arguments=(), tables=tuple(lake[:2]), is_over=lambda: next(over))
+    done, left = plan.run()
+    assert (done.exit_code, left.exit_code, left.document["error"]["kind"]) == (0, 4, "NotStarted")
+
+
+def test_cleans_of_many_tables_delete_what_each_alone_would(run, lake, tmp_path):
+    """And a second run has nothing to do."""
+    plans = {table: run("clean", table, "--dry-run", "--commits-retained", 1, "--json").json for table in lake}
+    result = run("clean", "--tables", tmp_path, "--commits-retained", 1, "--json", *ALONE)
+    assert result.code == 0
+    for table, line in lines(result).items():
+        deleted = [file for clean in line["result"]["cleans"] for file in clean["deleted_files"]]
+        assert len(deleted) == plans[table]["totals"]["files"]
+    again = run("clean", "--tables", tmp_path, "--commits-retained", 1, "--json", *ALONE)
+    assert all(not line["result"]["cleans"] for line in lines(again).values())
+
+
+@pytest.mark.slow
+def test_processes_give_the_same(run, lake, tmp_path):
+    """Whatever is done at once, each table has its line."""
+    alone = lines(run("du", "--tables", tmp_path, "--json", *ALONE))
+    assert lines(run("du", "--tables", tmp_path, "--json", "--parallel", "2")) == alone
+
+
+def test_a_killed_process_costs_its_own_table_alone(monkeypatch):
+    """Tables that were running beside it run again, each in a process of its own."""
+
+    class Pool:
+        def __init__(self, *_, **__):
+            self.broken = False
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            return None
+
+        def shutdown(self, **_):
+            return None
+
+        def submit(self, _run, table, _argv):
+            from concurrent.futures import Future
+
+            future = Future()
+            if self.broken:
+                raise BrokenProcessPool
+            if table == "bad":
+                self.broken = True
+                future.set_exception(BrokenProcessPool())
+            else:
+                future.set_result(Outcome(table, 0, {}))
+            return future
+
+    monkeypatch.setattr(many_tables, "ProcessPoolExecutor", Pool)
+    plan = Plan(command=("check",), arguments=(), tables=("a", "b", "bad", "c", "d"), parallel=3)
+    codes = {each.table: each.exit_code for each in plan.run()}
+    assert codes == {"a": 0, "b": 0, "bad": 1, "c": 0, "d": 0}
+
+
+def test_fleet_ranks_tables(run, lake, table, tmp_path):
+    """The most wasted bytes first; stuck instants and failures by name; sums over all."""
+    table("cow_failed_write-1.1.1")
+    result = run(
+        "fleet",
+        tmp_path,
+        "--tables",
+        tmp_path / "list.txt",
+        *ALONE,
+        "--json",
+        "--conf",
+        "hoodie.clean.commits.retained=1",
+    )
+    assert result.code == 6
+    page = result.json
+    assert page["totals"]["tables"] == 5
+    assert [each["table"] for each in page["failed"]] == [str(tmp_path / "none")]
+    wasted = [each["bytes"]["wasted"] for each in page["tables"]]
+    assert wasted == sorted(wasted, reverse=True)
+    assert sum(wasted) == page["totals"]["wasted_bytes"] > 0
+    assert page["ranking"]["stuck_instants"] == [str(tmp_path / "cow_failed_write")]
+    assert page["ranking"]["wasted_bytes"][0] == page["tables"][0]["table"]
+    for each in page["tables"]:
+        usage = run("du", each["table"], "--json", "--commits-retained", 1).json
+        assert each["bytes"]["total"] == usage["total"]["bytes"]
+    text = run("fleet", tmp_path, *ALONE)
+    assert text.code == 0
+    assert "4 tables, the worst first" in text.out
+    assert run("fleet").code == 2
