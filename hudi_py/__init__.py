@@ -65,10 +65,13 @@ if TYPE_CHECKING:
     from hudi_py.services.recovery.finding import Problem, RecoveryFinding, RecoveryOutcome, Step
     from hudi_py.services.rewriting.result import RewriteResult
     from hudi_py.services.savepoint.service import SavepointWords
+    from hudi_py.services.simulation.plan import Moment, Simulation
     from hudi_py.services.usage.facts import Holder, Share, Usage
     from hudi_py.snapshot.batches import Batches, Pieces
     from hudi_py.snapshot.change_log import ChangeLog
     from hudi_py.snapshot.changes import Changes
+    from hudi_py.snapshot.difference import Difference
+    from hudi_py.snapshot.history import Event, Numbers
     from hudi_py.snapshot.overview import Amount, ColumnRange, FileTotals, Overview
     from hudi_py.snapshot.rows import Rows
     from hudi_py.snapshot.snapshot import EarlierSnapshot, Snapshot
@@ -110,6 +113,9 @@ _NAMES = {
     "snapshot.batches": "Batches Pieces",
     "snapshot.change_log": "ChangeLog",
     "snapshot.changes": "Changes",
+    "services.simulation.plan": "Moment Simulation",
+    "snapshot.difference": "Difference",
+    "snapshot.history": "Event Numbers",
     "services.usage.facts": "Holder Share Usage",
     "snapshot.overview": "Amount ColumnRange FileTotals Overview",
     "snapshot.rows": "Rows",
@@ -151,8 +157,10 @@ __all__ = [
     "ConfigError",
     "ConflictError",
     "CorruptMetadata",
+    "Difference",
     "EarlierSnapshot",
     "Engine",
+    "Event",
     "Explanation",
     "FileExplanation",
     "FileGroup",
@@ -165,8 +173,10 @@ __all__ = [
     "InstantInfo",
     "LogFile",
     "MergeStatement",
+    "Moment",
     "Need",
     "NotFound",
+    "Numbers",
     "OnProgress",
     "OutcomeUnknown",
     "Overview",
@@ -190,6 +200,7 @@ __all__ = [
     "ServiceFailed",
     "Severity",
     "Share",
+    "Simulation",
     "Snapshot",
     "State",
     "Step",

@@ -1,4 +1,8 @@
-"""What a table tells about itself: its health, where its bytes are. Nothing is changed, and no JVM is needed."""
+"""
+What a table tells about itself: its health, where its bytes are, its history, and how other settings would do.
+
+Nothing is changed, and no JVM is needed.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,22 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from hudi_py.config.clean_options import CleanOptions
+from hudi_py.errors import ConfigError, CorruptMetadata, NotFound
+from hudi_py.model.files import join_path
+from hudi_py.model.instant import Instant
+from hudi_py.snapshot.snapshot import Snapshot
 from hudi_py.table_services import TableServices
 from hudi_py.table_view import TableView
+from hudi_py.timeline.timeline import WRITES
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from hudi_py.services.check.findings import Finding
+    from hudi_py.services.simulation.plan import Simulation
     from hudi_py.services.usage.facts import Usage
+    from hudi_py.snapshot.difference import Difference
+    from hudi_py.snapshot.history import Event
 
 __all__ = ["TableInsight"]
 
@@ -50,3 +62,96 @@ class TableInsight(TableView):
             CorruptMetadata: An instant that decides about files is damaged.
         """
         return TableServices(self).usage(now=now, **options).run()
+
+    def simulate(self, **options: Unpack[CleanOptions]) -> Simulation:
+        """
+        Replay all commits as if every one had been followed by a clean with these settings.
+
+        Args:
+            options: As for `hudi_py.Table.plan_clean`; no limits and no calendar ladder.
+
+        Raises:
+            ConfigError: A value is invalid, or cannot be simulated.
+            CorruptMetadata: A commit, a savepoint or the archive is damaged.
+        """
+        from hudi_py.services.simulation.service import SimulationService
+
+        config = TableServices(self).clean_config(**options)
+        return SimulationService(contents=self.contents, table=self.config, config=config).run()
+
+    def history(self, *, archived: bool = False) -> tuple[Event, ...]:
+        """
+        Return what happened to the table, oldest first: an event for each instant, with its numbers and parameters.
+
+        Args:
+            archived: Include archived instants.
+
+        Raises:
+            CorruptMetadata: The archive is damaged. A damaged instant is an event with a problem.
+        """
+        from hudi_py.snapshot.history import event_of
+        from hudi_py.timeline.archive import load_archived_contents
+
+        found = []
+        if archived:
+            old = load_archived_contents(self.storage, self.config)
+            found = [event_of(i, old[i], self.zone, is_archived=True) for i in sorted(old, key=_order)]
+        for instant in self.timeline:
+            content, problem = None, None
+            try:
+                content = self.contents.plain(instant) if instant.is_completed else None
+            except (CorruptMetadata, NotFound) as error:
+                problem = str(error)
+            found.append(event_of(instant, content, self.zone, problem=problem))
+        return tuple(found)
+
+    def diff(self, start: str | datetime, end: str | datetime | None = None) -> Difference:
+        """
+        Return what differs between two times: files, rows that were written, columns.
+
+        Args:
+            start, end: As for `resolve_time`; *end* is the latest snapshot if None.
+
+        Raises:
+            ConfigError: It is no time, or *end* lies before *start*.
+            RefusedError: The table has no single answer for one of the times (any more).
+        """
+        from hudi_py.snapshot.difference import columns_of, difference
+        from hudi_py.snapshot.history import sum_of
+
+        before = self.as_of(start)
+        after = self._latest() if end is None else self.as_of(end)
+        last = max((i.requested_time for i in self.timeline.writes.completed()), default=before.requested_time)
+        until = last if after.requested_time is None else after.requested_time
+        if until < before.requested_time:
+            raise ConfigError(f"{until} lies before {before.requested_time}; give the earlier time first")
+        is_archived = self.timeline.writes.is_before_start(before.requested_time)
+        events = [
+            event
+            for event in self.history(archived=is_archived)
+            if event.instant.is_completed
+            and event.instant.action in WRITES
+            and before.requested_time < event.instant.requested_time <= until
+        ]
+        return difference(
+            before.requested_time,
+            until,
+            files=(_sizes(before), _sizes(after)),
+            columns=(columns_of(before.schema), columns_of(after.schema)),
+            commits=tuple(event.instant.requested_time for event in events),
+            numbers=sum_of(events),
+        )
+
+
+def _order(instant: Instant) -> tuple[str, str, int]:
+    return (instant.requested_time, instant.comparable_action.value, instant.state)
+
+
+def _sizes(snapshot: Snapshot) -> dict[str, int | None]:
+    """Path to size of every file that a snapshot shows."""
+    found: dict[str, int | None] = {}
+    for each in snapshot.sized_slices():
+        for file in (each.base_file, *each.log_files):
+            if file is not None:
+                found[join_path(each.partition_path, file.name)] = file.size_bytes
+    return found

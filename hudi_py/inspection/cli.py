@@ -8,7 +8,7 @@ import click
 
 from hudi_py.errors import ConfigError
 from hudi_py.inspection import render
-from hudi_py.inspection.options import Common, Program, command, print_json
+from hudi_py.inspection.options import Common, Program, action_named, command, print_json
 from hudi_py.inspection.say import say
 
 if TYPE_CHECKING:
@@ -92,14 +92,10 @@ def timeline(
 
 
 def _selected(instants: tuple[Instant, ...], action: str | None, state: str | None) -> tuple[Instant, ...]:
-    from hudi_py.model.instant import Action, State
+    from hudi_py.model.instant import State
 
     if action is not None:
-        try:
-            wanted = Action(action.lower())
-        except ValueError as error:
-            names = ", ".join(known.value for known in Action)
-            raise ConfigError(f"--action {action}: unknown action; use one of {names}") from error
+        wanted = action_named(action)
         instants = tuple(i for i in instants if i.action is wanted)
     if state is not None:
         if state.upper() not in State.__members__:
@@ -204,6 +200,7 @@ from hudi_py.inspection import (  # noqa: E402
     explain_command,
     fleet_command,
     history_commands,
+    life_commands,
     over_tables,
     overview_command,
     read_command,
@@ -219,6 +216,9 @@ main.add_command(du_command.du)
 main.add_command(explain_command.explain)
 main.add_command(fleet_command.entry)
 main.add_command(fleet_command.fleet)
+main.add_command(life_commands.history)
+main.add_command(life_commands.diff)
+main.add_command(life_commands.simulate)
 main.add_command(overview_command.overview)
 main.add_command(read_command.read)
 main.add_command(recover_command.recover)

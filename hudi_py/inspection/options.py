@@ -22,6 +22,7 @@ from hudi_py.inspection.say import say, show_traceback, visible_json
 from hudi_py.runtime.clock import MONOTONIC
 
 if TYPE_CHECKING:
+    from hudi_py.model.instant import Action
     from hudi_py.table import Table
 
 
@@ -77,6 +78,17 @@ def pairs(option: str, values: tuple[str, ...]) -> dict[str, str]:
             raise ConfigError(f"{option} {key} is given twice with different values; keep one")
         result[key] = text
     return result
+
+
+def action_named(name: str) -> Action:
+    """Return the action that ``--action`` names."""
+    from hudi_py.model.instant import Action
+
+    try:
+        return Action(name.lower())
+    except ValueError as error:
+        names = ", ".join(known.value for known in Action)
+        raise ConfigError(f"--action {name}: unknown action; use one of {names}") from error
 
 
 def print_json(document: Any) -> None:

@@ -1,0 +1,92 @@
+"""Reads the commits of a table and replays them under other settings. Nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from hudi_py.config.clean import CleanConfig
+from hudi_py.config.table import TableConfig
+from hudi_py.errors import ConfigError
+from hudi_py.fsview.loader import load_context, load_savepoints, protection_of
+from hudi_py.model.files import parse_base_file, parse_log_file
+from hudi_py.model.instant import Instant
+from hudi_py.services.simulation.plan import Replayed, Simulation, simulate
+from hudi_py.timeline.archive import load_archived_contents
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import WRITES, Timeline
+
+
+@attrs.frozen(kw_only=True)
+class SimulationService:
+    """
+    Replays one table.
+
+    Args:
+        contents: Of the table's timeline.
+        table: Its properties.
+        config: How to clean.
+    """
+
+    contents: Contents
+    table: TableConfig
+    config: CleanConfig
+
+    def run(self) -> Simulation:
+        """
+        Replay all completed writes, archived ones too.
+
+        Raises:
+            ConfigError: The settings keep snapshots by the calendar, or a limit of a run is set.
+            CorruptMetadata: A commit, a savepoint or the archive is damaged.
+        """
+        if self.config.has_ladder or self.config.older_than is not None:
+            raise ConfigError("a simulation takes no calendar ladder and no cut-off; leave them out")
+        timeline = self.contents.store.load()
+        found = dict(self._contents(timeline))
+        counted = self._counted(timeline, found)
+        writes = [self._replayed(instant, found[instant], instant in counted) for instant in sorted(found, key=_time)]
+        context = load_context(timeline, self.contents, for_planning=True, with_clustering=False)
+        times = frozenset(instant.requested_time for instant in found)
+        completions = {i.requested_time: i.completion_time for i in found if i.completion_time is not None}
+        whole = attrs.evolve(
+            context,
+            visible_times=context.visible_times | times,
+            completed_times=context.completed_times | times,
+            first_time=min((*times, *([] if context.first_time is None else [context.first_time])), default=None),
+            last_time=max(times, default=context.last_time),
+            completion_times={**context.completion_times, **completions},
+            untold=None,
+        )
+        protection = protection_of(context, load_savepoints(timeline, self.contents), {})
+        return simulate(writes, whole, self.config, protection, self.contents.store.zone)
+
+    def _contents(self, timeline: Timeline) -> Iterator[tuple[Instant, Any]]:
+        archived = load_archived_contents(self.contents.store.storage, self.table)
+        for instant, content in archived.items():
+            if instant.is_completed and instant.action in WRITES:
+                yield instant, content
+        for instant in timeline.writes.completed():
+            yield instant, self.contents.plain(instant)
+
+    def _counted(self, timeline: Timeline, found: dict[Instant, Any]) -> frozenset[Instant]:
+        whole = Timeline(tuple(sorted(found, key=_time)))
+        return frozenset(whole.table_commits(self.table.table_type).completed())
+
+    def _replayed(self, instant: Instant, content: Any, counts: bool) -> Replayed:
+        fields = content if isinstance(content, dict) else {}
+        files: dict[str, dict[str, int]] = {}
+        for partition, stats in (fields.get("partitionToWriteStats") or {}).items():
+            for stat in stats or ():
+                name = (stat.get("path") or "").rpartition("/")[2]
+                if parse_base_file(name) is not None or parse_log_file(name) is not None:
+                    files.setdefault(partition, {})[name] = max(stat.get("fileSizeInBytes") or 0, 0)
+        replaced = fields.get("partitionToReplaceFileIds") or {}
+        groups = tuple((partition, file_id) for partition, ids in replaced.items() for file_id in ids or ())
+        return Replayed(instant=instant, files=files, replaced=groups, counts=counts)
+
+
+def _time(instant: Instant) -> str:
+    return instant.requested_time

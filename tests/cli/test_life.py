@@ -1,0 +1,120 @@
+"""``hudi-py history``, ``diff``, ``simulate``: numbers of the instants, composing differences, the rules of the planner."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pyarrow as pa
+import pytest
+
+import hudi_py
+from hudi_py.table import Table
+from support.tables import TableBuilder, at
+
+NAMES = ["cow_mixed-0.15.0", "cow_mixed-1.1.1", "mor_compacted-1.0.2", "cow_archived-1.1.1"]
+LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_history_has_an_event_for_each_instant(run, table, name):
+    """In the order of the timeline, with the numbers that the instants hold."""
+    path = table(name)
+    events = run("history", path, "--json", "--archived").json["events"]
+    timeline = run("timeline", path, "--json", "--archived", "--contents").json
+    assert [each for each in events if not each["archived"]] != []
+    key = lambda each: (each["requested_time"], each["action"], each["state"])
+    assert sorted(map(key, events)) == sorted(map(key, timeline["instants"] + timeline["archived"]))
+    contents = {key(each): each["content"] for each in timeline["instants"] + timeline["archived"]}
+    for event in events:
+        if event["state"] != "COMPLETED":
+            continue
+        content = contents[key(event)]
+        stats = [stat for stats in (content.get("partitionToWriteStats") or {}).values() for stat in stats]
+        assert event["files_written"] == len(stats)
+        assert event["bytes_written"] == sum(stat["fileSizeInBytes"] for stat in stats)
+        assert event["files_deleted"] == content.get("totalFilesDeleted", 0)
+        if event["operation"] not in ("COMPACT", "CLUSTER", "LOG_COMPACT"):
+            assert event["rows_inserted"] == sum(stat["numInserts"] for stat in stats)
+    assert run("history", path, "--json", "--limit", 2).json["events"] == [e for e in events if not e["archived"]][-2:]
+    cleans = run("history", path, "--json", "--action", "clean").json["events"]
+    assert cleans == [e for e in events if e["action"] == "clean" and not e["archived"]]
+    assert run("history", path).code == run("history", path, "--action", "restore").code == 0
+    assert run("history", path, "--action", "nonsense").code == 2
+
+
+@pytest.mark.parametrize("name", ["cow_partitioned-1.1.1", "cow_partitioned-0.15.0", "mor_logs-1.0.2"])
+def test_differences_compose(run, table, name):
+    """From the first to the last is what the steps in between add up to: files, rows, commits."""
+    path = table(name)
+    times = [each["requested_time"] for each in run("timeline", path, "--json").json["instants"]
+             if each["action"] in ("commit", "deltacommit") and each["state"] == "COMPLETED"]  # fmt: skip
+    assert len(times) > 2
+    whole = run("diff", path, times[0], times[-1], "--json").json
+    assert run("diff", path, times[0], times[0], "--json").json["files"] == {"added": [], "removed": []}
+    gained, lost, rows, commits = {}, {}, {"inserted": 0, "updated": 0, "deleted": 0, "rewritten": 0}, []
+    for start, end in pairwise(times):
+        step = run("diff", path, start, end, "--json").json
+        commits += step["commits"]
+        rows = {name: rows[name] + step["rows"][name] for name in rows}
+        for each in step["files"]["removed"]:
+            if each["path"] in gained:
+                del gained[each["path"]]
+            else:
+                lost[each["path"]] = each["bytes"]
+        gained.update({each["path"]: each["bytes"] for each in step["files"]["added"]})
+    assert {each["path"]: each["bytes"] for each in whole["files"]["added"]} == gained
+    assert {each["path"] for each in whole["files"]["removed"]} == set(lost)
+    assert whole["rows"] == rows
+    assert whole["commits"] == commits == times[1:]
+    assert whole["schema"] == {"added": [], "removed": [], "changed": []}
+    assert run("diff", path, times[0], "--json").json["files"] == whole["files"]
+    assert run("diff", path, times[-1], times[0]).code == 2
+    assert run("diff", path, times[0]).code == 0
+
+
+def test_a_new_column_is_a_difference(tmp_path):
+    """Of the schema, with its type."""
+    path = str(tmp_path / "t")
+    settings = {"hoodie.table.name": "t", "hoodie.datasource.write.recordkey.field": "id"}
+    hudi_py.write(path, pa.table({"id": [1, 2]}), settings=settings)
+    first = hudi_py.open_table(path).timeline.completed("commit")[0].requested_time
+    hudi_py.open_table(path).upsert(pa.table({"id": [2, 3], "note": ["a", "b"]}))
+    found = hudi_py.open_table(path).diff(first)
+    assert dict(found.columns_added) == {"note": "string"}
+    assert (found.numbers.rows_inserted, found.numbers.rows_updated) == (1, 1)
+    assert len(found.added) == len(found.removed) == 1
+
+
+@LAYOUTS
+@pytest.mark.parametrize("options", [{"commits_retained": 2}, {"file_versions_retained": 2}, {"hours_retained": 3},
+                                     {"commits_retained": 1, "min_file_versions": 2}], ids=str)  # fmt: skip
+def test_a_replay_ends_where_a_clean_ends(layout, options):
+    """Cleaning after each commit deletes in the end what one clean of everything would delete now."""
+    builder = TableBuilder(layout)
+    for number in range(1, 14):
+        groups = {"p": ["f"], "q": ["g"] if number % 3 else [], "r": ["h"] if number in (2, 3, 9) else []}
+        builder.commit(at(number), {path: ids for path, ids in groups.items() if ids})
+    builder.commit(at(14), {"q": ["new"]}, replaced={"q": ["g"]})
+    for number in range(15, 19):
+        builder.commit(at(number), {"p": ["f"]})
+    now = builder.clock.now().replace(year=2026, month=1, day=1, hour=18)
+    table = Table(builder.storage, clock=type(builder.clock)(now))
+    planned = table.plan_clean(now=now, **options)
+    found = table.simulate(**options)
+    assert set(found.deleted) == {file.path for files in planned.files.values() for file in files}
+    assert len(found.steps) == 18
+    assert sum(step.files_deleted for step in found.steps) == len(found.deleted)
+    sizes = {path: len(data) for path, data in builder.storage.files().items() if path.endswith(".parquet")}
+    assert found.steps[-1].files == len(sizes) - len(found.deleted)
+    assert found.steps[-1].bytes == sum(sizes.values()) - found.bytes_deleted
+
+
+def test_simulate_prints_what_it_found(run, table):
+    """Text and document; what cannot be simulated is refused."""
+    path = table("cow_archived-1.1.1")
+    page = run("simulate", path, "--commits-retained", 2, "--json").json
+    assert page["totals"]["commits"] == len(page["steps"]) > 10
+    assert sum(step["bytes_deleted"] for step in page["steps"]) == page["totals"]["bytes_deleted"] > 0
+    assert run("simulate", path, "--commits-retained", 2).code == 0
+    assert run("simulate", table("cow_empty-1.1.1")).code == 0
+    assert run("simulate", path, "--keep-daily", 3).code == 2
