@@ -240,6 +240,8 @@ class Program(click.Group):
             else:
                 code = run(*arguments, standalone_mode=False, **extra)
         except HudiError as error:
+            if "--debug" in given:
+                raise
             fail(error, as_json="--json" in given)
         except click.UsageError as error:
             text = error.format_message()

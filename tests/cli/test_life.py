@@ -1,4 +1,4 @@
-"""``hudi-py history``, ``diff``, ``simulate``: numbers of the instants, composing differences, the rules of the planner."""
+"""``hudi-py history``, ``diff``, ``simulate``: numbers of the instants, composing differences, rules of the planner."""
 
 from __future__ import annotations
 
