@@ -1,21 +1,24 @@
 """
-An opened table whose files are changed: compaction, and what all methods that change the table have in common.
+An opened table whose files are changed: compaction, clustering, and what methods that change the table have in common.
 
 Services are imported when they are first used, so that reading a table does not load them all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
+from hudi_py.config.clustering import clustering_config_with
 from hudi_py.engine.base import Engine
 from hudi_py.table_services import TableServices
 from hudi_py.table_view import TableView
 from hudi_py.timeline.properties_file import finish_rewrite
 
 if TYPE_CHECKING:
+    from hudi_py.services.clustering.plan import PlannedClustering
+    from hudi_py.services.clustering.service import ClusteringService
     from hudi_py.services.rewriting.result import RewriteResult
 
 T = TypeVar("T")
@@ -108,3 +111,57 @@ class TableRewriting(TableView):
         """
         scheduled = self._changed(lambda: self.services.compaction(now=now).schedule())
         return None if scheduled is None else scheduled.requested_time
+
+    def plan_cluster(
+        self,
+        *,
+        sort_by: str | Sequence[str] = (),
+        layout: str | None = None,
+        partitions: Sequence[str] = (),
+    ) -> PlannedClustering:
+        """Plan a clustering; nothing is written. Arguments and errors as for `cluster`."""
+        config = clustering_config_with(self.settings, sort_by=sort_by, layout=layout, partitions=partitions)
+        return self.services.clustering(config).plan()
+
+    def cluster(
+        self,
+        *,
+        sort_by: str | Sequence[str] = (),
+        layout: str | None = None,
+        partitions: Sequence[str] = (),
+        engine: Engine | None = None,
+    ) -> list[RewriteResult]:
+        """
+        Cluster: rewrite the rows of small files into larger ones, in one commit. A clean deletes the old files later.
+
+        Pending clusterings are carried out first, also those that Apache Hudi has planned.
+
+        Args:
+            sort_by: Columns by which rows are sorted; none to leave them in their order.
+            layout: ``linear`` (by the first column, then by the second, ...), ``z-order`` or ``hilbert``, which serve
+                conditions on any of the columns; by default as ``hoodie.layout.optimize.strategy`` says.
+            partitions: Paths of the partitions to cluster; by default as ``hoodie.clustering.plan.*`` says.
+            engine: Runs a task for each group of files; local threads by default.
+
+        Returns:
+            The clusterings that were carried out, oldest first; empty if there was nothing to do.
+
+        Raises:
+            ConfigError: There is no such column, partition or layout, or the settings allow several writers.
+            UnsupportedTable: hudi_py does not write this kind of table.
+            RefusedError: Rows could be lost; the message says what to do.
+            ConflictError: Another process is writing to the table.
+            StorageError: The storage failed; the clustering stays pending, and the next call begins it again.
+        """
+        config = clustering_config_with(self.settings, sort_by=sort_by, layout=layout, partitions=partitions)
+        return self.run_clustering(self.services.clustering(config, engine=engine))
+
+    def run_clustering(self, service: ClusteringService, only: str | None = None) -> list[RewriteResult]:
+        """
+        Run `cluster` with a service from `TableServices.clustering`.
+
+        Args:
+            service: The service.
+            only: Requested time of the one pending clustering that is carried out; None for all and a new one.
+        """
+        return self._changed(lambda: service.run() if only is None else [service.execute(only)], recorded=True)

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from hudi_py.config import keys
 from hudi_py.config.archive import archive_config
 from hudi_py.config.clean import CleanConfig, clean_config
 from hudi_py.config.clean_options import CleanOptions, clean_config_with
+from hudi_py.config.clustering import ClusteringConfig, clustering_config
 from hudi_py.config.keys import PARQUET_SMALL_FILE_LIMIT
 from hudi_py.config.uses import Use
 from hudi_py.engine.base import Engine
 from hudi_py.engine.inline import LocalEngine
-from hudi_py.errors import HudiError
+from hudi_py.errors import HudiError, UnsupportedTable
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.executing.watch import Reporter
 from hudi_py.table_view import TableView
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from hudi_py.services.clean.executing.watch import OnProgress
     from hudi_py.services.clean.result import CleanResult
     from hudi_py.services.clean.service import CleanService
+    from hudi_py.services.clustering.service import ClusteringService
     from hudi_py.services.compaction.service import CompactionService
     from hudi_py.services.doctor.service import DoctorService
     from hudi_py.services.recovery.failed_writes import FailedWrites
@@ -81,6 +84,51 @@ class TableServices:
         """Run *service*, after rolling back writes with an expired heartbeat (failed-writes policy LAZY)."""
         self.failed_writes().with_clean()
         return service.run()
+
+    def clustering(self, config: ClusteringConfig | None = None, *, engine: Engine | None = None) -> ClusteringService:
+        """
+        Return the clustering service, whose steps can be called one by one.
+
+        Raises:
+            UnsupportedTable: The table has a bucket index, or is of another kind that hudi_py does not write.
+        """
+        table = self._table
+        table.require(Use.REWRITE)
+        from hudi_py.services.clustering.service import ClusteringService
+        from hudi_py.writing.buckets import check_buckets
+        from hudi_py.writing.options import base_file_options
+
+        if table.settings[keys.INDEX_TYPE] == "BUCKET":
+            raise UnsupportedTable(
+                f"{table.storage.root} has a bucket index: rows belong to certain files, and stay there"
+            )
+        check_buckets(table.storage, table.timeline, table.contents, None)
+        return ClusteringService(
+            contents=table.contents,
+            table=table.config,
+            settings=table.settings,
+            config=config or clustering_config(table.settings),
+            metadata_table=self.metadata_table,
+            engine=engine or LocalEngine(),
+            options=base_file_options(table.settings),
+            schema_text=self._schema_text,
+            roll_back_failed=lambda timeline: self.failed_writes().before_write(timeline),
+            roll_back=lambda time: self.rollback().roll_back(time),
+        )
+
+    def _schema_text(self) -> str | None:
+        """
+        Return the Avro text of the rows at this moment: a column that came since the table was opened must not be lost.
+
+        Raises:
+            UnsupportedTable: Older files have other columns under the same names.
+        """
+        from hudi_py.snapshot.schema import moved_columns
+        from hudi_py.snapshot.select import check_columns_keep_names
+
+        table = self._table.refresh()
+        check_columns_keep_names(moved_columns(table.contents, table.timeline), table.storage.root)
+        return table.schema_text()
 
     def rollback(self) -> RollbackService:
         """Return the rollback service."""
@@ -140,21 +188,14 @@ class TableServices:
         self._table.require(Use.REWRITE)
         from hudi_py.config.compaction import compaction_config
         from hudi_py.services.compaction.service import CompactionService
-        from hudi_py.snapshot.schema import moved_columns
-        from hudi_py.snapshot.select import check_columns_keep_names
         from hudi_py.writing.options import base_file_options
-
-        def schema_text() -> str | None:
-            table = self._table
-            check_columns_keep_names(moved_columns(table.contents, table.timeline), table.storage.root)
-            return table.schema_text()
 
         return CompactionService(
             contents=self._table.contents,
             table=self._table.config,
             config=compaction_config(self._table.settings),
             options=base_file_options(self._table.settings),
-            schema_text=schema_text,
+            schema_text=self._schema_text,
             engine=engine or LocalEngine(),
             metadata_table=self.metadata_table,
             rollback=self.rollback(),

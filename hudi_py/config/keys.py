@@ -92,6 +92,14 @@ def _one_of(*choices: str) -> Callable[[str], str]:
     return parse
 
 
+def _pattern(value: str) -> str:
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise ValueError(f"a regular expression: {error}") from None
+    return value
+
+
 INDEXES: Final = ("BLOOM", "SIMPLE", "BUCKET")
 
 
@@ -293,6 +301,35 @@ COMPACTION_LOG_BYTES_MIN: Final = Key("hoodie.compaction.logfile.size.threshold"
 COMPACTION_LOG_FILES_MIN: Final = Key("hoodie.compaction.logfile.num.threshold", _whole(0), 0)
 COMPACTION_DAYS: Final = Key("hoodie.compaction.daybased.target.partitions", _whole(0), 10)
 COMPACTION_PARTITION_REGEX: Final = Key("hoodie.compaction.partition.path.regex", _text, "")
+
+# --- clustering -------------------------------------------------------------------------------------------------
+_PLAN: Final = "hoodie.clustering.plan.strategy."
+CLUSTERING_PLAN_CLASS: Final = Key(f"{_PLAN}class", _text, "")
+CLUSTERING_RUN_CLASS: Final = Key("hoodie.clustering.execution.strategy.class", _text, "")
+CLUSTERING_SMALL_BYTES: Final = Key(f"{_PLAN}small.file.limit", _whole(0), 300 << 20)
+CLUSTERING_GROUP_BYTES: Final = Key(f"{_PLAN}max.bytes.per.group", _whole(1), 2 << 30)
+CLUSTERING_TARGET_BYTES: Final = Key(f"{_PLAN}target.file.max.bytes", _whole(1), 1 << 30)
+CLUSTERING_GROUPS_MAX: Final = Key(f"{_PLAN}max.num.groups", _whole(1), 30)
+CLUSTERING_SINGLE_GROUP: Final = Key(f"{_PLAN}single.group.clustering.enabled", _flag, True)
+CLUSTERING_SORT_COLUMNS: Final[Key[tuple[str, ...]]] = Key(f"{_PLAN}sort.columns", _names, _NONE)
+CLUSTERING_LAYOUT: Final = Key("hoodie.layout.optimize.strategy", _one_of("LINEAR", "ZORDER", "HILBERT"), "LINEAR")
+CLUSTERING_PARTITIONS: Final[Key[tuple[str, ...]]] = Key(f"{_PLAN}partition.selected", _names, _NONE)
+CLUSTERING_PARTITION_REGEX: Final = Key(f"{_PLAN}partition.regex.pattern", _pattern, "")
+CLUSTERING_FILTER_MODE: Final = Key(
+    "hoodie.clustering.plan.partition.filter.mode",
+    _one_of("NONE", "RECENT_DAYS", "SELECTED_PARTITIONS", "DAY_ROLLING"),
+    "NONE",
+)
+CLUSTERING_LOOKBACK: Final = Key(f"{_PLAN}daybased.lookback.partitions", _whole(0), 2)
+CLUSTERING_SKIP_LATEST: Final = Key(f"{_PLAN}daybased.skipfromlatest.partitions", _whole(0), 0)
+CLUSTERING_BEGIN: Final = Key(f"{_PLAN}cluster.begin.partition", _text, "")
+CLUSTERING_END: Final = Key(f"{_PLAN}cluster.end.partition", _text, "")
+CLUSTERING_PLANNER: Final = Key("hoodie_py.clustering.planner", _one_of("HUDI", "PACKED"), "HUDI")
+"""Our own: HUDI plans what Apache Hudi would; PACKED moves fewer bytes for the same number of files."""
+CLUSTERING_BYTES_MAX: Final[Key[int | None]] = Key("hoodie_py.clustering.max.bytes", _whole(1), None)
+"""Our own: groups of one plan rewrite at most this number of bytes; the next plan has the rest."""
+CLUSTERING_MEMORY_BYTES: Final = Key("hoodie_py.clustering.memory.bytes", _whole(1), 256 << 20)
+"""Our own: rows of a larger group are sorted by way of temporary files."""
 
 # --- writing ----------------------------------------------------------------------------------------------------
 TABLE_NAME: Final = Key("hoodie.table.name", _text, "", ("hoodie.datasource.write.table.name",))

@@ -194,6 +194,7 @@ def files(common: Common, table: str, partition: str | None, as_of: str | None) 
 from hudi_py.inspection import (  # noqa: E402
     check_command,
     clean_command,
+    cluster_command,
     compact_command,
     doctor_command,
     du_command,
@@ -210,6 +211,7 @@ from hudi_py.inspection import (  # noqa: E402
 
 main.add_command(check_command.check)
 main.add_command(clean_command.clean)
+main.add_command(cluster_command.cluster)
 main.add_command(compact_command.compact)
 main.add_command(doctor_command.doctor)
 main.add_command(du_command.du)

@@ -173,6 +173,7 @@ _USES: Final = {
     "fleet": "WRITE SERVICES", "report": "WRITE SERVICES", "serve": "WRITE SERVICES",
     "read": "READ", "savepoint": "SAVEPOINT", "rollback": "ROLLBACK",
     "restore": "ROLLBACK", "recover": "ROLLBACK CLEAN", "archive": "ARCHIVE",
+    "cluster": "REWRITE",
     "compact": "REWRITE",
     **dict.fromkeys(("write", "delete", "update", "merge", "drop-partition"), "WRITE SERVICES"),
 }  # fmt: skip

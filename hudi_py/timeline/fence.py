@@ -42,6 +42,11 @@ def put_up_fence(storage: Storage, instant_time: str) -> None:
             storage.delete(_path(entry.name))
 
 
+def take_down_fence(storage: Storage, instant_time: str) -> None:
+    """Open a write again: a service that was completed and undone is run again under the same time."""
+    storage.delete(_path(instant_time))
+
+
 def is_fenced(storage: Storage, instant_time: str) -> bool:
     """Whether the write is closed to further files."""
     return storage.size(_path(instant_time)) is not None

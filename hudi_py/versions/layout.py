@@ -62,6 +62,11 @@ class Layout:
         """Whether names of completed instant files contain the completion time."""
         return self.version == 2
 
+    @property
+    def clustering(self) -> Action:
+        """The action of a pending clustering; it completes as a replacecommit in either case."""
+        return Action.CLUSTERING if Action.CLUSTERING.value + ".requested" in self.extensions else Action.REPLACE_COMMIT
+
     def parse(self, name: str) -> Instant | None:
         """
         Return the instant that a file name stands for, or None if the file is not an instant.

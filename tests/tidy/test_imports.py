@@ -68,9 +68,9 @@ SERVICES = {  # an import between two services; None stands for all of them
     "clean": {"savepoint"},  # those whose time to live is over go before a plan is made
     "archive": {"clean"},  # archival must not overtake the clean, so it asks for the same window
     "upkeep": {"clean", "archive"},  # of the metadata table, which is a table itself
-    "explain": {"clean"},
     "compaction": {"rewriting", "rollback"},  # what an earlier attempt left is rolled back first (B-25)
     "clustering": {"rewriting", "rollback"},
+    "explain": {"clean"},
     "usage": {"clean", "explain"},  # the planner's verdicts, in the words of explain
     "simulation": {"clean"},
     "doctor": {"archive", "check", "clean", "usage"},  # what they would do, and the form of a finding

@@ -6,7 +6,7 @@ Before the completed file nothing of it is visible; the next run rolls the attem
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
@@ -32,6 +32,7 @@ def publish(
     schema: str,
     replaced: Mapping[str, tuple[str, ...]] | None = None,
     heart: Heart | None = None,
+    check: Callable[[Timeline], None] | None = None,
 ) -> CommitMetadata:
     """
     Complete a compaction or clustering, which makes its files visible.
@@ -45,6 +46,7 @@ def publish(
         schema: Avro text of the rows.
         replaced: Partition path to ids of replaced file groups; None for a compaction.
         heart: Writes its heartbeats, if it has any.
+        check: Called with the timeline, under the lock; raises if the service must not complete.
 
     Raises:
         ConflictError: Another process completed it, or took it over or took it back meanwhile.
@@ -65,6 +67,8 @@ def publish(
     with begun.ready() as ready:
         if heart is not None:
             heart.check()
+        if check is not None:
+            check(ready.timeline)
         markers = read_markers(storage, time) or frozenset()
         if not paths <= {marker.path for marker in markers} or _is_taken_back(ready.timeline, contents, time):
             raise ConflictError(

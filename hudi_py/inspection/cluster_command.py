@@ -1,0 +1,136 @@
+"""The command ``hudi-py cluster``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from hudi_py.errors import ConfigError
+from hudi_py.inspection import render
+from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.say import say
+
+if TYPE_CHECKING:
+    from hudi_py.services.clustering.plan import PlannedClustering
+    from hudi_py.services.clustering.service import ClusteringService
+    from hudi_py.services.rewriting.result import RewriteResult
+    from hudi_py.table import Table
+
+
+@click.command()
+@click.argument("table")
+@click.option("--sort-by", multiple=True, metavar="COLUMN", help="Sort rows by these columns. Repeatable, or a,b.")
+@click.option("--layout", type=click.Choice(("linear", "z-order", "hilbert")), help="Order of rows by several columns.")
+@click.option("--partition", "partitions", multiple=True, metavar="P", help="Cluster only this partition. Repeatable.")
+@click.option("--dry-run", is_flag=True, help="Show what would be rewritten; nothing is written.")
+@click.option("--schedule-only", is_flag=True, help="Store the plan; carry nothing out.")
+@click.option("--execute", metavar="INSTANT", help="Carry out this pending clustering only.")
+@click.option("--cancel", metavar="INSTANT", help="Withdraw the plan of this pending clustering.")
+@command
+def cluster(
+    common: Common,
+    table: str,
+    sort_by: tuple[str, ...],
+    layout: str | None,
+    partitions: tuple[str, ...],
+    dry_run: bool,
+    schedule_only: bool,
+    execute: str | None,
+    cancel: str | None,
+) -> None:
+    """
+    Rewrite the rows of small files into larger ones, in an order that queries like, in one commit.
+
+    Pending clusterings are carried out first. The clean deletes the old files later.
+    """
+    from hudi_py.config.clustering import clustering_config_with
+
+    given = {"--dry-run": dry_run, "--schedule-only": schedule_only, "--execute": execute, "--cancel": cancel}
+    chosen = [name for name, value in given.items() if value]
+    if len(chosen) > 1:
+        raise ConfigError(f"{' and '.join(chosen)} exclude each other; give one of them")
+    opened = common.open(table)
+    columns = [name.strip() for each in sort_by for name in each.split(",") if name.strip()]
+    paths = [path.rstrip("/") for path in partitions]
+    absent = sorted(set(paths) - set(opened.partitions())) if paths else []
+    if absent:
+        raise ConfigError(f"{table} has no partition {absent[0]!r}; see hudi-py files")
+    config = clustering_config_with(opened.settings, sort_by=columns, layout=layout, partitions=paths)
+    if dry_run:
+        opened = opened.rehearsal()
+        service = opened.services.clustering(config)
+        _show_plan(common, opened, service, service.plan())
+    elif cancel is not None:
+        time = opened.resolve_time(cancel)
+        opened.services.clustering(config).cancel(time)
+        if common.as_json:
+            print_json({"instant": time, "cancelled": True})
+        else:
+            say(f"clustering {time} cancelled")
+    elif schedule_only:
+        _show_scheduled(common, opened, opened.services.clustering(config))
+    else:
+        results = opened.run_clustering(
+            opened.services.clustering(config), None if execute is None else opened.resolve_time(execute)
+        )
+        _show_results(common, results)
+
+
+def _show_plan(common: Common, opened: Table, service: ClusteringService, planned: PlannedClustering) -> None:
+    from hudi_py.inspection.clustering_report import plan_report
+
+    pending = service.pending(opened.timeline)
+    if common.as_json:
+        print_json(plan_report(planned, pending, service.action))
+        return
+    rows = [
+        (
+            group.partition_path or "(none)",
+            str(len(group.slices)),
+            render.human_bytes(group.size_bytes),
+            str(group.outputs),
+        )
+        for group in planned.groups
+    ]
+    columns = ("partition", "file groups", "size", "files after")
+    render.table(f"would be rewritten (nothing was written), {len(rows)} groups", columns, rows, right=(1, 2, 3))
+    for instant in pending:
+        say(f"{instant} would be carried out first")
+    reasons: dict[str, int] = {}
+    for reason in planned.left_out.values():
+        reasons[reason] = reasons.get(reason, 0) + 1
+    for reason, count in sorted(reasons.items()):
+        say(f"{count} file groups stay as they are: {reason}")
+
+
+def _show_scheduled(common: Common, opened: Table, service: ClusteringService) -> None:
+    from hudi_py.inspection.clustering_report import stored_report
+
+    instant = service.schedule()
+    plan = None if instant is None else opened.contents.requested_replace(instant).clustering_plan
+    if common.as_json:
+        print_json(stored_report(instant, plan))
+    elif instant is None or plan is None:
+        say("nothing to cluster")
+    else:
+        time = instant.requested_time
+        say(
+            f"clustering {time} scheduled: {len(plan.file_groups)} file groups in {len(plan.input_groups)} groups; "
+            f"hudi-py cluster --execute {time} carries it out"
+        )
+
+
+def _show_results(common: Common, results: list[RewriteResult]) -> None:
+    from hudi_py.inspection.report import rewrite_report
+
+    if common.as_json:
+        print_json(rewrite_report(results, "clusterings"))
+        return
+    for each in results:
+        say(
+            f"clustering {each.instant}: {each.file_groups} file groups, {each.rows} rows, "
+            f"{render.human_bytes(each.bytes_before)} into {render.human_bytes(each.bytes_after)}, {each.seconds:.2f} s"
+        )
+    if not results:
+        say("nothing to cluster")

@@ -1,0 +1,100 @@
+"""
+Rows that are moved to new files and stay what they are: their commit times and sequence numbers are kept.
+
+Source: Hudi ``HoodieCreateHandle`` with ``preserveMetadata``; rules/table-services E-41.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from hudi_py.formats.conform import conform_batch
+from hudi_py.formats.meta_columns import META_COLUMNS
+from hudi_py.rows.base_file import BaseFileOptions, BaseFileWriter
+from hudi_py.rows.written import FileTarget, WrittenFile, written_file
+from hudi_py.runtime.clock import MONOTONIC
+
+_COMMIT_TIME, _SEQUENCE_NUMBER, _RECORD_KEY = META_COLUMNS[:3]
+
+
+def stored_columns(schema: pa.Schema) -> pa.Schema:
+    """Return the columns that `move_rows` needs of each row: the ``_hoodie_*`` ones and those of *schema*."""
+    meta = [pa.field(name, pa.string()) for name in META_COLUMNS]
+    return pa.schema([*meta, *(field.with_nullable(nullable=True) for field in schema)])
+
+
+def move_rows(
+    batches: Iterable[pa.RecordBatch],
+    open_file: Callable[[int], tuple[FileTarget, BinaryIO]],
+    *,
+    schema: pa.Schema,
+    avro_schema: str,
+    options: BaseFileOptions,
+    rows_per_file: int | None = None,
+) -> list[WrittenFile]:
+    """
+    Write rows into new file groups, in the order in which they come.
+
+    Args:
+        batches: Rows with the columns of `stored_columns`, consumed one batch at a time.
+        open_file: As for `hudi_py.rows.base_file.write_new_files`.
+        schema: Storage schema, without meta columns.
+        avro_schema: The same as Avro text.
+        options: Layout and maximum size of the files.
+        rows_per_file: Another file begins after this number of rows; None for by size alone.
+
+    Returns:
+        One result per file, none when there are no rows.
+
+    Raises:
+        WriteError: A row has null in a column that must have a value.
+    """
+    results: list[WrittenFile] = []
+    pieces = _pieces(batches, rows_per_file or 1 << 62)
+    piece = next(pieces, None)
+    while piece is not None:
+        started = MONOTONIC()
+        target, sink = open_file(len(results))
+        writer = BaseFileWriter(sink, target, schema, avro_schema, options)
+        try:
+            while piece is not None:
+                _write(writer, piece[0], schema)
+                is_last = piece[1] or writer.is_full()
+                piece = next(pieces, None)
+                if is_last:
+                    break
+            size_bytes = writer.close()
+        except BaseException:
+            writer.abandon()
+            raise
+        finally:
+            sink.close()
+        elapsed_ms = round((MONOTONIC() - started) * 1000)
+        results.append(
+            written_file(
+                target, rows=writer.num_rows, size_bytes=size_bytes, elapsed_ms=elapsed_ms, ranges=writer.ranges()
+            )
+        )
+    return results
+
+
+def _write(writer: BaseFileWriter, batch: pa.RecordBatch, schema: pa.Schema) -> None:
+    rows = conform_batch(batch, schema)
+    times, numbers = batch.column(_COMMIT_TIME), batch.column(_SEQUENCE_NUMBER)
+    writer.write_rows(rows, batch.column(_RECORD_KEY), times, numbers)
+
+
+def _pieces(batches: Iterable[pa.RecordBatch], rows_per_file: int) -> Iterator[tuple[pa.RecordBatch, bool]]:
+    """Cut batches at the ends of files; each piece with whether a file ends behind it."""
+    room = rows_per_file
+    for batch in batches:
+        start = 0
+        while start < batch.num_rows:
+            count = min(room, batch.num_rows - start)
+            room -= count
+            yield batch.slice(start, count), not room
+            start += count
+            room = room or rows_per_file

@@ -1,0 +1,228 @@
+"""
+Plans a clustering: which file slices are rewritten together, into how many files. Pure.
+
+`hudi_groups` does what Apache Hudi does (E-32): files by size, the largest first; a group ends where the next file
+would exceed its limit. `packed_groups` puts each file into the first group that has room for it and leaves lonely files
+alone, so that it moves fewer bytes.
+
+Source: rules/table-services E.3; Hudi ``PartitionAwareClusteringPlanStrategy.buildClusteringGroupsForPartition``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import attrs
+
+from hudi_py.config.clustering import ClusteringConfig
+from hudi_py.model.files import FileSlice, join_path
+from hudi_py.model.records import ClusteringGroup, ClusteringPlan, ClusteringSlice, Strategy
+from hudi_py.services.clustering.policy import Candidates, base_bytes
+
+SORT_COLUMNS: Final = "hoodie.clustering.plan.strategy.sort.columns"
+LAYOUT: Final = "hoodie.layout.optimize.strategy"
+_STRATEGY: Final = "org.apache.hudi.client.clustering.run.strategy.SparkSortAndSizeExecutionStrategy"
+_MB: Final = 1024 * 1024
+_TOO_MANY: Final = "the plan has its maximum number of groups; the next plan has the rest"
+_TOO_LARGE: Final = "the plan has its maximum number of bytes; the next plan has the rest"
+_ALONE: Final = "there is no other small file in its partition to join it with"
+
+
+@attrs.frozen(kw_only=True)
+class PlannedGroup:
+    """
+    File slices of one partition that are rewritten together.
+
+    Args:
+        partition_path: The partition.
+        slices: In the order of the plan.
+        outputs: Number of files to write.
+    """
+
+    partition_path: str
+    slices: tuple[FileSlice, ...]
+    outputs: int
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all files that are read."""
+        logs = sum(log.size_bytes or 0 for each in self.slices for log in each.log_files)
+        return logs + sum(map(base_bytes, self.slices))
+
+
+@attrs.frozen(kw_only=True)
+class PlannedClustering:
+    """
+    What a clustering would rewrite.
+
+    Args:
+        groups: In the order of the plan; empty if there is nothing to do.
+        left_out: Partition path and file id to the reason why a group stays as it is.
+        config: What it was planned with.
+    """
+
+    groups: tuple[PlannedGroup, ...]
+    left_out: Mapping[tuple[str, str], str]
+    config: ClusteringConfig
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all files that are read."""
+        return sum(group.size_bytes for group in self.groups)
+
+
+def plan_clustering(partitions: Iterable[Candidates], config: ClusteringConfig) -> PlannedClustering:
+    """
+    Plan a clustering (E-32, E-33).
+
+    Args:
+        partitions: The file slices of the chosen partitions, in their order.
+        config: Limits and targets.
+    """
+    left_out: dict[tuple[str, str], str] = {}
+    groups: list[PlannedGroup] = []
+    bytes_left = config.bytes_max
+    for each in partitions:
+        path = each.partition_path
+        left_out |= {(path, file_id): reason for file_id, reason in each.left_out.items()}
+        made = packed_groups(each.slices, config) if config.is_packed else hudi_groups(each.slices, config)
+        planned: set[str] = set()
+        why = _ALONE
+        for slices in made:
+            group = PlannedGroup(partition_path=path, slices=slices, outputs=output_files(slices, config))
+            if len(groups) >= config.groups_max:
+                why = _TOO_MANY
+            elif bytes_left is not None and group.size_bytes > bytes_left:
+                why = _TOO_LARGE
+            else:
+                groups.append(group)
+                planned |= {file_slice.file_id for file_slice in slices}
+                bytes_left = None if bytes_left is None else bytes_left - group.size_bytes
+        in_groups = {file_slice.file_id for slices in made for file_slice in slices}
+        for file_slice in each.slices:
+            if file_slice.file_id not in planned:
+                left_out[path, file_slice.file_id] = (
+                    why if file_slice.file_id in in_groups else _not_grouped(made, config)
+                )
+    return PlannedClustering(groups=tuple(groups), left_out=left_out, config=config)
+
+
+def _not_grouped(made: Sequence[tuple[FileSlice, ...]], config: ClusteringConfig) -> str:
+    return _TOO_MANY if len(made) >= config.groups_max else _ALONE
+
+
+def hudi_groups(slices: Iterable[FileSlice], config: ClusteringConfig) -> list[tuple[FileSlice, ...]]:
+    """
+    Group the slices of a partition as Apache Hudi does (E-32).
+
+    Args:
+        slices: Candidates, in the order of the view.
+        config: Limits.
+    """
+    groups: list[tuple[FileSlice, ...]] = []
+    current: list[FileSlice] = []
+    total = 0
+    for each in sorted(slices, key=lambda file_slice: -base_bytes(file_slice, config.no_base_bytes)):
+        size = base_bytes(each, config.no_base_bytes)
+        if current and total + size > config.group_bytes_max:
+            groups.append(tuple(current))
+            current, total = [], 0
+            if len(groups) >= config.groups_max:
+                return groups
+        current.append(each)
+        total += size
+    if current and (len(current) > 1 or config.single_group):
+        groups.append(tuple(current))
+    return groups
+
+
+def packed_groups(slices: Iterable[FileSlice], config: ClusteringConfig) -> list[tuple[FileSlice, ...]]:
+    """
+    Group the slices of a partition by first-fit decreasing: each goes to the first group that has room.
+
+    A group whose files would not become fewer is left out, unless its rows are to be sorted.
+
+    Args:
+        slices: Candidates.
+        config: Limits.
+    """
+    groups: list[list[FileSlice]] = []
+    totals: list[int] = []
+    ordered = sorted(slices, key=lambda each: (-base_bytes(each, config.no_base_bytes), each.file_id))
+    for each in ordered:
+        size = base_bytes(each, config.no_base_bytes)
+        place = next((at for at, total in enumerate(totals) if total + size <= config.group_bytes_max), None)
+        if place is None:
+            groups.append([])
+            totals.append(0)
+            place = len(groups) - 1
+        groups[place].append(each)
+        totals[place] += size
+    return [tuple(group) for group in groups if config.sort_columns or _is_worth_it(group, config)]
+
+
+def _is_worth_it(group: Sequence[FileSlice], config: ClusteringConfig) -> bool:
+    return len(group) > output_files(group, config) or any(each.log_files for each in group)
+
+
+def output_files(slices: Iterable[FileSlice], config: ClusteringConfig) -> int:
+    """Return the number of files to write for these slices."""
+    total = sum(base_bytes(each, config.no_base_bytes) for each in slices)
+    return -(-total // config.target_bytes)
+
+
+def stored_plan(planned: PlannedClustering, root: str, *, has_missing_partitions: bool) -> ClusteringPlan:
+    """
+    The plan as the timeline stores it (E-34, E-35).
+
+    Args:
+        planned: What to rewrite.
+        root: Base path of the table: plans have full paths.
+        has_missing_partitions: Whether plans of the table's version name the partitions that were not planned.
+    """
+    config = planned.config
+    parameters: dict[str, str] = {}
+    if config.sort_columns:
+        parameters[SORT_COLUMNS] = ",".join(config.sort_columns)
+        if config.layout != "LINEAR":
+            parameters[LAYOUT] = config.layout
+    return ClusteringPlan(
+        input_groups=tuple(_stored_group(group, root, config) for group in planned.groups),
+        strategy=Strategy(class_name=_STRATEGY, strategy_params=parameters),
+        extra_metadata={},
+        preserve_hoodie_metadata=True,
+        missing_schedule_partitions=() if has_missing_partitions else None,
+    )
+
+
+def _stored_group(group: PlannedGroup, root: str, config: ClusteringConfig) -> ClusteringGroup:
+    def full(name: str) -> str:
+        return f"{root}/{join_path(group.partition_path, name)}"
+
+    return ClusteringGroup(
+        slices=tuple(
+            ClusteringSlice(
+                file_id=each.file_id,
+                partition_path=group.partition_path,
+                data_file_path="" if each.base_file is None else full(each.base_file.name),
+                delta_file_paths=tuple(full(log.name) for log in each.log_files),
+            )
+            for each in group.slices
+        ),
+        metrics=_metrics(group, config),
+        num_output_file_groups=group.outputs,
+    )
+
+
+def _metrics(group: PlannedGroup, config: ClusteringConfig) -> dict[str, float]:
+    logs = [log for each in group.slices for log in each.log_files]
+    written = sum(base_bytes(each, config.no_base_bytes) // _MB for each in group.slices)
+    read = group.size_bytes // _MB
+    return {
+        "TOTAL_LOG_FILES": float(len(logs)),
+        "TOTAL_IO_MB": float(read + written),
+        "TOTAL_IO_READ_MB": float(read),
+        "TOTAL_LOG_FILES_SIZE": float(sum(log.size_bytes or 0 for log in logs)),
+        "TOTAL_IO_WRITE_MB": float(written),
+    }

@@ -1,0 +1,112 @@
+"""
+Which partitions and file slices a clustering takes. Pure.
+
+Source: rules/table-services E-31, E-33; Hudi ``PartitionAwareClusteringPlanStrategy``,
+``ClusteringPlanPartitionFilter``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+
+import attrs
+
+from hudi_py.config.clustering import ClusteringConfig
+from hudi_py.fsview.build import ViewContext
+from hudi_py.model.files import FileSlice
+
+_ROLLING_HOURS = 24
+
+
+def chosen_partitions(paths: Collection[str], config: ClusteringConfig, hour: int) -> tuple[str, ...]:
+    """
+    The partitions that may be clustered, in the order in which they are planned.
+
+    Args:
+        paths: All partitions of the table.
+        config: Of the clustering.
+        hour: Hour of the day, 0 to 23, for the mode DAY_ROLLING.
+    """
+    if config.partitions:
+        chosen = [path for path in dict.fromkeys(config.partitions) if path in paths]
+    else:
+        chosen = sorted(paths)
+        if config.regex:
+            chosen = [path for path in chosen if re.fullmatch(config.regex, path)]
+    if config.filter_mode == "RECENT_DAYS":
+        newest = sorted(chosen, reverse=True)[config.skip_latest :]
+        return tuple(newest[: config.lookback] if config.lookback else newest)
+    if config.filter_mode == "SELECTED_PARTITIONS":
+        bounded = (path for path in chosen if not config.begin or path >= config.begin)
+        return tuple(path for path in bounded if not config.end or path <= config.end)
+    if config.filter_mode == "DAY_ROLLING":
+        return tuple(path for number, path in enumerate(sorted(chosen)) if number % _ROLLING_HOURS == hour)
+    return tuple(chosen)
+
+
+@attrs.frozen(kw_only=True)
+class Candidates:
+    """
+    The file slices of a partition.
+
+    Args:
+        partition_path: The partition.
+        slices: Those that may be rewritten.
+        left_out: File id to the reason why a group stays as it is.
+    """
+
+    partition_path: str
+    slices: tuple[FileSlice, ...]
+    left_out: dict[str, str]
+
+
+def candidates_of(
+    context: ViewContext, partition_path: str, slices: Iterable[FileSlice], config: ClusteringConfig
+) -> Candidates:
+    """
+    Choose among the latest slices of a partition (E-31).
+
+    Args:
+        context: View of the table.
+        partition_path: The partition.
+        slices: The latest slice of each live group.
+        config: Of the clustering.
+    """
+    chosen: list[FileSlice] = []
+    left_out: dict[str, str] = {}
+    for each in slices:
+        reason = _reason_to_leave(context, partition_path, each, config)
+        if reason is None:
+            chosen.append(each)
+        else:
+            left_out[each.file_id] = reason
+    return Candidates(partition_path=partition_path, slices=tuple(chosen), left_out=left_out)
+
+
+def _reason_to_leave(
+    context: ViewContext, partition_path: str, file_slice: FileSlice, config: ClusteringConfig
+) -> str | None:
+    key = (partition_path, file_slice.file_id)
+    clustering = context.pending_clustering.get(key)
+    if clustering is not None:
+        return f"it is in the pending clustering {clustering}"
+    compaction = context.pending_compactions.get(key)
+    if compaction is not None:
+        return f"it is in the pending compaction {compaction.instant_time}"
+    if file_slice.is_empty:
+        return "it has no files"
+    size = base_bytes(file_slice)
+    if size >= config.small_bytes:
+        return f"its base file has {size} bytes, and only those below {config.small_bytes} are small"
+    return None
+
+
+def base_bytes(file_slice: FileSlice, without: int = 0) -> int:
+    """
+    Size of the base file of a slice.
+
+    Args:
+        without: What counts as the size where there is none.
+    """
+    return without if file_slice.base_file is None else file_slice.base_file.size_bytes or 0

@@ -1,0 +1,359 @@
+"""
+Clusters a table: finishes pending clusterings, then plans one, stores the plan, and carries it out.
+
+Source: rules/table-services E-30 to E-45; Hudi ``ClusteringPlanActionExecutor``,
+``SparkExecuteClusteringCommitActionExecutor``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import attrs
+
+from hudi_py.config.clustering import ClusteringConfig
+from hudi_py.config.concurrency import failed_writes_policy, require_single_writer
+from hudi_py.config.keys import Settings
+from hudi_py.config.table import TableConfig
+from hudi_py.engine.base import Engine
+from hudi_py.errors import ConfigError, ConflictError, CorruptMetadata, RefusedError
+from hudi_py.formats.record_schema import parse_record_schema
+from hudi_py.fsview.build import GroupKey, build_partition, latest_slices
+from hudi_py.fsview.listing import Listing
+from hudi_py.fsview.loader import load_context
+from hudi_py.fsview.written_ranges import WrittenRanges
+from hudi_py.mdt.keeper import MetadataTableKeeper
+from hudi_py.mdt.listing import open_snapshot
+from hudi_py.mdt.lost_writes import refuse_lost_writes
+from hudi_py.model.files import FileSlice
+from hudi_py.model.instant import Action, Instant, State
+from hudi_py.model.records import ClusteringPlan, RequestedReplaceMetadata
+from hudi_py.rows.base_file import BaseFileOptions
+from hudi_py.rows.log_reading import LogReading, log_reading
+from hudi_py.rows.log_rules import log_rules_of
+from hudi_py.rows.row_order import RowOrder, check_order
+from hudi_py.runtime.log import log
+from hudi_py.services.clustering.execute import ClusteringExecutor
+from hudi_py.services.clustering.plan import PlannedClustering, plan_clustering, stored_plan
+from hudi_py.services.clustering.policy import Candidates, candidates_of, chosen_partitions
+from hudi_py.services.clustering.stored import changed_by, order_of, works_of
+from hudi_py.services.clustering.tasks import GroupWork, RewriteJob
+from hudi_py.services.rewriting.publish import pending_targets
+from hudi_py.services.rewriting.result import RewriteResult
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.fence import take_down_fence
+from hudi_py.timeline.heartbeat import Heart, Rhythm, pulses
+from hudi_py.timeline.properties_file import recover_properties
+from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.commit import Prepared, Requested, withdraw
+
+
+@attrs.frozen(kw_only=True)
+class ClusteringService:
+    """
+    Clusters one table.
+
+    Args:
+        contents: Contents of the table's timeline.
+        table: Its properties.
+        settings: Settings of the table.
+        config: What to cluster, and how.
+        metadata_table: Keeper of the metadata table.
+        engine: Runs a task for each group.
+        options: Layout of base files.
+        schema_text: Returns the Avro text of the table's rows; None if they are unknown.
+        roll_back_failed: Rolls back failed writes before a plan is made.
+        roll_back: Rolls back an attempt of the clustering with this time, and keeps its plan.
+    """
+
+    contents: Contents
+    table: TableConfig
+    settings: Settings
+    config: ClusteringConfig
+    metadata_table: MetadataTableKeeper
+    engine: Engine
+    options: BaseFileOptions
+    schema_text: Callable[[], str | None]
+    roll_back_failed: Callable[[Timeline], object]
+    roll_back: Callable[[str], object]
+
+    # --- planning -----------------------------------------------------------------------------------------------------
+    def plan(self) -> PlannedClustering:
+        """
+        Plan a clustering; nothing is written.
+
+        Raises:
+            ConfigError: Rows cannot be sorted by a column.
+            CorruptMetadata: The table is damaged.
+        """
+        timeline, listing = open_snapshot(self.contents.store, self.table, self.settings)
+        return self._plan(timeline, listing)
+
+    def pending(self, timeline: Timeline | None = None) -> tuple[Instant, ...]:
+        """
+        Return the pending clusterings, oldest first.
+
+        Args:
+            timeline: The timeline, if it was just loaded.
+        """
+        timeline = timeline or self.contents.store.load()
+        found = timeline.pending(Action.CLUSTERING, Action.REPLACE_COMMIT)
+        return tuple(instant for instant in found if self.contents.is_clustering(instant))
+
+    @property
+    def action(self) -> Action:
+        """The action of a clustering that this service schedules."""
+        return self.contents.store.layout.clustering
+
+    def _plan(self, timeline: Timeline, listing: Listing) -> PlannedClustering:
+        text = self.schema_text()
+        if text is None:
+            return plan_clustering((), self.config)
+        if self.config.sort_columns:
+            check_order(
+                RowOrder(columns=self.config.sort_columns, layout=self.config.layout), parse_record_schema(text)
+            )
+        return plan_clustering(self._candidates(timeline, listing), self.config)
+
+    def _candidates(self, timeline: Timeline, listing: Listing) -> Iterator[Candidates]:
+        context = load_context(timeline, self.contents)
+        named = self.config.partitions
+        if named:
+            entries = {path: listing.partition(path, details=True) for path in named}
+        else:
+            entries = dict(listing.walk(details=True))
+        hour = self.contents.store.clock.now().astimezone(self.contents.store.zone).hour
+        for path in chosen_partitions(entries.keys(), self.config, hour):
+            view = build_partition(context, path, ((entry.name, entry.size_bytes) for entry in entries[path]))
+            yield candidates_of(context, path, latest_slices(context, view), self.config)
+
+    # --- running ------------------------------------------------------------------------------------------------------
+    def run(self) -> list[RewriteResult]:
+        """
+        Carry out pending clusterings, oldest first, then plan one and carry it out (E-40).
+
+        A pending plan that later writes have made invalid is withdrawn.
+
+        Returns:
+            What was done, in this order; empty if there was nothing to do.
+
+        Raises:
+            As `schedule` and `execute`.
+        """
+        done = []
+        for instant in self.pending():
+            found = self._opened(instant)
+            if isinstance(found, str):
+                log.warning("clustering.withdrawn", instant=instant.requested_time, why=found)
+                self.cancel(instant.requested_time)
+            else:
+                done.append(self.execute(instant.requested_time))
+        scheduled = self.schedule()
+        if scheduled is not None:
+            done.append(self.execute(scheduled.requested_time))
+        return done
+
+    def schedule(self) -> Instant | None:
+        """
+        Plan a clustering and store the plan.
+
+        Returns:
+            The requested clustering; None if there is nothing to do.
+
+        Raises:
+            ConfigError: The settings allow several writers, or rows cannot be sorted by a column.
+            RefusedError: A restore is pending, or rows would be missing from an index that is not maintained.
+            ConflictError: Another process is writing to the table; nothing was changed.
+            CorruptMetadata: The table is damaged.
+        """
+        require_single_writer(self.settings)
+        store = self.contents.store
+        self.roll_back_failed(store.load())
+        with store.lock.held("clustering"):
+            recover_properties(store.storage)
+            timeline = store.load()
+            self._refuse_restore(timeline)
+            refuse_lost_writes(timeline, self.contents, self.table)
+            self.metadata_table.prepare(writes_data=True)
+            timeline, listing = open_snapshot(store, self.table, self.settings)
+            planned = self._plan(timeline, listing)
+            if not planned.groups:
+                return None
+            has_missing = store.config.format.layout.has_completion_times
+            plan = stored_plan(planned, store.storage.root, has_missing_partitions=has_missing)
+            time = store.new_time(after=self.metadata_table.compact(timeline))
+            requested = Prepared(store, self.action, time).request(
+                RequestedReplaceMetadata(operation_type="CLUSTER", clustering_plan=plan, extra_metadata={}, version=1)
+            )
+            with requested.withdrawn_if_refused() as now:
+                self._refuse_restore(now)
+                self._refuse_writers(now, timeline)
+        log.info("clustering.scheduled", instant=time, groups=len(planned.groups), bytes=planned.size_bytes)
+        return requested.instant
+
+    def execute(self, requested_time: str) -> RewriteResult:
+        """
+        Carry out a pending clustering; an attempt that was interrupted is rolled back first.
+
+        Raises:
+            ConfigError: There is no pending clustering with this time, or the settings allow several writers.
+            RefusedError: Its plan is no longer valid, because a later write changed its file groups.
+            ConflictError: Another process writes to these file groups, or carries the plan out.
+            CorruptMetadata, StorageError: A file cannot be read or written; the clustering stays pending, and the next
+                run begins it again.
+        """
+        require_single_writer(self.settings)
+        store = self.contents.store
+        instant = self._named(requested_time)
+        self._refuse_restore(store.load())
+        if instant.state is State.INFLIGHT or requested_time in pending_targets(store.load(), self.contents):
+            self.roll_back(requested_time)
+        with store.lock.held(f"clustering {requested_time}"):
+            self.metadata_table.prepare(writes_data=True)
+            instant = self._named(requested_time)
+            found = self._opened(instant)
+            if isinstance(found, str):
+                raise RefusedError(
+                    f"{instant} cannot be carried out any more: {found}; nothing was changed; withdraw its plan with "
+                    f"hudi-py cluster --cancel {requested_time}"
+                )
+            job = self._job(found, requested_time)
+            take_down_fence(store.storage, requested_time)
+            heart = None
+            if failed_writes_policy(self.settings) == "LAZY":
+                heart = Heart(store.storage, store.clock, Rhythm.of(self.settings))
+                heart.start(requested_time)
+            try:
+                begun = Requested(store, instant).begin()
+            except BaseException:
+                if heart is not None:
+                    heart.stop()
+                raise
+        executor = ClusteringExecutor(
+            contents=self.contents,
+            metadata_table=self.metadata_table,
+            engine=self.engine.prepared(store.storage, len(found.works)),
+        )
+        try:
+            return executor.execute(begun, found.plan, found.works, job, found.timeline, heart)
+        finally:
+            if heart is not None:
+                heart.stop()
+
+    def cancel(self, requested_time: str) -> None:
+        """
+        Withdraw the plan of a pending clustering; an attempt that was begun is rolled back first.
+
+        Raises:
+            ConfigError: There is no pending clustering with this time.
+            ConflictError: Another process has begun it at this moment.
+        """
+        store = self.contents.store
+        if self._named(requested_time).state is State.INFLIGHT:
+            self.roll_back(requested_time)
+        with store.lock.held(f"clustering {requested_time}"):
+            withdraw(store, [self._named(requested_time)], "it was cancelled")
+
+    def _named(self, requested_time: str) -> Instant:
+        for instant in self.pending():
+            if instant.requested_time == requested_time:
+                return instant
+        raise ConfigError(
+            f"{self.contents.store.storage.root} has no pending clustering {requested_time}; see hudi-py timeline "
+            "--state requested"
+        )
+
+    @staticmethod
+    def _refuse_restore(timeline: Timeline) -> None:
+        for restore in timeline.pending(Action.RESTORE):
+            raise RefusedError(f"{restore} is pending: finish the restore first, no clustering can start before")
+
+    def _refuse_writers(self, now: Timeline, before: Timeline) -> None:
+        """
+        Refuse a plan beside a write that has begun since: it may not have seen the plan.
+
+        A write that begins later sees the plan and leaves its file groups alone. Failed writes were there before.
+        """
+        store = self.contents.store
+        known = {each.requested_time for each in before.writes.pending()}
+        alive = pulses(store.storage, store.clock, Rhythm.of(self.settings))
+        for each in now.writes.pending():
+            is_new = each.requested_time not in known and each.action not in _SERVICES
+            if (is_new and not self.contents.is_clustering(each)) or each.requested_time in alive:
+                raise ConflictError(f"{each} is running")
+        done = {each.requested_time for each in before.commits.completed()}
+        for each in now.commits.completed():
+            if each.requested_time not in done:
+                raise ConflictError(f"{each} was completed at this moment")
+
+    # --- a stored plan ------------------------------------------------------------------------------------------------
+    def _opened(self, instant: Instant) -> _Opened | str:
+        """Return what a stored plan stands for now; if it is no longer valid, the reason."""
+        timeline, listing = open_snapshot(self.contents.store, self.table, self.settings)
+        plan = self.contents.requested_replace(instant).clustering_plan
+        if plan is None:
+            raise CorruptMetadata(f"{instant} of {self.contents.store.storage.root} has no plan")
+        groups = plan.file_groups
+        later = [
+            each
+            for each in timeline.commits.completed()
+            if max(each.requested_time, each.completion_time or "") > instant.requested_time
+        ]
+        found = changed_by(groups, ((each, self.contents.commit(each)) for each in later))
+        if found is not None:
+            return f"{found[0]} changed file group {found[1][1]} in partition {found[1][0]!r} since it was planned"
+        works = works_of(plan, self._latest(timeline, listing, {path for path, _ in groups}))
+        return works if isinstance(works, str) else _Opened(plan, works, timeline)
+
+    def _latest(self, timeline: Timeline, listing: Listing, paths: set[str]) -> dict[GroupKey, FileSlice]:
+        context = load_context(timeline, self.contents)
+        found: dict[GroupKey, FileSlice] = {}
+        for path in sorted(paths):
+            entries = listing.partition(path, details=True)
+            view = build_partition(context, path, ((entry.name, entry.size_bytes) for entry in entries))
+            found |= {(path, each.file_id): each for each in latest_slices(context, view)}
+        return found
+
+    def _job(self, found: _Opened, requested_time: str) -> RewriteJob:
+        store = self.contents.store
+        text = self.schema_text()
+        if text is None:
+            raise CorruptMetadata(f"{store.storage.root}: no commit and no file tells which columns the rows have")
+        schema = parse_record_schema(text)
+        columns, layout = order_of(found.plan)
+        order = RowOrder(columns=columns, layout=layout or self.config.layout) if columns else None
+        if order is not None:
+            check_order(order, schema)
+        ranged = self.metadata_table.columns_to_range(found.timeline, schema, is_widened=False)
+        slices = [each for work in found.works for each in work.slices]
+        return RewriteJob(
+            storage=store.storage,
+            instant_time=requested_time,
+            schema=schema,
+            avro_schema=text,
+            logs=self._log_reading(slices, text, found.timeline),
+            options=attrs.evolve(self.options, max_file_bytes=self.config.target_bytes, ranged=ranged),
+            order=order,
+            memory_bytes=self.config.memory_bytes,
+        )
+
+    def _log_reading(self, slices: list[FileSlice], text: str, timeline: Timeline) -> LogReading | None:
+        if not any(not each.is_cdc for file_slice in slices for each in file_slice.log_files):
+            return None
+        root = self.contents.store.storage.root
+        context = load_context(timeline, self.contents, with_clustering=False)
+        rules = log_rules_of(self.table.properties, root)
+        reading = log_reading(rules, context.is_completed, None, parse_record_schema(text), root)
+        return attrs.evolve(reading, written=WrittenRanges(self.contents, timeline))
+
+
+_SERVICES = frozenset({Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING})
+
+
+@attrs.frozen
+class _Opened:
+    """A stored plan that can be carried out, the work it stands for, and the timeline of that moment."""
+
+    plan: ClusteringPlan
+    works: list[GroupWork]
+    timeline: Timeline

@@ -1,0 +1,185 @@
+"""Clustering: small files become large ones, in one commit that changes no row."""
+
+import pyarrow as pa
+import pytest
+
+from hudi_py.config.clustering import ClusteringConfig
+from hudi_py.errors import ConfigError, ConflictError, RefusedError
+from hudi_py.model.files import BaseFile, FileSlice
+from hudi_py.model.instant import Action, State
+from hudi_py.services.clustering.plan import plan_clustering
+from hudi_py.services.clustering.policy import Candidates, chosen_partitions
+from support.writes import ALONE, SCHEMA, create_table, open_table, rows_of
+
+VERSIONS = [6, 9]
+QUICK = {**ALONE, "hoodie.index.bloom.num_entries": 100}
+ROWS = [{"id": f"k{number}", "region": "eu", "ts": 7 - number} for number in range(3)]
+
+
+def arrow(*rows):
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def small_files(version, **settings):
+    """A table with a file for each row."""
+    storage = create_table(version)
+    for row in ROWS:
+        open_table(storage, **QUICK, **settings).bulk_insert(arrow(row))
+    return storage
+
+
+def files_of(storage):
+    return {each.base_file.name for each in open_table(storage).file_slices("eu")}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_small_files_become_one(version):
+    """The rows keep their commit times; the commit replaces the old groups and says that it changed no row."""
+    storage = small_files(version)
+    before = open_table(storage).rows(with_meta=True).to_arrow().to_pylist()
+    (done,) = open_table(storage, **QUICK).cluster(sort_by="ts")
+    table = open_table(storage)
+    instant = table.timeline.completed("replacecommit")[-1]
+    metadata = table.contents.commit(instant)
+    assert (done.instant, done.rows, done.file_groups) == (instant.requested_time, 3, 3)
+    assert (metadata.operation_type, len(metadata.partition_to_replace_file_ids["eu"])) == ("CLUSTER", 3)
+    assert len(files_of(storage)) == 1
+    after = table.rows(with_meta=True).to_arrow().to_pylist()
+    assert [row["ts"] for row in after] == [5, 6, 7]
+    plain = [{name: value for name, value in row.items() if name != "_hoodie_file_name"} for row in before]
+    assert sorted(plain, key=str) == sorted(
+        ({name: value for name, value in row.items() if name != "_hoodie_file_name"} for row in after), key=str
+    )
+    last = max(row["_hoodie_commit_time"] for row in before)
+    assert table.changes(instant.completion_time or last).to_arrow().num_rows == 0
+    assert not table.check()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_plan_waits_on_the_timeline_until_it_is_carried_out(version):
+    """Scheduled by one process, executed by another; in layout 1 the plan is a replacecommit, later a clustering."""
+    storage = small_files(version)
+    instant = open_table(storage).services.clustering().schedule()
+    assert instant.action is (Action.REPLACE_COMMIT if version == 6 else Action.CLUSTERING)
+    table = open_table(storage)
+    plan = table.contents.requested_replace(instant).clustering_plan
+    assert (plan.preserve_hoodie_metadata, len(plan.file_groups), plan.version) == (True, 3, 1)
+    assert rows_of(storage) == ROWS
+    assert table.services.clustering().schedule() is None  # the groups are taken
+    assert table.services.clustering().execute(instant.requested_time).rows == 3
+    assert len(files_of(storage)) == 1
+    with pytest.raises(ConfigError, match="no pending clustering"):
+        open_table(storage).services.clustering().execute(instant.requested_time)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_updates_of_planned_files_are_refused_until_the_plan_is_cancelled(version):
+    """Rows that are about to move are not changed (E-44); others are written, and a cancelled plan bars nothing."""
+    storage = small_files(version)
+    instant = open_table(storage).services.clustering().schedule()
+    with pytest.raises(ConflictError, match="waiting for clustering"):
+        open_table(storage, **QUICK).upsert(arrow({**ROWS[0], "ts": 9}))
+    open_table(storage, **QUICK).upsert(arrow({"id": "z", "region": "eu", "ts": 9}))
+    open_table(storage).services.clustering().cancel(instant.requested_time)
+    assert not open_table(storage).timeline.pending()
+    open_table(storage, **QUICK).upsert(arrow({**ROWS[0], "ts": 9}))
+    assert rows_of(storage)[0]["ts"] == 9
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_plans_that_later_writes_made_invalid_are_not_carried_out(version):
+    """A writer minded no plans: to name the plan is an error, a run withdraws it and makes another."""
+    storage = small_files(version)
+    instant = open_table(storage).services.clustering().schedule()
+    plan = open_table(storage).contents.store.read_plan(instant)
+    open_table(storage).services.clustering().cancel(instant.requested_time)
+    open_table(storage, **QUICK).upsert(arrow({**ROWS[0], "ts": 9}))
+    store = open_table(storage).contents.store
+    store.request(instant.action, instant.requested_time, plan)
+    with pytest.raises(RefusedError, match="--cancel"):
+        open_table(storage).services.clustering().execute(instant.requested_time)
+    assert [each.rows for each in open_table(storage, **QUICK).cluster()] == [3]
+    assert rows_of(storage)[0]["ts"] == 9
+    assert not open_table(storage).timeline.pending()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_clustering_can_be_undone_and_run_again(version):
+    """While the old groups are there: a rollback shows them again, and keeps the plan."""
+    storage = small_files(version)
+    before = files_of(storage)
+    (done,) = open_table(storage, **QUICK).cluster()
+    open_table(storage).rollback(done.instant)
+    assert files_of(storage) == before
+    assert rows_of(storage) == ROWS
+    pending = open_table(storage).timeline.pending()
+    assert [(each.requested_time, each.state) for each in pending] == [(done.instant, State.REQUESTED)]
+    again = open_table(storage).services.clustering().execute(done.instant)
+    assert (again.instant, again.rows) == (done.instant, 3)
+    assert rows_of(storage) == ROWS
+    assert not open_table(storage).check()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_time_before_a_clustering_is_read_until_the_clean(version):
+    """Times before it show the old groups; a clean deletes them, and no row."""
+    storage = small_files(version)
+    last = open_table(storage).timeline.commits.completed()[-1].requested_time
+    old = files_of(storage)
+    open_table(storage, **QUICK).cluster()
+    assert open_table(storage).as_of(last).rows().to_arrow().num_rows == 3
+    open_table(storage, **QUICK).upsert(arrow({"id": "z", "region": "eu", "ts": 1}))
+    open_table(storage).clean(commits_retained=1)
+    left = {path.rpartition("/")[2] for path in storage.files()}
+    assert not old & left
+    assert rows_of(storage) == [*ROWS, {"id": "z", "region": "eu", "ts": 1}]
+
+
+def slice_of(file_id, size_bytes, partition="p"):
+    base = BaseFile(
+        f"{file_id}_1-0-1_20260101000000000.parquet", file_id, "1-0-1", "20260101000000000", "parquet", size_bytes
+    )
+    return FileSlice(partition, file_id, "20260101000000000", base)
+
+
+def planned(sizes, **options):
+    slices = tuple(slice_of(f"f{number:03d}", size) for number, size in enumerate(sizes))
+    candidates = Candidates(partition_path="p", slices=slices, left_out={})
+    return plan_clustering([candidates], ClusteringConfig(**options))
+
+
+def test_limits_of_a_plan_leave_files_out_and_say_why():
+    """Number of groups, bytes of the plan, files that are alone."""
+    few = planned([10] * 8, group_bytes_max=20, target_bytes=20, groups_max=2)
+    assert [len(group.slices) for group in few.groups] == [2, 2]
+    assert len(few.left_out) == 4
+    assert all("maximum number of groups" in reason for reason in few.left_out.values())
+    bounded = planned([10] * 8, group_bytes_max=20, target_bytes=20, bytes_max=45)
+    assert bounded.size_bytes == 40
+    assert all("maximum number of bytes" in reason for reason in bounded.left_out.values())
+    alone = planned([10], single_group=False)
+    assert (alone.groups, list(alone.left_out.values())) == (
+        (),
+        ["there is no other small file in its partition to join it with"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "hour", "chosen"),
+    [
+        ({}, 0, ("a", "b", "c")),
+        ({"partitions": ("c", "x", "a")}, 0, ("c", "a")),
+        ({"regex": "[ab]"}, 0, ("a", "b")),
+        ({"regex": "a|.*b"}, 0, ("a", "b")),
+        ({"filter_mode": "RECENT_DAYS"}, 0, ("c", "b")),
+        ({"filter_mode": "RECENT_DAYS", "skip_latest": 1, "lookback": 1}, 0, ("b",)),
+        ({"filter_mode": "RECENT_DAYS", "lookback": 0}, 0, ("c", "b", "a")),
+        ({"filter_mode": "SELECTED_PARTITIONS", "begin": "b"}, 0, ("b", "c")),
+        ({"filter_mode": "SELECTED_PARTITIONS", "end": "b"}, 0, ("a", "b")),
+        ({"filter_mode": "DAY_ROLLING"}, 1, ("b",)),
+        ({"filter_mode": "DAY_ROLLING"}, 5, ()),
+    ],
+)
+def test_partitions_are_chosen_as_in_apache_hudi(options, hour, chosen):
+    """Names before the pattern, the pattern matches whole paths, then the filter (E-33)."""
+    assert chosen_partitions(["b", "c", "a"], ClusteringConfig(**options), hour) == chosen
