@@ -15,7 +15,7 @@ from hudi_py.local.rows import ArrowRows
 from hudi_py.runtime.clock import Clock, SystemClock
 from hudi_py.storage.factory import open_storage
 from hudi_py.storage.rehearsal import RehearsalStorage
-from hudi_py.table_statements import Merge, expressions_of
+from hudi_py.table_merge import Clause, Merge
 from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.write_service import WriteService
 from hudi_py.writing.commit_words import NO_WORDS, CommitWords, commit_words
@@ -123,21 +123,8 @@ def written(service: WriteService, data: Any, operation: str, words: CommitWords
 
 
 def merged(
-    service: WriteService,
-    data: Any,
-    on: tuple[str, ...],
-    words: CommitWords,
-    *,
-    update: Mapping[str, Any] | None,
-    deletes: bool,
-    inserts: bool,
+    service: WriteService, data: Any, on: tuple[str, ...], clauses: tuple[Clause, ...], words: CommitWords
 ) -> WriteResult:
     """Merge rows of this process into a table; see `hudi_py.MergeStatement`."""
-    merge = Merge(
-        source=arrow_table(data, service.stored_schema),
-        on=on,
-        update=expressions_of(update) if update else update,
-        deletes=deletes,
-        inserts=inserts,
-    )
+    merge = Merge(source=arrow_table(data, service.stored_schema), on=on, clauses=clauses)
     return service.change(merge.find, "UPSERT", words)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from hudi_py.rows.condition import Where
+    from hudi_py.table_merge import Clause
     from hudi_py.write_service import WriteService
     from hudi_py.writing.result import WriteResult
 
@@ -171,48 +172,78 @@ class MergeStatement:
     _run: Callable[[Callable[[WriteService], WriteResult]], WriteResult]
     _data: Any
     _on: tuple[str, ...]
-    _update: Mapping[str, Any] | None = None
-    _deletes: bool = False
-    _inserts: bool = False
+    _clauses: tuple[Clause, ...] = ()
 
-    def when_matched_update(self, values: Mapping[str, Any] | None = None) -> MergeStatement:
+    def when_matched_update(self, values: Mapping[str, Any] | None = None, *, where: Where = ()) -> MergeStatement:
         """
         Update rows of the table that match a source row.
 
         Args:
             values: Column to expression as for `Table.update`, in which ``source.c`` is a column of the source; None
                 for the values of all columns that the source has.
+            where: Only where this is met: a condition in which ``source.c`` is a column of the source, and which may
+                compare two columns (``source.ts >= ts``). Of several clauses for matched rows the first one that is
+                met counts; all but the last need a condition.
+
+        Raises:
+            ConfigError: An expression is not understood.
         """
-        return attrs.evolve(self, update={} if values is None else values)
+        return self._with("MATCHED", values, where)
 
-    def when_matched_delete(self) -> MergeStatement:
-        """Delete rows of the table that match a source row."""
-        return attrs.evolve(self, deletes=True)
+    def when_matched_delete(self, *, where: Where = ()) -> MergeStatement:
+        """Delete rows of the table that match a source row; *where* as for `when_matched_update`."""
+        return self._with("MATCHED", None, where, deletes=True)
 
-    def when_not_matched_insert(self) -> MergeStatement:
-        """Insert source rows that match no row of the table; *on* has to name the record key columns."""
-        return attrs.evolve(self, inserts=True)
+    def when_not_matched_insert(self, values: Mapping[str, Any] | None = None, *, where: Where = ()) -> MergeStatement:
+        """
+        Insert source rows that match no row of the table; *on* has to name the record key columns.
+
+        Args:
+            values: Column to expression of the source's columns; None for the values of all columns that it has.
+            where: Only source rows that meet this.
+
+        Raises:
+            ConfigError: An expression is not understood.
+        """
+        return self._with("NEW", values, where)
+
+    def when_not_matched_by_source_update(self, values: Mapping[str, Any], *, where: Where = ()) -> MergeStatement:
+        """
+        Update rows of the table that match no source row.
+
+        Args:
+            values: As for `Table.update`.
+            where: Only rows that meet this.
+
+        Raises:
+            ConfigError: An expression is not understood.
+        """
+        return self._with("LEFT", values, where)
+
+    def when_not_matched_by_source_delete(self, *, where: Where = ()) -> MergeStatement:
+        """Delete rows of the table that match no source row, all of them or those that meet *where*."""
+        return self._with("LEFT", None, where, deletes=True)
 
     def execute(self, **words: Unpack[Words]) -> WriteResult:
         """
         Run the merge, as one commit.
 
         Raises:
-            ConfigError: The clauses contradict each other or do nothing; or there is no such column.
+            ConfigError: There is no clause, or one can never be reached; or there is no such column.
             WriteError: Several source rows match one row, or a value does not fit.
             As `Table.upsert`.
         """
         from hudi_py.local_writing import merged
         from hudi_py.writing.commit_words import commit_words
 
-        return self._run(
-            lambda service: merged(
-                service,
-                self._data,
-                self._on,
-                commit_words(**words),
-                update=self._update,
-                deletes=self._deletes,
-                inserts=self._inserts,
-            )
-        )
+        return self._run(lambda service: merged(service, self._data, self._on, self._clauses, commit_words(**words)))
+
+    def _with(
+        self, rows: str, values: Mapping[str, Any] | None, where: Where, *, deletes: bool = False
+    ) -> MergeStatement:
+        from hudi_py.table_merge import Clause, Rows
+        from hudi_py.table_statements import expressions_of
+
+        found = None if values is None else expressions_of(values)
+        clause = Clause(rows=Rows[rows], deletes=deletes, values=found, where=where)
+        return attrs.evolve(self, clauses=(*self._clauses, clause))

@@ -12,10 +12,12 @@ from hudi_py.inspection.options import Common, command, pairs, print_json
 from hudi_py.inspection.say import say
 
 if TYPE_CHECKING:
+    from hudi_py.table_merge import Clause, Rows
     from hudi_py.write_service import WriteService
     from hudi_py.writing.commit_words import CommitWords
     from hudi_py.writing.result import WriteResult
 
+_CLAUSE: Final = '"ACTION [if CONDITION]"'
 _OPERATIONS: Final = ("upsert", "insert", "bulk_insert", "delete", "insert_overwrite", "insert_overwrite_table")
 
 
@@ -115,8 +117,9 @@ def update(service: WriteService, words: CommitWords, values: tuple[str, ...], w
 @click.argument("table")
 @click.argument("file")
 @click.option("--on", required=True, multiple=True, metavar="COLUMN", help="Columns that match. Repeatable, or a,b.")
-@click.option("--when-matched", type=click.Choice(("update", "delete")), help="What to do with rows of the table.")
-@click.option("--when-not-matched", type=click.Choice(("insert",)), help="What to do with rows of the file.")
+@click.option("--when-matched", multiple=True, metavar=_CLAUSE, help="Rows of both: update, delete. Repeatable.")
+@click.option("--when-not-matched", multiple=True, metavar=_CLAUSE, help="Rows of the file alone: insert.")
+@click.option("--when-not-matched-by-source", multiple=True, metavar=_CLAUSE, help="Rows of the table alone: delete.")
 @command
 @_writing
 def merge(
@@ -124,22 +127,36 @@ def merge(
     words: CommitWords,
     file: str,
     on: tuple[str, ...],
-    when_matched: str | None,
-    when_not_matched: str | None,
+    when_matched: tuple[str, ...],
+    when_not_matched: tuple[str, ...],
+    when_not_matched_by_source: tuple[str, ...],
 ) -> WriteResult:
-    """Merge the rows of a file into a table, in one commit."""
+    """
+    Merge the rows of a file into a table, in one commit: --when-matched "delete if source.gone = true" --when-matched
+    update.
+
+    The first clause whose condition is met decides about a row; source.c is a column of the file, c one of the table.
+    """
     from hudi_py.local_writing import merged
+    from hudi_py.table_merge import Rows
 
     columns = tuple(name.strip() for each in on for name in each.split(",") if name.strip())
-    return merged(
-        service,
-        [file],
-        columns,
-        words,
-        update={} if when_matched == "update" else None,
-        deletes=when_matched == "delete",
-        inserts=when_not_matched == "insert",
+    clauses = (
+        *(_clause("--when-matched", text, Rows.MATCHED, ("update", "delete")) for text in when_matched),
+        *(_clause("--when-not-matched", text, Rows.NEW, ("insert",)) for text in when_not_matched),
+        *(_clause("--when-not-matched-by-source", text, Rows.LEFT, ("delete",)) for text in when_not_matched_by_source),
     )
+    return merged(service, [file], columns, clauses, words)
+
+
+def _clause(option: str, text: str, rows: Rows, actions: tuple[str, ...]) -> Clause:
+    from hudi_py.table_merge import Clause
+
+    action, _, condition = (part.strip() for part in text.partition(" if "))
+    if action not in actions or (" if " in text and not condition):
+        known = " or ".join(f"{each}, {each} if CONDITION" for each in actions)
+        raise click.BadParameter(f"{text!r}: expected {known}", param_hint=option)
+    return Clause(rows=rows, deletes=action == "delete", where=condition or ())
 
 
 @click.command("drop-partition")

@@ -41,6 +41,21 @@ def statements(table):
         ("delete", table, "--where", "v > 2"): [0, 0, 1, 1],
         ("update", table, "--set", "v=v * 2", "--where", "id = 1"): [0, 1, 0, 1],
         ("merge", table, source, "--on", "id", "--when-matched", "delete"): [0, 0, 1, 1],
+        (
+            "merge",
+            table,
+            source,
+            "--on",
+            "id",
+            "--when-matched",
+            "delete if source.v < 0",
+            "--when-matched",
+            "update",
+            "--when-not-matched",
+            "insert if v > 0",
+            "--when-not-matched-by-source",
+            "delete",
+        ): [1, 1, 1, 2],
         ("drop-partition", table, "us"): [0, 0, 0, 0],
     }
 
@@ -57,7 +72,7 @@ def test_rehearsals_tell_the_numbers_and_change_nothing(run, trips):
     assert not (trips.parent / "new").exists()
 
 
-@pytest.mark.parametrize("number", range(6))
+@pytest.mark.parametrize("number", range(7))
 def test_commands_do_what_they_say(run, trips, number):
     """The numbers are those of the rehearsal, and the table is whole afterwards."""
     words, numbers = list(statements(trips).items())[number]
@@ -83,6 +98,8 @@ def test_write_key_given_twice_writes_once(run, trips):
         (("delete", "t", "--where", "nope = 1"), 2),
         (("update", "t", "--set", "id=7"), 2),
         (("merge", "t", "a.csv", "--on", "id"), 2),
+        (("merge", "t", "a.csv", "--on", "id", "--when-matched", "delete if "), 2),
+        (("merge", "t", "a.csv", "--on", "id", "--when-not-matched", "update"), 2),
         (("drop-partition", "t", "nowhere"), 2),
         (("delete", "no-table", "--where", "id = 1"), 5),
         (("drop-partition", "no-table", "eu"), 5),

@@ -12,7 +12,8 @@ from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import ConfigError, ConflictError, RefusedError, WriteError
 from hudi_py.rows.keys import KeyGenerator, KeyGeneratorKind
 from hudi_py.runtime.clock import SystemClock
-from hudi_py.table_statements import Merge, rows_to_delete
+from hudi_py.table_merge import Clause, Merge, Rows
+from hudi_py.table_statements import rows_to_delete
 from hudi_py.timeline.markers import Marker, MarkerType, create_marker
 from hudi_py.write_service import WriteService
 from support import writes
@@ -57,7 +58,11 @@ def test_a_write_that_has_announced_files_is_left_to_a_rollback(monkeypatch):
 def test_merge_on_a_column_that_is_not_compared_is_refused():
     """Structs, lists and maps: Arrow joins on none of them."""
     schema = pa.schema([("id", pa.string()), ("tags", pa.list_(pa.string()))])
-    merge = Merge(source=pa.table({"id": ["a"], "tags": [["x"]]}), on=("tags",), deletes=True)
+    merge = Merge(
+        source=pa.table({"id": ["a"], "tags": [["x"]]}),
+        on=("tags",),
+        clauses=(Clause(rows=Rows.MATCHED, deletes=True),),
+    )
     generator = KeyGenerator(kind=KeyGeneratorKind.NON_PARTITION, record_key_fields=("id",))
     with pytest.raises(ConfigError, match="merge on 'tags'"):
         merge.find(None, generator, schema)

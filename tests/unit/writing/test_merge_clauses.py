@@ -1,0 +1,126 @@
+"""Merges with several clauses and conditions: each row is decided by the first clause that it meets, as in SQL."""
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hudi_py
+from hudi_py.errors import ConfigError, WriteError
+from support import writes
+from support.laws import examples
+
+SETTINGS = {"hoodie.index.bloom.num_entries": 100, **writes.ALONE}
+SCHEMA = pa.schema([("id", pa.string()), ("region", pa.string()), ("ts", pa.int64()), ("op", pa.string())])
+KINDS = [("COPY_ON_WRITE", 6), ("MERGE_ON_READ", 6), ("COPY_ON_WRITE", 9), ("MERGE_ON_READ", 9)]
+ROWS = st.dictionaries(st.sampled_from("abcdef"), st.tuples(st.integers(0, 3), st.sampled_from([None, "d", "u"])))
+CONDITIONS = {
+    "": lambda _row, _source: True,
+    "ts > 1": lambda row, _: row > 1,
+    "source.ts >= ts": lambda row, source: source[0] >= row,
+    "source.op = 'd'": lambda _, source: source[1] == "d",
+    "not source.op = 'd' and target.ts != source.ts": lambda row, source: source[1] == "u" and row != source[0],
+}
+OF_ONE_SIDE = {"": lambda _: True, "ts > 1": lambda row: row > 1, "ts in (0, 2)": lambda row: row in (0, 2)}
+
+
+def clauses_of(conditions, actions):
+    """Up to three clauses; those before the last have a condition."""
+    clause = st.tuples(st.sampled_from(sorted(conditions)), st.sampled_from(actions))
+    return st.lists(clause, max_size=3).filter(lambda found: all(condition for condition, _ in found[:-1]))
+
+
+def with_clauses(merge, matched, new, left):
+    for condition, action in matched:
+        where = condition or ()
+        values = {"ts": "source.ts + 10"}
+        update, delete = merge.when_matched_update, merge.when_matched_delete
+        merge = update(values, where=where) if action == "update" else delete(where=where)
+    for condition, _ in new:
+        merge = merge.when_not_matched_insert({"id": "id", "region": "'eu'", "ts": "ts"}, where=condition or ())
+    for condition, action in left:
+        where = condition or ()
+        update, delete = merge.when_not_matched_by_source_update, merge.when_not_matched_by_source_delete
+        merge = update({"ts": "ts + 20"}, where=where) if action == "update" else delete(where=where)
+    return merge
+
+
+def expected_of(stored, source, matched, new, left):
+    rows = {}
+    for name, (ts, _) in stored.items():
+        if name in source:
+            actions = [act for condition, act in matched if CONDITIONS[condition](ts, source[name])]
+            value = source[name][0] + 10
+        else:
+            actions = [act for condition, act in left if OF_ONE_SIDE[condition](ts)]
+            value = ts + 20
+        if actions[:1] != ["delete"]:
+            rows[name] = value if actions else ts
+    for name, (ts, _) in source.items():
+        if name not in stored and any(OF_ONE_SIDE[condition](ts) for condition, _ in new):
+            rows[name] = ts
+    return rows
+
+
+@examples(24)
+@given(
+    ROWS,
+    ROWS,
+    clauses_of(CONDITIONS, ["update", "delete"]),
+    clauses_of(OF_ONE_SIDE, ["insert"]),
+    clauses_of(OF_ONE_SIDE, ["update", "delete"]),
+    st.sampled_from(KINDS),
+)
+def test_each_row_is_decided_by_the_first_clause_that_it_meets(stored, source, matched, new, left, kind):
+    """Compared with a dictionary, for all three kinds of clauses at once."""
+    if not stored or not (matched or new or left):
+        return
+    more = {"hoodie.table.type": kind[0], "hoodie.table.ordering.fields": ""}
+    table = writes.open_table(writes.create_table(kind[1], **more), **SETTINGS)
+    times = [ts for ts, _ in stored.values()]
+    table.insert(pa.table({"id": list(stored), "region": ["eu"] * len(stored), "ts": times}))
+    given_rows = [{"id": name, "region": "eu", "ts": ts, "op": op} for name, (ts, op) in source.items()]
+    merge = table.merge(pa.Table.from_pylist(given_rows, schema=SCHEMA), "id")
+    with_clauses(merge, matched, new, left).execute()
+    shown = table.refresh().rows().to_arrow().to_pylist()
+    assert {row["id"]: row["ts"] for row in shown} == expected_of(stored, source, matched, new, left)
+    assert len(shown) == len({row["id"] for row in shown})
+
+
+def table_of(rows, tmp_path):
+    settings = {"hoodie.table.name": "t", "hoodie.datasource.write.recordkey.field": "id"}
+    hudi_py.write(tmp_path / "t", pa.table(rows), settings=settings)
+    return hudi_py.open_table(tmp_path / "t")
+
+
+def test_several_source_rows_for_one_row_are_refused_unless_conditions_choose(tmp_path):
+    """Or all of them delete it."""
+    table = table_of({"id": ["a", "b"], "v": [1, 2]}, tmp_path)
+    merge = table.merge(pa.table({"id": ["a", "a"], "v": [5, 6]}), "id")
+    with pytest.raises(WriteError, match="several source rows match the row with the key 'a'"):
+        merge.when_matched_update().execute()
+    assert merge.when_matched_update(where="source.v = 6").execute().rows_updated == 1
+    assert sorted(row["v"] for row in table.rows().to_arrow().to_pylist()) == [2, 6]
+    assert merge.when_matched_delete().execute().rows_deleted == 1
+
+
+def test_a_clause_that_cannot_be_reached_is_refused(tmp_path):
+    """And so is a condition on a column that neither side has, or on two that are not compared."""
+    table = table_of({"id": ["a"], "v": [1]}, tmp_path)
+    merge = table.merge(pa.table({"id": ["a"], "v": [5]}), "id")
+    with pytest.raises(ConfigError, match="would never be reached"):
+        merge.when_matched_update().when_matched_delete(where="v = 1").execute()
+    with pytest.raises(ConfigError, match=r"no column source\.x"):
+        merge.when_matched_update(where="source.x = 1").execute()
+    with pytest.raises(ConfigError, match="not compared"):
+        merge.when_matched_update(where="source.v = id").execute()
+
+
+def test_a_column_that_only_decides_need_not_be_one_of_the_table(tmp_path):
+    """The usual shape of change feeds: an operation beside the row. Each file group gets one new file."""
+    table = table_of({"id": ["a", "b"], "v": [1, 2]}, tmp_path)
+    feed = pa.table({"id": ["a", "b", "c"], "v": [5, None, 7], "op": ["u", "d", "c"]})
+    merge = table.merge(feed, "id").when_matched_delete(where="source.op = 'd'").when_matched_update()
+    done = merge.when_not_matched_insert(where="source.op != 'd'").execute()
+    assert (done.rows_deleted, done.rows_updated, done.rows_inserted, done.files_written) == (1, 1, 1, 1)
+    assert sorted(table.rows().to_arrow().to_pylist(), key=str) == [{"id": "a", "v": 5}, {"id": "c", "v": 7}]
