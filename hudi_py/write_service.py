@@ -43,6 +43,7 @@ from hudi_py.rows.keys import KeyGenerator, KeyGeneratorKind, is_prefixed, key_g
 from hudi_py.rows.lookup import read_keys
 from hudi_py.rows.precedence import MergeMode, MergeRules, merge_rules_of
 from hudi_py.rows.stored_keys import StoredKeys
+from hudi_py.rows.time_partitions import time_partitions_of
 from hudi_py.rows.written import WrittenFile
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
@@ -68,6 +69,7 @@ from hudi_py.writing.replacing import DELETE_PARTITION, OVERWRITES, groups_to_re
 from hudi_py.writing.result import WriteResult
 from hudi_py.writing.same_table import require_same_table
 from hudi_py.writing.schema import schema_to_write
+from hudi_py.writing.stored_paths import check_stored_paths
 from hudi_py.writing.transaction import WriteTransaction, begin_write
 
 _BY_HUDI: Final = "nothing was written; hudi_py does not do this yet, use Apache Hudi"
@@ -102,6 +104,7 @@ class WriteService:
         self._cleaning = cleaning
         self._table: TableView | None = None
         self._are_buckets_checked = False
+        self._are_paths_checked = False
         try:
             self._table = self._open()
         except TableNotFound:
@@ -158,7 +161,12 @@ class WriteService:
         """
         require_single_writer(self._settings)
         table = (self._table or self._open()).refresh()
-        generator = self._key_generator(table)
+        generator = self._key_generator(table, computes_paths=operation != "DELETE")
+        if operation != "DELETE" and time_partitions_of(table.config) is not None:
+            raise UnsupportedTable(  # read rows show the text of the path there, which must not be written as the value
+                f"{self._storage.root} has partitions by time: rows are not updated or merged by conditions there; "
+                "upsert them instead"
+            )
         buckets = self._checked(table, generator)
         text = self._schema_text(table)
         schema = resolve_schema(text, parse_record_schema(text), table.config.name)
@@ -191,7 +199,7 @@ class WriteService:
             raise ConfigError(f"drop_partitions takes a list of partitions: [{paths!r}]")
         require_single_writer(self._settings)
         table = (self._table or self._open()).refresh()
-        self._checked(table, self._key_generator(table))
+        self._checked(table, self._key_generator(table, computes_paths=False))
         absent = sorted(set(paths) - set(table.partitions()))
         if absent or not paths:
             what = f"no partition {absent[0]!r}" if absent else "to be told which partitions"
@@ -313,7 +321,7 @@ class WriteService:
         if self._settings[keys.LOCK_PROVIDER]:
             TableLock(self._storage, self._settings, self._clock).require_usable()
         # The form of single-field keys does not matter for the checks; it is decided when rows are written.
-        generator = key_generator_of(properties, single_field_prefixed=False)
+        generator = key_generator_of(properties, self._settings, single_field_prefixed=False)
         bucket_index_of(self._settings, {}, generator, int(properties["hoodie.table.version"]))
         needed = self._needed(operation, generator, merge_rules_of(properties))
         shaped = rows.shaped(None, needed, keys_only=False)
@@ -327,12 +335,12 @@ class WriteService:
         ordered = operation == "UPSERT" or combines
         return (*fields, *rules.batch_fields) if ordered else fields
 
-    def _key_generator(self, table: TableView) -> KeyGenerator:
+    def _key_generator(self, table: TableView, *, computes_paths: bool = True) -> KeyGenerator:
         """Return the table's key generator; if releases of Hudi write its keys differently, a stored key decides."""
         config = table.config
         properties = dict(config.properties)
         asked = key_generator_asked_for(self._settings)
-        actual = key_generator_of(properties, single_field_prefixed=False).kind
+        actual = key_generator_of(properties, single_field_prefixed=False, computes_paths=False).kind
         if asked not in (None, actual.value):
             raise ConfigError(
                 f"the settings ask for key generator {asked}, but the table at {self._storage.root} has "
@@ -343,7 +351,13 @@ class WriteService:
             prefixed = self._is_prefixed_there(table)
             if prefixed is None and not config.format.prefixes_single_key:
                 prefixed = False
-        return key_generator_of(properties, single_field_prefixed=prefixed)
+        generator = key_generator_of(
+            properties, self._settings, single_field_prefixed=prefixed, computes_paths=computes_paths
+        )
+        if generator.times and not self._are_paths_checked:
+            check_stored_paths(self._storage, table.snapshot().slices_with_rows(), generator)
+            self._are_paths_checked = True
+        return generator
 
     def _is_prefixed_there(self, table: TableView) -> bool | None:
         """Return whether stored keys have the form ``column:value``; None if the table has no rows."""

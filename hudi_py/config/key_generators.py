@@ -17,6 +17,10 @@ KEY_GENERATOR_TYPES: Final[Mapping[str, str]] = {
     "NonpartitionedAvroKeyGenerator": "NON_PARTITION",
     "ComplexKeyGenerator": "COMPLEX",
     "ComplexAvroKeyGenerator": "COMPLEX",
+    "TimestampBasedKeyGenerator": "TIMESTAMP",
+    "TimestampBasedAvroKeyGenerator": "TIMESTAMP",
+    "CustomKeyGenerator": "CUSTOM",
+    "CustomAvroKeyGenerator": "CUSTOM",
 }
 """Class name without package → type."""
 

@@ -205,6 +205,11 @@ def _to_text(value: Any) -> str:
 
 _NONE: Final[tuple[str, ...]] = ()
 
+
+def _timed(name: str, default: str) -> Key[str]:
+    return Key(f"hoodie.keygen.{name}", _text, default, (f"hoodie.deltastreamer.keygen.{name}",))
+
+
 # --- table services ---------------------------------------------------------------------------------------------
 TABLE_SERVICES_ENABLED: Final = Key("hoodie.table.services.enabled", _flag, True)
 
@@ -362,6 +367,22 @@ KEY_GENERATOR_CLASS: Final = Key(
 KEY_GENERATOR_TYPE: Final = Key(
     "hoodie.datasource.write.keygenerator.type", _text, "", ("hoodie.table.keygenerator.type",)
 )
+TIME_TYPE: Final = _timed("timebased.timestamp.type", "")
+"""Of the values that a key generator by time makes paths of: UNIX_TIMESTAMP, EPOCHMILLISECONDS, DATE_STRING ..."""
+TIME_SCALAR_UNIT: Final = _timed("timebased.timestamp.scalar.time.unit", "SECONDS")
+TIME_INPUT_PATTERN: Final = _timed("timebased.input.dateformat", "")
+TIME_INPUT_DELIMITER: Final = _timed("timebased.input.dateformat.list.delimiter.regex", ",")
+TIME_INPUT_ZONE: Final = _timed("timebased.input.timezone", "")
+TIME_OUTPUT_PATTERN: Final = _timed("timebased.output.dateformat", "")
+TIME_OUTPUT_ZONE: Final = _timed("timebased.output.timezone", "")
+"""Empty: in Apache Hudi the zone of the machine, whatever its documentation says."""
+TIME_ZONE: Final = _timed("timebased.timezone", "")
+"""Of input and output; goes before the two."""
+TIME_PARSER: Final = _timed("datetime.parser.class", "")
+TIME_KEYS: Final = (
+    TIME_TYPE, TIME_SCALAR_UNIT, TIME_INPUT_PATTERN, TIME_INPUT_DELIMITER, TIME_INPUT_ZONE, TIME_OUTPUT_PATTERN,
+    TIME_OUTPUT_ZONE, TIME_ZONE, TIME_PARSER,
+)  # fmt: skip
 PAYLOAD_CLASS: Final = Key("hoodie.datasource.write.payload.class", _text, "", ("hoodie.compaction.payload.class",))
 MERGE_MODE: Final = Key(
     "hoodie.record.merge.mode",

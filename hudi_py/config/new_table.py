@@ -20,6 +20,8 @@ _KEY_GENERATOR_CLASS: Final = {
     "SIMPLE": "org.apache.hudi.keygen.SimpleKeyGenerator",
     "COMPLEX": "org.apache.hudi.keygen.ComplexKeyGenerator",
     "NON_PARTITION": "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
+    "TIMESTAMP": "org.apache.hudi.keygen.TimestampBasedKeyGenerator",
+    "CUSTOM": "org.apache.hudi.keygen.CustomKeyGenerator",
 }
 _MERGE_MODE_OF_PAYLOAD: Final = {
     "OverwriteWithLatestAvroPayload": "COMMIT_TIME_ORDERING",
@@ -67,10 +69,17 @@ def new_table_properties(settings: Settings) -> dict[str, str]:
         "hoodie.database.name": settings[keys.DATABASE_NAME],
     }
     if settings[keys.PARTITION_FIELDS]:
-        common["hoodie.table.partition.fields"] = _comma(settings[keys.PARTITION_FIELDS])
+        common["hoodie.table.partition.fields"] = _comma(_partition_fields(settings, FORMATS[version]))
+    common |= {key.name: settings[key] for key in keys.TIME_KEYS if key in settings}
     table_format = FORMATS[version]
     specific = _by_mode(settings, table_format) if table_format.has_merge_mode else _by_payload(settings)
     return {**common, **table_format.properties, **specific}
+
+
+def _partition_fields(settings: Settings, table_format: TableFormat) -> tuple[str, ...]:
+    """Return them with their kinds (``day:TIMESTAMP``), which version 6 does not store."""
+    fields = settings[keys.PARTITION_FIELDS]
+    return fields if table_format.has_merge_mode else tuple(each.partition(":")[0] for each in fields)
 
 
 def table_folders(properties: Mapping[str, str]) -> tuple[str, ...]:
@@ -129,6 +138,8 @@ def _key_generator(settings: Settings) -> str:
     partitions = settings[keys.PARTITION_FIELDS]
     if not partitions:
         return "NON_PARTITION"
+    if any(":" in each for each in partitions):  # of which kind each is: region:SIMPLE,day:TIMESTAMP
+        return "CUSTOM"
     return "SIMPLE" if len(partitions) == 1 and len(settings[keys.RECORD_KEY_FIELDS]) == 1 else "COMPLEX"
 
 

@@ -58,8 +58,8 @@ HARMLESS_PROPERTIES: Final[Mapping[str, str]] = {
     "hoodie.table.index.defs.path": "the partitions of the metadata table show which indexes exist",
     "hoodie.table.secondary.indexes.metadata": "the partitions of the metadata table show which indexes exist",
     "hoodie.table.partition_extractor_class": "values of partition columns are read from the files",
-    "hoodie.keygen.*": "it only affects key generators by time, which are refused for writing",
-    "hoodie.deltastreamer.keygen.*": "it only affects key generators by time, which are refused for writing",
+    "hoodie.keygen.*": "it only affects key generators by time, which read it",
+    "hoodie.deltastreamer.keygen.*": "it only affects key generators by time, which read it",
     "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled": "it is a setting of one writer",
     "hoodie.properties.*": "Apache Hudi writes it about this file itself",
 }

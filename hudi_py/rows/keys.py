@@ -1,12 +1,14 @@
 """
 Record keys and partition paths, computed for whole batches.
 
-The key generators SIMPLE, NON_PARTITION and COMPLEX are supported. Values are converted to text as in Hudi: a timestamp
-to its microseconds since the epoch, a date to ISO 8601, a decimal with all digits of its scale, a boolean to ``true``
-or ``false``. Java's text of floats cannot be reproduced reliably, so float and double keys are refused.
+The key generators SIMPLE, NON_PARTITION, COMPLEX, TIMESTAMP and CUSTOM are supported. Values are converted to text as
+in Hudi: a timestamp to its microseconds since the epoch, a date to ISO 8601, a decimal with all digits of its scale, a
+boolean to ``true`` or ``false``. Java's text of floats cannot be reproduced reliably, so float and double keys are
+refused.
 
 Source: Hudi 0.15.0, 1.0.2, 1.1.1: ``KeyGenUtils``, ``SimpleAvroKeyGenerator``, ``ComplexAvroKeyGenerator``,
-``NonpartitionedAvroKeyGenerator``, ``PartitionPathEncodeUtils``.
+``NonpartitionedAvroKeyGenerator``, ``TimestampBasedAvroKeyGenerator``, ``CustomAvroKeyGenerator``,
+``PartitionPathEncodeUtils``.
 """
 
 from __future__ import annotations
@@ -20,9 +22,11 @@ import attrs
 import pyarrow as pa
 
 from hudi_py.config.key_generators import KEY_GENERATOR_PACKAGE, KEY_GENERATOR_TYPES
+from hudi_py.config.keys import PARTITION_FIELDS, Settings
 from hudi_py.errors import ConfigError, UnsupportedTable, WriteError
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.model.files import DEFAULT_PARTITION, METADATA_FOLDER, PARTITION_METAFILES
+from hudi_py.rows.partition_times import PartitionTime, partition_time
 from hudi_py.versions.served import format_of
 
 NULL_KEY_PART: Final = "__null__"
@@ -39,6 +43,8 @@ class KeyGeneratorKind(Enum):
     SIMPLE = "SIMPLE"
     NON_PARTITION = "NON_PARTITION"
     COMPLEX = "COMPLEX"
+    TIMESTAMP = "TIMESTAMP"
+    CUSTOM = "CUSTOM"
 
 
 _KIND_OF_CLASS: Final[Mapping[str, KeyGeneratorKind]] = {
@@ -54,11 +60,12 @@ class KeyGenerator:
     Args:
         kind: Which of Hudi's generators.
         record_key_fields: Top-level columns, at least one, in the order of ``hoodie.table.recordkey.fields``.
-        partition_fields: Top-level columns; none for NON_PARTITION, one for SIMPLE.
+        partition_fields: Top-level columns; none for NON_PARTITION, one for SIMPLE and TIMESTAMP.
         hive_style: Segments read ``field=value``.
         url_encode: Characters that a path cannot hold are written ``%XX``.
         single_field_prefixed: For COMPLEX with one key field only: True if keys read ``field:value``, False if they
             read ``value``. Releases differ; for an existing table look at a stored key, see `is_prefixed`.
+        times: The partition columns whose values are times, and how each value becomes a part of the path.
 
     Raises:
         ConfigError: The fields do not fit the kind, or *single_field_prefixed* is needed and missing.
@@ -70,6 +77,7 @@ class KeyGenerator:
     hive_style: bool = False
     url_encode: bool = False
     single_field_prefixed: bool | None = None
+    times: Mapping[str, PartitionTime] = attrs.field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         """Refuse combinations that Hudi does not know either."""
@@ -77,8 +85,11 @@ class KeyGenerator:
             raise ConfigError("no record key field is configured; set hoodie.datasource.write.recordkey.field")
         if self.kind is KeyGeneratorKind.NON_PARTITION and self.partition_fields:
             raise ConfigError(f"key generator NON_PARTITION with partition fields {', '.join(self.partition_fields)}")
-        if self.kind is KeyGeneratorKind.SIMPLE and (len(self.partition_fields), len(self.record_key_fields)) != (1, 1):
-            raise ConfigError("key generator SIMPLE needs exactly one record key field and one partition field")
+        counts = (len(self.partition_fields), len(self.record_key_fields))
+        if self.kind in (KeyGeneratorKind.SIMPLE, KeyGeneratorKind.TIMESTAMP) and counts != (1, 1):
+            raise ConfigError(
+                f"key generator {self.kind.value} needs exactly one record key field and one partition field"
+            )
         if self.is_ambiguous and self.single_field_prefixed is None:
             raise ConfigError(
                 "key generator COMPLEX with one key field: releases of Hudi write either 'value' or 'field:value'; "
@@ -129,11 +140,31 @@ class KeyGenerator:
 
     def _segments(self, batch: pa.RecordBatch, name: str) -> Array:
         """Format each distinct value once: a batch has few distinct partition values."""
+        if name in self.times:
+            return self._time_segments(batch, name)
         text: Any = _text(_column(batch, name), name, "partition path").fill_null("")
         encoded = text.dictionary_encode()
         segments = [self.format_segment(name, value) for value in encoded.dictionary.to_pylist()]
         result: Array = pa.array(segments, pa.string()).take(encoded.indices)
         return result
+
+    def _time_segments(self, batch: pa.RecordBatch, name: str) -> Array:
+        """Return formatted times; a pattern may make several folders of one, so a slash is no mistake."""
+        encoded: Any = self.times[name].texts(_column(batch, name), name).dictionary_encode()
+        segments = [self.time_segment(name, text) for text in encoded.dictionary.to_pylist()]
+        result: Array = pa.array(segments, pa.string()).take(encoded.indices)
+        return result
+
+    def time_segment(self, name: str, text: str) -> str:
+        """Return the part of the path for one formatted time."""
+        if self.url_encode:
+            text = escape_path_name(text)
+        elif ":" in text or any(part in _NO_SEGMENT or not part for part in text.split("/")):
+            raise WriteError(
+                f"partition column {name!r} makes the path {text!r}, which no folder may be called; choose another "
+                "hoodie.keygen.timebased.output.dateformat, or hoodie.datasource.write.partitionpath.urlencode=true"
+            )
+        return f"{name}={text}" if self.hive_style else text
 
     def format_segment(self, name: str, value: str) -> str:
         """Return the folder name for one value of partition field *name*; ``""`` stands for null too."""
@@ -163,16 +194,9 @@ def is_prefixed(stored_key: str, field: str) -> bool:
 
 
 def default_kind(record_key_fields: tuple[str, ...], partition_fields: tuple[str, ...]) -> KeyGeneratorKind:
-    """
-    Infer the generator as Hudi's Spark writer does when none is named.
-
-    Raises:
-        UnsupportedTable: A partition field has a type suffix (``field:SIMPLE``), which means CUSTOM.
-    """
+    """Infer the generator as Hudi's Spark writer does when none is named; *partition_fields* as they are configured."""
     if any(":" in field for field in partition_fields):
-        raise UnsupportedTable(
-            f"partition fields {','.join(partition_fields)} need key generator CUSTOM; not supported"
-        )
+        return KeyGeneratorKind.CUSTOM
     if not partition_fields:
         return KeyGeneratorKind.NON_PARTITION
     if len(partition_fields) == 1 and len(record_key_fields) <= 1:
@@ -180,13 +204,21 @@ def default_kind(record_key_fields: tuple[str, ...], partition_fields: tuple[str
     return KeyGeneratorKind.COMPLEX
 
 
-def key_generator_of(properties: Mapping[str, str], *, single_field_prefixed: bool | None = None) -> KeyGenerator:
+def key_generator_of(
+    properties: Mapping[str, str],
+    settings: Settings | None = None,
+    *,
+    single_field_prefixed: bool | None = None,
+    computes_paths: bool = True,
+) -> KeyGenerator:
     """
     Read a table's key generator from its properties.
 
     Args:
         properties: The entries of ``hoodie.properties``; any table version.
+        settings: The settings of the write, with what releases of Hudi do not store of time-based generators.
         single_field_prefixed: See `KeyGenerator`. None means True for version 9; versions 6 and 8 need a value.
+        computes_paths: False where rows keep their paths, so that it does not matter how times become a path.
 
     Raises:
         UnsupportedTable: The generator is not supported, or the table has no meta columns.
@@ -206,10 +238,15 @@ def key_generator_of(properties: Mapping[str, str], *, single_field_prefixed: bo
     kind = _kind(properties, keys, partitions)
     if single_field_prefixed is None and format_of(properties).prefixes_single_key:
         single_field_prefixed = True
+    names = tuple(each.partition(":")[0] for each in partitions)
     return KeyGenerator(
         kind=kind,
         record_key_fields=keys,
-        partition_fields=partitions,
+        partition_fields=names,
+        times={
+            name: partition_time(properties, settings, name)
+            for name in (_times(kind, names, partitions, settings) if computes_paths else ())
+        },
         hive_style=_is_true(properties, "hoodie.datasource.write.hive_style_partitioning"),
         url_encode=_is_true(properties, "hoodie.datasource.write.partitionpath.urlencode"),
         single_field_prefixed=single_field_prefixed if kind is KeyGeneratorKind.COMPLEX and len(keys) == 1 else None,
@@ -230,8 +267,42 @@ def _kind(properties: Mapping[str, str], keys: tuple[str, ...], partitions: tupl
             f"key generator {type_name or class_name} is not supported for writing; "
             f"supported are {', '.join(KeyGeneratorKind.__members__)}"
         )
-    default_kind(keys, partitions)  # refuses typed partition fields
     return kind
+
+
+def _times(
+    kind: KeyGeneratorKind, names: tuple[str, ...], partitions: tuple[str, ...], settings: Settings | None
+) -> tuple[str, ...]:
+    """
+    Return the partition columns whose values are times.
+
+    Raises:
+        ConfigError: Of a column it is not known whether it is a time: version 6 stores names only.
+    """
+    if kind is KeyGeneratorKind.TIMESTAMP:
+        return names
+    if kind is not KeyGeneratorKind.CUSTOM:
+        return ()
+    asked = settings[PARTITION_FIELDS] if settings is not None and PARTITION_FIELDS in settings else partitions
+    typed = partitions if any(":" in each for each in partitions) else asked
+    kinds = dict(_typed(each) for each in typed)
+    if tuple(kinds) != names:
+        raise ConfigError(
+            f"{PARTITION_FIELDS.name}={','.join(asked)}, but the table has the partition columns {', '.join(names)}"
+        )
+    if typed is partitions and any(":" in each for each in asked) and tuple(asked) != tuple(partitions):
+        raise ConfigError(f"{PARTITION_FIELDS.name}={','.join(asked)}, but the table has {','.join(partitions)}")
+    return tuple(name for name in names if kinds[name] == "TIMESTAMP")
+
+
+def _typed(field: str) -> tuple[str, str]:
+    name, _, kind = field.partition(":")
+    if kind.strip().upper() not in ("SIMPLE", "TIMESTAMP"):
+        raise ConfigError(
+            f"partition column {name!r} of a table with key generator CUSTOM needs a kind: write "
+            f"{PARTITION_FIELDS.name}={name}:SIMPLE or {name}:TIMESTAMP, as in the table's other writers"
+        )
+    return name.strip(), kind.strip().upper()
 
 
 def _split(value: str) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
@@ -11,6 +12,8 @@ from hudi_py.rows.keys import KeyGenerator
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+    from hudi_py.rows.partition_times import PartitionTime
 
 UNKNOWN_BYTES: Final = 1 << 60
 """For rows of unknown size, Spark's estimate is about 2 to the power of 63."""
@@ -32,10 +35,19 @@ def partitioning(frame: DataFrame, keys: KeyGenerator) -> list[Column]:
     found = []
     for name in keys.partition_fields:
         column = quoted(name)
+        if name in keys.times:
+            found.append(_formatted(column, types.get(name), keys.times[name], name))
+            continue
         text = (F.unix_micros(column) if types.get(name) == "timestamp" else column).cast("string")
         blank = text.isNull() | text.isin("", DEFAULT_PARTITION)
         found.append(F.when(blank, F.lit("")).otherwise(text))
     return found
+
+
+def _formatted(column: Column, kind: str | None, time: PartitionTime, name: str) -> Column:
+    """Return the text in the path, by Python: two times of one folder have to reach the same task."""
+    number = {"timestamp": F.unix_micros, "date": F.unix_date}.get(str(kind))
+    return F.udf(partial(time.text, name=name), "string")(column if number is None else number(column))
 
 
 def estimated_bytes(frame: DataFrame) -> int:

@@ -31,7 +31,6 @@ def require_same_table(settings: Settings, table: TableConfig, source: str) -> N
     """
     defining: tuple[tuple[Key[Any], Any], ...] = (
         (keys.RECORD_KEY_FIELDS, table.record_key_fields),
-        (keys.PARTITION_FIELDS, table.partition_fields),
         (keys.TABLE_NAME, table.name),
         (keys.WRITE_TABLE_VERSION, table.version),
         (keys.TABLE_TYPE, table.table_type.value),
@@ -40,6 +39,11 @@ def require_same_table(settings: Settings, table: TableConfig, source: str) -> N
         (keys.TIMELINE_TIMEZONE, table.timezone),
         *(((keys.ORDERING_FIELDS, table.ordering_fields),) if table.ordering_fields else ()),
     )
+    fields = tuple(each.partition(":")[0] for each in settings[keys.PARTITION_FIELDS])  # kinds: see key_generator_of
+    if keys.PARTITION_FIELDS in settings and fields != table.partition_fields:
+        raise _contradiction(
+            keys.PARTITION_FIELDS, str(settings.raw(keys.PARTITION_FIELDS)), _text(table.partition_fields), source
+        )
     for key, actual in defining:
         if key in settings and settings[key] != actual:
             raise _contradiction(key, str(settings.raw(key)), _text(actual), source)

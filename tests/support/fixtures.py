@@ -57,6 +57,12 @@ def expected_rows(name: str) -> dict[str, Any]:
     return json.loads(text)["expected"]["reads"]
 
 
+def writer_settings(name: str) -> dict[str, Any]:
+    """The settings with which real Hudi wrote a table of ``rows/``."""
+    text = (FOLDER / "rows" / f"{name}.expected.json").read_text(encoding="utf-8")
+    return json.loads(text)["inputs"]["service_options"]
+
+
 HASHED_META = ("_hoodie_commit_time", "_hoodie_record_key", "_hoodie_partition_path")
 
 

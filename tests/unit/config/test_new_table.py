@@ -44,8 +44,8 @@ def test_the_key_generator_is_the_one_asked_for(version, asked, kind):
 @pytest.mark.parametrize(
     ("asked", "error"),
     [
-        ({CLASS: "org.apache.hudi.keygen.TimestampBasedKeyGenerator"}, UnsupportedTable),
-        ({TYPE: "TIMESTAMP"}, UnsupportedTable),
+        ({CLASS: "com.example.MyKeyGenerator"}, UnsupportedTable),
+        ({TYPE: "USER_PROVIDED"}, UnsupportedTable),
         ({TYPE: "SIMPLE", CLASS: "ComplexKeyGenerator"}, ConfigError),
         ({PAYLOAD: "com.example.Mine"}, UnsupportedTable),
         ({PAYLOAD: f"{MODEL}PartialUpdateAvroPayload"}, UnsupportedTable),

@@ -209,11 +209,9 @@ def test_form_of_the_single_complex_key_follows_version_and_caller(version, said
 @pytest.mark.parametrize(
     "more",
     [
-        {"hoodie.table.keygenerator.type": "CUSTOM"},
-        {"hoodie.table.keygenerator.type": "TIMESTAMP"},
-        {"hoodie.table.keygenerator.class": "org.apache.hudi.keygen.TimestampBasedKeyGenerator"},
+        {"hoodie.table.keygenerator.type": "HOODIE_TABLE_METADATA"},
+        {"hoodie.table.keygenerator.class": "org.apache.hudi.keygen.GlobalDeleteKeyGenerator"},
         {"hoodie.table.keygenerator.type": "USER_PROVIDED", "hoodie.table.keygenerator.class": "com.example.Own"},
-        {"hoodie.table.partition.fields": "p:SIMPLE"},
         {"hoodie.populate.meta.fields": "false"},
     ],
     ids=str,

@@ -1,0 +1,51 @@
+"""
+Holds a key generator by time against rows that the table has.
+
+Releases of Hudi store only some of its settings in the table. A write with others would put rows of one time into
+another folder than before, and an upsert would not find the older row there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from hudi_py.errors import ConfigError
+from hudi_py.model.files import FileSlice, join_path
+from hudi_py.rows.keys import KeyGenerator
+from hudi_py.rows.read import open_parquet
+from hudi_py.rows.stored_keys import PATH
+from hudi_py.storage.base import Storage
+
+_ROWS_MAX: Final = 1000
+
+
+def check_stored_paths(storage: Storage, slices: Sequence[FileSlice], keys: KeyGenerator) -> None:
+    """
+    Compute the paths of some stored rows, of the first and of the last file.
+
+    Args:
+        storage: The table's storage.
+        slices: File slices with the rows of the table.
+        keys: The key generator of the write.
+
+    Raises:
+        ConfigError: A stored row has another path.
+        CorruptMetadata, StorageError: A file is damaged or cannot be read.
+    """
+    if not keys.times:
+        return
+    with_base = [each for each in slices if each.base_file is not None]
+    for each in with_base[:1] + with_base[1:][-1:]:
+        assert each.base_file is not None
+        with open_parquet(storage, join_path(each.partition_path, each.base_file.name), each.base_file) as file:
+            rows = next(file.iter_batches(_ROWS_MAX, columns=[*keys.partition_fields, PATH]), None)
+        if rows is None:
+            continue
+        computed = keys.partition_paths(rows)
+        for wanted, path in zip(rows.column(PATH).to_pylist(), computed.to_pylist(), strict=True):
+            if wanted != path:
+                raise ConfigError(
+                    f"with these hoodie.keygen.timebased.* settings a row that {storage.root} has in the partition "
+                    f"{wanted!r} would belong to {path!r}; give the settings that the table's other writers have"
+                )
