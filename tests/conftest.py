@@ -3,6 +3,7 @@ What all tests share: a Spark session, an S3 server, the numbers of interruption
 that does not judge how fast a busy machine is.
 
 ``HUDI_CASES_MAX`` bounds how many cases of each unit test run: a quick look, in which every test takes part.
+``HUDI_TEST_DAY`` lets long tests take turns, see `support.rota`.
 
 The S3 server is a moto server process on a free port of this machine; or one of your own at the URL that
 ``HUDI_PY_TEST_S3`` gives, with the keys in ``AWS_ACCESS_KEY_ID`` and ``AWS_SECRET_ACCESS_KEY``.
@@ -24,6 +25,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from support.laws import examples
+from support.rota import is_its_turn
 
 settings.register_profile("any machine", examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
@@ -43,6 +45,10 @@ UNIT_TESTS = Path(__file__).parent / "unit"
 
 def pytest_collection_modifyitems(config, items):
     """Leave out cases beyond the bound; which ones stay follows from their names, so that every fixture takes part."""
+    resting = [item for item in items if not is_its_turn(item)]
+    if resting:
+        config.hook.pytest_deselected(items=resting)
+        items[:] = [item for item in items if is_its_turn(item)]
     if not CASES_MAX:
         return
     taken: Counter[str] = Counter()
