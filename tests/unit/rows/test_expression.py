@@ -81,7 +81,7 @@ def test_value_that_does_not_fit_is_refused(text, target):
 @pytest.mark.parametrize("text", ["", "n +", "n ; 1", "upper(s)", "(n", "n n", "'open", "concat()", "date '9'"])
 def test_text_that_is_not_understood_is_refused(text):
     """Before anything is computed, with the place."""
-    with pytest.raises(ConfigError, match=r"understood|known|no date"):
+    with pytest.raises(ConfigError, match=r"understood|known|not a date"):
         Expression(text)
 
 
