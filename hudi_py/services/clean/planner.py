@@ -16,7 +16,7 @@ class CleanPlanner:
     Plans cleans of one table; nothing is ever written.
 
     Args:
-        service: See `hudi_py.Table.services.clean`.
+        service: The table's clean service, `hudi_py.Table.services.clean`.
     """
 
     def __init__(self, service: CleanService) -> None:
@@ -27,8 +27,8 @@ class CleanPlanner:
         What a clean would delete, and why.
 
         Args:
-            now: Aware; replaces the clock.
-            details: Ask for file sizes and keep the verdict on every slice.
+            now: Time to plan for, with a time zone; replaces the clock.
+            details: Read file sizes and keep the verdict on every slice.
         """
         import attrs
 

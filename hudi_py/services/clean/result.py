@@ -1,4 +1,4 @@
-"""What became of a clean: for callers, and for the completed instant. Pure."""
+"""The result of a clean: for callers, and for the completed instant. Pure."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ class CleanResult(Shown):
     One clean that was carried out.
 
     Args:
-        instant: Requested time.
-        metadata: What was stored as the completed instant.
-        missing_files: Were gone already, for instance deleted by an interrupted run before.
-        failed_files: Refused to go; the next clean tries them again.
-        side_files_left: Checksum files (``.<name>.crc``) that refused to go, of data that is deleted; tried again too.
-        superseded: Another process completed the same clean first; its record counts, ours was not written.
-        is_finished: False when the time was up: the clean stays pending, and the next one deletes the rest.
-        withdrawn: The plan is no longer right, and nothing was deleted yet: it was taken off the timeline, and the next
-            clean plans anew.
-        why_spared: Which planned file stays and who needs it, the first of `spared_files`; without any, which commit
-            was undone; ``""`` if the plan was valid.
-        is_partial: A limit cut the plan short: the next clean plans the rest.
-        expired_savepoints: Of the first clean of a run: times of the savepoints that the run let go of before, because
-            their time to live was over.
+        instant: Requested time of the clean.
+        metadata: The metadata stored in the completed instant.
+        missing_files: Files that were already deleted, for instance by an interrupted run before.
+        failed_files: Files that could not be deleted; the next clean tries again.
+        side_files_left: Checksum files (``.<name>.crc``) that could not be deleted although their data files were; the
+            next clean tries again.
+        superseded: Whether another process completed the same clean first; its record counts, ours was not written.
+        is_finished: False if the time limit was reached: the clean stays pending, and the next one deletes the rest.
+        withdrawn: Whether the plan was removed from the timeline because it was no longer valid and had not deleted
+            anything; the next clean makes a new plan.
+        why_spared: The first of `spared_files` and what needs it; without any, which commit was undone; ``""`` if the
+            plan was valid.
+        is_partial: Whether a limit cut the plan short; the next clean plans the rest.
+        expired_savepoints: Times of the expired savepoints that the run deleted before the clean; only in the first
+            result of a run.
     """
 
     instant: str
@@ -62,31 +63,32 @@ class CleanResult(Shown):
 
     @property
     def spared_files(self) -> tuple[str, ...]:
-        """Relative paths of planned files that were kept because they are needed by now, sorted."""
+        """Relative paths of planned files that were kept because something needs them now, sorted."""
         return tuple(sorted(join_path(path, name) for path, names in self._spared.items() for name in names))
 
     @property
     def deleted_files(self) -> tuple[str, ...]:
-        """Relative paths deleted by this run, sorted; made at every call, there may be a million."""
+        """Relative paths deleted by this run, sorted. Built at every call: there may be a million."""
         return tuple(sorted(join_path(path, name) for path, names in self._deleted.items() for name in names))
 
     @property
     def deleted_count(self) -> int:
-        """How many those are."""
+        """Number of files deleted by this run."""
         return sum(map(len, self._deleted.values()))
 
 
 @attrs.frozen(kw_only=True)
 class Outcome:
     """
-    What became of a plan's files.
+    The results of deleting a plan's files.
 
     Args:
-        missing: Relative paths.
-        failed: Relative path to why.
-        left: How many were not tried, the time being up.
-        tried: Partition path to names.
-        side_files: Relative path of each checksum file that refused to go, its data being deleted, to why.
+        missing: Relative paths of files that did not exist.
+        failed: Relative paths of files that could not be deleted, with the reason.
+        left: Number of files that were not tried because the time limit was reached.
+        tried: Names of the files that were tried, by partition path.
+        side_files: Relative paths of checksum files that could not be deleted although their data files were, with the
+            reason.
     """
 
     missing: frozenset[str]
@@ -97,7 +99,7 @@ class Outcome:
 
     @property
     def deleted(self) -> Names:
-        """Partition path to names."""
+        """Names of the deleted files, by partition path."""
         others = self.missing.union(self.failed)
         if not others:
             return self.tried
@@ -108,7 +110,7 @@ class Outcome:
 
 
 def together(deleted: Names, gone: Mapping[str, tuple[str, ...]]) -> Names:
-    """What went of the plan, and what went with the partitions."""
+    """The deleted files of the plan, with those deleted together with their partitions."""
     return {**deleted, **{path: (*deleted.get(path, ()), *names) for path, names in gone.items()}} if gone else deleted
 
 
@@ -121,7 +123,7 @@ def metadata_of(
     elapsed_ms: int,
 ) -> CleanMetadata:
     """
-    What the completed instant records: built from what was observed, never from the plan alone.
+    The metadata of the completed instant, from what was really deleted, never from the plan alone.
 
     Files that were missing are recorded among the failed ones, as in every release of Hudi (rule A-65); the
     policy is that of the running configuration (rule A-66).

@@ -78,7 +78,7 @@ class CleanService:
         )
 
     def plan(self, *, details: bool = False, sizes: bool = False) -> CleanPlan:
-        """What a clean would do, as `TablePlanner.plan`; nothing is written."""
+        """What a clean would do, see `TablePlanner.plan`; nothing is written."""
         return self.planner.plan(details=details, sizes=sizes)
 
     def schedule(self, deadline: Deadline | None = None) -> Instant | None:
@@ -103,6 +103,7 @@ class CleanService:
         # Instants that a crash left half written are repaired first: they would block every later clean.
         with store.lock.held("clean"):
             timeline = repair_cleans(store)
+        # A pending plan may name the same files; the next plan would then count them a second time (rule A-8).
         if timeline.pending(Action.CLEAN) and not self.config.allow_multiple:
             return None
         seen = self.planner.situation()
@@ -118,6 +119,7 @@ class CleanService:
             if progress is not None:
                 remember(self.contents.store.storage, progress)
             return None
+        # These checks cost requests, so they are done only for a plan that would be stored.
         refuse_under_undoing(self.contents, timeline)
         self.planner.refuse_lost(seen, plan)
         if plan.breakers and self.config.breakers:
@@ -133,6 +135,7 @@ class CleanService:
                     return self._schedule(deadline)  # the lock is still held, so no other process interferes again
             # Noted before the plan is stored, and corrected after it: a crash in between costs a second look at most.
             remember_unseen(store.storage, seen.unseen, seen.unseen | plan.unseen)
+            # Before the instant: a metadata table that has to be dropped must be gone when the clean begins.
             self.metadata_table.prepare(writes_data=False)
             begins = prepared(store, Action.CLEAN, timeline=timeline)
             requested = begins.request(to_record(plan, store.storage.root)).instant
@@ -170,6 +173,7 @@ class CleanService:
                 self.metadata_table.prepare(writes_data=False)
         results: list[CleanResult] = []
         for instant in pending:
+            # At least one, however short the time: otherwise a clean whose preparation takes long never gets on.
             if results and deadline.is_over:
                 break
             results.append(

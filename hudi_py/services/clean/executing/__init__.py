@@ -1,1 +1,1 @@
-"""Carrying out a stored plan, judged once more before its files are deleted."""
+"""Carries out a stored plan after checking that it is still valid."""

@@ -17,15 +17,15 @@ from hudi_py.timeline.contents import Contents
 @attrs.frozen(kw_only=True)
 class PendingOutlook:
     """
-    What becomes of one pending clean.
+    What the next clean will do about one pending clean.
 
     Args:
-        instant: The clean.
-        files: Relative path of each file that would be deleted, and is there, to its size in bytes (None: unknown).
-        spared_files: Relative paths of planned files that somebody needs by now, sorted.
-        why_spared: The first of them and who needs it, else why the plan is not right; ``""`` where it is.
-        refused: Partition path to why its planned files, which are not among *files*, will refuse to go.
-        is_withdrawn: Whether the plan is taken off the timeline instead, and made anew: nothing was deleted by it yet.
+        instant: The pending clean.
+        files: Relative paths of existing files that would be deleted, with sizes in bytes (None: unknown).
+        spared_files: Relative paths of planned files that something needs now, sorted.
+        why_spared: The first of them and what needs it, else why the plan is not valid; ``""`` if it is valid.
+        refused: Partitions whose planned files cannot be deleted, with the reason; their files are not in *files*.
+        is_withdrawn: Whether the plan is removed from the timeline and made again: it has not deleted anything yet.
     """
 
     instant: Instant
@@ -37,7 +37,7 @@ class PendingOutlook:
 
     @property
     def size_bytes(self) -> int | None:
-        """Bytes of all files; None where the size of one is unknown."""
+        """Bytes of all files; None if a size is unknown."""
         sizes = list(self.files.values())
         return None if None in sizes else sum(size or 0 for size in sizes)
 
@@ -47,7 +47,7 @@ def outlook(contents: Contents, instant: Instant) -> PendingOutlook:
     Judge one pending clean as the clean that carries it out will.
 
     Raises:
-        CorruptMetadata, RefusedError: As that clean.
+        CorruptMetadata, RefusedError: As `execute_clean`.
     """
     recheck = recheck_of(contents, instant)
     recheck.look()
@@ -74,6 +74,6 @@ def outlook(contents: Contents, instant: Instant) -> PendingOutlook:
 
 
 def barred(storage: Storage, paths: Iterable[str]) -> dict[str, str]:
-    """Those of the partitions whose files the storage will refuse to delete, and why."""
+    """The partitions whose files the storage will refuse to delete, with the reason."""
     barriers = ((path, storage.barrier(path)) for path in sorted(paths))
     return {path: barrier for path, barrier in barriers if barrier is not None}

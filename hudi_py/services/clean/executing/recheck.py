@@ -56,7 +56,7 @@ def stands_as_planned(timeline: Timeline, contents: Contents, plan: CleanerPlan)
         that the files have to be judged.
     """
     last = plan.last_completed_commit_timestamp
-    if not last:
+    if not last:  # a partial plan of ours names none, so that the next one is due (rule A-10)
         return None
     if timeline.committed.find(last) is None:
         return None if timeline.committed.is_before_start(last) else False
@@ -69,7 +69,7 @@ def stands_as_planned(timeline: Timeline, contents: Contents, plan: CleanerPlan)
             for each in rollbacks
             for time in (contents.rollback(each).commits_rollback if each.is_completed else _targets(contents, each))
         ]
-    except (CorruptMetadata, NotFound):
+    except (CorruptMetadata, NotFound):  # then the files decide, which costs listings and nothing else
         return None
     return True if all(time > last for time in undone) else None
 
@@ -130,6 +130,7 @@ class Recheck:
         stands = stands_as_planned(timeline, self.contents, self.plan)
         self.is_undone = self.is_undone or stands is False
         everything = stands is not True
+        # If no commit of the plan was undone, only savepoints and pending writes can need a planned file again.
         if not everything and not timeline.writes.pending() and not timeline.completed(Action.SAVEPOINT):
             return
         facts = load_facts(timeline, self.contents, promise=promise_of(self.plan))
@@ -153,6 +154,7 @@ class Recheck:
 
     def _hold(self, timeline: Timeline) -> None:
         """Spare planned files of groups whose newest file is not as its commit wrote it."""
+        # The planner has just made this comparison, and the table has not changed since.
         if self.is_held and self.timeline is None:
             return
         lost = lost_survivors(self.contents, timeline, self.left(), only=self.only)

@@ -1,5 +1,7 @@
 """
-What runs on an executor: plain functions with plain arguments, importing only `storage` and `model`.
+The part of a clean that runs on executors.
+
+Plain functions with plain arguments that import only `storage` and `model`: executors load little, and pickle less.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ class DeleteTask(NamedTuple):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Relative to the table; made at every call."""
+        """Paths relative to the table; built at every call."""
         found: list[str] = []
         for partition, names in self.files:
             start = join_path(partition, "")
@@ -29,12 +31,13 @@ class DeleteTask(NamedTuple):
 
 class DeleteResult(NamedTuple):
     """
-    What became of the files of one task; those named nowhere here were deleted.
+    The results of one task; files that are not named here were deleted.
 
     Args:
-        missing: Were not there: somebody deleted them before, which is as good; relative paths.
-        failed: Are still there; relative path and why.
-        side_files: Checksum files that are still there, of data that is not; relative path and why.
+        missing: Relative paths of files that did not exist, because they were deleted before; that is no error.
+        failed: Relative paths of files that could not be deleted, with the reason.
+        side_files: Relative paths of checksum files that could not be deleted although their data files were, with the
+            reason.
     """
 
     missing: tuple[str, ...]
@@ -60,7 +63,7 @@ def tasks_of(storage: Storage, files: Mapping[str, Sequence[str]], size: int) ->
 
 
 def delete_files(task: DeleteTask) -> DeleteResult:
-    """Delete the files of one task; nothing is asked about a file before it is deleted."""
+    """Delete the files of one task without looking first whether they exist: that would double the requests."""
     missing, failed, side_files = [], [], []
     for path, outcome in task.storage.delete_many(task.paths).items():
         if outcome is True:

@@ -1,4 +1,8 @@
-"""No clean is planned while a commit is being undone: it would count slices that go, and take those before them."""
+"""
+Refuses to clean while a completed commit is being undone.
+
+Such a clean would count slices that are about to be deleted as the newest ones, and delete those before them.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ def refuse_under_undoing(contents: Contents, timeline: Timeline) -> None:
     """
     Raise while a restore, or the rollback of a commit that still counts as completed, is pending.
 
-    The rollback of a failed write is no obstacle: its files count for nothing. Apache Hudi plans in all of these cases.
+    The rollback of a failed write is no obstacle: no view shows its files. Apache Hudi plans in all of these cases.
 
     Raises:
         RefusedError: Finish the rollback or restore first.
@@ -22,7 +26,7 @@ def refuse_under_undoing(contents: Contents, timeline: Timeline) -> None:
     for rollback in timeline.pending(Action.ROLLBACK):
         try:
             target = contents.rollback_plan(rollback).instant_to_rollback
-        except CorruptMetadata:  # then nothing was undone by it, and nothing can be (rule B-7)
+        except CorruptMetadata:  # without a readable plan it has undone nothing, and never will (rule B-7)
             continue
         undone = None if target is None else timeline.find(target.requested_time)
         if undone is not None and not undone.is_pending:

@@ -1,8 +1,8 @@
 """
-Telling how far a clean has got: to a callback, and as structured events.
+Reports the progress of a clean: to a callback, and as structured events.
 
-Planning counts partitions, deleting counts files. Nobody is told more often than every tenth of a second; the
-beginning and the end of a phase are always told.
+Planning counts partitions, deleting counts files. The callback is called at most every tenth of a second, and always
+at the beginning and the end of a phase.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from hudi_py.storage.wrappers import DelegatingStorage
 CALL_SECONDS: Final = 0.1
 EVENT_SECONDS: Final = 10.0
 PAGE_FILES_MIN: Final = 1000
-PAGES_MAX: Final = 20  # of one task: a backend may look at the folder for each
+PAGES_MAX: Final = 20  # of one task: a backend may list the folder for each page
 
 
 @attrs.frozen(kw_only=True)
 class CleanProgress:
     """
-    How far a clean has got.
+    The progress of a clean.
 
     Args:
         phase: ``plan`` (counts partitions) or ``delete`` (counts files).
-        instant: Requested time of the clean whose files go; ``""`` while planning.
-        done: Partitions looked at, or files dealt with.
-        total: Of how many; None where a full listing does not tell in advance.
-        files_found: While planning: files to delete so far.
-        files_failed: While deleting: files that refused to go.
-        bytes_done, bytes_total: Size of those files, within a partition by their mean; None where it is not known, as
-            for a plan stored earlier.
-        elapsed_seconds: Since the phase began.
-        is_finished: The phase is over.
+        instant: Requested time of the clean whose files are deleted; ``""`` while planning.
+        done: Number of partitions judged, or of files handled.
+        total: Total number of them; None if it is not known in advance, as in a full listing.
+        files_found: Number of files to delete found so far, while planning.
+        files_failed: Number of files that could not be deleted, while deleting.
+        bytes_done, bytes_total: Bytes of the handled and of all files, estimated by the mean size in each partition;
+            None if sizes are unknown, as for a plan stored earlier.
+        elapsed_seconds: Seconds since the phase began.
+        is_finished: Whether the phase is over.
     """
 
     phase: str
@@ -64,7 +64,7 @@ class CleanProgress:
 
     @property
     def eta_seconds(self) -> float | None:
-        """What is left at that rate; None when it cannot be told."""
+        """Seconds that the rest will take at that rate; None if the rate or the total is unknown."""
         return None if self.total is None or self.rate is None else max(0, self.total - self.done) / self.rate
 
 
@@ -73,12 +73,12 @@ OnProgress: TypeAlias = Callable[[CleanProgress], None]
 
 class Reporter:
     """
-    Counts, and tells.
+    Counts the progress of a clean and reports it.
 
     Args:
-        on_progress: Called from whatever thread got on, never twice at once. What it raises ends the run: the clean
-            stays pending, and the next one finishes it.
-        seconds: Tells how long it takes.
+        on_progress: Called with the progress from any thread, but never by two at once. An exception that it raises
+            ends the run: the clean stays pending, and the next one finishes it.
+        seconds: Stopwatch that measures the phases.
     """
 
     def __init__(self, on_progress: OnProgress | None = None, *, seconds: Seconds = MONOTONIC) -> None:
@@ -93,16 +93,16 @@ class Reporter:
 
     @property
     def wants_sizes(self) -> bool:
-        """Whether anybody would see the bytes."""
+        """Whether a callback would show the bytes."""
         return self._call is not None
 
     @property
     def is_heard(self) -> bool:
-        """Whether there is a receiver."""
+        """Whether progress is reported anywhere."""
         return self._call is not None or log.is_heard
 
     def begin(self, phase: str, *, instant: str = "", total: int | None = None) -> None:
-        """A phase begins."""
+        """Begin a phase."""
         self._began = self._called = self._logged = self._seconds()
         known = phase == "delete" and bool(self._sizes) and instant == self._sized
         self._bytes = 0.0
@@ -116,11 +116,11 @@ class Reporter:
         self._tell()
 
     def sizes(self, instant: str, sizes: Mapping[str, tuple[int, int]]) -> None:
-        """Number of files that a clean deletes in each partition, and their bytes; the mean stands for each of them."""
+        """Set the number and bytes of the files that a clean deletes in each partition; each counts as the mean."""
         self._sized, self._sizes = instant, sizes
 
     def advance(self, done: int = 1, *, found: int = 0, failed: int = 0, paths: Iterable[str] = ()) -> None:
-        """So much more was done."""
+        """Add to what is done."""
         with self._lock:
             state = self._state
             if state.bytes_done is not None:
@@ -144,7 +144,7 @@ class Reporter:
                 self._tell()
 
     def finish(self) -> None:
-        """The phase is over; what was not counted by then is."""
+        """End the phase, and report its last state."""
         with self._lock:
             self._state = attrs.evolve(self._state, elapsed_seconds=self._seconds() - self._began, is_finished=True)
             self._event("clean.phase.finished")
@@ -153,7 +153,7 @@ class Reporter:
                 self._sizes = {}
 
     def watch(self, judgements: Iterable[PartitionJudgement]) -> Iterator[PartitionJudgement]:
-        """Pass the judgements of a plan on, counted if there is a receiver: there may be many partitions."""
+        """Pass on the judgements of a plan; count them only if progress is reported: there may be many."""
         if not self.is_heard:
             yield from judgements
             return
@@ -180,11 +180,11 @@ class Reporter:
 
 class WatchedEngine:
     """
-    An engine whose deletions are counted as they happen, or task by task where they happen on other machines.
+    An engine that counts deletions as they happen, or after each task if other machines delete.
 
     Args:
-        inner: Does the work.
-        reporter: Is told.
+        inner: The engine that does the work.
+        reporter: Receives the counts.
     """
 
     def __init__(self, inner: Engine, reporter: Reporter) -> None:
@@ -201,6 +201,7 @@ class WatchedEngine:
         return WatchedEngine(self._inner.prepared(storage, files), self._reporter)
 
     def map(self, function: Callable[[T], R], items: Sequence[T], *, parallelism: int, description: str) -> Iterable[R]:
+        # A counting storage would count in a copy on each executor, so only local tasks get one.
         counted = self._counted(items) if self.name == "local" else items
         results = self._inner.map(function, counted, parallelism=parallelism, description=description)
         for item, result in zip(items, results, strict=True):
@@ -218,7 +219,7 @@ class WatchedEngine:
 
 
 class CountedStorage(DelegatingStorage):
-    """Deletes page by page, so that there is something to tell in between."""
+    """Deletes page by page, so that progress can be reported in between."""
 
     def __init__(self, inner: Storage, reporter: Reporter) -> None:
         super().__init__(inner)

@@ -34,11 +34,11 @@ def _parse(document: Any) -> Leftovers:
 
 
 LEFTOVERS: Final = Note[Leftovers](name="leftovers", parse=_parse, absent={}, damaged={})
-"""What the cleans so far could not delete."""
+"""Files that cleans could not delete. A damaged note counts as none: a full listing finds the files again."""
 
 
 def after_clean(known: Leftovers, planned: Mapping[str, Iterable[str]], failed: Iterable[str]) -> Leftovers:
-    """What is left once a plan is carried out: what failed, and what was known and is not part of it. Pure."""
+    """The files left after a plan was carried out: those that failed, and known ones not in the plan. Pure."""
     left = {path: names.difference(planned.get(path, ())) for path, names in known.items()}
     for file in failed:
         path, _, name = file.rpartition("/")
@@ -47,19 +47,19 @@ def after_clean(known: Leftovers, planned: Mapping[str, Iterable[str]], failed: 
 
 
 def _is_side_file(name: str) -> bool:
-    """Whether it is the checksum file of a data file; only such are deleted without a plan."""
+    """Whether it is the checksum file of a data file; only those are deleted without a plan."""
     data = name[1:-4]
     is_data = parse_base_file(data) is not None or parse_log_file(data) is not None
     return name.endswith(".crc") and is_hidden(name) and is_data
 
 
 def without_side_files(leftovers: Leftovers) -> Leftovers:
-    """The files that a plan judges. Pure."""
+    """The leftovers that a plan can name, without checksum files. Pure."""
     return {path: frozenset(name for name in names if not _is_side_file(name)) for path, names in leftovers.items()}
 
 
 def side_files_left(storage: Storage, leftovers: Leftovers) -> Leftovers:
-    """Try the checksum files among *leftovers* once more; those that refuse again."""
+    """Try again to delete the checksum files among *leftovers*; returns those that fail again."""
     where = {
         join_path(path, name): (path, name)
         for path, names in leftovers.items()

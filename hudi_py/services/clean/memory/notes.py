@@ -23,10 +23,10 @@ class Note(Generic[T]):
     One such file, a JSON object.
 
     Args:
-        name: Name of the file, without its folder and ending.
-        parse: Makes a value of the object; raises ValueError, KeyError, TypeError or AttributeError for a wrong one.
-        absent: What no file means.
-        damaged: What a file that does not parse means.
+        name: Name of the file, without folder and extension.
+        parse: Converts the object; raises ValueError, KeyError, TypeError or AttributeError if it is not valid.
+        absent: The value if there is no file.
+        damaged: The value if the file cannot be parsed.
     """
 
     name: str
@@ -36,11 +36,11 @@ class Note(Generic[T]):
 
     @property
     def path(self) -> str:
-        """Relative to the table."""
+        """Path of the file, relative to the table."""
         return f"{_FOLDER}/{self.name}.json"
 
     def load(self, storage: Storage) -> T:
-        """What is remembered."""
+        """Read the note."""
         try:
             return self.parse(json.loads(storage.read(self.path)))
         except NotFound:
@@ -50,7 +50,7 @@ class Note(Generic[T]):
             return self.damaged
 
     def store(self, storage: Storage, document: dict[str, Any] | None) -> None:
-        """Replace what is remembered; None forgets it. Raises `StorageError`."""
+        """Replace the note; None deletes it. Raises `StorageError`."""
         if document is None:
             storage.delete(self.path)
         else:
