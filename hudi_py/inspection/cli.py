@@ -228,6 +228,7 @@ main.add_command(history_commands.archive)
 main.add_command(history_commands.restore)
 main.add_command(history_commands.rollback)
 main.add_command(history_commands.savepoint)
+main.add_command(history_commands.tag)
 for written in write_commands.COMMANDS:
     main.add_command(written)
 over_tables.add_options(main)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -55,6 +56,16 @@ def _entries(withdrawn: tuple[Instant, ...]) -> list[dict[str, str]]:
 def _show_withdrawn(withdrawn: tuple[Instant, ...]) -> None:
     for instant in withdrawn:
         say(f"the plan of {instant} would be deleted first, because it will not be valid any more")
+
+
+def _for_tags(command: click.Command) -> click.Command:
+    """Return the command for tags: the same, and the name of a new one is required."""
+    same = copy.copy(command)
+    same.params = [copy.copy(each) for each in command.params]
+    for each in same.params:
+        each.required = each.required or each.name == "name"
+    same.help = (command.help or "").replace("a savepoint", "a tag").replace("savepoints", "tags")
+    return same
 
 
 @click.group()
@@ -172,6 +183,19 @@ def list_savepoints(common: Common, table: str) -> None:
     ]
     columns = ("instant", "name", "by", "comment", "files", "expires")
     render.table(f"savepoints of {opened.config.name}, {len(rows)}", columns, rows)
+
+
+@click.group()
+def tag() -> None:
+    """
+    Keep the files of a commit under a name: a tag is a savepoint with a name.
+
+    The savepoints of Apache Hudi are listed and deleted as tags, too. Read one with hudi-py read --savepoint NAME.
+    """
+
+
+for _of_savepoints in (create, delete, list_savepoints):  # commands of their own, so that each gets its options once
+    tag.add_command(_for_tags(_of_savepoints))
 
 
 @click.command()

@@ -165,13 +165,15 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
                 raise
             fail_unexpectedly(error, as_json=as_json)
 
+    if function.__doc__ is not None:  # docstrings are raw, and click wants the character that the escape stands for
+        wrapper.__doc__ = function.__doc__.replace("\\b\n", "\b\n")
     return wrapper
 
 
 _USES: Final = {
     "clean": "CLEAN", "explain": "CLEAN", "du": "CLEAN", "simulate": "CLEAN", "doctor": "WRITE SERVICES",
     "fleet": "WRITE SERVICES", "report": "WRITE SERVICES", "serve": "WRITE SERVICES",
-    "read": "READ", "savepoint": "SAVEPOINT", "rollback": "ROLLBACK",
+    "read": "READ", "savepoint": "SAVEPOINT", "tag": "SAVEPOINT", "rollback": "ROLLBACK",
     "restore": "ROLLBACK", "recover": "ROLLBACK CLEAN", "archive": "ARCHIVE",
     "cluster": "REWRITE",
     "compact": "REWRITE",
