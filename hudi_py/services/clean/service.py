@@ -103,7 +103,7 @@ class CleanService:
         # Instants that a crash left half written are repaired first: they would block every later clean.
         with store.lock.held("clean"):
             timeline = repair_cleans(store)
-        # A pending plan may name the same files; the next plan would then count them a second time (rule A-8).
+        # A new plan would name the files of a pending one again (rules A-8, K-13).
         if timeline.pending(Action.CLEAN) and not self.config.allow_multiple:
             return None
         seen = self.planner.situation()

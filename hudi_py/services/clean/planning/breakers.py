@@ -1,9 +1,9 @@
 """
-Circuit breakers: signs that a plan rests on a wrong view of the table. Pure.
+Circuit breakers: signs that a plan was made from a wrong view of the table. Pure.
 
-A plan that trips one is shown by a dry run and never stored, unless ``hoodie_py.clean.breakers=false`` says that it is
-meant. The limit on the share of files, ``hoodie_py.clean.breaker.max.share``, is 1 unless set: any share may go, for
-a first clean of an old table takes most of it. The other breakers are always on.
+A plan that trips one is shown by a dry run and never stored, unless ``hoodie_py.clean.breakers=false`` confirms it. The
+limit on the share of deleted files, ``hoodie_py.clean.breaker.max.share``, is 1 by default, which allows any share: the
+first clean of an old table deletes most of its files. The other breakers are always on.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from hudi_py.model.instant_time import format_instant_time
 from hudi_py.services.clean.retention.policy import PartitionJudgement, Reason
 
 CLOCK_TOLERANCE = timedelta(hours=15)
-"""Instant times of a table in local time read by a process elsewhere differ by no more than the zones do."""
+"""If times of a table in local time are read in another time zone, they differ by no more than the zones do."""
 
 _NAMED_MAX = 3
 
 
 @attrs.define
 class Census:
-    """Counts what passes by on its way into a plan; the first groups without a kept slice are remembered by name."""
+    """Counts the files that a plan keeps and deletes, and names the first groups that keep no slice."""
 
     kept_count: int = 0
     condemned_count: int = 0
@@ -36,12 +36,12 @@ class Census:
 
     @property
     def share(self) -> float:
-        """Condemned files among those looked at."""
+        """The share of condemned files among all that were judged."""
         total = self.kept_count + self.condemned_count
         return self.condemned_count / total if total else 0.0
 
     def watch(self, judgements: Iterable[PartitionJudgement]) -> Iterator[PartitionJudgement]:
-        """Pass the judgements on."""
+        """Pass on the judgements, counting them."""
         for judged in judgements:
             self._add(judged)
             yield judged
@@ -62,7 +62,7 @@ class Census:
                 self.replaced_count += count
             elif file_id not in live:
                 live[file_id] = False
-        if judged.condemned is not None:  # judged by names alone: a file each, and of every group one stays
+        if judged.condemned is not None:  # judged by names alone: one file per slice, and each group keeps one
             kept += sum(judged.kept.values())
             condemned += len(judged.condemned.names)
         self.kept_count += kept
@@ -84,13 +84,15 @@ def tripped(
     zone: tzinfo,
 ) -> tuple[str, ...]:
     """
-    What speaks against carrying the plan out, one sentence each; empty when nothing does.
+    The reasons not to carry out the plan, one sentence each; empty if there are none.
 
     Args:
-        planning_time: The moment the plan was made for; aware.
-        clock_time: What the clock says; aware.
+        census: The counted files of the plan.
+        config: The settings of the clean.
+        planning_time: The time that the plan was made for, with a time zone.
+        clock_time: The time of the clock, with a time zone.
         last_time: The largest time on the timeline, if any.
-        cut_off: By time: the instant time before which things are too old.
+        cut_off: The instant time before which files are too old, if the policy goes by time.
         zone: Time zone of the table's instant times.
     """
     if not census.condemned_count:
@@ -106,6 +108,7 @@ def tripped(
         )
     if not census.kept_count and census.replaced_count < census.condemned_count:
         found.append("nothing that was looked at would be left, and no replacecommit explains that")
+    # Only policies by time depend on the clock; a wrong clock would make every file look old.
     if cut_off is not None:
         clock = clock_time.astimezone(zone)
         if last_time is not None and format_instant_time(_later(planning_time.astimezone(zone))) < last_time:

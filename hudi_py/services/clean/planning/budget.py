@@ -1,14 +1,14 @@
 """
-Cutting a plan down to a budget so that the rest is found again. Pure.
+Reduces a plan to a budget in such a way that later plans find the rest. Pure.
 
-What a clean records as its earliest instant to retain is where Apache Hudi's next incremental plan begins, what its
-archiver trusts to be cleaned and below which no savepoint may be made (rules A-30, C-2, D-9). So a plan over budget is
-made for an earlier window: the newest one whose complete plan fits. Where even the next window is too much, only part
-of that window's files go and the window stays where the last clean left it: whoever reads at that point still finds
-every file, because what goes was superseded before it.
+A clean records the earliest instant to retain. Apache Hudi's next incremental plan begins there, its archiver trusts
+that everything before is cleaned, and no savepoint may be created before it (rules A-30, C-2, D-9). So a plan over
+budget is made for an earlier window: the newest one whose complete plan fits. If even the smallest step is too much,
+only a part of that window's files is deleted, and the recorded window stays that of the last clean: a reader at that
+time still finds all its files, because the deleted ones were superseded before it.
 
-By file versions there is no window, every plan looks everywhere, and the archiver takes all replaced groups for
-cleaned: those always go at once, over budget or not.
+With file versions there is no window, every plan examines all partitions, and the archiver takes all replaced groups
+for cleaned. So replaced groups are always deleted at once, even over budget.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from hudi_py.services.clean.retention.policy import PartitionJudgement, Reason, 
 @attrs.frozen(kw_only=True)
 class Budget:
     """
-    What one clean may delete; None means any number.
+    The limits of one clean; None means no limit.
 
     Args:
-        files_max: Files.
-        partitions_max: Partitions with a file to delete.
-        bytes_max: Bytes; a file of unknown size counts as 0.
+        files_max: Number of files to delete.
+        partitions_max: Number of partitions with a file to delete.
+        bytes_max: Number of bytes to delete; a file of unknown size counts as 0.
     """
 
     files_max: int | None = None
@@ -40,11 +40,11 @@ class Budget:
 
     @property
     def is_limited(self) -> bool:
-        """Whether there is any limit."""
+        """Whether any limit is set."""
         return (self.files_max, self.partitions_max, self.bytes_max) != (None, None, None)
 
     def allows(self, files: int, partitions: int, size_bytes: int) -> bool:
-        """Whether so much fits."""
+        """Whether these numbers are within the limits."""
         return (
             (self.files_max is None or files <= self.files_max)
             and (self.partitions_max is None or partitions <= self.partitions_max)
@@ -55,10 +55,11 @@ class Budget:
 @attrs.frozen(kw_only=True)
 class Cut:
     """
-    A plan's judgements, cut down.
+    The judgements of a plan, reduced to a budget.
 
     Args:
-        window: The newest window that is finished once the plan is carried out; None when that is none of them.
+        judgements: The judgements of all examined partitions; slices over budget are kept.
+        window: The newest window that is complete once the plan is carried out; None if none is.
         is_partial: Whether anything was left out.
     """
 
@@ -77,12 +78,13 @@ def cut_to_budget(
 ) -> Cut:
     """
     Args:
-        judgements: Judgements of every partition looked at, for the last of *windows*.
-        replaced: (partition path, file id) to the time of the replacecommit.
-        windows: Completed commits after the last clean's window, ascending, the last one being the full plan's; empty
-            by file versions.
-        with_kept: Hold on to the verdicts on kept slices too, instead of counting them: they take as much memory
-            as the table has slices.
+        judgements: Judgements of every examined partition, for the last of *windows*.
+        budget: The limits of the clean.
+        replaced: Time of the replacecommit by partition path and file id.
+        windows: Completed commits after the last clean's window, ascending; the last one is the window of the full
+            plan. Empty with file versions.
+        with_kept: Also return the verdicts on kept slices, instead of counts: that takes memory for every slice of the
+            table.
     """
     looked: list[PartitionJudgement] = []
     released: dict[int, str] = {}
@@ -94,12 +96,14 @@ def cut_to_budget(
     everything = [v for each in judged for v in each.verdicts if not v.keep]
     if _fits(everything, budget):
         return Cut(judgements=judged, window=windows[-1] if windows else None, is_partial=False)
+    # The newest window that fits as a whole: later plans do not look for garbage before the recorded window.
     for window in reversed(windows):
         chosen = [v for v in everything if released[id(v)] < window.requested_time]
         if chosen and _fits(chosen, budget):
             return Cut(judgements=_only(judged, chosen), window=window, is_partial=True)
     candidates, before = everything, None
-    for position, window in enumerate(windows):  # the first one that frees anything; the one before it is finished
+    # Not even the first window with garbage fits: delete a part of its files, and record the window before as done.
+    for position, window in enumerate(windows):
         candidates = [v for v in everything if released[id(v)] < window.requested_time]
         if candidates:
             before = windows[position - 1] if position else None
@@ -114,7 +118,7 @@ def _condemned(judged: PartitionJudgement) -> PartitionJudgement:
 
 
 def _released(judged: PartitionJudgement, replaced: Mapping[tuple[str, str], str]) -> Iterable[tuple[Verdict, str]]:
-    """Each condemned slice with the time a window has to lie behind: of its successor, or of its replacement."""
+    """Each condemned slice with the time since which no query needs it: that of its successor or replacement."""
     newer: FileSlice | None = None
     for verdict in judged.verdicts:
         this = verdict.file_slice
@@ -138,7 +142,7 @@ def _fits(verdicts: Iterable[Verdict], budget: Budget) -> bool:
 
 
 def _greedy(verdicts: Sequence[Verdict], budget: Budget, *, by_versions: bool) -> list[Verdict]:
-    """As many slices as fit, in order; at least one, so that every clean gets on."""
+    """As many slices as fit, in order; at least one, so that every clean makes progress."""
     must = [v for v in verdicts if by_versions and v.reason is Reason.REPLACED]
     # Replaced groups go over budget, too: archival trusts that a clean by versions has dealt with them (rule D-9).
     chosen = list(must)
@@ -158,7 +162,7 @@ def _greedy(verdicts: Sequence[Verdict], budget: Budget, *, by_versions: bool) -
 
 
 def _only(judged: Iterable[PartitionJudgement], chosen: Iterable[Verdict]) -> tuple[PartitionJudgement, ...]:
-    """The judgements with everything condemned but not chosen left for later."""
+    """The judgements, in which condemned slices that were not chosen are kept for later."""
     going = {id(verdict) for verdict in chosen}
     result = []
     for each in judged:
@@ -172,6 +176,6 @@ def _only(judged: Iterable[PartitionJudgement], chosen: Iterable[Verdict]) -> tu
 
 
 def size_of(file_slice: FileSlice) -> int:
-    """Bytes of a slice's files, as far as they are known."""
+    """Bytes of a slice's files; unknown sizes count as 0."""
     base = 0 if file_slice.base_file is None else file_slice.base_file.size_bytes or 0
     return base + sum(log.size_bytes or 0 for log in file_slice.log_files)

@@ -1,11 +1,11 @@
 """
-One look at a table's partitions, ending early when the time is up.
+Examines the partitions of a table until the time limit.
 
-A plan that is cut short is made for the whole window nevertheless: what it leaves lies in partitions that nobody looked
-at, where every file of the window is still there to be read. Its recorded window tells the next incremental plan that
-those partitions are done, so they are named in a file of our own; where that is lost, they are cleaned when they are
-written again or by the next look at everything. The archiver trusts the window too, so that partitions with replaced
-groups are never left out (rule D-9).
+A plan that is cut short still records the whole window: the partitions that it left out were not touched, so all files
+of the window can still be read there. But the next incremental plan takes that window for done, so the partitions left
+out are named in a file of hudi_py. If that file is lost, they are cleaned after their next write, or by the next plan
+that examines all partitions. The archiver trusts the window too, so partitions with replaced groups are never left out
+(rule D-9).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ def _parse(document: Any) -> Unseen:
 
 
 UNSEEN: Final = Note[Unseen](name="unseen", parse=_parse, absent=Unseen(), damaged=Unseen(everything=True))
-"""Partitions that were left out for want of time."""
+"""Partitions that were left out at the time limit. If the note is damaged, any partition may be among them."""
 
 
 def remember_unseen(storage: Storage, known: Unseen, unseen: Unseen) -> None:
-    """Store *unseen* in the place of *known*. Raises `StorageError`: then the plan must not be stored."""
+    """Replace *known* by *unseen*. Raises `StorageError`; then the plan must not be stored."""
     if unseen == known:
         return
     partitions = None if unseen.everything else sorted(unseen.partitions)
@@ -47,16 +47,16 @@ class Look:
     """
     Judges partition by partition until the deadline.
 
-    At least something to delete is found first, however long that takes: otherwise a table that takes longer to list
-    than the time allows would never be cleaned beyond its first partitions.
+    It goes on until a file to delete is found, however long that takes: otherwise a table whose listing takes longer
+    than the limit would never be cleaned beyond its first partitions.
 
     Args:
         judge: Judges one partition by its files.
-        listed: The files of one partition.
-        deadline: When the run has to stop.
-        always: Partitions that are looked at in any case.
-        seen: Partitions looked at, where the time is limited.
-        is_cut: Set once partitions were left out.
+        listed: Lists the files of one partition.
+        deadline: Time limit of the run.
+        always: Partitions that are always examined.
+        seen: The examined partitions; filled only if the time is limited.
+        is_cut: Whether partitions were left out.
     """
 
     judge: Callable[[str, list[Entry]], PartitionJudgement]

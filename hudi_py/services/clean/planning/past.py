@@ -1,4 +1,4 @@
-"""What earlier cleans recorded, and which snapshots they left whole."""
+"""Reads what earlier cleans recorded, and which snapshots they left complete."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from hudi_py.timeline.timeline import Timeline
 
 def last_clean(contents: Contents, timeline: Timeline) -> LastClean | None:
     """
-    What the newest completed clean recorded; an empty one counts as none (rule A-10).
+    What the newest completed clean recorded; an empty instant file counts as no clean (rule A-10).
 
     Raises:
-        CorruptMetadata: It is damaged.
+        CorruptMetadata: The completed clean is damaged.
     """
     completed = timeline.completed(Action.CLEAN)
     if not completed or is_empty(contents.store, completed[-1]):
@@ -31,7 +31,7 @@ def last_clean(contents: Contents, timeline: Timeline) -> LastClean | None:
 
 
 def recorded(clean: Instant, metadata: CleanMetadata) -> LastClean:
-    """What a completed clean tells the later ones."""
+    """The parts of a completed clean that later cleans need."""
     times = metadata.extra_metadata.get(SAVEPOINTED_TIMES, "")
     return LastClean(
         requested_time=clean.requested_time,
@@ -46,7 +46,7 @@ def recorded(clean: Instant, metadata: CleanMetadata) -> LastClean:
 
 def whole_times(contents: Contents, table: TableConfig, timeline: Timeline) -> tuple[str, ...]:
     """
-    Commits whose snapshots no clean has touched; the archive is asked only where the timeline cannot tell.
+    Commits whose snapshots no clean has touched; the archive is read only if the active timeline is too short.
 
     Raises:
         CorruptMetadata: A completed clean or the archive is damaged.
@@ -71,14 +71,17 @@ def whole_times(contents: Contents, table: TableConfig, timeline: Timeline) -> t
 
 def left_whole(timeline: Timeline, cleans: Sequence[LastClean], archived: Iterable[Instant]) -> tuple[str, ...]:
     """
-    Requested times of the commits whose snapshots every clean left whole, ascending.
+    Requested times of the commits whose snapshots every clean left complete, ascending.
 
     Args:
-        cleans: Completed ones, ascending.
+        timeline: The active timeline.
+        cleans: The completed cleans, ascending.
         archived: Archived completed commits.
     """
     times = {i.requested_time for i in (*timeline.commits.completed(), *archived)}
-    if cleans:  # what the last one left may be archived, and the archive not asked; rolled back, it is no snapshot
+    # Snapshots that the last clean kept may be archived by now, and the archive may not have been read. Only times
+    # before the timeline count: a later one that is missing was rolled back, and is no snapshot any more.
+    if cleans:
         times.update(time for time in cleans[-1].holes.snapshots if timeline.commits.is_before_start(time))
     for clean in cleans:
         times = {time for time in times if time >= clean.whole_from or time in clean.holes.snapshots}

@@ -1,5 +1,5 @@
 """
-Planning a clean: trigger, window, partitions, verdicts, and the plan made of them. Pure.
+Plans a clean: the trigger, the partitions to examine, and the plan made from the verdicts. Pure.
 
 Source: rules/table-services A.2 to A.6; Hudi ``CleanPlanActionExecutor``, ``CleanPlanner``.
 """
@@ -33,12 +33,12 @@ class LastClean:
 
     Args:
         requested_time: Requested time of the clean.
-        earliest_to_retain: Requested time, ``""`` for a clean by file versions.
-        last_completed_commit: Requested time of the last commit it saw, ``""`` when none.
-        savepoints: Times of the savepoints it spared files for.
-        holes: What it left before its window.
-        counted_versions: It kept slices by their number although it had an earliest instant to retain.
-        whole_from: Requested time of the commit from which on it left every snapshot whole, ``""`` for all of them.
+        earliest_to_retain: Requested time of the earliest instant to retain, ``""`` for a clean by file versions.
+        last_completed_commit: Requested time of the last commit that the clean saw, ``""`` if none.
+        savepoints: Times of the savepoints whose files it kept.
+        holes: The snapshots that it kept before its window, with holes between them.
+        counted_versions: Whether it also kept a number of versions although it had an earliest instant to retain.
+        whole_from: Requested time of the commit from which on it left every snapshot complete, ``""`` for all.
     """
 
     requested_time: str
@@ -52,7 +52,7 @@ class LastClean:
 
 @attrs.frozen
 class Trigger:
-    """Whether a clean is due: commits since the last one, against the setting (rules A-10, A-11)."""
+    """Compares the number of commits since the last clean with the setting (rules A-10, A-11)."""
 
     commits: int
     required: int
@@ -63,7 +63,7 @@ class Trigger:
 
 
 def trigger(timeline: Timeline, last_clean: LastClean | None, config: CleanConfig) -> Trigger:
-    """Count the completed commits that the last clean did not see; a run that is asked for something is always due."""
+    """Count the completed commits that the last clean did not see; an explicit request is always due."""
     completed = timeline.commits.completed()
     if last_clean is not None:
         completed = tuple(i for i in completed if i.requested_time > last_clean.last_completed_commit)
@@ -74,15 +74,16 @@ def trigger(timeline: Timeline, last_clean: LastClean | None, config: CleanConfi
 @attrs.frozen(kw_only=True)
 class Scope:
     """
-    Which partitions a plan looks at.
+    Which partitions a plan examines.
 
     Args:
-        everything: All partitions have to be listed.
-        instants: Otherwise: completed commits whose partitions are the scope.
-        partitions: And these, which archived commits wrote to.
-        archived_since: The archive may still tell: where the last clean stopped, if that commit is archived.
-        reason: Why, for people.
-        cost: What looking there takes, for people.
+        everything: Whether all partitions have to be listed.
+        instants: Otherwise: completed commits whose partitions are examined.
+        partitions: Further partitions, to which archived commits wrote.
+        archived_since: Time at which the last clean stopped, if that commit is archived and the archive may show which
+            partitions were written since.
+        reason: The reason for this choice, for people.
+        cost: The work that this takes, for people.
     """
 
     everything: bool
@@ -166,11 +167,11 @@ def _why_no_window(timeline: Timeline, config: CleanConfig) -> str:
 @attrs.frozen
 class Unseen:
     """
-    What earlier plans had no time to look at.
+    Partitions that earlier plans left out at their time limit.
 
     Args:
-        everything: Any partition.
-        partitions: Otherwise these.
+        everything: Whether any partition may be among them.
+        partitions: Otherwise: the partitions.
     """
 
     everything: bool = False
@@ -185,7 +186,7 @@ class Unseen:
 
 
 def with_unseen(found: Scope, unseen: Unseen, earliest: Instant | None) -> Scope:
-    """The scope *found* and what was left out before; nothing is added where nothing can be removable."""
+    """The scope *found* with the partitions left out before; without a window nothing is removable or added."""
     if not unseen or found.everything or earliest is None:
         return found
     if unseen.everything:
@@ -206,14 +207,18 @@ def scope_of_archive(
     archived: Mapping[str, frozenset[str]] | None,
 ) -> Scope:
     """
-    The partitions written since the last clean, where the archive still tells of its commits; else *full*.
+    The partitions written since the last clean, if the archive still has the commits; else *full*.
 
     Hudi examines all partitions then (rule A-29). The plan is the same: files become garbage between two windows only
     in partitions that were written between them, and the last clean left no garbage before.
 
     Args:
-        archived: Requested time to partitions of the archived commits from ``full.archived_since`` on; None when the
-            archive does not tell.
+        full: The scope that examines all partitions.
+        timeline: The active timeline.
+        table_type: The table's type.
+        earliest: The earliest instant to retain.
+        archived: Partitions by requested time of the archived commits from ``full.archived_since`` on; None if the
+            archive does not have them.
     """
     if archived is None:
         return attrs.evolve(full, reason=f"{full.reason}, and the archived timeline does not tell what it wrote")
@@ -233,25 +238,25 @@ def scope_of_archive(
 @attrs.frozen(kw_only=True, repr=False)
 class CleanPlan(Shown):
     """
-    What a clean will do. A value: nothing has happened yet.
+    What a clean would do; nothing has been done yet.
 
     Args:
-        policy: Word in the stored plan.
+        policy: The policy's name in the stored plan.
         version: Version of the stored plan.
-        earliest_to_retain: None for file versions.
-        last_completed_commit: Requested time of the last completed commit, ``""`` when none.
-        files: Partition path to files, in the order in which Hudi lists them (rule A-37).
-        partitions_to_delete: Partitions that hold nothing else.
-        extra_metadata: Savepoints that were spared (rule A-34).
+        earliest_to_retain: The earliest instant to retain; None with file versions.
+        last_completed_commit: Requested time of the last completed commit, ``""`` if none.
+        files: Files to delete by partition path, in the order in which Hudi lists them (rule A-37).
+        partitions_to_delete: Partitions whose files are all deleted.
+        extra_metadata: Savepoints whose files were kept (rule A-34), and what the keeps of hudi_py record.
         needs_cleaning: Whether enough commits completed since the last clean.
-        scope: Which partitions were looked at, and why.
-        verdicts: Every verdict, when asked for.
-        kept: Number of slices kept, by reason.
-        breakers: What speaks against carrying the plan out; a plan with any is not stored.
-        is_partial: A limit cut the plan short; the next clean plans the rest.
-        unseen: What there was no time to look at.
-        warnings: What is questionable about the settings, one sentence each; none of it stops a clean.
-        refused: Partition path to why its files will refuse to go; asked for with sizes.
+        scope: Which partitions were examined, and why.
+        verdicts: Every verdict, if asked for.
+        kept: Number of kept slices by reason.
+        breakers: Reasons not to carry out the plan; a plan with any is not stored.
+        is_partial: Whether a limit cut the plan short; the next clean plans the rest.
+        unseen: Partitions left out at the time limit.
+        warnings: Doubtful settings, one sentence each; none of them stops a clean.
+        refused: Partitions whose files cannot be deleted, with the reason; only if sizes were asked for.
     """
 
     policy: str
@@ -290,17 +295,17 @@ class CleanPlan(Shown):
 
     @property
     def is_examined(self) -> bool:
-        """Whether any partition was looked at."""
+        """Whether any partition was examined."""
         return self.version == PLAN_VERSION
 
     @property
     def file_count(self) -> int:
-        """Files to delete."""
+        """Number of files to delete."""
         return self.files.count
 
     @property
     def size_bytes(self) -> int | None:
-        """Bytes that the files take; None when the listing did not tell sizes."""
+        """Bytes of the files to delete; None if the listing has no sizes."""
         return self.files.size_bytes
 
     @property
@@ -322,12 +327,18 @@ def assemble(
     is_partial: bool = False,
 ) -> CleanPlan:
     """
-    Make the plan of the judged partitions.
+    Make the plan from the judged partitions.
 
     Args:
-        savepoints: Times to record; the caller passes none for tables that never record them (rule A-34).
-        with_verdicts: Keep every verdict, for people who ask why.
-        is_partial: A limit cut the judgements short.
+        judgements: The judgements of the examined partitions.
+        config: The settings of the clean.
+        earliest: The earliest instant to retain; None with file versions.
+        last_completed_commit: Requested time of the last completed commit to record.
+        savepoints: Times to record; empty for tables that never record them (rule A-34).
+        needs_cleaning: Whether a clean is due.
+        scope: Which partitions were examined.
+        with_verdicts: Whether to keep every verdict, to show the reasons.
+        is_partial: Whether a limit cut the judgements short.
     """
     files = PlannedFiles()
     kept: dict[Reason, int] = {}
@@ -370,7 +381,7 @@ def assemble(
 
 
 def _nothing_to_look_at(scope: Scope, *, needs_cleaning: bool) -> CleanPlan:
-    """The bare plan that Hudi makes when no partition is in scope: never stored, its policy word always the same."""
+    """The empty plan that Hudi makes if no partition is in scope; never stored, always with the same policy name."""
     return CleanPlan(
         policy=CleanPolicy.KEEP_LATEST_COMMITS.value, version=1, needs_cleaning=needs_cleaning, scope=scope
     )

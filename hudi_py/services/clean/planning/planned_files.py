@@ -1,9 +1,9 @@
 """
-The files of a plan, a partition at a time. Pure.
+The files of a plan, by partition. Pure.
 
-A plan may name a million files. An object for each would take as much memory as the rest of a clean together, and
-Python's collector would walk over them again and again; so what is kept is one text of names for each partition, and
-the objects are made when somebody asks for those of one partition.
+A plan may name a million files. An object for each would take as much memory as the rest of a clean, and Python's
+garbage collector would visit them again and again. So the names of each partition are kept in one string, and objects
+are created when those of one partition are asked for.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class PlannedFile(NamedTuple):
 
 
 class _Planned(NamedTuple):
-    """The files of one partition, as columns; one *reason* or *size* stands for all that have the same."""
+    """The files of one partition, as columns; a single reason or size stands for all files if they are equal."""
 
-    text: str  # the names, with the one character between them that no name holds
+    text: str  # the names, joined by the one character that no name contains
     file_count: int
     reasons: tuple[Reason, ...]
     sizes: tuple[int | None, ...]
@@ -49,19 +49,19 @@ class PlannedFiles(Mapping[str, "tuple[PlannedFile, ...]"]):
             self._add(partition, rows)
 
     def add(self, partition_path: str, condemned: Iterable[Verdict]) -> None:
-        """Plan the files of the *condemned* slices of one partition; nothing happens where they have none."""
+        """Add the files of the *condemned* slices of one partition, if there are any."""
         rows: list[tuple[str, Reason, int | None]] = []
         for verdict in condemned:
             file_slice, reason = verdict.file_slice, verdict.reason
             base = file_slice.base_file
             if base is not None:
                 rows.append((base.name, reason, base.size_bytes))
-            if file_slice.log_files:
+            if file_slice.log_files:  # newest first, as Hudi names them (rule A-37)
                 rows += [(log.name, reason, log.size_bytes) for log in reversed(file_slice.log_files)]
         self._add(partition_path, rows)
 
     def add_names(self, partition_path: str, condemned: Condemned) -> None:
-        """Plan the condemned files of one partition, if there are any."""
+        """Add the condemned files of one partition, if there are any."""
         if condemned.names:
             self._keep(partition_path, condemned.names, (condemned.reason,), condemned.sizes)
 
@@ -76,18 +76,18 @@ class PlannedFiles(Mapping[str, "tuple[PlannedFile, ...]"]):
         self._partitions[path] = _Planned("/".join(names), len(names), reasons, _folded(sizes))
 
     def names(self, partition_path: str) -> tuple[str, ...]:
-        """Names of the planned files of one partition, without making objects of them."""
+        """Names of the planned files of one partition, without creating objects."""
         planned = self._partitions.get(partition_path)
         return () if planned is None else planned.names
 
     @property
     def count(self) -> int:
-        """Files of all partitions."""
+        """Number of files in all partitions."""
         return sum(planned.file_count for planned in self._partitions.values())
 
     @property
     def size_bytes(self) -> int | None:
-        """Bytes of all files; None where the size of one is unknown."""
+        """Bytes of all files; None if a size is unknown."""
         total = 0
         for planned in self._partitions.values():
             for size in planned.sizes:
@@ -97,7 +97,7 @@ class PlannedFiles(Mapping[str, "tuple[PlannedFile, ...]"]):
         return total
 
     def sizes_by_partition(self) -> dict[str, tuple[int, int]]:
-        """Partition path to number of files and their bytes; a size that is not known counts as 0."""
+        """Number of files and their bytes by partition path; an unknown size counts as 0."""
         return {
             path: (planned.file_count, sum(size or 0 for size in _unfolded(planned.sizes, planned.file_count)))
             for path, planned in self._partitions.items()
@@ -114,7 +114,7 @@ class PlannedFiles(Mapping[str, "tuple[PlannedFile, ...]"]):
         )
 
     def __contains__(self, partition_path: object) -> bool:
-        return partition_path in self._partitions  # that of Mapping would make all objects of the partition
+        return partition_path in self._partitions  # Mapping's own would create all objects of the partition
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._partitions)

@@ -1,10 +1,10 @@
 """
-What a clean that found nothing leaves for the next one.
+The window of a clean that found nothing, remembered for the next one.
 
-Hudi's incremental planning starts where the last completed clean stopped, and a clean that deletes nothing completes
-nothing (rule A-12, K-3): on a quiet table every plan starts from the same old point, or looks everywhere. So the
-window for which nothing was found is remembered in a file of our own, which Hudi does not read and which may be lost:
-then more is looked at, and the plan is the same.
+Hudi's incremental planning starts where the last completed clean stopped, and a clean that deletes nothing is not
+stored (rule A-12, K-3): on a quiet table every plan starts from the same old point, or examines all partitions. So the
+window for which nothing was found is remembered in a file of hudi_py, which Hudi does not read. If it is lost, more
+partitions are examined, and the plan is the same.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from hudi_py.timeline.timeline import Timeline
 @attrs.frozen
 class Progress:
     """
-    Nothing in the whole table could go for the window that begins at *earliest*, with these savepoints.
+    A window for which nothing in the whole table could be deleted.
 
     Args:
         earliest: Requested time of the earliest instant to retain.
-        savepoints: Times of the savepoints there were.
+        savepoints: Times of the savepoints that existed then.
     """
 
     earliest: str
@@ -39,10 +39,10 @@ class Progress:
 
 def progress_of(plan: CleanPlan, seen: Situation, config: CleanConfig) -> Progress | None:
     """
-    What may be remembered of a plan: None unless it found nothing, and nothing older can become removable later.
+    The progress to remember; None unless the plan found nothing, and nothing older can become removable later.
 
-    A pending write inside the window, or a pending compaction, may set free what is older than the window; so may the
-    next write of a group whose versions are counted, and a snapshot that falls off the ladder.
+    Files older than the window can still become removable when a pending write before the window or a pending
+    compaction ends, when a group whose versions are counted is written again, or when a snapshot drops off the ladder.
     """
     earliest = seen.earliest
     start = seen.retained_from(earliest)
@@ -64,7 +64,7 @@ def progress_of(plan: CleanPlan, seen: Situation, config: CleanConfig) -> Progre
 
 
 def start_of_scope(last_clean: LastClean | None, progress: Progress | None, timeline: Timeline) -> LastClean | None:
-    """The last clean, or what is remembered where that is further and its commit still stands."""
+    """The last clean, or the remembered progress if that got further and its commit is still completed."""
     if progress is None or (last_clean is not None and last_clean.earliest_to_retain.strip() >= progress.earliest):
         return last_clean
     commit = timeline.commits_and_compaction.find(progress.earliest)
@@ -80,7 +80,7 @@ def start_of_scope(last_clean: LastClean | None, progress: Progress | None, time
 
 
 def remember(storage: Storage, progress: Progress) -> None:
-    """Store it, unless it is stored already; a failure costs the next clean time, nothing else."""
+    """Store the progress unless it is stored already; if that fails, the next clean only takes longer."""
     if PROGRESS.load(storage) == progress:
         return
     try:

@@ -1,10 +1,9 @@
 """
-Judging a partition by its names alone, where that comes to the same: a million files in a third of the time. Pure.
+Judges plain partitions by file names alone: a million files in a third of the time. Pure.
 
-Most partitions hold nothing but committed base files and a metafile, and nothing protects any of them. Then a slice is
-a file, and a list of names is all there is to make; every other partition is left to
-`hudi_py.services.clean.retention.policy.judge_partition`, which knows all rules and gives a verdict on each slice. That
-the two agree is a law of the tests, on generated partitions.
+Most partitions contain only committed base files and a metafile, none of them protected. Then each slice is one file,
+and names are enough. Every other partition is left to `hudi_py.services.clean.retention.policy.judge_partition`, which
+applies all rules and returns a verdict on each slice. Tests on generated partitions check that the two agree.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from hudi_py.fsview.fate import Protection
 from hudi_py.model.files import PARTITION_METAFILE, PARTITION_METAFILES, parse_base_file
 from hudi_py.services.clean.retention.policy import Condemned, Keeps, PartitionJudgement, Reason
 
-_UNDERSCORES: Final = 2  # in the name of a base file: behind the file id, and before the end
+_UNDERSCORES: Final = 2  # in the name of a base file: after the file id, and before the instant time
 _file_id, _end = itemgetter(0), itemgetter(1)
 _Slice = tuple[str, str, str]  # file id; end of the name: instant time, dot, extension; name
 _Judged = tuple[dict[Reason, int], list[str], list[str]]  # kept slices; names of condemned ones, and of the newest
@@ -36,9 +35,9 @@ class QuickJudge:
 
     Args:
         context: View context of the whole table.
-        protection: What no policy may delete.
-        earliest: Where the window begins; None where versions are counted.
-        versions: Number of versions to keep of each group, where they are counted.
+        protection: Files that no policy may delete.
+        earliest: Requested time at which the window begins; None if versions are counted.
+        versions: Number of versions to keep of each group, if they are counted.
     """
 
     context: ViewContext
@@ -60,7 +59,7 @@ class QuickJudge:
         keeps: Keeps | None,
     ) -> QuickJudge | None:
         """
-        One for a plan as `judge_partition` takes it; None where the settings ask for more than it knows.
+        A judge for the same arguments as `judge_partition`; None if the settings need rules that it lacks.
 
         Args:
             context, protection, config, earliest, commit_count, keeps: As `judge_partition`.
@@ -83,11 +82,12 @@ class QuickJudge:
         self, partition_path: str, names: Sequence[str], sizes: Sequence[int | None]
     ) -> PartitionJudgement | None:
         """
-        The judgement of one partition, without verdicts; None where it takes more than names.
+        The judgement of one partition, without verdicts; None if names alone do not decide.
 
         Args:
+            partition_path: Path of the partition.
             names: Names of all files in the partition's folder.
-            sizes: Of the same files; None where one is unknown, nothing where all are.
+            sizes: Sizes of the same files, None for an unknown one; empty if all are unknown.
         """
         if partition_path in self._others:
             return None
@@ -116,9 +116,8 @@ class QuickJudge:
         """
         The slices of a plain partition, by file id, newest first.
 
-        None where there is another file than a metafile beside them, one that is not committed, or several formats. A
-        million names are taken apart here, so nothing is done to one after the other that can be done to all of a
-        partition, or once for what they have in common.
+        None if the partition has other files than committed base files of one format and a metafile. A million names
+        are parsed here, so they are handled all at once where possible, and each distinct name ending only once.
         """
         names = _without_metafile(names)
         if {*map(str.count, names, repeat("_"))} != {_UNDERSCORES}:
@@ -129,7 +128,7 @@ class QuickJudge:
         if None in times or len({*times}) != len(times):
             return None
         slices = list(zip(file_ids, ends, names, strict=True))
-        slices.sort(key=_end, reverse=True)  # as times do: a dot comes before all digits
+        slices.sort(key=_end, reverse=True)  # the same order as by time: the dot sorts before all digits
         slices.sort(key=_file_id)
         return None if not slices[0][0] or _starts_with_dot(slices) else slices
 
@@ -144,7 +143,7 @@ class QuickJudge:
         return self._times[end]
 
     def _by_window(self, slices: list[_Slice], earliest: str) -> _Judged | None:
-        """Rules A-43 to A-46. None where two files are of one slice, as a task that ran twice leaves them."""
+        """Rules A-43 to A-46. None if two files belong to one slice, as a task that ran twice leaves them."""
         condemned, newest = [], []
         window = before = 0
         group = last = ""
@@ -167,7 +166,7 @@ class QuickJudge:
         return {Reason.LATEST: len(newest), Reason.WINDOW: window, Reason.BEFORE_WINDOW: before}, condemned, newest
 
     def _by_versions(self, slices: list[_Slice]) -> _Judged | None:
-        """Rules A-48 and A-49. None as `_by_window`."""
+        """Rules A-48 and A-49. None as in `_by_window`."""
         condemned, newest = [], []
         position = 0
         group = last = ""
@@ -188,7 +187,7 @@ class QuickJudge:
 
 
 def _without_metafile(names: Sequence[str]) -> Sequence[str]:
-    """Most partitions have one, of the plain name."""
+    """The names of data files; most partitions have one metafile with the plain name."""
     if PARTITION_METAFILE in names:
         at = names.index(PARTITION_METAFILE)
         names = [*names[:at], *names[at + 1 :]]
@@ -197,6 +196,6 @@ def _without_metafile(names: Sequence[str]) -> Sequence[str]:
 
 
 def _starts_with_dot(slices: list[_Slice]) -> bool:
-    """Whether a file id does; *slices* are sorted by it."""
+    """Whether a file id starts with a dot; *slices* are sorted by file id."""
     at = bisect_left(slices, ".", key=_file_id)
     return at < len(slices) and slices[at][0].startswith(".")

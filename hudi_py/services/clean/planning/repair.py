@@ -1,8 +1,8 @@
 """
-Getting damaged cleans out of the way, so that no table stays uncleaned for ever.
+Removes damaged cleans from the timeline, since they would block all later ones.
 
-Only files of 0 bytes are removed: a writer that does not create its files atomically leaves those when it dies.
-Whatever holds something is evidence and stays; then the error names the way out. Source: rules/table-services
+Only files of 0 bytes are removed: a writer that does not create its files atomically leaves those when it dies. A
+damaged file with content is evidence and stays; the error then says what to do. Source: rules/table-services
 A.8, A-69, A-71, K-11; Hudi ``CleanPlanActionExecutor``, ``CleanActionExecutor``.
 """
 
@@ -16,11 +16,12 @@ from hudi_py.timeline.timeline import Timeline
 
 def repair_cleans(store: TimelineStore) -> Timeline:
     """
-    Remove what is empty where something has to be; returns the timeline afterwards.
+    Remove empty instant files that need content; returns the timeline afterwards.
 
-    1. The newest completed clean is empty: it goes, so that the clean is pending again and carried out from its plan.
-    2. A pending clean has no plan in either of its files: both go, in an order in which a crash leaves this same case,
-       and the next plan is made from what is there.
+    1. If the newest completed clean is empty, its file is removed, so that the clean is pending again and carried out
+       from its plan.
+    2. If a pending clean has no plan in either of its files, both are removed, the inflight file first: after a crash
+       in between, the clean is still a pending one without a plan. The next clean makes a new plan.
     """
     timeline = store.load()
     for instant in reversed(timeline.completed(Action.CLEAN)):
@@ -41,7 +42,7 @@ def repair_cleans(store: TimelineStore) -> Timeline:
 
 
 def is_empty(store: TimelineStore, instant: Instant) -> bool:
-    """Whether the instant's file holds nothing."""
+    """Whether the instant's file is empty."""
     return not store.read(instant)
 
 

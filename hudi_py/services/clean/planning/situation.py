@@ -1,4 +1,4 @@
-"""What a clean is planned from: a snapshot of everything but the files."""
+"""The state of a table that a clean is planned from: everything except its files."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ class Situation:
 
     Args:
         timeline: The active timeline.
-        listing: Where partitions and files are looked up.
-        context: What decides about slices.
-        protection: What no policy may delete.
-        savepoints: Times of the savepoints there are.
-        now: Aware; the moment of planning.
-        earliest: Where the window that reaches back farthest begins, if there is one.
-        keeps: All keeps, where there are more than Hudi's policy.
+        listing: Lists partitions and files.
+        context: View context, from which slices are built.
+        protection: Files that no policy may delete.
+        savepoints: Times of the table's savepoints.
+        now: The time of planning, with a time zone.
+        earliest: First instant of the window that reaches back farthest, if there is one.
+        keeps: All keeps, if the settings have more than Hudi's policy.
         whole_times: Commits whose snapshots a ladder may keep.
-        warnings: What is questionable about the settings.
+        warnings: Doubtful settings, one sentence each.
         last_clean: What the last completed clean recorded.
-        scope: Which partitions are looked at.
+        scope: Which partitions are examined.
         trigger: Whether a clean is due.
         leftovers: Files that earlier cleans could not delete.
-        unseen: What earlier cleans had no time to look at.
+        unseen: Partitions that earlier cleans left out at their time limit.
         table_commits: Completed instants of ``TL.table``, ascending.
     """
 
@@ -74,12 +74,12 @@ class Situation:
 
     @property
     def last_completed_commit(self) -> str:
-        """Requested time of the last completed commit, ``""`` when there is none (rule A-25)."""
+        """Requested time of the last completed commit, ``""`` if there is none (rule A-25)."""
         return self.table_commits[-1].requested_time if self.table_commits else ""
 
     @property
     def windows(self) -> tuple[Instant, ...]:
-        """Windows that a plan may be made for, the smallest step first, the policy's own last; none by versions."""
+        """Windows that a plan may be made for, the smallest step first, the policy's own last; none with versions."""
         if self.earliest is None:
             return ()
         commits = self.timeline.commits_and_compaction.completed()
@@ -87,7 +87,7 @@ class Situation:
         return (*(i for i in commits if self._last_window < i.requested_time < end), self.earliest)
 
     def retained_from(self, window: Instant | None) -> Instant | None:
-        """What to record for a plan of this window: the oldest snapshot on the ladder where that is earlier."""
+        """The instant to record for a plan of this window: the oldest snapshot on the ladder if that is earlier."""
         snapshots = self._snapshots
         if not snapshots or (window is not None and window.requested_time <= snapshots[0].time):
             return window
@@ -99,8 +99,8 @@ class Situation:
 
     @property
     def extra_metadata(self) -> dict[str, str]:
-        """What our keeps have the plan record, so that the next clean, a savepoint or a reader can tell."""
-        # By versions there is no window: before the newest snapshot every time off the ladder is a hole.
+        """What a plan records about keeps of hudi_py: the next clean, savepoints and readers need it."""
+        # With versions there is no window: every time before the newest snapshot that is not on the ladder is a hole.
         window = self.last_completed_commit if self.earliest is None else self.earliest.requested_time
         times = tuple(dict.fromkeys(each.time for each in self._snapshots if not window or each.time < window))
         extra = Holes(window, times).as_extra_metadata()
@@ -115,10 +115,10 @@ class Situation:
     @property
     def window_before(self) -> Instant | None:
         """
-        The window that stays while a part of the next one's files is left: that of the last clean.
+        The window to record while files of the next one are left: that of the last clean.
 
-        Without one it lies before the timeline, so that the next plan, Hudi's too, looks everywhere again (rule A-29);
-        None by file versions.
+        Without one it lies before the timeline, so that the next plan, Hudi's too, examines all partitions again (rule
+        A-29). None with file versions.
         """
         if self.earliest is None:
             return None
@@ -135,17 +135,19 @@ class Situation:
     @property
     def savepoints_unfinished(self) -> frozenset[str]:
         """
-        Savepoints to record by a plan that leaves a part of what it looked at.
+        Savepoints to record in a plan that leaves files in partitions that it examined.
 
-        Those removed since the last clean too: their absence makes the next plan look everywhere again (rule A-33).
+        They include savepoints removed since the last clean: because they are missing, the next plan examines all
+        partitions again (rule A-33).
         """
         return self.savepoints | (self.last_clean.savepoints if self.last_clean else frozenset())
 
     def is_settled_by(self, plan: CleanPlan) -> bool:
         """
-        Whether *plan* found nothing in what earlier cleans had no time for, and no later one for their window will.
+        Whether *plan* found nothing in the partitions that earlier cleans left out, so that they can be forgotten.
 
-        A longer retention finds nothing either, but lets the next plan begin where the last clean stopped.
+        Not with a longer retention than theirs: such a plan finds nothing either, but later plans may go back to the
+        shorter one, and begin where the last clean stopped.
         """
         is_as_far = self.earliest is not None and self.earliest.requested_time >= self._last_window
         return is_as_far and plan.is_examined and not plan.file_count and not plan.is_partial
@@ -174,7 +176,7 @@ class Situation:
         )
 
     def judge_quickly(self, config: CleanConfig) -> Judge:
-        """What judges one partition after the other, with verdicts only where names alone do not tell."""
+        """A function that judges partitions, with verdicts only if names alone do not decide."""
         quick = QuickJudge.of(
             self.context,
             self.protection,
@@ -187,7 +189,7 @@ class Situation:
             return lambda path, entries: self.judge(path, entries, config)
 
         def judge(path: str, entries: Sequence[Entry]) -> PartitionJudgement:
-            has_sizes = bool(entries) and entries[0].size_bytes is not None  # of one file: then of all
+            has_sizes = bool(entries) and entries[0].size_bytes is not None  # a listing has all sizes or none
             judged = quick.judge(path, list(map(_NAME, entries)), list(map(_SIZE, entries)) if has_sizes else ())
             return self.judge(path, entries, config) if judged is None else judged
 
@@ -195,7 +197,7 @@ class Situation:
 
 
 def checked(judge: Judge, listing: ListingForPlan) -> Judge:
-    """The same, with each partition held against the commits as soon as it is judged."""
+    """The same function, which also compares each partition with the commits after judging it."""
 
     def judged(path: str, entries: Sequence[Entry]) -> PartitionJudgement:
         found = judge(path, entries)
@@ -207,9 +209,9 @@ def checked(judge: Judge, listing: ListingForPlan) -> Judge:
 
 def is_outdated(seen: Timeline, now: Timeline) -> bool:
     """
-    Whether the timeline has changed since it was *seen* in a way that a plan made from it may be wrong.
+    Whether the timeline has changed since it was *seen* in a way that can make a plan wrong.
 
-    Commits that began or completed meanwhile do no harm (K-24); everything else may, and commits that are gone.
+    Commits that began or completed meanwhile do no harm (K-24); commits that were undone, and all other actions, may.
     """
     gone = {each.requested_time for each in seen if each.action in _COMMITS}.difference(
         each.requested_time for each in now

@@ -1,5 +1,5 @@
 """
-Between the planner's value and the record that is stored as ``.clean.requested``. Pure.
+Converts the planner's result to the record stored as ``.clean.requested``, and back to file names. Pure.
 
 Source: rules/table-services A-56, A-57, J-3; rules/timeline 4.3, 4.4.
 """
@@ -17,7 +17,7 @@ from hudi_py.services.clean.planning.plan import CleanPlan
 from hudi_py.services.clean.planning.planned_files import PlannedFiles
 
 Names: TypeAlias = Mapping[str, Sequence[str]]
-"""Partition path to names of files."""
+"""Names of files by partition path."""
 
 _SCHEME: Final = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]*:(?://)?(?=/|[^/])")
 
@@ -44,12 +44,12 @@ def to_record(plan: CleanPlan, root: str) -> CleanerPlan:
 
 
 def is_partial(record: CleanerPlan) -> bool:
-    """Whether a limit cut a stored plan short: one of ours then names no last commit, so that the next is due."""
+    """Whether a limit cut a stored plan short: such a plan of hudi_py names no last commit, so that the next is due."""
     return not record.last_completed_commit_timestamp
 
 
 class _FullPaths(Mapping[str, tuple[CleanFileInfo, ...]]):
-    """The files of a plan as they are stored, made when they are asked for: a plan may name a million."""
+    """The stored form of a plan's files, created when asked for: a plan may name a million."""
 
     def __init__(self, files: PlannedFiles, root: str) -> None:
         self._files, self._root = files, root
@@ -69,13 +69,18 @@ class _FullPaths(Mapping[str, tuple[CleanFileInfo, ...]]):
 
 def planned_names(record: CleanerPlan, root: str, source: str) -> Names:
     """
-    Partition path to the names of the planned files of the table at *root*.
+    Names of the planned files of the table at *root*, by partition path.
 
-    A plan stores absolute paths. Where the table was moved or copied after planning, they point at the place it was
-    planned in; since each is that place, its partition and a file name, the same files of *this* table are meant.
+    A plan stores absolute paths. If the table was moved or copied after planning, they point to its old location. Each
+    path consists of that location, the partition and the file name, so the same files of *this* table are meant.
+
+    Args:
+        record: The stored plan.
+        root: The table's location.
+        source: The plan's location, for messages.
 
     Raises:
-        RefusedError: A path is not of that form, or is no data file of the table; nothing was deleted.
+        RefusedError: A path has another form, or is not a data file of the table; nothing was deleted.
     """
     for partition in (*record.files_to_delete, *record.partitions_to_delete):
         _check_partition(partition, source)
@@ -103,6 +108,7 @@ def planned_names(record: CleanerPlan, root: str, source: str) -> Names:
                 )
             names.append(name)
         result[partition] = tuple(names)
+    # A plan of one table has one base path; with several, it is damaged or not a plan of this table.
     if len({_plain(base) for base in bases}) > 1:
         raise RefusedError(
             f"{source}: the plan's files lie below several places ({', '.join(sorted(bases))}); nothing was deleted"
@@ -116,7 +122,7 @@ def _check_partition(partition_path: str, source: str) -> None:
 
 
 def _base(path: str, partition: str, source: str) -> str:
-    """The table's base path as a planned file's full path spells it."""
+    """The table's base path in the full path of a planned file."""
     folder, _, name = path.rpartition("/")
     suffix = f"/{partition}" if partition else ""
     if not name or not folder.endswith(suffix) or ".." in path.split("/"):
@@ -125,5 +131,5 @@ def _base(path: str, partition: str, source: str) -> str:
 
 
 def _plain(base: str) -> str:
-    """A base path without its scheme, which differs between ways of listing (rule A-57)."""
+    """A base path without its scheme, which differs between kinds of listings (rule A-57)."""
     return _SCHEME.sub("", base).strip("/")

@@ -1,5 +1,5 @@
 """
-Plans the clean of a table: reads its situation, lists what is in scope, and judges it. Nothing is written.
+Plans the clean of a table: reads its situation, lists the partitions in scope, and judges them. Nothing is written.
 
 Source: rules/table-services A-7 to A-15; Hudi ``CleanPlanActionExecutor``.
 """
@@ -107,6 +107,7 @@ class TablePlanner:
         in_full = details or self._budget.is_limited
         judge = seen.judge_quickly(self.config) if not in_full else partial(seen.judge, config=self.config)
         listing = seen.listing
+        # The planner finds the newest files itself, so that fewer commits have to be read for the comparison.
         if isinstance(listing, CheckedListing) and not with_sizes:
             listing = ListingForPlan(listing)
             judge = checked(judge, listing)
@@ -152,7 +153,7 @@ class TablePlanner:
         return plan
 
     def compare(self, seen: Situation, plan: CleanPlan) -> Disagreement:
-        """Files on which the plan and the second planner differ."""
+        """The files on which the plan and the second planner disagree."""
         partitions = None if seen.scope.everything else self.scope_partitions(seen.scope)
         return compare(self.contents, self.table, self.config, seen, plan, partitions)
 
@@ -206,7 +207,7 @@ class TablePlanner:
         last: LastClean | None,
         savepoints: frozenset[str],
     ) -> Scope:
-        """Partitions to look at: by the active timeline, else by the archived one, else all."""
+        """Partitions to examine: from the active timeline, else from the archived one, else all."""
         table_type = self.table.table_type
         progress = PROGRESS.load(self.contents.store.storage)
         start = start_of_scope(last, progress, timeline)
@@ -229,6 +230,7 @@ class TablePlanner:
 
     def _look(self, seen: Situation, listing: Listing, judge: Judge, deadline: Deadline, sizes: bool) -> Look:
         replaced = frozenset(path for path, _ in seen.context.replaced)
+        # The archiver takes the replaced groups of a finished window for cleaned, so they are never left out (D-9).
         return Look(
             judge=lambda path, entries: self._confirmed(seen, judge(path, entries)),
             listed=lambda path: listing.partition(path, details=sizes),
@@ -307,12 +309,13 @@ class TablePlanner:
         """Let a partition be deleted only if its folder shows that nothing else is in it (rules A-50, A-52)."""
         if not judged.delete_partition or seen.listing.is_fresh:
             return judged
+        # Files that no commit wrote are not in the metadata table; only the folder shows them.
         entries = FolderListing(self.contents.store.storage).partition(judged.partition_path)
         there = seen.judge(judged.partition_path, entries, self.config)
         return attrs.evolve(judged, delete_partition=there.delete_partition)
 
     def _partitions(self, seen: Situation, listing: Listing, details: bool) -> Iterator[tuple[str, list[Entry]]]:
-        """Partitions in scope, and those where a clean left files, which only the folders show."""
+        """Partitions in scope, and those where a clean left files; only their folders show those files."""
         scope = seen.scope
         folders = FolderListing(self.contents.store.storage)
         for path in sorted(seen.leftovers):
@@ -326,7 +329,7 @@ class TablePlanner:
         yield from (each for each in found if each[0] not in seen.leftovers) if seen.leftovers else found
 
     def unseen_after(self, seen: Situation, plan: CleanPlan) -> Unseen:
-        """Partitions to look at after the plan is stored. A budget leaves files in partitions that were looked at."""
+        """Partitions to examine after the plan is stored. A budget leaves files in partitions that were examined."""
         return seen.unseen | plan.unseen if plan.is_partial and self._budget.is_limited else plan.unseen
 
 

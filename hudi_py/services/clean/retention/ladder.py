@@ -1,16 +1,16 @@
 """
-The calendar ladder: which snapshots stay although they lie before every window. Pure.
+The calendar ladder: which snapshots are kept although they lie before every window. Pure.
 
-A snapshot is a completed commit, and a slice belongs to it if a reader at that commit sees it. Per rung the newest
-snapshot of each of the last N days, weeks or months *that have one* stays, so no clock is asked and a quiet spell
-takes nothing away. Instant times are in the table's zone, so their digits are its calendar.
+A snapshot is a completed commit, and a slice belongs to it if a reader at that commit sees it. Each rung keeps the
+newest snapshot of each of the last N days, weeks or months *that have one*, so the clock does not matter, and nothing
+is lost while a table is not written. Instant times are in the table's time zone, so their digits are its calendar.
 
-What a plan with a ladder records is made so that the next clean is right, whoever makes it. Its earliest instant to
-retain is the oldest snapshot kept: an incremental plan begins there (rule A-30), and what a kept snapshot sees was
-superseded after it, so the partition is looked at once the snapshot falls off the ladder; archival keeps the
-replacecommits from there on (rule D-9), so no replaced group comes back to life. Between that snapshot and the window
-there are holes, which Hudi cannot express: the snapshots and the window's start are recorded in the plan's extra
-metadata, which every release carries along, and `hudi_py` answers no question about a time in a hole.
+A plan with a ladder records values with which the next clean is right, by Apache Hudi too. Its earliest instant to
+retain is the oldest kept snapshot: an incremental plan begins there (rule A-30). The files of a kept snapshot were
+superseded after it, so their partitions are examined once the snapshot drops off the ladder. Archival keeps the
+replacecommits from there on (rule D-9), so replaced groups do not become live again. Between that snapshot and the
+window there are holes, which Hudi cannot express: the snapshots and the start of the window are recorded in the plan's
+extra metadata, which every release passes on, and hudi_py refuses to read at a time in a hole.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hudi_py.services.clean.retention.policy import Reason, Snapshot
 def _week(time: str) -> str:
     try:
         year, week, _ = date(int(time[:4]), int(time[4:6]), int(time[6:8])).isocalendar()
-    except ValueError:  # no date (times of metadata-table services): a week of its own
+    except ValueError:  # not a date, as times of services of metadata tables: a week of its own
         return time
     return f"{year:04d}W{week:02d}"
 
@@ -40,10 +40,11 @@ _PERIODS: Final[tuple[tuple[Reason, Callable[[str], str]], ...]] = (
 
 def climb(times: Iterable[str], config: CleanConfig) -> tuple[Snapshot, ...]:
     """
-    The snapshots that the ladder keeps, ascending; one may stand for several rungs.
+    The snapshots that the ladder keeps, ascending; a snapshot may be there for several rungs.
 
     Args:
-        times: Requested times of the completed commits whose snapshots are whole.
+        times: Requested times of the completed commits whose snapshots are complete.
+        config: The settings, with the number of days, weeks and months.
     """
     ascending = sorted(set(times))
     counts = (config.keep_daily, config.keep_weekly, config.keep_monthly)

@@ -1,5 +1,5 @@
 """
-Which slices a clean removes, and why each of the others stays. Pure.
+Decides which slices a clean deletes, and why it keeps the others. Pure.
 
 Source: rules/table-services A.3 and A.5; Hudi ``CleanPlanner``, ``CleanerUtils``.
 """
@@ -24,7 +24,7 @@ from hudi_py.timeline.timeline import Timeline
 
 
 class Reason(enum.Enum):
-    """Why a slice is kept or deleted; values are what people read."""
+    """Why a slice is kept or deleted; the values are shown to people."""
 
     LATEST = "newest slice of its file group"
     WINDOW = "written inside the retention window"
@@ -52,7 +52,7 @@ class Reason(enum.Enum):
 
 
 class Verdict(NamedTuple):
-    """What happens to one slice, the rule that decides, and every other rule that protects it."""
+    """Whether one slice is kept, the rule that decides, and all other rules that protect it."""
 
     file_slice: FileSlice
     keep: bool
@@ -61,7 +61,7 @@ class Verdict(NamedTuple):
 
 
 class Window(NamedTuple):
-    """One keep that is a window: where it begins, None when it keeps everything."""
+    """A keep that is a window: its first instant, or None if it keeps everything."""
 
     reason: Reason
     earliest: Instant | None
@@ -69,12 +69,13 @@ class Window(NamedTuple):
 
 def windows(timeline: Timeline, config: CleanConfig, *, now: datetime, zone: tzinfo) -> tuple[Window, ...]:
     """
-    The windows that are kept, that of the policy first; none when slices are only counted.
+    The windows to keep, the policy's own first; none if slices are only counted.
 
     Args:
         timeline: The active timeline.
-        now: Aware; matters to windows by time only.
-        zone: Of the table's instant times. Hudi takes the process's zone whatever the table says (A-20, K-8).
+        config: The settings of the clean.
+        now: The time of planning, with a time zone; only windows by time need it.
+        zone: Time zone of the table's instant times. Hudi uses the process's zone, whatever the table's is (A-20, K-8).
     """
     commits = timeline.commits_and_compaction
     found = []
@@ -106,7 +107,7 @@ def earliest_to_retain(timeline: Timeline, config: CleanConfig, *, now: datetime
 
 
 def earliest_of(kept: Sequence[Window]) -> Instant | None:
-    """The start of the window that reaches back farthest; None where one keeps everything, and without any."""
+    """The start of the window that reaches back farthest; None if one keeps everything, or if there is none."""
     starts = [window.earliest for window in kept]
     known = [start for start in starts if start is not None]
     return min(known, key=lambda start: start.requested_time) if known and len(known) == len(starts) else None
@@ -125,14 +126,14 @@ def _young(commits: Timeline, age: timedelta, now: datetime, zone: tzinfo) -> In
 
 
 def _from_cut_off(commits: Timeline, cut_off: str) -> Instant | None:
-    """The first commit from the cut-off on; where all are older the newest, whose files stay in any case."""
+    """The first commit from the cut-off on; if all are older, the newest, whose files are kept anyway."""
     completed = commits.completed()
     found = next((i for i in completed if i.requested_time >= cut_off), completed[-1] if completed else None)
     return _not_past_pending(commits, found)
 
 
 def _not_past_pending(commits: Timeline, candidate: Instant | None) -> Instant | None:
-    """Rule A-18: no window begins after a pending write."""
+    """Rule A-18: no window begins after a pending write, which may still read the files before it."""
     pending = commits.pending()
     if candidate is None or not pending or candidate.requested_time <= pending[0].requested_time:
         return candidate
@@ -141,7 +142,7 @@ def _not_past_pending(commits: Timeline, candidate: Instant | None) -> Instant |
 
 
 def _capped(commits: Timeline, start: Instant | None, ceiling: int | None) -> Instant | None:
-    """At most that number of commits back; also for a window that has all commits."""
+    """Let the window reach back at most *ceiling* commits; also a window that has all commits."""
     cap = None if ceiling is None else _last_commits(commits, ceiling)
     if cap is None or (start is not None and start.requested_time >= cap.requested_time):
         return start
@@ -149,7 +150,7 @@ def _capped(commits: Timeline, start: Instant | None, ceiling: int | None) -> In
 
 
 class Snapshot(NamedTuple):
-    """A moment at which the table stays readable although it lies before every window, and for which rung."""
+    """A time before every window at which the table stays readable, and the rung of the ladder that keeps it."""
 
     time: str
     reason: Reason
@@ -165,9 +166,9 @@ class Keeps:
     A union of keeps: a slice stays if any of them keeps it.
 
     Args:
-        windows: Why, and the requested time at which the window begins; all begin somewhere.
-        snapshots: Ascending.
-        versions: Slices per group; 0 when nothing counts them.
+        windows: Reason and first requested time of each window that does not keep everything.
+        snapshots: The snapshots on the ladder, ascending.
+        versions: Number of slices to keep per group; 0 if they are not counted.
     """
 
     windows: tuple[tuple[Reason, str], ...] = ()
@@ -175,14 +176,14 @@ class Keeps:
     versions: int = 0
 
     def rungs(self, begins: str, ends: str | None) -> tuple[Reason, ...]:
-        """Rungs of the snapshots that see what begins at one time and is superseded at the other, if it ever is."""
+        """Rungs of the snapshots that see a slice that begins at one time and is superseded at the other, if ever."""
         low = bisect_left(self.snapshots, begins, key=_time_of)
         high = len(self.snapshots) if ends is None else bisect_left(self.snapshots, ends, key=_time_of)
         return tuple(dict.fromkeys(each.reason for each in self.snapshots[low:high]))
 
 
 class Condemned(NamedTuple):
-    """Base files of one partition that go for one reason; *sizes* are those of the files, None where unknown."""
+    """Base files of one partition to delete for one reason, with their sizes (None: unknown)."""
 
     names: tuple[str, ...]
     sizes: tuple[int | None, ...]
@@ -195,11 +196,12 @@ class PartitionJudgement:
     All verdicts of one partition.
 
     Args:
+        partition_path: Path of the partition.
         verdicts: One per committed slice, live and replaced.
-        delete_partition: Whether nothing else is left there, so that the folder may go too (rules A-50, A-51).
-        kept: Kept slices by reason that are left out of the verdicts.
-        condemned: Files to delete that are left out of the verdicts.
-        newest: Then the newest base file of each group, by file id.
+        delete_partition: Whether nothing else is left, so that the folder can be deleted too (rules A-50, A-51).
+        kept: Number of kept slices without verdicts, by reason.
+        condemned: Files to delete without verdicts.
+        newest: Without verdicts: the newest base file of each group, by file id.
     """
 
     partition_path: str
@@ -211,7 +213,7 @@ class PartitionJudgement:
 
     @property
     def condemned_count(self) -> int:
-        """Files to delete."""
+        """Number of files to delete."""
         in_verdicts = sum(verdict.file_slice.file_count for verdict in self.verdicts if not verdict.keep)
         return in_verdicts + (0 if self.condemned is None else len(self.condemned.names))
 
@@ -230,14 +232,19 @@ def judge_partition(
     Judge every committed slice of one partition.
 
     Args:
+        context: View context of the whole table.
+        partition: The slices of the partition.
+        config: The settings of the clean.
+        protection: Files that no policy may delete.
         earliest: Requested time of the earliest instant to retain, if there is one.
-        commit_count: Completed instants of ``TL.table`` (rule A-41).
-        keeps: All keeps, where there are more than Hudi's policy.
+        commit_count: Number of completed instants of ``TL.table`` (rule A-41).
+        keeps: All keeps, if the settings have more than Hudi's policy.
     """
     by_versions = config.policy is CleanPolicy.KEEP_LATEST_FILE_VERSIONS
     active = not config.has_window or (earliest is not None and commit_count > config.commits_required)
     verdicts: list[Verdict] = []
     for group in partition.groups:
+        # Too few commits for the policy to delete anything (rule A-41): every slice is kept.
         if not active:
             verdicts += [
                 Verdict(s, True, Reason.LATEST if s is group.slices[0] else Reason.NO_WINDOW) for s in group.slices
@@ -260,7 +267,7 @@ def judge_partition(
             verdicts.append(_judge_replaced(file_slice, expired, protection, rungs))
             ends = min(ends, file_slice.base_instant_time)
     delete_partition = active and not partition.groups and not replaced_later
-    # Hudi executes the deletion of a partition recursively, savepointed and unknown files included: never ask for that
+    # Hudi deletes partitions recursively, with savepointed and unknown files, so a plan must not name such a partition.
     spared = any(verdict.keep for verdict in verdicts) or bool(partition.uncommitted) or _has_unknown_files(partition)
     return PartitionJudgement(
         partition_path=partition.partition_path,
@@ -292,7 +299,7 @@ def _judge_window(group: FileGroup, earliest: str, protection: Protection) -> li
 
 
 def _verdict(group: FileGroup, file_slice: FileSlice, keeps: tuple[Reason, ...], otherwise: Reason) -> Verdict:
-    """What a policy keeps stays; and, below a newest slice without a base file, what holds the newest rows too."""
+    """Keep what the policy keeps and, if the newest slice has no base file, the older slice with the newest rows."""
     if not keeps and group.slices[0].base_file is None and file_slice in latest_of(group):
         keeps = _BASE_OF_LATEST
     return Verdict(file_slice, True, keeps[0], keeps[1:]) if keeps else Verdict(file_slice, False, otherwise)
@@ -308,6 +315,7 @@ _LATEST_BEFORE_WINDOW = (Reason.LATEST, Reason.BEFORE_WINDOW)
 def _judge_versions(group: FileGroup, versions: int, protection: Protection) -> list[Verdict]:
     """KEEP_LATEST_FILE_VERSIONS (rules A-48, A-49)."""
     in_compaction = (group.partition_path, group.file_id) in protection.pending
+    # The slice that a pending compaction will write counts as a version already (rule A-48).
     remaining = versions - in_compaction
     verdicts = []
     for position, file_slice in enumerate(group.slices):
@@ -324,7 +332,7 @@ def _judge_versions(group: FileGroup, versions: int, protection: Protection) -> 
 
 
 def _judge_union(group: FileGroup, keeps: Keeps, protection: Protection) -> list[Verdict]:
-    """Every keep says for itself what it protects."""
+    """Keep a slice if any keep protects it, with all reasons."""
     bridges = {
         reason: next((s for s in group.slices if s.base_instant_time < earliest), None)
         for reason, earliest in keeps.windows
@@ -356,7 +364,7 @@ def _judge_union(group: FileGroup, keeps: Keeps, protection: Protection) -> list
 def _judge_replaced(
     file_slice: FileSlice, expired: bool, protection: Protection, rungs: tuple[Reason, ...] = ()
 ) -> Verdict:
-    """A replaced group goes as a whole, its newest slice too (rules A-42, A-47); compaction does not hold it."""
+    """Delete a replaced group as a whole, with its newest slice (rules A-42, A-47), even if a compaction is pending."""
     keeps = list(rungs) if expired else [Reason.REPLACED_IN_WINDOW]
     if protection.clusterings(file_slice):
         keeps.insert(0, Reason.PENDING_CLUSTERING)
@@ -368,7 +376,7 @@ def _judge_replaced(
 
 
 def _protections(file_slice: FileSlice, protection: Protection) -> tuple[Reason, ...]:
-    """What holds a slice whatever the policy says."""
+    """The reasons to keep a slice that no policy overrides."""
     held = (Reason.SAVEPOINT,) if protection.is_savepointed(file_slice) else ()
     if protection.is_pending(file_slice):
         held = (*held, Reason.PENDING_COMPACTION)

@@ -1,4 +1,4 @@
-"""What a union of keeps needs to know of a table, and what is wrong with one. Pure."""
+"""Makes the union of all keeps of a table, and checks the settings for it. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hudi_py.timeline.timeline import Timeline
 
 
 def keeps_of(kept: Sequence[Window], whole: Iterable[str], config: CleanConfig) -> Keeps | None:
-    """All keeps of *config*; None where there is only Hudi's policy, which needs no union."""
+    """All keeps of *config*; None if there is only Hudi's policy, which needs no union."""
     if not config.is_union:
         return None
     return Keeps(
@@ -60,7 +60,7 @@ def check_forgotten(
 
 
 def questionable(config: CleanConfig, kept: Sequence[Window], timeline: Timeline) -> tuple[str, ...]:
-    """Settings that are allowed and hardly meant, one sentence each (K-9, K-17)."""
+    """Settings that are allowed but probably a mistake, one sentence each (K-9, K-17)."""
     found = []
     most = config.archive_max_commits
     if most is not None and most < config.commits_required:

@@ -1,1 +1,1 @@
-"""A second, independent planner, and what it says of a plan."""
+"""A second, independent planner that checks plans."""

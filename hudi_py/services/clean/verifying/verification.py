@@ -1,4 +1,4 @@
-"""Holding a plan against the second planner before anything is stored. Reads, never writes."""
+"""Compares a plan with that of the second planner before anything is stored. Reads, never writes."""
 
 from __future__ import annotations
 
@@ -28,11 +28,15 @@ def load_roots(
     more: More | None = None,
 ) -> Roots:
     """
-    Collect what files are reached from.
+    Collect the roots, from which files are reached.
 
     Args:
-        limit: By hours only: the instant time that lies so many hours back.
-        more: Roots besides the policy's.
+        contents: Reads the table's instants.
+        table: The table's properties.
+        config: The settings of the clean.
+        timeline: The active timeline.
+        limit: The instant time at which the window by hours begins; unused otherwise.
+        more: Further roots besides the policy's.
 
     Raises:
         CorruptMetadata: An instant does not decode; then nothing is known to be garbage.
@@ -105,12 +109,17 @@ def compare(
     partitions: tuple[str, ...] | None,
 ) -> Disagreement:
     """
-    The files on which *plan* and the second planner differ.
+    The files on which *plan* and the second planner disagree.
 
-    The folders themselves are looked at: a metadata table that lists what is not there must not cost a file.
+    It lists the folders themselves: a metadata table with wrong entries must not cost a file.
 
     Args:
-        partitions: Those the plan looked at; None for all.
+        contents: Reads the table's instants.
+        table: The table's properties.
+        config: The settings of the clean.
+        seen: The situation that the plan was made from.
+        plan: The plan to compare.
+        partitions: The partitions that the plan examined; None for all.
     """
     zone = contents.store.zone
     span = config.age_retained or timedelta(hours=min(config.hours_retained, 24 * 366 * 9999))  # all the calendar has
@@ -132,7 +141,7 @@ def compare(
         planned = frozenset(file.path.rpartition("/")[2] for file in plan.files.get(path, ()))
         unreached = garbage(roots, path, names | going.get(path, frozenset()))
         reached += [join_path(path, name) for name in sorted((planned & names) - unreached)]
-        if not plan.is_partial:
+        if not plan.is_partial:  # a partial plan leaves garbage on purpose
             listed = names if seen.listing.is_fresh else _listed(seen.listing, path)
             missed += [join_path(path, name) for name in sorted((unreached & listed) - planned)]
         if path in plan.partitions_to_delete:
@@ -146,7 +155,7 @@ def compare(
 def check(disagreement: Disagreement, root: str) -> None:
     """
     Raises:
-        RefusedError: The planners differ. Nothing was written.
+        RefusedError: The planners disagree; nothing was written.
     """
     if disagreement:
         raise RefusedError(

@@ -1,9 +1,8 @@
 """
-The second opinion: mark every file that something can still reach; whatever is left is garbage. Pure.
+The second planner: it marks every file that something can still reach; all others are garbage. Pure.
 
-This is the simplest form of the rules, written once more and sharing nothing with `policy` and `fsview` but the
-grammar of file names, so that a mistake in one of them shows as a disagreement. Source: rules/table-services 0, A.3,
-A.5.
+This is the simplest form of the rules. It was written a second time and shares only the grammar of file names with
+`policy` and `fsview`, so that a mistake in either shows as a disagreement. Source: rules/table-services 0, A.3, A.5.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT, Action.CLU
 
 @attrs.frozen
 class PendingCompaction:
-    """A pending compaction of one file group: its time, the slice it reads, the files it reads."""
+    """A pending compaction of one file group: its time, and the slice and files that it reads."""
 
     time: str
     base_time: str
@@ -34,16 +33,16 @@ class PendingCompaction:
 @attrs.frozen(kw_only=True)
 class More:
     """
-    Roots besides the policy's; every one reaches on its own.
+    Roots besides the policy's; a file stays if any of them reaches it.
 
     Args:
-        cut_off: Takes the place of the policy's window: the instant time from which everything is reached.
-        limit: The instant time from which everything is reached, pending writes permitting.
-        is_patient: The policy's own limit waits for pending writes too.
-        floor, ceiling: Commits that are reached in any case; that a limit reaches at most.
-        versions: Slices per group.
-        times: Commits whose snapshots are whole.
-        daily, weekly, monthly: Periods whose last one of them is reached.
+        cut_off: The instant time from which all files are reached, instead of the policy's window.
+        limit: The instant time from which all files are reached; earlier if a write is pending.
+        is_patient: Whether the policy's own window waits for pending writes, too.
+        floor, ceiling: Number of newest commits that are always reached; that a limit reaches at most.
+        versions: Number of slices to reach in each group.
+        times: Commits whose snapshots are complete.
+        daily, weekly, monthly: Number of days, weeks and months whose last snapshot is reached.
     """
 
     cut_off: str | None = None
@@ -61,19 +60,19 @@ class More:
 @attrs.frozen(kw_only=True)
 class Roots:
     """
-    From where files are reached.
+    The roots, from which files are reached.
 
     Args:
-        log_naming: How log files find their slice.
+        log_naming: How log files are assigned to slices.
         instants: The active timeline.
         table_actions: Actions of ``TL.table``.
-        policy: Word in plans.
-        retained: Commits, hours or versions of that policy.
-        limit: By hours only: the instant time that lies so many hours back.
-        savepointed: Partition path to file names that savepoints hold, or that pending clusterings read.
-        compactions: (partition path, file id) to its pending compaction.
-        replaced: (partition path, file id) to the time of the last completed replacecommit that names it.
-        more: Roots besides the policy's.
+        policy: The policy's name in plans.
+        retained: Number of commits, hours or versions of that policy.
+        limit: The instant time at which the window by hours begins; ``""`` for other policies.
+        savepointed: Names of files by partition path that savepoints protect, or that pending clusterings read.
+        compactions: Pending compaction by partition path and file id.
+        replaced: Time of the last completed replacecommit by partition path and file id.
+        more: Further roots besides the policy's.
     """
 
     log_naming: LogNaming
@@ -89,13 +88,13 @@ class Roots:
 
     @property
     def counts_only(self) -> bool:
-        """Whether no window is kept at all."""
+        """Whether the settings have no window at all."""
         more = self.more
         return self.policy == "KEEP_LATEST_FILE_VERSIONS" and more.limit is None and not more.floor
 
 
 def garbage(roots: Roots, partition_path: str, names: Iterable[str]) -> frozenset[str]:
-    """Data files among *names* that nothing reaches."""
+    """The data files among *names* that no root reaches."""
     window = window_start(roots)
     by_group: dict[str, list[BaseFile | LogFile]] = {}
     for name in names:
@@ -112,8 +111,10 @@ def garbage(roots: Roots, partition_path: str, names: Iterable[str]) -> frozense
 
 def window_start(roots: Roots) -> str | None:
     """
-    The earliest instant that stays readable: the newest one that as many commits follow as are retained, itself
-    included, and that no pending write precedes. None: nothing may go.
+    The earliest instant that stays readable; None if nothing may be deleted.
+
+    It is the newest instant that, counted itself, is followed by the retained number of commits and preceded by no
+    pending write.
     """
     more = roots.more
     writes = [i for i in roots.instants if i.action in _WRITES and i.action is not Action.LOG_COMPACTION]
