@@ -13,6 +13,7 @@ from typing import Final
 import attrs
 import pyarrow as pa
 
+from hudi_py.after_commit import serve_after
 from hudi_py.config import keys
 from hudi_py.config.concurrency import require_single_writer
 from hudi_py.config.door import require_served
@@ -25,9 +26,7 @@ from hudi_py.engine.base import Engine
 from hudi_py.errors import (
     ConfigError,
     ConflictError,
-    HudiError,
     RefusedError,
-    ServiceFailed,
     TableNotFound,
     UnsupportedTable,
     WriteError,
@@ -46,9 +45,7 @@ from hudi_py.rows.stored_keys import StoredKeys
 from hudi_py.rows.time_partitions import time_partitions_of
 from hudi_py.rows.written import WrittenFile
 from hudi_py.runtime.clock import Clock
-from hudi_py.runtime.log import log
 from hudi_py.runtime.stopwatch import Stopwatch
-from hudi_py.services.clean.result import CleanResult
 from hudi_py.snapshot.schema import column_schema_text
 from hudi_py.storage.base import Storage
 from hudi_py.table_services import TableServices
@@ -265,9 +262,15 @@ class WriteService:
                 ranges={result.stat.path: result.ranges for result in results if result.stat.path and result.ranges},
             )
         watch.lap("commit")
-        cleans = self._serve_after(transaction.instant_time, table)
+        served = serve_after(transaction.instant_time, table.refresh(), self._settings, self._cleaning)
         watch.lap("services")
-        return WriteResult(instant=transaction.instant_time, metadata=metadata, cleans=cleans, seconds=watch.seconds)
+        return WriteResult(
+            instant=transaction.instant_time,
+            metadata=metadata,
+            cleans=served.cleans,
+            compactions=served.compactions,
+            seconds=watch.seconds,
+        )
 
     @staticmethod
     def _replaced(
@@ -411,31 +414,3 @@ class WriteService:
             keyless=keyless_logs(needed.metadata) if operation in ("UPSERT", "DELETE") else {},
             small_files_max=self._settings[keys.MERGE_SMALL_FILES_MAX],
         )
-
-    # --- after the commit -------------------------------------------------------------------------------------------
-    def _serve_after(self, commit: str, table: TableView) -> tuple[CleanResult, ...]:
-        """Clean and archive. Failures are raised as `ServiceFailed`, so that nobody repeats the completed commit."""
-        try:
-            services = TableServices(table.refresh())
-            cleans = self._clean(services)
-            if self._settings[keys.ARCHIVE_AUTOMATIC]:  # after the clean, which makes more commits archivable (G-4)
-                services.archive().run()
-                services.run_upkeep()
-        except ConflictError as error:  # another process is doing the same
-            log.info("write.services.superseded", instant=commit, why=str(error))
-            return ()
-        except HudiError as error:
-            raise ServiceFailed(
-                f"commit {commit} is completed and its rows are visible, so do not write them again; cleaning or "
-                f"archiving after it failed: {error}",
-                commit,
-            ) from error
-        return cleans
-
-    def _clean(self, services: TableServices) -> tuple[CleanResult, ...]:
-        if not self._settings[keys.CLEAN_AUTOMATIC]:
-            return ()
-        done = services.run_clean(services.clean(services.clean_config(), engine=self._cleaning()))
-        if done and not self._settings[keys.ARCHIVE_AUTOMATIC]:  # else the upkeep after the archival does it all
-            services.run_upkeep()
-        return tuple(done)

@@ -91,6 +91,21 @@ def compaction_config(settings: Settings) -> CompactionConfig:
     )
 
 
+def compacts_after_writes(settings: Settings) -> str | None:
+    """
+    Return what follows each commit to a merge-on-read table: ``run``, ``schedule``, or None for nothing (E.1).
+
+    Raises:
+        ConfigError: Both are asked for.
+    """
+    inline, schedule = settings[keys.COMPACT_INLINE], settings[keys.COMPACT_SCHEDULE_INLINE]
+    if inline and schedule:
+        raise ConfigError(
+            f"{keys.COMPACT_INLINE.name} and {keys.COMPACT_SCHEDULE_INLINE.name} exclude each other; set one of them"
+        )
+    return "run" if inline else "schedule" if schedule else None
+
+
 def _strategy(class_name: str) -> str:
     name = class_name.removeprefix(_PACKAGE).removesuffix(_SUFFIX)
     if name not in STRATEGIES:

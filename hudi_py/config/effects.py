@@ -32,7 +32,9 @@ _EFFECTS: Final = (
     ),
     (Use.WRITE | Use.REWRITE, "hoodie.parquet.* hoodie.bloom.* hoodie.index.bloom.*"),
     (Use.WRITE | Use.CLEAN | Use.ARCHIVE | Use.REWRITE, "hoodie.table.services.enabled hoodie.compact.inline.*"),
-    (Use.REWRITE, "hoodie.compaction.* hoodie.clustering.* hoodie.layout.optimize.* hoodie_py.clustering.*"),
+    (Use.REWRITE, "hoodie.clustering.* hoodie.layout.optimize.* hoodie_py.clustering.*"),
+    (Use.WRITE | Use.REWRITE, "hoodie.compaction.*"),
+    (Use.WRITE, "hoodie.compact.inline hoodie.compact.schedule.inline"),
     (
         _CHANGING,
         """hoodie.write.lock.* hoodie.write.concurrency.* hoodie.fs.* hoodie.client.heartbeat.*

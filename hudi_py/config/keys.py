@@ -293,6 +293,8 @@ COMPACT_TRIGGER: Final = Key(
     "NUM_COMMITS",
 )
 COMPACT_DELTA_COMMITS_MAX: Final = Key("hoodie.compact.inline.max.delta.commits", _whole(1), 5)
+COMPACT_INLINE: Final = Key("hoodie.compact.inline", _flag, False)
+COMPACT_SCHEDULE_INLINE: Final = Key("hoodie.compact.schedule.inline", _flag, False)
 COMPACT_DELTA_SECONDS_MAX: Final = Key("hoodie.compact.inline.max.delta.seconds", _whole(1), 3600)
 COMPACTION_STRATEGY: Final[Key[tuple[str, ...]]] = Key(
     "hoodie.compaction.strategy",

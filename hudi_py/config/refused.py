@@ -46,7 +46,7 @@ _OWN_INDEX: Final = (
     "would expect rows in other files, and Apache Hudi would not find them. Write such a table with Apache Hudi"
 )
 _BY_HAND: Final = "leave the setting out, and run that service with Apache Hudi after the writer has finished"
-_COMPACTION: Final = f"merge-on-read tables are not compacted; {_BY_HAND}"
+_COMPACTION: Final = f"log files are not compacted among themselves; {_BY_HAND}"
 _CHECKS: Final = (
     "the checks that it asks for are Java classes and would not be run; leave it out if they are not needed"
 )
@@ -150,8 +150,6 @@ REFUSED: Final[tuple[Refused, ...]] = (
     Refused("hoodie.write.schema", (), _W, "the schema is that of the rows given"),
     Refused("hoodie.internal.schema", (), _W, "the schema is that of the rows given"),
     # --- compaction ----------------------------------------------------------------------------------------------
-    Refused("hoodie.compact.inline", _FALSE, _W, _COMPACTION),
-    Refused("hoodie.compact.schedule.inline", _FALSE, _W, _COMPACTION),
     Refused("hoodie.log.compaction.inline", _FALSE, _W, _COMPACTION),
     # --- kinds of files and tables -------------------------------------------------------------------------------
     Refused("hoodie.table.base.file.format", ("PARQUET",), _W, "base files are written in Parquet"),

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from hudi_py.config import keys
-from hudi_py.engine.choice import AutoEngine
 from hudi_py.errors import ConfigError, CorruptMetadata
 from hudi_py.inspection import render
 from hudi_py.inspection.clean_options import clean_options, full_option, look_everywhere
+from hudi_py.inspection.engine_options import chosen_engine, engine_options
 from hudi_py.inspection.options import Common, command, print_json
 from hudi_py.inspection.progress_bar import clean_bar
 from hudi_py.inspection.say import say
@@ -20,7 +19,6 @@ from hudi_py.inspection.say import say
 if TYPE_CHECKING:
     from hudi_py.config.clean import CleanConfig
     from hudi_py.config.clean_options import CleanOptions
-    from hudi_py.engine.base import Engine
     from hudi_py.model.holes import Holes
     from hudi_py.model.instant import Instant
     from hudi_py.services.clean.executing.outlook import PendingOutlook
@@ -43,14 +41,7 @@ _SWITCHED_OFF = f"{keys.TABLE_SERVICES_ENABLED.name}=false switches cleaning off
 @click.option("--no-breakers", is_flag=True, help="Clean even if a circuit breaker reports a suspicious plan.")
 @click.option("--dry-run", is_flag=True, help="Show the plan; write and delete nothing.")
 @click.option("--schedule-only", is_flag=True, help="Store the plan; delete nothing yet.")
-@click.option(
-    "--engine",
-    type=click.Choice(["auto", "local", "spark"]),
-    default="auto",
-    show_default=True,
-    help="Delete on threads (local), on Spark executors, or on Spark only if there are many files (auto).",
-)
-@click.option("--master", metavar="URL", help="Master of Spark. Default: that of spark-submit, else local[*].")
+@engine_options("Delete on threads (local), on Spark executors, or on Spark only if there are many files (auto).")
 @command
 def clean(
     common: Common,
@@ -86,7 +77,7 @@ def clean(
         )
     config = opened.services.clean_config(now=now, **options)
     # Spark takes seconds to start, so it is not started when nothing can be deleted.
-    deleter = None if dry_run or schedule_only else _engine(engine, master)
+    deleter = None if dry_run or schedule_only else chosen_engine(engine, master, "hudi-py clean")
     with clean_bar() as on_progress:
         service = opened.services.clean(config, now=now, engine=deleter, on_progress=on_progress)
         plan = service.plan(sizes=True) if dry_run else None
@@ -99,26 +90,6 @@ def clean(
         _scheduled(common, opened, scheduled)
     else:
         _done(common, opened, results, service, expired)
-
-
-def _engine(name: str, master: str | None) -> Engine | None:
-    """
-    Return the engine that deletes; None for threads.
-
-    Spark is started only if it was asked for by name or with a master; ``auto`` uses the Spark of spark-submit.
-    """
-    if name == "local" and master is not None:
-        raise ConfigError("--master is for Spark, but --engine local does not use Spark; leave one of them out")
-    if name == "local" or (name == "auto" and master is None and "PYSPARK_GATEWAY_PORT" not in os.environ):
-        return None
-
-    def on_spark() -> Engine:
-        from hudi_py.spark.engine import SparkEngine
-        from hudi_py.spark.session import job_session
-
-        return SparkEngine(job_session("hudi-py clean", master))
-
-    return AutoEngine(on_spark) if name == "auto" else on_spark()
 
 
 def _dry_run(common: Common, opened: Table, service: CleanService, plan: CleanPlan) -> None:

@@ -8,6 +8,7 @@ import click
 
 from hudi_py.errors import ConfigError
 from hudi_py.inspection import render
+from hudi_py.inspection.engine_options import chosen_engine, engine_options
 from hudi_py.inspection.options import Common, command, print_json
 from hudi_py.inspection.say import say
 
@@ -23,8 +24,17 @@ _SHOWN_MAX = 50
 @click.option("--dry-run", is_flag=True, help="Show the plan; write nothing.")
 @click.option("--schedule-only", is_flag=True, help="Store the plan; any process can carry it out later.")
 @click.option("--execute", metavar="INSTANT", help="Carry out only this pending compaction.")
+@engine_options("Write base files on threads (local), or on Spark executors; auto: on Spark under spark-submit.")
 @command
-def compact(common: Common, table: str, dry_run: bool, schedule_only: bool, execute: str | None) -> None:
+def compact(
+    common: Common,
+    table: str,
+    dry_run: bool,
+    schedule_only: bool,
+    execute: str | None,
+    engine: str,
+    master: str | None,
+) -> None:
     """
     Compact a merge-on-read table. Log files become part of new base files; pending compactions are finished first.
 
@@ -44,7 +54,7 @@ def compact(common: Common, table: str, dry_run: bool, schedule_only: bool, exec
         from hudi_py.inspection.report import rewrite_report
 
         time = None if execute is None else opened.resolve_time(execute)
-        results = opened.compact(now=now, instant=time)
+        results = opened.compact(now=now, instant=time, engine=chosen_engine(engine, master, "hudi-py compact"))
         if common.as_json:
             print_json(rewrite_report(results, "compactions"))
             return

@@ -251,20 +251,15 @@ def write_report(result: WriteResult, cleans: Iterable[Json | None], *, dry_run:
         "files_written": result.files_written,
         "seconds": dict(result.seconds),
         "cleans": clean_report(result.cleans, cleans)["cleans"],
+        **(rewrite_entries("compactions", result.compactions) if result.compactions else {}),
         "retries": result.retries,
         **({"dry_run": True} if dry_run else {}),
         **({"is_repeated": True} if result.is_repeated else {}),
     }
 
 
-def rewrite_report(results: Sequence[RewriteResult], name: str) -> Json:
-    """
-    Return the document that ``hudi-py compact --json`` and ``cluster --json`` print.
-
-    Args:
-        results: What the run carried out, oldest first. The document tells the last one, and below *name* all of them.
-        name: ``compactions`` or ``clusterings``.
-    """
+def rewrite_entries(name: str, results: Iterable[RewriteResult]) -> dict[str, list[Json]]:
+    """Return the entry *name* of a document: compactions or clusterings that were carried out, oldest first."""
     entries = [
         {
             "instant": each.instant,
@@ -276,6 +271,18 @@ def rewrite_report(results: Sequence[RewriteResult], name: str) -> Json:
         }
         for each in results
     ]
+    return {name: entries}
+
+
+def rewrite_report(results: Sequence[RewriteResult], name: str) -> Json:
+    """
+    Return the document that ``hudi-py compact --json`` and ``cluster --json`` print.
+
+    Args:
+        results: What the run carried out, oldest first. The document tells the last one, and below *name* all of them.
+        name: ``compactions`` or ``clusterings``.
+    """
+    entries = rewrite_entries(name, results)[name]
     nothing: Json = {"instant": None, "file_groups": 0, "rows": 0, "bytes_before": 0, "bytes_after": 0, "seconds": 0.0}
     return {**(entries[-1] if entries else nothing), name: entries}
 

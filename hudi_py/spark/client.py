@@ -14,6 +14,7 @@ from hudi_py.engine.choice import AutoEngine
 from hudi_py.runtime.clock import Clock, SystemClock
 from hudi_py.services.clean.executing.watch import OnProgress
 from hudi_py.services.clean.result import CleanResult
+from hudi_py.services.rewriting.result import RewriteResult
 from hudi_py.spark.engine import SparkEngine
 from hudi_py.spark.incoming import SparkRows
 from hudi_py.spark.session import require_classic
@@ -146,6 +147,18 @@ class WriteClient:
             The cleans that were run, oldest first; empty if there was nothing to do.
         """
         return self.table.clean(engine=SparkEngine(self._spark), on_progress=on_progress)
+
+    def compact(self) -> list[RewriteResult]:
+        """
+        Compact the table as the settings say; Spark executors write the base files, a task for each file group.
+
+        Returns:
+            The compactions that were carried out, oldest first; empty if there was nothing to do.
+
+        Raises:
+            As `hudi_py.Table.compact`.
+        """
+        return self.table.compact(engine=SparkEngine(self._spark))
 
     def _cleaning(self) -> AutoEngine:
         """Return the engine for the clean after a commit: threads for few files, because a Spark job takes longer."""

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from hudi_py.errors import AlreadyExists, CorruptMetadata, NotFound, StorageError
 from hudi_py.model.files import join_path
 from hudi_py.storage.base import Storage, StorageFailure
+from hudi_py.timeline.timeline import Timeline
 
 _TEMP_FOLDER: Final = ".hoodie/.temp"
 _TYPE_FILE: Final = "MARKERS.type"
@@ -106,6 +107,15 @@ def delete_unnamed(storage: Storage, markers: Iterable[Marker], written: Contain
 def instants_with_markers(storage: Storage) -> tuple[str, ...]:
     """Times of all instants that have a marker folder."""
     return tuple(sorted(entry.name for entry in storage.list(_TEMP_FOLDER) if entry.is_folder))
+
+
+def delete_markers_of_completed(storage: Storage, timeline: Timeline) -> tuple[str, ...]:
+    """Remove the markers that a crash left of completed actions; return the times of all marker folders there were."""
+    marked = instants_with_markers(storage)
+    for time in marked:
+        if any(instant.requested_time == time and instant.is_completed for instant in timeline):
+            delete_markers(storage, time)
+    return marked
 
 
 def _walk(storage: Storage, folder: str, below: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hudi_py.config import keys
 from hudi_py.config.archive import archive_config
 from hudi_py.config.clean import clean_config
+from hudi_py.config.compaction import compaction_config, compacts_after_writes
 from hudi_py.config.keys import Settings
 from hudi_py.formats.bloom import BloomKind, BloomSizing
 from hudi_py.rows.base_file import BaseFileOptions
@@ -21,6 +22,8 @@ def check_options(settings: Settings) -> None:
         ConfigError: A setting is invalid.
     """
     base_file_options(settings)
+    if compacts_after_writes(settings):
+        compaction_config(settings)
     if settings[keys.CLEAN_AUTOMATIC]:
         clean_config(settings)
     if settings[keys.ARCHIVE_AUTOMATIC]:

@@ -9,6 +9,7 @@ import attrs
 from hudi_py.model.records import CommitMetadata, WriteStat
 from hudi_py.model.shown import Shown
 from hudi_py.services.clean.result import CleanResult
+from hudi_py.services.rewriting.result import RewriteResult
 
 
 @attrs.frozen(kw_only=True, repr=False)
@@ -21,6 +22,7 @@ class WriteResult(Shown):
             false.
         metadata: Metadata of the commit, as stored.
         cleans: Results of the clean after the commit; empty if no clean was due.
+        compactions: Compactions after the commit, with ``hoodie.compact.inline``; empty if none was due.
         seconds: Duration of each phase in seconds: ``begin``, ``write``, ``commit``, ``services``.
         retries: Number of times that the write was begun again after a conflict.
         is_repeated: Whether an earlier write with this write key had been committed, so that nothing was done; then
@@ -30,6 +32,7 @@ class WriteResult(Shown):
     instant: str | None
     metadata: CommitMetadata
     cleans: tuple[CleanResult, ...] = ()
+    compactions: tuple[RewriteResult, ...] = ()
     seconds: Mapping[str, float] = attrs.field(factory=dict, eq=False)
     retries: int = 0
     is_repeated: bool = False

@@ -46,6 +46,7 @@ from hudi_py.services.rewriting.tasks import RewriteJob
 from hudi_py.services.rollback.service import RollbackService
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.heartbeat import Heart, Rhythm
+from hudi_py.timeline.markers import delete_markers_of_completed
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import Begun, Prepared, Requested
 
@@ -146,8 +147,9 @@ class CompactionService:
         self._require_merge_on_read()
         results = []
         if self.config.services_enabled:
-            pending = self.contents.store.load().pending(Action.COMPACTION)
-            results = [self.execute(instant.requested_time) for instant in pending]
+            timeline = self.contents.store.load()
+            delete_markers_of_completed(self.contents.store.storage, timeline)
+            results = [self.execute(instant.requested_time) for instant in timeline.pending(Action.COMPACTION)]
             scheduled = self.schedule()
             if scheduled is not None:
                 results.append(self.execute(scheduled.requested_time))
@@ -172,7 +174,10 @@ class CompactionService:
             plan = self.contents.compaction_plan(begun.instant)
             planned = planned_slices(plan, begun.instant, listing, context.replaced, root)
             job = self._job(begun.instant, timeline, context.is_completed)
-            written = carry_out(job, planned, self.engine)
+            engine = self.engine
+            if engine.name == "spark":  # are its executors fit for the table?
+                engine = engine.prepared(job.storage, len(planned))
+            written = carry_out(job, planned, engine)
             metadata = publish(
                 begun,
                 self.contents,

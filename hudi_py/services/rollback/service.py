@@ -33,7 +33,7 @@ from hudi_py.services.rollback.state_before import StateBefore
 from hudi_py.services.rollback.stored import stored_plan
 from hudi_py.timeline.archive import load_archived_commits
 from hudi_py.timeline.contents import Contents
-from hudi_py.timeline.markers import delete_markers, instants_with_markers
+from hudi_py.timeline.markers import delete_markers_of_completed
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import Requested, prepared, withdraw
 from hudi_py.txn.pairs import Service
@@ -250,11 +250,7 @@ class RollbackService:
 
     def _sweep_markers(self, timeline: Timeline) -> None:
         """Remove marker folders that a crash left, of completed instants and of writes that were rolled back."""
-        storage = self.contents.store.storage
-        marked = instants_with_markers(storage)
-        for time in marked:
-            if any(instant.requested_time == time and instant.is_completed for instant in timeline):
-                delete_markers(storage, time)
+        marked = delete_markers_of_completed(self.contents.store.storage, timeline)
         sweep_markers(self.contents, timeline, marked, timeline.completed(Action.ROLLBACK))
 
     def _clusterings(self, timeline: Timeline, *, on_doubt: bool = False) -> frozenset[str]:

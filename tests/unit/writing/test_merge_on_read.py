@@ -199,8 +199,8 @@ def test_keys_that_other_writers_put_into_log_files_are_found(release, tmp_path)
     assert after.sort_by("id").column("ts").to_pylist() == newer.sort_by("id").column("ts").to_pylist()
 
 
-@pytest.mark.parametrize("name", ["hoodie.compact.inline", "hoodie.compact.schedule.inline"])
-def test_compaction_is_refused_by_name(name):
-    """Whoever asks for it would believe that logs do not grow."""
+def test_log_compaction_is_refused_by_name():
+    """Whoever asks for it would believe that log files are joined."""
+    name = "hoodie.log.compaction.inline"
     with pytest.raises(ConfigError, match=f"{name}=true is refused.*not compacted"):
         WriteService(create(9), Settings({name: "true"}), FixedClock(writes.START + timedelta(1)), LocalEngine)

@@ -1,0 +1,88 @@
+"""The services that follow a commit, in Apache Hudi's order: clean, archival, compaction (G-4, G-5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from hudi_py.config import keys
+from hudi_py.config.compaction import compacts_after_writes
+from hudi_py.config.keys import Settings
+from hudi_py.config.table import TableType
+from hudi_py.engine.base import Engine
+from hudi_py.errors import ConflictError, HudiError, ServiceFailed
+from hudi_py.model.instant import Action
+from hudi_py.runtime.log import log
+from hudi_py.services.clean.result import CleanResult
+from hudi_py.services.rewriting.result import RewriteResult
+from hudi_py.table_services import TableServices
+from hudi_py.table_view import TableView
+
+
+@attrs.frozen(kw_only=True)
+class Served:
+    """
+    What followed a commit.
+
+    Args:
+        cleans: Cleans that were run.
+        compactions: Compactions that were carried out.
+    """
+
+    cleans: tuple[CleanResult, ...] = ()
+    compactions: tuple[RewriteResult, ...] = ()
+
+
+def serve_after(commit: str, table: TableView, settings: Settings, engine: Callable[[], Engine]) -> Served:
+    """
+    Clean, archive and compact, as the settings say.
+
+    Args:
+        commit: Requested time of the commit.
+        table: The table, loaded again after the commit.
+        settings: Of the write.
+        engine: Returns the engine that deletes files.
+
+    Raises:
+        ServiceFailed: One of them failed; the commit is completed, and nobody must repeat it.
+    """
+    cleans: tuple[CleanResult, ...] = ()
+    try:
+        services = TableServices(table)
+        cleans = _clean(services, settings, engine)
+        if settings[keys.ARCHIVE_AUTOMATIC]:  # after the clean, which makes more commits archivable (G-4)
+            services.archive().run()
+            services.run_upkeep()
+        compactions = _compact(services, settings, table)
+    except ConflictError as error:  # another process is doing the same
+        log.info("write.services.superseded", instant=commit, why=str(error))
+        return Served(cleans=cleans)
+    except HudiError as error:
+        raise ServiceFailed(
+            f"commit {commit} is completed and its rows are visible, so do not write them again; cleaning, archiving "
+            f"or compacting after it failed: {error}",
+            commit,
+        ) from error
+    return Served(cleans=cleans, compactions=compactions)
+
+
+def _clean(services: TableServices, settings: Settings, engine: Callable[[], Engine]) -> tuple[CleanResult, ...]:
+    if not settings[keys.CLEAN_AUTOMATIC]:
+        return ()
+    done = services.run_clean(services.clean(services.clean_config(), engine=engine()))
+    if done and not settings[keys.ARCHIVE_AUTOMATIC]:  # else the upkeep after the archival does it all
+        services.run_upkeep()
+    return tuple(done)
+
+
+def _compact(services: TableServices, settings: Settings, table: TableView) -> tuple[RewriteResult, ...]:
+    what = compacts_after_writes(settings)
+    if what is None or table.config.table_type is not TableType.MERGE_ON_READ:
+        return ()
+    service = services.compaction()
+    if what == "run":
+        return tuple(service.run())
+    if not table.refresh().timeline.pending(Action.COMPACTION):  # E-24
+        service.schedule()
+    return ()

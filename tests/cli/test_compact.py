@@ -1,0 +1,38 @@
+"""``hudi-py compact``."""
+
+from pathlib import Path
+
+from support.fixtures import unpack
+
+DUE = ("--conf", "hoodie.compact.inline.max.delta.commits=1")
+
+
+def document(run, *arguments):
+    result = run(*arguments, "--json")
+    assert result.code == 0, result.err
+    return result.json
+
+
+def test_dry_run_schedule_and_execution_agree(run, tmp_path):
+    """What the dry run shows is scheduled and carried out; afterwards there is nothing to do."""
+    table = str(unpack("mor_logs-1.1.1", tmp_path))
+    before = sorted(Path(table).rglob("*"))
+    plan = document(run, "compact", table, "--dry-run", *DUE)
+    assert plan["would_schedule"]
+    assert sorted(Path(table).rglob("*")) == before
+    time = document(run, "compact", table, "--schedule-only", *DUE)["instant"]
+    pending = document(run, "compact", table, "--dry-run", *DUE)
+    assert (pending["would_schedule"], pending["pending_compactions"]) == (False, [time])
+    done = document(run, "compact", table, "--execute", time, *DUE)
+    assert (done["instant"], done["file_groups"]) == (time, len(plan["plan"]["operations"]))
+    assert done["bytes_before"] == plan["bytes_to_read"]
+    assert document(run, "compact", table, *DUE)["instant"] is None
+    assert "nothing to do: " in run("compact", table).out
+
+
+def test_wrong_usage_is_told(run, tmp_path):
+    """Options that exclude each other, an unknown compaction, a table without log files: exit code 2."""
+    table = str(unpack("mor_logs-1.1.1", tmp_path))
+    assert run("compact", table, "--dry-run", "--schedule-only").code == 2
+    assert run("compact", table, "--execute", "20240101000000000").code == 2
+    assert run("compact", str(unpack("cow_nomdt-1.1.1", tmp_path))).code == 2
