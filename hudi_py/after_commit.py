@@ -1,4 +1,4 @@
-"""The services that follow a commit, in Apache Hudi's order: clean, archival, compaction (G-4, G-5)."""
+"""The services that follow a commit, in Apache Hudi's order: clean, archival, compaction, clustering (G-4, G-5)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Served:
 
 def serve_after(commit: str, table: TableView, settings: Settings, engine: Callable[[], Engine]) -> Served:
     """
-    Clean, archive and compact, as the settings say.
+    Clean, archive, compact and cluster, as the settings say.
 
     Args:
         commit: Requested time of the commit.
@@ -55,13 +55,14 @@ def serve_after(commit: str, table: TableView, settings: Settings, engine: Calla
             services.archive().run()
             services.run_upkeep()
         compactions = _compact(services, settings, table)
+        _cluster(services, settings)
     except ConflictError as error:  # another process is doing the same
         log.info("write.services.superseded", instant=commit, why=str(error))
         return Served(cleans=cleans)
     except HudiError as error:
         raise ServiceFailed(
-            f"commit {commit} is completed and its rows are visible, so do not write them again; cleaning, archiving "
-            f"or compacting after it failed: {error}",
+            f"commit {commit} is completed and its rows are visible, so do not write them again; cleaning, "
+            f"archiving, compacting or clustering after it failed: {error}",
             commit,
         ) from error
     return Served(cleans=cleans, compactions=compactions)
@@ -86,3 +87,14 @@ def _compact(services: TableServices, settings: Settings, table: TableView) -> t
     if not table.refresh().timeline.pending(Action.COMPACTION):  # E-24
         service.schedule()
     return ()
+
+
+def _cluster(services: TableServices, settings: Settings) -> None:
+    """Cluster, or only store a plan, if that is asked for and due (E-30, E-40)."""
+    if settings[keys.CLUSTERING_INLINE]:
+        if services.clustering().run(settings[keys.CLUSTERING_INLINE_COMMITS]):
+            services.run_upkeep()
+    elif settings[keys.CLUSTERING_SCHEDULE_INLINE]:
+        service = services.clustering()
+        if service.is_due(settings[keys.CLUSTERING_SCHEDULE_COMMITS]):
+            service.schedule()

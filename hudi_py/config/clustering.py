@@ -45,6 +45,7 @@ class ClusteringConfig:
         is_packed: Plan fewer and fuller groups than Apache Hudi.
         bytes_max: Bytes that one plan rewrites; None for no limit.
         memory_bytes: Rows of larger groups are sorted by way of temporary files.
+        services_enabled: Whether table services run at all.
     """
 
     small_bytes: int = 300 << 20
@@ -65,6 +66,7 @@ class ClusteringConfig:
     is_packed: bool = False
     bytes_max: int | None = None
     memory_bytes: int = 256 << 20
+    services_enabled: bool = True
 
 
 def clustering_config(settings: Settings) -> ClusteringConfig:
@@ -95,7 +97,24 @@ def clustering_config(settings: Settings) -> ClusteringConfig:
         is_packed=settings[keys.CLUSTERING_PLANNER] == "PACKED",
         bytes_max=settings[keys.CLUSTERING_BYTES_MAX],
         memory_bytes=settings[keys.CLUSTERING_MEMORY_BYTES],
+        services_enabled=settings[keys.TABLE_SERVICES_ENABLED],
     )
+
+
+def check_inline_clustering(settings: Settings) -> None:
+    """
+    Check the settings of a writer that clusters after its commits.
+
+    Raises:
+        ConfigError: A value is invalid, two settings exclude each other, or the table has a bucket index.
+    """
+    asked = [key for key in (keys.CLUSTERING_INLINE, keys.CLUSTERING_SCHEDULE_INLINE) if settings[key]]
+    if len(asked) > 1:
+        raise ConfigError(f"{asked[0].name} and {asked[1].name} exclude each other; set one of them")
+    if asked:
+        clustering_config(settings)
+        if settings[keys.INDEX_TYPE] == "BUCKET":
+            raise ConfigError(f"{asked[0].name}=true, but rows of a bucket index stay in their files; leave it out")
 
 
 def clustering_config_with(

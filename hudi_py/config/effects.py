@@ -32,9 +32,15 @@ _EFFECTS: Final = (
     ),
     (Use.WRITE | Use.REWRITE, "hoodie.parquet.* hoodie.bloom.* hoodie.index.bloom.*"),
     (Use.WRITE | Use.CLEAN | Use.ARCHIVE | Use.REWRITE, "hoodie.table.services.enabled hoodie.compact.inline.*"),
-    (Use.REWRITE, "hoodie.clustering.* hoodie.layout.optimize.* hoodie_py.clustering.*"),
-    (Use.WRITE | Use.REWRITE, "hoodie.compaction.*"),
-    (Use.WRITE, "hoodie.compact.inline hoodie.compact.schedule.inline"),
+    (
+        Use.WRITE | Use.REWRITE,
+        "hoodie.compaction.* hoodie.clustering.* hoodie.layout.optimize.* hoodie_py.clustering.*",
+    ),
+    (
+        Use.WRITE,
+        """hoodie.compact.inline hoodie.compact.schedule.inline
+        hoodie.clustering.inline* hoodie.clustering.schedule.* hoodie.clustering.async.*""",
+    ),
     (
         _CHANGING,
         """hoodie.write.lock.* hoodie.write.concurrency.* hoodie.fs.* hoodie.client.heartbeat.*

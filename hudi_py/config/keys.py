@@ -311,6 +311,12 @@ COMPACTION_PARTITION_REGEX: Final = Key("hoodie.compaction.partition.path.regex"
 
 # --- clustering -------------------------------------------------------------------------------------------------
 _PLAN: Final = "hoodie.clustering.plan.strategy."
+CLUSTERING_INLINE: Final = Key(
+    "hoodie.clustering.inline", _flag, False, ("hoodie.datasource.clustering.inline.enable",)
+)
+CLUSTERING_SCHEDULE_INLINE: Final = Key("hoodie.clustering.schedule.inline", _flag, False)
+CLUSTERING_INLINE_COMMITS: Final = Key("hoodie.clustering.inline.max.commits", _whole(1), 4)
+CLUSTERING_SCHEDULE_COMMITS: Final = Key("hoodie.clustering.async.max.commits", _whole(1), 4)
 CLUSTERING_PLAN_CLASS: Final = Key(f"{_PLAN}class", _text, "")
 CLUSTERING_RUN_CLASS: Final = Key("hoodie.clustering.execution.strategy.class", _text, "")
 CLUSTERING_SMALL_BYTES: Final = Key(f"{_PLAN}small.file.limit", _whole(0), 300 << 20)

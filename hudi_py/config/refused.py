@@ -193,9 +193,11 @@ REFUSED: Final[tuple[Refused, ...]] = (
         "a writer archives after its commit, not at the same time; leave the setting out, or set "
         "hoodie.archive.automatic=false and archive in another process",
     ),
-    Refused("hoodie.clustering.inline", _FALSE, _W, f"there is no clustering yet; {_BY_HAND}"),
-    Refused("hoodie.clustering.schedule.inline", _FALSE, _W, f"there is no clustering yet; {_BY_HAND}"),
-    Refused("hoodie.clustering.async.enabled", _FALSE, _W, f"there is no clustering yet; {_BY_HAND}"),
+    Refused(
+        "hoodie.clustering.async.enabled", _FALSE, _W,
+        "a writer clusters after its commit (hoodie.clustering.inline), not at the same time; leave the setting out, "
+        "or set hoodie.clustering.schedule.inline=true and run hudi-py cluster in another process",
+    ),
     Refused("hoodie.partition.ttl.inline", _FALSE, _W, f"partitions have no time to live yet; {_BY_HAND}"),
     Refused(
         "hoodie.table.service.manager.enabled", _FALSE, _W,

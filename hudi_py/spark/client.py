@@ -160,6 +160,17 @@ class WriteClient:
         """
         return self.table.compact(engine=SparkEngine(self._spark))
 
+    def cluster(
+        self, *, sort_by: str | Sequence[str] = (), layout: str | None = None, partitions: Sequence[str] = ()
+    ) -> list[RewriteResult]:
+        """
+        Cluster the table; Spark executors rewrite the files, a task for each group of the plan.
+
+        Arguments, result and errors as for `hudi_py.Table.cluster`.
+        """
+        engine = SparkEngine(self._spark)
+        return self.table.cluster(sort_by=sort_by, layout=layout, partitions=partitions, engine=engine)
+
     def _cleaning(self) -> AutoEngine:
         """Return the engine for the clean after a commit: threads for few files, because a Spark job takes longer."""
         return AutoEngine(lambda: SparkEngine(self._spark))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hudi_py.config import keys
 from hudi_py.config.archive import archive_config
 from hudi_py.config.clean import clean_config
+from hudi_py.config.clustering import check_inline_clustering
 from hudi_py.config.compaction import compaction_config, compacts_after_writes
 from hudi_py.config.keys import Settings
 from hudi_py.formats.bloom import BloomKind, BloomSizing
@@ -24,6 +25,7 @@ def check_options(settings: Settings) -> None:
     base_file_options(settings)
     if compacts_after_writes(settings):
         compaction_config(settings)
+    check_inline_clustering(settings)
     if settings[keys.CLEAN_AUTOMATIC]:
         clean_config(settings)
     if settings[keys.ARCHIVE_AUTOMATIC]:

@@ -15,6 +15,7 @@ import attrs
 from hudi_py.config.clustering import ClusteringConfig
 from hudi_py.fsview.build import ViewContext
 from hudi_py.model.files import FileSlice
+from hudi_py.model.instant import Instant
 
 _ROLLING_HOURS = 24
 
@@ -43,6 +44,17 @@ def chosen_partitions(paths: Collection[str], config: ClusteringConfig, hour: in
     if config.filter_mode == "DAY_ROLLING":
         return tuple(path for number, path in enumerate(sorted(chosen)) if number % _ROLLING_HOURS == hour)
     return tuple(chosen)
+
+
+def commits_since(completed: Iterable[Instant], last: str | None) -> int:
+    """
+    Count the commits since the last clustering (E-30).
+
+    Args:
+        completed: Completed commits of the timeline.
+        last: Requested time of the last clustering in whatever state; None for none.
+    """
+    return sum(1 for each in completed if last is None or each.requested_time > last)
 
 
 @attrs.frozen(kw_only=True)

@@ -35,7 +35,7 @@ from hudi_py.rows.row_order import RowOrder, check_order
 from hudi_py.runtime.log import log
 from hudi_py.services.clustering.execute import ClusteringExecutor
 from hudi_py.services.clustering.plan import PlannedClustering, plan_clustering, stored_plan
-from hudi_py.services.clustering.policy import Candidates, candidates_of, chosen_partitions
+from hudi_py.services.clustering.policy import Candidates, candidates_of, chosen_partitions, commits_since
 from hudi_py.services.clustering.stored import changed_by, order_of, works_of
 from hudi_py.services.clustering.tasks import GroupWork, RewriteJob
 from hudi_py.services.rewriting.publish import pending_targets
@@ -107,7 +107,7 @@ class ClusteringService:
 
     def _plan(self, timeline: Timeline, listing: Listing) -> PlannedClustering:
         text = self.schema_text()
-        if text is None:
+        if text is None or not self.config.services_enabled:
             return plan_clustering((), self.config)
         if self.config.sort_columns:
             check_order(
@@ -128,11 +128,27 @@ class ClusteringService:
             yield candidates_of(context, path, latest_slices(context, view), self.config)
 
     # --- running ------------------------------------------------------------------------------------------------------
-    def run(self) -> list[RewriteResult]:
+    def is_due(self, every: int) -> bool:
+        """Return whether that number of commits has been completed since the last clustering (E-30)."""
+        timeline = self.contents.store.load()
+        pending = self.pending(timeline)
+        last = max((each.requested_time for each in pending), default="")
+        for instant in reversed(timeline.completed(Action.REPLACE_COMMIT)):
+            if instant.requested_time < last:
+                break
+            if self.contents.commit(instant).operation_type == "CLUSTER":
+                last = instant.requested_time
+                break
+        return commits_since(timeline.commits.completed(), last or None) >= every
+
+    def run(self, every: int | None = None) -> list[RewriteResult]:
         """
         Carry out pending clusterings, oldest first, then plan one and carry it out (E-40).
 
         A pending plan that later writes have made invalid is withdrawn.
+
+        Args:
+            every: Make a new plan only after this number of commits; None for in any case.
 
         Returns:
             What was done, in this order; empty if there was nothing to do.
@@ -140,7 +156,9 @@ class ClusteringService:
         Raises:
             As `schedule` and `execute`.
         """
-        done = []
+        done: list[RewriteResult] = []
+        if not self.config.services_enabled:
+            return done
         for instant in self.pending():
             found = self._opened(instant)
             if isinstance(found, str):
@@ -148,7 +166,7 @@ class ClusteringService:
                 self.cancel(instant.requested_time)
             else:
                 done.append(self.execute(instant.requested_time))
-        scheduled = self.schedule()
+        scheduled = self.schedule() if every is None or self.is_due(every) else None
         if scheduled is not None:
             done.append(self.execute(scheduled.requested_time))
         return done

@@ -230,7 +230,7 @@ def test_settings_of_other_tools_pass(prefix):
     [
         ("hoodie.cleaner.commits.retained", "hoodie.clean.commits.retained"),
         ("hoodie.clean.async", "hoodie.clean.async.enabled"),
-        ("hoodie.datasource.clustering.inline.enable", "hoodie.clustering.inline"),
+        ("hoodie.datasource.clustering.async.enable", "hoodie.clustering.async.enabled"),
     ],
 )
 def test_two_spellings_with_different_values_are_an_error(one, other):

@@ -135,6 +135,22 @@ def test_time_before_a_clustering_is_read_until_the_clean(version):
     assert rows_of(storage) == [*ROWS, {"id": "z", "region": "eu", "ts": 1}]
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_writers_cluster_after_every_so_many_commits(version):
+    """In line, or only the plan; commits are counted since the last clustering in whatever state."""
+    inline = {"hoodie.clustering.inline": True, "hoodie.clustering.inline.max.commits": 2}
+    storage = small_files(version, **inline)
+    assert [len(open_table(storage).timeline.completed("replacecommit")), len(files_of(storage))] == [1, 2]
+    open_table(storage, **QUICK, **inline).bulk_insert(arrow({"id": "y", "region": "eu", "ts": 1}))
+    assert [len(open_table(storage).timeline.completed("replacecommit")), len(files_of(storage))] == [2, 1]
+    planned = {"hoodie.clustering.schedule.inline": True, "hoodie.clustering.async.max.commits": 1}
+    open_table(storage, **QUICK, **planned).bulk_insert(arrow({"id": "z", "region": "eu", "ts": 1}))
+    assert [each.state for each in open_table(storage).timeline.pending()] == [State.REQUESTED]
+    with pytest.raises(ConfigError, match="exclude each other"):
+        open_table(storage, **inline, **planned).bulk_insert(arrow(ROWS[0]))
+    assert len(rows_of(storage)) == 5
+
+
 def slice_of(file_id, size_bytes, partition="p"):
     base = BaseFile(
         f"{file_id}_1-0-1_20260101000000000.parquet", file_id, "1-0-1", "20260101000000000", "parquet", size_bytes
