@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_py.errors import HudiError, RefusedError, UnsupportedTable
-from hudi_py.model.instant import Action
+from hudi_py.model.instant import Action, Instant
 from hudi_py.rows.precedence import merge_rules_of
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
@@ -28,6 +28,7 @@ STATISTICS = {
     "hoodie.metadata.index.partition.stats.enable": True,
 }
 APPLICATION = "player"
+REWRITING = (Action.COMPACTION, Action.LOG_COMPACTION)
 NEWEST = "9" * 20
 
 
@@ -68,7 +69,7 @@ class RowsWorld(World):
         table = world.open(metadata=None)
         world.is_dirty = bool(table.timeline.pending())
         world.is_ordered = bool(merge_rules_of(table.config.properties).stored_fields)
-        changeless = [*table.timeline.pending(Action.COMPACTION, Action.LOG_COMPACTION)]
+        changeless = [*table.timeline.pending(*REWRITING)]
         changeless += [each for each in table.timeline.pending() if table.contents.is_clustering(each)]
         for instant in changeless:
             world.rows[instant.requested_time] = {}
@@ -130,6 +131,11 @@ class RowsWorld(World):
     def settle(self) -> None:
         """See `World`."""
         known = set(self.rows)
+        table = self.open()
+        for instant in (*table.timeline.pending(*REWRITING), *table.timeline.writes.completed()):
+            if instant.requested_time not in known and (instant.is_pending or _is_rewriting(table, instant)):
+                self.rows[instant.requested_time] = {}
+                self.clusterings.add(instant.requested_time)
         super().settle()
         if self._key is not None:
             self.keys |= dict.fromkeys(self.rows.keys() - known, self._key)
@@ -191,14 +197,23 @@ class RowsWorld(World):
         deleted = {_key(row) for row in found if row.pop("_hoodie_is_deleted", False)}
         changed = {_key(row): _plain(row) for row in found if _key(row) not in deleted}
         lost = {  # against a greater ordering value from before the range; documented in docs/changes.md
-            key
-            for key, row in changed.items()
-            if self.is_ordered and row["ts"] < after.get(key, {}).get("ts", 0) and row != after[key]
+            key for key, row in changed.items() if self.is_ordered and row["ts"] < after.get(key, {}).get("ts", 0)
         }
         before = {} if start is None else self.rows[start]
         before = {key: row for key, row in before.items() if key not in deleted and (with_deletes or key in after)}
         changed = {key: row for key, row in changed.items() if key not in lost}
-        compare("range", after, {**before, **changed}, f"rows of {times}, changes put into those of the begin")
+        # A range shows the columns of today, which rows of an earlier time may lack.
+        expected, shown = _without_nulls(after), _without_nulls({**before, **changed})
+        compare("range", expected, shown, f"rows of {times}, changes put into those of the begin")
+
+
+def _without_nulls(rows: Rows) -> Rows:
+    return {key: {name: value for name, value in row.items() if value is not None} for key, row in rows.items()}
+
+
+def _is_rewriting(table: Table, instant: Instant) -> bool:
+    """Whether a commit changes no rows; the laws of the latest rows hold it to that."""
+    return table.contents.commit(instant).operation_type in ("COMPACT", "LOG_COMPACT")
 
 
 def _slices(table: Table) -> dict[str, list[tuple[str, ...]]]:

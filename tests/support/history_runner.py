@@ -11,18 +11,17 @@ import os
 import random
 import traceback
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Generic
 from unittest import mock
 
 import attrs
 
 from hudi_py.formats.log_block import HeaderKey
 from hudi_py.mdt import blocks
-from hudi_py.rows import slice_reader
-from hudi_py.runtime.ahead import Source, in_turn
-from hudi_py.snapshot import rows as snapshot_rows
+from hudi_py.runtime import ahead
+from hudi_py.runtime.ahead import Item
 from hudi_py.storage.memory import MemoryStorage
 from support.fixtures import FOLDER, fixture_names, row_fixture_names
 from support.history_rows import RowsWorld
@@ -334,15 +333,24 @@ def _no_chance(seed: int) -> Iterator[None]:
     with (
         mock.patch.object(os, "urandom", chance.randbytes),
         mock.patch.object(blocks, "decode_block", decode_block),
-        mock.patch.object(snapshot_rows, "in_turn", _one_after_the_other),
-        mock.patch.object(slice_reader, "in_turn", _one_after_the_other),
+        mock.patch.object(ahead, "_Channel", _InTheCallersThread),
     ):
         yield
 
 
-def _one_after_the_other(sources: Sequence[Source[Any]], **_: Any) -> Generator[Any, None, None]:
-    """For tables of a few rows, threads are most of what a read costs."""
-    return in_turn(sources, threads=1, weight_max=0)
+class _InTheCallersThread(Generic[Item]):
+    """In the place of streams that are read ahead: for tables of a few rows threads are most of what a read costs."""
+
+    def __init__(self, begin: Callable[[], Iterator[Any]]) -> None:
+        self._begin = begin
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._begin()
+
+    def stop(self) -> None:
+        """Nothing runs."""
+
+    join = stop
 
 
 def _some_times(world: World, number: int) -> list[str]:

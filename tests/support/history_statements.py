@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from hudi_py.config.table import TableType
 from hudi_py.storage.base import Storage
 from hudi_py.table import Table
 from support.history_rows import APPLICATION, RowsWorld
@@ -136,9 +137,16 @@ def replace(world: RowsWorld, storage: Storage, args: Mapping[str, Any]) -> None
         getattr(table, kind.lower())(world.arrow(rows))
 
 
+def compact(world: RowsWorld, storage: Storage, *, schedule_only: bool) -> None:
+    """Plan a compaction, or plan one where none is pending and carry all out."""
+    table = _opened(world, storage, {}, **{"hoodie.compact.inline.max.delta.commits": 1})
+    if table.config.table_type is TableType.MERGE_ON_READ:
+        if schedule_only:
+            table.schedule_compaction()
+        else:
+            table.compact()
+
+
 def _opened(world: RowsWorld, storage: Storage, args: Mapping[str, Any], **settings: Any) -> Table:
     metadata = args.get("metadata", "kind")
     return world.open(storage, metadata=metadata, **{**ALONE, **world.write_settings, **settings})
-
-
-REPLACING: Mapping[str, Callable[..., None]] = {"write": write, "replace": replace, "statement": statement}

@@ -149,12 +149,16 @@ def _cluster(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
 
 
 def _plan_compaction(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
-    if world.is_mor:
+    if isinstance(world, RowsWorld):
+        history_statements.compact(world, storage, schedule_only=True)
+    elif world.is_mor:
         history_deltas.schedule_compaction(world.open(storage), args["seed"], world.announce_files)
 
 
 def _compact(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
-    if world.is_mor:
+    if isinstance(world, RowsWorld):
+        history_statements.compact(world, storage, schedule_only=False)
+    elif world.is_mor:
         history_deltas.execute_compaction(world.open(storage))
 
 

@@ -7,6 +7,7 @@ import pytest
 from hudi_py.errors import RefusedError
 from hudi_py.formats.commit_codec import encode_commit
 from hudi_py.model.instant import State
+from hudi_py.services.rollback import state_before
 from hudi_py.services.rollback.state_before import StateBefore
 from hudi_py.timeline.contents import Contents
 from support.tables import SYNC, TableBuilder, at, data_files
@@ -203,8 +204,8 @@ def test_base_file_of_merge_on_read_without_a_predecessor_may_have_had_one(layou
     builder = TableBuilder(layout, table_type="MERGE_ON_READ")
     for number in (1, 2):
         builder.commit(at(number), {"eu": ["a"]}, action="deltacommit")
-    for number in range(3, 7):
-        builder.commit(at(number), {"us": ["b"]}, action="deltacommit")
+    for number in range(3, 7):  # of compactions, before which delta commits may be archived
+        builder.commit(at(number), {"us": ["b"]})
     builder.table().archive(keep_min_commits=2, keep_max_commits=3)
     builder.commit(at(8), {"eu": ["a"]}, action="deltacommit")
     builder.table().clean(file_versions_retained=1)
@@ -245,3 +246,19 @@ def test_other_commits_are_not_decoded_where_the_undone_ones_name_their_base_fil
     monkeypatch.setattr(Contents, "commit", commit)
     assert _judged(builder, builder.table().timeline.writes.completed()[-1]).lost == ()
     assert decoded == [at(3)]
+
+
+def test_the_archive_is_asked_from_the_oldest_undone_write_on(builder, monkeypatch):
+    """For cleans of groups that no commit tells of; for files, only where a savepoint kept the first commit active."""
+    for number in (3, 4, 5):
+        builder.commit(at(number), {"us": ["b"]}, replaced={"eu": ["gone"]})
+    asked = []
+    for name in ("load_archived_cleans", "load_archived_written"):
+        monkeypatch.setattr(state_before, name, lambda *args, name=name: asked.append((name, *args[2:])) or {})
+    undone = builder.table().timeline.writes.completed()[-2:]
+    _judged(builder, *undone)
+    assert asked == [("load_archived_cleans", at(4))]
+    builder.table().create_savepoint(at(1))
+    asked.clear()
+    _judged(builder, *undone)
+    assert asked == [("load_archived_cleans", at(4)), ("load_archived_written", at(1), at(4))]
