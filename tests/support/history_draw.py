@@ -1,0 +1,254 @@
+"""Random histories, drawn from a seed: the kind of the table, and the steps."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Mapping, Sequence
+
+from support.fixtures import fixture_names, row_fixture_names
+from support.history_steps import MODES, Step
+from support.history_world import Kind
+
+CLEANS = (
+    {"commits_retained": 1},
+    {"commits_retained": 2},
+    {"commits_retained": 3},
+    {"file_versions_retained": 1},
+    {"file_versions_retained": 2},
+    {"hours_retained": 1},
+    {"age_retained": "30m"},
+    {"commits_retained": 1, "min_file_versions": 2},
+    {"hours_retained": 1, "max_commits": 2},
+    {"commits_retained": 1, "keep_daily": 3},
+    {"hours_retained": 1, "keep_weekly": 2, "keep_daily": 2},
+    {"older_than": "1h"},
+    {"commits_retained": 1, "max_files": 2},
+    {"commits_retained": 1, "max_partitions": 1},
+    {"file_versions_retained": 1, "keep_daily": 3},
+    {"file_versions_retained": 1, "min_commits": 2},
+    {"file_versions_retained": 2, "age_retained": "1h"},
+    {"file_versions_retained": 1, "max_files": 2},
+    {"older_than": "1h", "min_file_versions": 2},
+)
+CLEAN_SETTINGS = (
+    {},
+    {},
+    {"hoodie.clean.incremental.enabled": False},
+    {"hoodie_py.clean.verify": True},
+    {"hoodie.clean.multiple.enabled": True},
+)
+STEPS_MIN, STEPS_MAX = 6, 16
+ROWS_SHARE = 0.5
+
+
+def kinds(seed: int, *, rows_share: float = ROWS_SHARE) -> Kind:
+    """
+    Every second history begins with a table of Apache Hudi.
+
+    Args:
+        rows_share: Share of the histories in which rows are written and read as users do it, which takes longer.
+    """
+    chance = random.Random(f"kind {seed}")
+    if chance.random() < rows_share:
+        return _kind_with_rows(chance)
+    fixtures = [name for name in fixture_names() if name.startswith(chance.choice(("cow_", "cow_", "mor_")))]
+    return Kind(
+        version=chance.choice((6, 8, 9)),
+        fixture=chance.choice(fixtures) if chance.random() < 0.4 else None,
+        metadata=chance.choice((None, True, True, False)),
+        lock=chance.random() < 0.5,
+        lazy=chance.random() < 0.25,
+        deltas=chance.random() < 0.25,
+    )
+
+
+def _kind_with_rows(chance: random.Random) -> Kind:
+    """A table that is written and read as users do it."""
+    fixtures = [*(f"rows/{name}" for name in row_fixture_names()), *fixture_names()]
+    wanted = chance.choice(("cow_", "mor_", "mor_"))
+    of_hudi = [name for name in fixtures if name.rpartition("/")[2].startswith(wanted)]
+    fixture = chance.choice(of_hudi) if chance.random() < 0.35 else None
+    return Kind(
+        version=chance.choice((6, 8, 9)),
+        fixture=fixture,
+        metadata=chance.choice((None, True, True, False)),
+        lock=chance.random() < 0.5,
+        lazy=chance.random() < 0.25,
+        deltas=chance.random() < 0.6,
+        rows=True,
+        buckets=fixture is None and chance.random() < 0.25,
+        statistics=chance.random() < 0.3,
+    )
+
+
+def make_steps(seed: int, kind: Kind, *, steps_max: int = STEPS_MAX) -> tuple[Step, ...]:
+    """
+    A random sequence; tables of ours begin with two writes.
+
+    Args:
+        steps_max: Random steps at most; those of a motif come on top.
+    """
+    chance = random.Random(f"steps {seed}")
+    steps = [_write(chance, "UPSERT") for _ in range(2)] if kind.fixture is None else []
+    steps += [_step(chance, kind) for _ in range(chance.randint(min(STEPS_MIN, steps_max), steps_max))]
+    for _ in range(chance.choice((0, 1, 1, 2))):
+        _weave(chance, steps, [_named(chance, kind, name) for name in chance.choice(_MOTIFS)])
+    return tuple(steps)
+
+
+_MOTIFS: tuple[tuple[str, ...], ...] = (
+    ("plan_clean", "rollback", "clean"),
+    ("plan_clean", "hudi rollback", "hudi rollback", "clean"),
+    ("plan_clean", "hudi rollback", "write", "clean"),
+    ("crash clean", "rollback", "clean"),
+    ("crash clean", "hudi rollback", "crash clean", "recover"),
+    ("replace", "plan_clean", "hudi rollback", "write", "clean"),
+    ("replace", "clean", "rollback"),
+    ("plan_clustering", "write", "cluster", "rollback", "clean"),
+    ("savepoint", "write", "write", "clean", "rollback", "rollback"),
+    ("savepoint", "write", "savepoint", "restore", "clean"),
+    ("savepoint", "write", "crash restore", "clean", "restore"),
+    ("savepoint", "write", "archive", "release", "rollback"),
+    ("savepoint", "write", "plan_clean", "hudi restore", "clean"),
+    ("plan_clean", "hudi rollback", "write", "hudi savepoint", "archive", "clean"),
+    ("crash rollback", "write", "crash rollback", "clean"),
+    ("crash write", "plan_clean", "write", "clean"),
+    ("crash restore", "crash restore", "recover", "write"),
+    ("write", "crash archive", "rollback", "archive"),
+    ("archive", "rollback", "rollback", "write"),
+    ("plan_clean", "clock", "clean", "write", "clean"),
+    ("clean", "clock", "write", "clean", "rollback"),
+    ("crash replace", "write", "crash cluster", "recover"),
+    ("write", "upkeep", "rollback", "upkeep", "write"),
+    ("write", "crash upkeep", "write", "clean"),
+    ("savepoint", "clock", "clean", "restore"),
+    ("release", "savepoint", "plan_clean", "release", "clean"),
+    ("write", "plan_compaction", "write", "compact", "rollback", "clean"),
+    ("write", "plan_compaction", "plan_clean", "rollback", "clean"),
+    ("write", "plan_compaction", "crash compact", "write", "clean", "recover"),
+    ("write", "plan_compaction", "compact", "plan_clean", "hudi rollback", "write", "clean"),
+    ("write", "plan_compaction", "write", "savepoint", "compact", "write", "clean", "restore"),
+    ("crash write", "write", "clean", "rollback_failed"),
+    ("crash statement", "plan_clean", "statement", "clean"),
+    ("statement", "clean", "rollback", "statement"),
+    ("savepoint", "statement", "replace", "clean", "archive", "restore", "statement"),
+    ("write", "replace", "plan_clean", "hudi rollback", "statement", "clean"),
+    ("write", "write", "archive", "clean", "write", "crash archive", "rollback"),
+)
+"""What is known, or feared, to go wrong together; other steps may come in between."""
+
+
+def _weave(chance: random.Random, steps: list[Step], motif: Sequence[Step]) -> None:
+    """Put the steps of a motif into a history, in their order, mostly close together."""
+    place = chance.randint(min(2, len(steps)), len(steps))
+    for step in motif:
+        steps.insert(place, step)
+        place = min(place + 1 + (chance.random() < 0.2), len(steps))
+
+
+def _named(chance: random.Random, kind: Kind, name: str) -> Step:
+    wrapper, _, inner = name.rpartition(" ")
+    step = _one(chance, (inner,))
+    if wrapper == "crash":
+        return ("crash", {"mode": chance.choice(list(MODES)), "n": _early(chance)}, step)
+    return ("hudi", {}, step) if wrapper else step
+
+
+def _step(chance: random.Random, kind: Kind) -> Step:
+    wrapped = chance.random()
+    if wrapped < 0.17:
+        return ("crash", {"mode": chance.choice(list(MODES)), "n": _early(chance)}, _plain(chance))
+    if wrapped < 0.22:
+        return ("hudi", {}, _one(chance, ("rollback", "rollback", "restore", "savepoint")))
+    if wrapped < 0.30 and kind.lock:
+        first, second = chance.choice(_PAIRS)
+        return ("meanwhile", {"n": _early(chance)}, _one(chance, (first,)), _one(chance, (second,)))
+    return _plain(chance)
+
+
+_PAIRS = tuple(
+    pair
+    for pair in itertools.product(
+        (
+            "clean",
+            "plan_clean",
+            "rollback",
+            "savepoint",
+            "release",
+            "archive",
+            "upkeep",
+            "write",
+            "restore",
+            "statement",
+        ),
+        repeat=2,
+    )
+    if not {"write", "restore", "rollback", "statement"} >= {*pair} and pair != ("restore", "restore")
+)
+_WEIGHTS: Mapping[str, int] = {
+    "write": 26,
+    "replace": 5,
+    "statement": 6,
+    "plan_clustering": 3,
+    "cluster": 4,
+    "plan_compaction": 3,
+    "compact": 3,
+    "clean": 12,
+    "plan_clean": 10,
+    "rollback": 12,
+    "rollback_failed": 3,
+    "savepoint": 7,
+    "release": 3,
+    "restore": 5,
+    "archive": 5,
+    "upkeep": 2,
+    "recover": 5,
+    "clock": 5,
+}
+
+
+def _early(chance: random.Random) -> int:
+    return min(int(chance.expovariate(0.12)), 60)
+
+
+def _plain(chance: random.Random) -> Step:
+    return _one(chance, chance.choices(list(_WEIGHTS), weights=list(_WEIGHTS.values())))
+
+
+def _one(chance: random.Random, names: Sequence[str]) -> Step:
+    name = chance.choice(names)
+    if name == "write":
+        return _write(chance, chance.choice(("UPSERT", "UPSERT", "UPSERT", "INSERT", "BULK_INSERT", "DELETE")))
+    if name == "statement":
+        return (name, {"what": chance.choice(("update", "delete", "merge", "merge")), "seed": chance.randrange(1000)})
+    if name == "replace":
+        kind = chance.choice(("INSERT_OVERWRITE", "INSERT_OVERWRITE", "INSERT_OVERWRITE_TABLE", "DELETE_PARTITION"))
+        return (name, {"kind": kind, "seed": chance.randrange(1000)})
+    if name in ("clean", "plan_clean"):
+        return (name, {"options": chance.choice(CLEANS), "settings": chance.choice(CLEAN_SETTINGS)})
+    arguments = {
+        "plan_clustering": lambda: {"seed": chance.randrange(1000)},
+        "plan_compaction": lambda: {"seed": chance.randrange(1000)},
+        "rollback": lambda: {"back": chance.choice((0, 0, 0, 0, 0, 1, 2))},
+        "savepoint": lambda: {"back": chance.choice((0, 0, 1, 2, 3)), "ttl": chance.choice((None, None, None, 2))},
+        "release": lambda: {"back": chance.choice((0, 0, 1)), "archive_commit": chance.random() < 0.3},
+        "restore": lambda: {"back": chance.choice((0, 0, 1))},
+        "archive": lambda: {"keep": chance.choice((1, 2, 3, 4)), "beyond": chance.random() < 0.3},
+        "upkeep": lambda: {"delta_commits": chance.choice((1, 3))},
+        "clock": lambda: {"hours": chance.choice((1, 3, 30, 400, -1, -30))},
+    }
+    return (name, arguments[name]() if name in arguments else {})
+
+
+def _write(chance: random.Random, operation: str) -> Step:
+    arguments = {"operation": operation, "seed": chance.randrange(1000), "small_files": chance.random() < 0.7}
+    if chance.random() < 0.15:
+        arguments["services"] = chance.choice(CLEANS)
+    if chance.random() < 0.1:
+        arguments["stale"] = True
+    if chance.random() < 0.15:
+        arguments["key"] = chance.randrange(6)
+    if chance.random() < 0.08:
+        arguments["metadata"] = chance.choice((True, False))  # another process, with other settings
+    return ("write", arguments)
