@@ -215,3 +215,17 @@ def test_an_archive_that_cannot_be_read_tells_of_no_replacement(error, monkeypat
 
     monkeypatch.setattr(needed, "load_archived_replaced", unreadable)
     assert archived_replacements(table.contents, since) == set()
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("story", [rewritten, with_logs, with_replaced, with_both])
+def test_newest_files_of_a_partition_are_all_that_are_known_or_not_the_newest(story, layout):
+    """One that is left out is of a group without files, or with an older one: its rows would be missed."""
+    table = story(layout).table()
+    wanted = decoded(NeededFiles(table.contents, table.timeline), table.config.format.log_naming)
+    for path, sizes in wanted.items():
+        files = NeededFiles(table.contents, table.timeline)
+        assert not files.are_newest(path, {*sizes, f"z_0-1-0_{at(1)}.parquet"})
+        assert files.are_newest(path, sizes.keys())
+        for name in sizes:
+            assert not files.are_newest(path, sizes.keys() - {name})
