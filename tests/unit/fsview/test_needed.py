@@ -15,7 +15,7 @@ from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
 from hudi_py.versions.format import LogNaming
 from support.fixtures import fixture_names, metadata_files
-from support.tables import TableBuilder, at
+from support.tables import TableBuilder, at, done
 
 REMOTE = "s3://lake/trips"
 
@@ -138,8 +138,16 @@ def with_both(layout: int) -> TableBuilder:
     return builder
 
 
+def with_replaced_written(layout: int) -> TableBuilder:
+    """The newest commit wrote to a group that a clustering of an earlier time had replaced when it completed."""
+    builder = rewritten(layout)
+    builder.commit(at(5), {"eu": ["n"]}, replaced={"eu": ["a"]}, completed_at=done(at(7)))
+    builder.commit(at(6), {"eu": ["a", "b"]})
+    return builder
+
+
 @pytest.mark.parametrize("layout", [1, 2])
-@pytest.mark.parametrize("story", [TableBuilder, rewritten, with_logs, with_replaced, with_both])
+@pytest.mark.parametrize("story", [TableBuilder, rewritten, with_logs, with_replaced, with_both, with_replaced_written])
 def test_sizes_of_some_groups_are_those_of_all(story, layout):
     """Whichever groups are asked for, and whether the bytes of the commits tell or only decoding does."""
     table = story(layout).table()
