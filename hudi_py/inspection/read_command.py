@@ -72,7 +72,7 @@ def read(
         _check_one_question({"--cdc": cdc, other: value})
     opened = common.open(table)
     if output is not None:
-        _check_outside(output, opened.storage.root)
+        check_outside(output, opened.storage.root)
     wanted = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
     if with_deletes and start is None:
         raise ConfigError("--with-deletes shows rows deleted after a time; give it with --from")
@@ -147,7 +147,7 @@ def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[p
         left = None if left is None else left - batch.num_rows
 
 
-def _check_outside(path: str, root: str) -> None:
+def check_outside(path: str, root: str) -> None:
     """A read changes no table: its output replaces what has its name, which may be one of the table's files."""
     folder = os.path.realpath(os.path.dirname(path) or os.curdir)
     root = os.path.realpath(root)  # that of a table in an object store is a URL, below which no local folder lies

@@ -35,6 +35,7 @@ def commands(table: str, time: str) -> list[list[str]]:
         ["du", table, "--by-partition", "--by-commit"],
         ["doctor", table],
         ["fleet", table],
+        ["report", table, "-o", "-"],
         ["history", table, "--archived"],
         ["diff", table, time],
         ["simulate", table, "--commits-retained", "1"],

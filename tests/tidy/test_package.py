@@ -41,7 +41,8 @@ def expected():
     """Files that an installation needs besides the modules, which are checked by the list in setup.cfg."""
     schemas = {f"hudi_py/avro_schemas/{path.name}" for path in (ROOT / "avro_schemas").glob("*.avsc")}
     others = {"hudi_py/py.typed", "hudi_py/spark/log4j2.properties", "hudi_py/config/hudi_options.tsv"}
-    return {f"hudi_py/avro_schemas/{DUMMY}", *others, *schemas}
+    page = {f"hudi_py/inspection/page/{path.name}" for path in (ROOT / "hudi_py" / "inspection" / "page").iterdir()}
+    return {f"hudi_py/avro_schemas/{DUMMY}", *others, *schemas, *page}
 
 
 def test_wheel_holds_schemas_and_types_and_works_without_the_checkout(checkout, tmp_path):

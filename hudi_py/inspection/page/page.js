@@ -1,0 +1,359 @@
+"use strict";
+(() => {
+  // Text of the table is only ever set as textContent: nothing in it can become markup.
+  const byId = (id) => document.getElementById(id);
+  const make = (tag, text, className) => {
+    const element = document.createElement(tag);
+    if (text !== undefined && text !== null) element.textContent = String(text);
+    if (className) element.className = className;
+    return element;
+  };
+  const clear = (element) => { element.textContent = ""; return element; };
+  const bytes = (count) => {
+    if (count === null || count === undefined) return "?";
+    const units = ["B", "kB", "MB", "GB", "TB", "PB"];
+    let size = count, unit = 0;
+    while (size >= 1000 && unit < units.length - 1) { size /= 1000; unit += 1; }
+    return unit === 0 ? `${size} B` : `${size.toFixed(1)} ${units[unit]}`;
+  };
+  const counted = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+  const span = (seconds) => {
+    if (seconds === null || seconds === undefined) return "-";
+    for (const [length, unit] of [[86400, "d"], [3600, "h"], [60, "min"]]) {
+      if (seconds >= length) return `${(seconds / length).toFixed(1)} ${unit}`;
+    }
+    return `${Math.round(seconds)} s`;
+  };
+  const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const HELD = new Set(["live", "retained", "savepoint", "pending", "removable", "unexamined", "uncommitted", "orphan"]);
+  const holderColor = (name) => (HELD.has(name) ? `var(--${name})` : "var(--other)");
+  const LANES = ["commit", "deltacommit", "replacecommit", "clustering", "compaction", "logcompaction", "indexing",
+    "clean", "rollback", "restore", "savepoint"];
+  const PAGE = 50;
+
+  let data = JSON.parse(byId("data").textContent);
+  let charts = [];
+  let shown = [];
+  let pageNumber = 0;
+  let chosen = -1;
+
+  const table = (element, columns, rows) => {
+    clear(element);
+    const head = element.createTHead().insertRow();
+    for (const [name, className] of columns) {
+      const cell = make("th", name, className);
+      cell.scope = "col";
+      head.append(cell);
+    }
+    const body = element.createTBody();
+    for (const row of rows) {
+      const line = body.insertRow();
+      row.forEach((value, index) => {
+        const cell = line.insertCell();
+        cell.className = columns[index][1] || "";
+        if (value instanceof Node) cell.append(value); else cell.textContent = value;
+      });
+    }
+  };
+
+  const header = () => {
+    const about = data.table;
+    byId("name").textContent = about.name;
+    byId("location").textContent = about.location;
+    const facts = [`${about.type.toLowerCase().replaceAll("_", " ")}`, `version ${about.version}`];
+    if (about.record_key.length) facts.push(`key ${about.record_key.join(", ")}`);
+    if (about.partitioned_by.length) facts.push(`partitioned by ${about.partitioned_by.join(", ")}`);
+    byId("facts").textContent = facts.join(" · ");
+    byId("footer").textContent = `As of ${data.generated_at}. Made by hudi-py; nothing was loaded from other places.`;
+    for (const problem of data.problems) byId("footer").append(make("p", `Left out: ${problem}`));
+  };
+
+  const share = (names) => {
+    const found = { files: 0, bytes: 0 };
+    for (const each of data.usage ? data.usage.by_reason : []) {
+      if (names.includes(each.reason)) { found.files += each.files; found.bytes += each.bytes; }
+    }
+    return found;
+  };
+
+  const tiles = () => {
+    const box = clear(byId("tiles"));
+    const last = data.events.filter((each) => each.files_written && each.state === "COMPLETED" && each.at !== null).at(-1);
+    const wasted = share(["removable", "unexamined", "orphan"]);
+    const pending = data.events.filter((each) => each.state !== "COMPLETED").length;
+    const all = [
+      [data.usage ? bytes(data.usage.total.bytes) : "?", "in all files"],
+      [bytes(share(["live"]).bytes), "newest rows"],
+      [bytes(wasted.bytes), "not needed"],
+      [data.partitions ? data.partitions.length.toLocaleString("en") : "?", "partitions"],
+      [(data.events.length + data.events_left_out).toLocaleString("en"), "instants"],
+      [pending.toLocaleString("en"), "pending"],
+      [last ? span(Math.max(0, Date.parse(data.generated_at) / 1000 - last.at)) : "-", "since the last commit"],
+    ];
+    for (const [value, label] of all) {
+      const tile = make("div", null, "tile");
+      tile.append(make("b", value), make("span", label, "soft"));
+      box.append(tile);
+    }
+  };
+
+  const findings = () => {
+    const box = clear(byId("findings"));
+    if (!data.findings.length) box.append(make("p", "Nothing is wrong with settings and health."));
+    for (const each of data.findings) {
+      const card = make("div", null, `card finding ${each.severity}`);
+      const title = make("p");
+      title.append(make("span", each.severity, "severity"), " ", make("code", each.code), " ", make("span", each.where, "path soft"));
+      card.append(title, make("p", each.message), make("p", `What to do: ${each.fix}`, "soft"));
+      box.append(card);
+    }
+  };
+
+  const show = (index) => {
+    const card = clear(byId("instant"));
+    const each = data.events[index];
+    if (!each) return;
+    chosen = index;
+    const title = make("p");
+    title.append(make("b", each.requested_time), ` ${each.operation.toLowerCase()} (${each.action}, ${each.state.toLowerCase()}${each.archived ? ", archived" : ""})`);
+    card.append(title);
+    const parts = [];
+    if (each.completion_time) parts.push(`completed ${each.completion_time}`);
+    if (each.seconds !== null) parts.push(`took ${span(each.seconds)}`);
+    for (const [name, word] of [["rows_inserted", "inserted"], ["rows_updated", "updated"], ["rows_deleted", "deleted"], ["rows_rewritten", "rewritten"]]) {
+      if (each[name]) parts.push(`${counted(each[name], "row")} ${word}`);
+    }
+    if (each.files_written) parts.push(`${counted(each.files_written, "file")} written, ${bytes(each.bytes_written)}`);
+    if (each.files_deleted) parts.push(`${counted(each.files_deleted, "file")} deleted`);
+    if (each.groups_replaced) parts.push(`${counted(each.groups_replaced, "file group")} replaced`);
+    if (each.partition_count) parts.push(counted(each.partition_count, "partition"));
+    card.append(make("p", parts.join(" · ")));
+    if (each.problem) card.append(make("p", each.problem));
+    const names = Object.keys(each.parameters);
+    if (names.length) card.append(make("pre", names.map((name) => `${name}: ${JSON.stringify(each.parameters[name])}`).join("\n")));
+  };
+
+  const axes = () => {
+    const text = color("--soft"), line = color("--line");
+    const grid = { stroke: line, width: 1 }, ticks = { stroke: line, width: 1 };
+    return { text, x: { stroke: text, grid, ticks }, y: { stroke: text, grid, ticks } };
+  };
+
+  const timeline = () => {
+    const box = clear(byId("timeline"));
+    const events = data.events.map((each, index) => [each, index]).filter(([each]) => each.at !== null).sort((a, b) => a[0].at - b[0].at);
+    if (!events.length) { box.append(make("p", "No instants yet.", "hint")); return; }
+    const lanes = LANES.filter((lane) => events.some(([each]) => each.action === lane));
+    for (const [each] of events) if (!lanes.includes(each.action)) lanes.push(each.action);
+    const colors = ["--retained", "--live", "--savepoint", "--pending", "--uncommitted", "--other"];
+    const times = events.map(([each]) => each.at);
+    const series = [{}], columns = [times];
+    lanes.forEach((lane, row) => {
+      for (const isDone of [true, false]) {
+        const values = events.map(([each]) => (each.action === lane && (each.state === "COMPLETED") === isDone ? lanes.length - 1 - row : null));
+        if (!isDone && values.every((value) => value === null)) continue;
+        const stroke = isDone ? color(colors[row % colors.length]) : color("--removable");
+        series.push({ label: isDone ? lane : `${lane}, pending`, stroke, paths: () => null, points: { show: true, size: isDone ? 7 : 11, stroke, fill: isDone ? stroke : color("--back"), width: isDone ? 1 : 2 } });
+        columns.push(values);
+      }
+    });
+    const style = axes();
+    const padding = Math.max((times.at(-1) - times[0]) * 0.02, 1);
+    const whole = { min: times[0] - padding, max: times.at(-1) + padding };
+    const chart = new uPlot({
+      width: box.clientWidth, height: Math.max(180, 46 * lanes.length + 70), legend: { show: false },
+      cursor: { y: false, points: { show: false }, drag: { x: true, y: false } },
+      scales: { x: { time: true, range: (self, min, max) => (min === null ? [whole.min, whole.max] : [min, max]) }, y: { range: [-0.6, lanes.length - 0.4] } },
+      axes: [style.x, { ...style.y, size: 120, splits: lanes.map((_, row) => row), values: (self, splits) => splits.map((row) => lanes[lanes.length - 1 - row] || "") }],
+      series,
+    }, columns, box);
+    chart.setScale("x", whole);
+    const zoom = (factor, shift) => {
+      const { min, max } = chart.scales.x;
+      const half = ((max - min) / 2) * factor, middle = (min + max) / 2 + (max - min) * shift;
+      if (half > 0.0005) chart.setScale("x", { min: middle - half, max: middle + half });
+    };
+    chart.over.addEventListener("dblclick", () => chart.setScale("x", whole));
+    chart.over.addEventListener("click", () => { if (chart.cursor.idx !== null && chart.cursor.idx !== undefined) show(events[chart.cursor.idx][1]); });
+    chart.over.addEventListener("wheel", (event) => { if (event.ctrlKey) { event.preventDefault(); zoom(event.deltaY > 0 ? 1.25 : 0.8, 0); } }, { passive: false });
+    box.onkeydown = (event) => {
+      const order = events.map(([, index]) => index);
+      const keys = {
+        "+": () => zoom(0.5, 0), "=": () => zoom(0.5, 0), "-": () => zoom(2, 0), "0": () => chart.setScale("x", whole),
+        ArrowLeft: () => zoom(1, -0.2), ArrowRight: () => zoom(1, 0.2),
+        PageUp: () => show(order[Math.max(order.indexOf(chosen) - 1, 0)]),
+        PageDown: () => show(order[Math.min(order.indexOf(chosen) + 1, order.length - 1)]),
+      };
+      if (keys[event.key] && !event.ctrlKey && !event.metaKey) { event.preventDefault(); keys[event.key](); }
+    };
+    charts.push([chart, box]);
+  };
+
+  const historyTable = () => {
+    const wanted = byId("search").value.trim().toLowerCase(), action = byId("action").value;
+    shown = [];
+    for (let index = data.events.length - 1; index >= 0; index -= 1) {
+      const each = data.events[index];
+      if (action && each.action !== action) continue;
+      if (wanted && !`${each.requested_time} ${each.operation} ${each.state} ${JSON.stringify(each.parameters)} ${each.partitions.join(" ")}`.toLowerCase().includes(wanted)) continue;
+      shown.push(index);
+    }
+    const pages = Math.max(1, Math.ceil(shown.length / PAGE));
+    pageNumber = Math.min(pageNumber, pages - 1);
+    const rows = shown.slice(pageNumber * PAGE, (pageNumber + 1) * PAGE).map((index) => {
+      const each = data.events[index];
+      const button = make("button", each.requested_time, "plain");
+      button.type = "button";
+      button.addEventListener("click", () => show(index));
+      const rowsChanged = each.rows_inserted + each.rows_updated + each.rows_deleted;
+      return [button, each.operation.toLowerCase(), each.state.toLowerCase(), span(each.seconds), rowsChanged ? rowsChanged.toLocaleString("en") : "",
+        each.files_written ? each.files_written.toLocaleString("en") : "", each.bytes_written ? bytes(each.bytes_written) : "", each.files_deleted ? each.files_deleted.toLocaleString("en") : ""];
+    });
+    table(byId("history"), [["instant"], ["operation"], ["state"], ["took", "number"], ["rows", "number"], ["files written", "number"], ["size", "number"], ["files deleted", "number"]], rows);
+    byId("page-number").textContent = shown.length ? `${pageNumber + 1} of ${pages}, ${counted(shown.length, "action")}` : "no action matches";
+    byId("newer").disabled = pageNumber === 0;
+    byId("older").disabled = pageNumber >= pages - 1;
+  };
+
+  const historyControls = () => {
+    const select = byId("action"), before = select.value;
+    clear(select).append(new Option("all", ""));
+    for (const action of [...new Set(data.events.map((each) => each.action))].sort()) select.append(new Option(action, action));
+    select.value = before;
+    if (select.selectedIndex < 0) select.selectedIndex = 0;
+  };
+
+  const storage = () => {
+    const bar = clear(byId("bar")), reasons = data.usage ? data.usage.by_reason : [];
+    const sums = new Map();
+    for (const each of reasons) sums.set(each.reason, (sums.get(each.reason) || 0) + each.bytes);
+    const total = data.usage ? data.usage.total.bytes : 0;
+    const told = [];
+    for (const [reason, size] of sums) {
+      if (!size) continue;
+      const part = make("span");
+      part.style.flexGrow = String(size);
+      part.style.background = holderColor(reason);
+      part.title = `${reason}: ${bytes(size)}`;
+      bar.append(part);
+      told.push(`${reason.replaceAll("_", " ")} ${bytes(size)}`);
+    }
+    bar.setAttribute("role", "img");
+    bar.setAttribute("aria-label", told.length ? told.join(", ") : "no files");
+    table(byId("reasons"), [["reason"], ["files", "number"], ["size", "number"], ["share", "number"], ["rule"]], reasons.map((each) => {
+      const name = make("span");
+      const swatch = make("span", null, "swatch");
+      swatch.style.background = holderColor(each.reason);
+      name.append(swatch, each.reason.replaceAll("_", " "));
+      name.title = data.meanings[each.reason] || "";
+      return [name, each.files.toLocaleString("en"), bytes(each.bytes), total ? `${((100 * each.bytes) / total).toFixed(1)} %` : "", each.rule];
+    }));
+  };
+
+  const sizes = () => {
+    const box = clear(byId("sizes")), all = data.simulations;
+    byId("retention-controls").hidden = !all.length;
+    if (!all.length) { box.append(make("p", "Not replayed: there are too few commits, or too many.", "hint")); return; }
+    const slider = byId("retained");
+    slider.max = String(all.length - 1);
+    if (!slider.dataset.touched) slider.value = String(all.findLastIndex((each) => each.commits_retained <= 10));
+    const times = all[0].points.map(([at]) => at);
+    if (times.some((at) => at === null)) { box.append(make("p", "Not drawn: an instant has a time that is no date.", "hint")); return; }
+    const style = axes();
+    const chart = new uPlot({
+      width: box.clientWidth, height: 260, legend: { show: false },
+      scales: { x: { time: true } },
+      axes: [style.x, { ...style.y, size: 80, values: (self, splits) => splits.map(bytes) }],
+      series: [{}, { label: "size", stroke: color("--retained"), width: 2, fill: `${color("--retained")}22`, value: (self, value) => bytes(value) }],
+    }, [times, all[0].points.map(() => null)], box);
+    const draw = () => {
+      const each = all[Number(slider.value)] || all.at(-1);
+      chart.setData([times, each.points.map(([, size]) => size)]);
+      const text = `${each.commits_retained}: ${bytes(each.bytes_end)} in the end, ${bytes(each.bytes_max)} at most, ${counted(each.files_deleted, "file")} deleted`;
+      byId("retained-text").textContent = text;
+      slider.setAttribute("aria-valuetext", text);
+    };
+    slider.oninput = () => { slider.dataset.touched = "yes"; draw(); };
+    draw();
+    charts.push([chart, box]);
+  };
+
+  const filesOf = (partition) => {
+    const box = clear(byId("files"));
+    const found = data.files.filter((each) => each.partition === partition);
+    const title = make("h3", `Files of ${partition || "the table"}`);
+    title.id = "files-title";
+    title.tabIndex = -1;
+    const inner = document.createElement("table");
+    table(inner, [["file", "path"], ["size", "number"], ["commit"], ["reason"], ["rule"]], found.map((each) => [each.name, bytes(each.bytes), each.commit || "-", each.reason, each.rule]));
+    const scroll = make("div", null, "scroll");
+    scroll.tabIndex = 0;
+    scroll.setAttribute("role", "region");
+    scroll.setAttribute("aria-labelledby", "files-title");
+    scroll.append(inner);
+    box.append(title, scroll);
+    if (data.files_left_out) box.append(make("p", `The page has the first ${counted(data.files.length, "file")} of the table; hudi-py files and hudi-py explain show all.`, "hint"));
+    title.focus();
+  };
+
+  const partitions = () => {
+    const wanted = byId("partition-search").value.trim().toLowerCase();
+    const all = (data.partitions || []).filter((each) => each.partition.toLowerCase().includes(wanted));
+    table(byId("partitions"), [["partition"], ["files", "number"], ["size", "number"], ["newest rows", "number"], ["older, kept", "number"], ["not needed", "number"]], all.slice(0, 200).map((each) => {
+      const sum = (...names) => names.reduce((found, name) => found + (each.reasons[name] ? each.reasons[name][1] : 0), 0);
+      const button = make("button", each.partition || "(none)", "plain");
+      button.type = "button";
+      button.addEventListener("click", () => filesOf(each.partition));
+      return [button, each.files.toLocaleString("en"), bytes(each.bytes), bytes(sum("live")), bytes(sum("retained", "savepoint", "pending")), bytes(sum("removable", "unexamined", "orphan"))];
+    }));
+    if (!all.length) byId("partitions").createCaption().textContent = data.partitions && data.partitions.length ? "No partition matches." : "No partitions yet.";
+    else if (all.length > 200) byId("partitions").createCaption().textContent = `The largest 200 of ${counted(all.length, "partition")}; filter to see others.`;
+  };
+
+  const drawCharts = () => {
+    for (const [chart] of charts) chart.destroy();
+    charts = [];
+    timeline();
+    sizes();
+  };
+
+  const draw = () => {
+    header(); tiles(); findings(); historyControls(); historyTable(); storage(); partitions(); drawCharts();
+  };
+
+  byId("search").addEventListener("input", () => { pageNumber = 0; historyTable(); });
+  byId("action").addEventListener("change", () => { pageNumber = 0; historyTable(); });
+  byId("newer").addEventListener("click", () => { pageNumber -= 1; historyTable(); });
+  byId("older").addEventListener("click", () => { pageNumber += 1; historyTable(); });
+  byId("partition-search").addEventListener("input", partitions);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawCharts);
+  let resized = 0;
+  addEventListener("resize", () => {
+    cancelAnimationFrame(resized);
+    resized = requestAnimationFrame(() => { for (const [chart, box] of charts) chart.setSize({ width: box.clientWidth, height: chart.height }); });
+  });
+
+  // Live updates: only the server's page names where to ask.
+  if (data.live) {
+    const ask = async () => {
+      try {
+        const answer = await fetch(`${data.live}version`, { credentials: "same-origin" });
+        if (!answer.ok) throw new Error(String(answer.status));
+        const { version } = await answer.json();
+        if (version !== data.version) {
+          const whole = await fetch(`${data.live}document`, { credentials: "same-origin" });
+          if (!whole.ok) throw new Error(String(whole.status));
+          data = await whole.json();
+          draw();
+          byId("status").textContent = `Updated ${data.generated_at}`;
+        }
+      } catch (error) {
+        byId("status").textContent = `No answer from the server (${error.message}); this is the state of ${data.generated_at}.`;
+      }
+      setTimeout(ask, 3000);
+    };
+    setTimeout(ask, 3000);
+  }
+  draw();
+  document.documentElement.dataset.ready = "yes";
+})();

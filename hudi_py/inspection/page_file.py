@@ -1,0 +1,58 @@
+"""Assembles the page of a table: one file with everything in it, which loads nothing from anywhere."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from html import escape
+from importlib.resources import files
+from typing import Any, Final
+
+_PARTS: Final = {"@UPLOT_CSS@": "uplot.css", "@CSS@": "page.css", "@UPLOT_JS@": "uplot.js", "@JS@": "page.js"}
+_SCRIPTS: Final = ("@UPLOT_JS@", "@JS@")
+
+
+def page_html(document: Any, title: str) -> str:
+    """
+    Return the page as HTML.
+
+    Text of the table only occurs inside of a JSON block and in the title, both escaped, and the page's own script shows
+    it as text. Scripts run only if they are the page's own: the content security policy names their hashes.
+
+    Args:
+        document: See `hudi_py.inspection.page_data.page_document`.
+        title: Title of the page.
+    """
+    parts = {mark: _text(name) for mark, name in _PARTS.items()}
+    hashes = " ".join(f"'sha256-{_hash(parts[mark])}'" for mark in _SCRIPTS)
+    values = {
+        **parts,
+        "@TITLE@": escape(title),
+        "@POLICY@": policy(hashes),
+        "@DATA@": script_json(document),
+    }
+    pieces = _text("page.html").split("@@")
+    return "".join(values[f"@{piece}@"] if number % 2 else piece for number, piece in enumerate(pieces))
+
+
+def policy(script_source: str) -> str:
+    """Return the content security policy of a page whose scripts come from *script_source*."""
+    return (
+        f"default-src 'none'; script-src {script_source}; style-src 'unsafe-inline'; img-src data:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'"
+    )
+
+
+def script_json(document: Any) -> str:
+    """Return JSON that can stand inside of a script element: nothing in it ends the element or begins a comment."""
+    text = json.dumps(document, ensure_ascii=True, default=str)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _text(name: str) -> str:
+    return files("hudi_py.inspection").joinpath("page", name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,223 @@
+"""``hudi-py report``: one file with everything in it, whatever the table's text says; looked at in a real browser."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+
+import pytest
+
+import hudi_py
+from hudi_py.inspection import page_data
+from hudi_py.inspection.page_data import page_document, version_of
+from hudi_py.inspection.page_file import page_html, script_json
+from support.browser import CHROMIUM, Browser
+from support.tables import TableBuilder, at, on_disk
+
+HOSTILE = '</script><script>document.title="owned"</script><img src=x onerror="document.title=1">'
+BROWSER = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),
+]
+
+
+def embedded(html):
+    """The document in a page."""
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)[1])
+
+
+@pytest.fixture
+def page(run, table, tmp_path):
+    """Report on a table of real Hudi: the path of the file."""
+
+    def make(name, *options):
+        result = run("report", table(name), "-o", tmp_path / "page.html", *options)
+        assert result.code == 0, result
+        return tmp_path / "page.html"
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "name", ["cow_mixed-1.1.1", "mor_compacted-0.15.0", "cow_empty-1.1.1", "cow_failed_write-1.0.2"]
+)
+def test_the_page_has_what_the_commands_say(run, table, page, name):
+    """Findings of doctor, sums of du, events of history."""
+    document = embedded(page(name).read_text())
+    path = document["table"]["location"]
+    assert document["findings"] == run("doctor", path, "--json").json
+    usage = run("du", path, "--json").json
+    assert document["usage"] == usage or usage["total"]["files"] == 0
+    events = run("history", path, "--archived", "--json").json["events"]
+    assert [(e["requested_time"], e["action"], e["state"]) for e in document["events"]] == [
+        (e["requested_time"], e["action"], e["state"]) for e in events
+    ]
+    assert document["problems"] == []
+    assert sum(each["bytes"] for each in document["files"]) == sum(each["bytes"] for each in document["partitions"])
+
+
+def test_the_page_asks_for_nothing_and_runs_only_its_own_scripts(page):
+    """No address of another host in markup or script of ours, and a policy that names the hashes of both scripts."""
+    html = page("cow_mixed-1.1.1").read_text()
+    outside_data = html.replace(re.search(r'id="data">(.*?)</script>', html, re.DOTALL)[1], "")
+    assert re.findall(r"""(?:src|href)\s*=\s*["']?(?!#)[^"'\s>]+""", outside_data.partition("<script>")[0]) == []
+    scripts = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
+    assert len(scripts) == 2
+    policy = re.search(r'Content-Security-Policy" content="(.*?)"', html)[1]
+    for script in scripts:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
+    assert "unsafe-inline" not in policy.partition("style-src")[0]
+    assert "MIT" in (hudi_py_page() / "uplot-LICENSE.txt").read_text()
+
+
+def hudi_py_page():
+    """Folder of the page's parts."""
+    from importlib.resources import files
+
+    return files("hudi_py.inspection").joinpath("page")
+
+
+@pytest.mark.parametrize("text", [HOSTILE, "<!--<script>", "]]>&amp;\u2028\u0000", "\ud800"])
+def test_text_of_a_table_ends_no_element(text):
+    """Nothing between the two tags of the data can be taken for markup, and it decodes to the same text."""
+    html = page_html({"text": text}, text.encode("utf-8", "replace").decode())
+    data = script_json({"text": text})
+    assert not set("<>&") & set(data)
+    assert html.count("<script") == page_html({}, "").count("<script")
+    assert embedded(html) == {"text": text}
+
+
+def test_damage_leaves_a_page(run, tmp_path):
+    """What cannot be collected is named; the rest is shown."""
+    builder = TableBuilder(2)
+    builder.commit(at(1), {"p": ["f"]})
+    builder.commit(at(2), {"p": ["f"]})
+    builder.savepoint(at(2), {"p": []})
+    on_disk(builder, tmp_path / "t")
+    damaged = next((tmp_path / "t" / ".hoodie" / "timeline").glob("*.savepoint"))
+    damaged.write_bytes(b"no Avro")
+    result = run("report", tmp_path / "t", "-o", tmp_path / "page.html")
+    assert result.code == 0, result
+    document = embedded((tmp_path / "page.html").read_text())
+    assert document["problems"]
+    assert "table-damaged" in {each["code"] for each in document["findings"]}
+
+
+def test_output_is_whole_or_not_there_and_never_in_the_table(run, table, tmp_path):
+    """It replaces no file of the table, and a folder that is missing is an error of one line."""
+    path = table("cow_partitioned-1.1.1")
+    assert run("report", path, "-o", path / "page.html").code == 2
+    assert run("report", path, "-o", tmp_path / "none" / "page.html").code == 2
+    assert run("report", path).code == 2
+    assert run("report", path, "-o", "-").out.startswith("<!doctype html>")
+    result = run("report", path, "-o", tmp_path / "page.html", "--json")
+    assert result.json["bytes"] == (tmp_path / "page.html").stat().st_size
+
+
+def test_the_version_changes_with_the_timeline(tmp_path):
+    """A page that is open knows by it that there is something new."""
+    builder = TableBuilder(2)
+    builder.commit(at(1), {"p": ["f"]})
+    table = on_disk(builder, tmp_path)
+    before = version_of(table)
+    assert version_of(table.refresh()) == before
+    builder.commit(at(2), {"p": ["f"]})
+    assert version_of(on_disk(builder, tmp_path)) != before
+
+
+def test_documents_of_long_tables_are_bounded(tmp_path, monkeypatch):
+    """What is left out is counted."""
+    builder = TableBuilder(2)
+    for number in range(1, 9):
+        builder.commit(at(number), {f"p{number}": ["f"]})
+    monkeypatch.setattr(page_data, "EVENTS_MAX", 3)
+    monkeypatch.setattr(page_data, "FILES_MAX", 5)
+    monkeypatch.setattr(page_data, "PARTITIONS_MAX", 2)
+    monkeypatch.setattr(page_data, "COMMITS_MAX", 4)
+    document = page_document(on_disk(builder, tmp_path).read_only())
+    assert (len(document["events"]), document["events_left_out"]) == (3, 5)
+    assert (len(document["files"]), document["files_left_out"]) == (5, 11)
+    assert len(document["partitions"]) == 2
+    assert document["simulations"] == []
+
+
+class TestInABrowser:
+    """Drawn, read, and used with the keyboard alone."""
+
+    pytestmark = BROWSER
+
+    def test_everything_is_drawn_at_every_width_in_both_colours(self, page, tmp_path):
+        """No error, no request to anywhere, and no page wider than the screen."""
+        path = page("cow_mixed-1.1.1")
+        document = embedded(path.read_text())
+        for dark in (False, True):
+            with Browser(tmp_path / f"profile{dark}", dark=dark) as browser:
+                for width in (360, 800, 1400):
+                    browser.resize(width, 900)
+                    browser.open(f"file://{path}")
+                    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+                    assert browser.evaluate("document.querySelectorAll('#history tbody tr').length") == len(
+                        document["events"]
+                    )
+                    assert browser.evaluate("document.querySelectorAll('.finding').length") == len(document["findings"])
+                    assert browser.evaluate("document.querySelectorAll('canvas').length") == 2
+                assert browser.errors == []
+                assert {url for url in browser.requests if not url.startswith(("file://", "data:"))} == set()
+                back = browser.evaluate("getComputedStyle(document.body).backgroundColor")
+                assert back == ("rgb(13, 17, 23)" if dark else "rgb(255, 255, 255)")
+
+    def test_the_keyboard_reaches_and_works_everything(self, page, tmp_path):
+        """Tab goes through all controls; keys zoom the timeline and choose instants; everything has a name."""
+        path = page("cow_mixed-1.1.1")
+        with Browser(tmp_path / "profile") as browser:
+            browser.open(f"file://{path}")
+            reached = set()
+            for _ in range(60):
+                browser.press("Tab")
+                reached.add(browser.evaluate("document.activeElement.id || document.activeElement.className"))
+            assert {"timeline", "search", "action", "retained", "partition-search", "skip"} <= reached
+            browser.evaluate("document.getElementById('timeline').focus()")
+            browser.press("PageDown")
+            first = browser.evaluate("document.querySelector('#instant b').textContent")
+            browser.press("PageDown")
+            assert browser.evaluate("document.querySelector('#instant b').textContent") != first
+            for key in ("+", "ArrowRight", "-", "0"):
+                browser.press(key)
+            browser.evaluate("document.getElementById('retained').focus()")
+            before = browser.evaluate("document.getElementById('retained-text').textContent")
+            browser.evaluate(
+                "document.getElementById('retained').value = 0; document.getElementById('retained').oninput()"
+            )
+            assert browser.evaluate("document.getElementById('retained-text').textContent") != before
+            browser.evaluate("document.querySelector('#partitions button').focus()")
+            browser.press("Enter")
+            assert browser.evaluate("document.activeElement.id") == "files-title"
+            nodes = browser.accessible()
+            unnamed = [n for n in nodes if n["focusable"] and not n["name"] and n["role"] != "RootWebArea"]
+            assert unnamed == []
+            assert browser.errors == []
+
+    def test_hostile_text_is_shown_and_never_run(self, tmp_path):
+        """In the name of a partition, the comment of a savepoint and the location."""
+        builder = TableBuilder(2)
+        partition = "p=" + HOSTILE.replace("/", "\u2215")
+        builder.commit(at(1), {partition: ["f"]})
+        builder.commit(at(2), {partition: ["f"]})
+        on_disk(builder, tmp_path / "t")
+        hudi_py.open_table(tmp_path / "t").create_savepoint(comment=HOSTILE)
+        document = page_document(hudi_py.open_table(tmp_path / "t").read_only())
+        document["table"]["name"] = HOSTILE
+        (tmp_path / "page.html").write_text(page_html(document, "title"))
+        with Browser(tmp_path / "profile") as browser:
+            browser.open(f"file://{tmp_path / 'page.html'}")
+            assert browser.evaluate("document.getElementById('name').textContent") == HOSTILE
+            browser.evaluate("[...document.querySelectorAll('button.plain')].forEach((each) => each.click())")
+            assert browser.evaluate("document.title") == "title"
+            assert browser.evaluate("document.querySelectorAll('img').length") == 0
+            assert HOSTILE[:8] in browser.evaluate("document.body.textContent")
+            assert browser.errors == []
