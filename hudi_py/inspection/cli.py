@@ -207,6 +207,7 @@ from hudi_py.inspection import (  # noqa: E402
     read_command,
     recover_command,
     report_command,
+    serve_command,
     write_commands,
 )
 
@@ -226,6 +227,7 @@ main.add_command(overview_command.overview)
 main.add_command(read_command.read)
 main.add_command(recover_command.recover)
 main.add_command(report_command.report)
+main.add_command(serve_command.serve)
 main.add_command(history_commands.archive)
 main.add_command(history_commands.restore)
 main.add_command(history_commands.rollback)

@@ -238,7 +238,7 @@ class Program(click.Group):
         given = _given(arguments, extra)
         code: Any
         try:
-            if asks_for_many(given) and given[0] != "fleet":
+            if asks_for_many(given) and given[0] not in ("fleet", "serve"):
                 code = run_over_tables(self, given, MONOTONIC)
             else:
                 code = run(*arguments, standalone_mode=False, **extra)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from typing import Any, Final
@@ -34,6 +35,18 @@ def page_html(document: Any, title: str) -> str:
     }
     pieces = _text("page.html").split("@@")
     return "".join(values[f"@{piece}@"] if number % 2 else piece for number, piece in enumerate(pieces))
+
+
+def list_html(links: Sequence[tuple[str, str]]) -> str:
+    """Return a page with links, as pairs of address and text; it has no script."""
+    items = "".join(f'<li><a href="{escape(url)}">{escape(text)}</a></li>' for url, text in links)
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark"><title>hudi-py serve</title>'
+        f"<style>{_text('page.css')}</style></head><body><header><h1>Tables</h1></header>"
+        f"<main><ul>{items}</ul></main></body></html>"
+    )
 
 
 def policy(script_source: str) -> str:

@@ -1,0 +1,95 @@
+"""The command ``hudi-py serve``: the pages of tables, for a browser on this machine."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from hudi_py.errors import ConfigError
+from hudi_py.inspection.clean_options import retention_options
+from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.say import say
+from hudi_py.inspection.table_lists import tables_of
+from hudi_py.model.words import counted
+
+if TYPE_CHECKING:
+    from hudi_py.config.clean_options import CleanOptions
+
+_TOKEN_LENGTH_MIN = 16
+
+
+@click.command()
+@click.argument("locations", nargs=-1, metavar="[TABLE|FOLDER|PATTERN|URL]...")
+@click.option("--tables", "source", metavar="SOURCE", help="File with a location a line, folder, pattern or URL.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address; any but the loopback takes --token.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8642, show_default=True, help="Port; 0 for a free one.")
+@click.option("--token", envvar="HUDI_PY_TOKEN", help="What requests have to know (or HUDI_PY_TOKEN).")
+@retention_options
+@command
+def serve(
+    common: Common,
+    locations: tuple[str, ...],
+    source: str | None,
+    host: str,
+    port: int,
+    token: str | None,
+    options: CleanOptions,
+) -> None:
+    r"""
+    Serve the pages of tables to a browser, until Ctrl-C. Changes nothing.
+
+    The page is that of hudi-py report and follows the table while jobs run. On the loopback address it asks for no
+    token; on any other one it does, as a part of the address (?token=...) or as Authorization: Bearer.
+
+    \b
+    Examples:
+      hudi-py serve s3://lake/trips
+      hudi-py serve /lake/warehouse --port 0
+      HUDI_PY_TOKEN=... hudi-py serve --tables tables.txt --host 0.0.0.0
+    """
+    from hudi_py.inspection.server import Server
+    from hudi_py.inspection.site import Site
+
+    sources = (*locations, *(() if source is None else (source,)))
+    if not sources:
+        raise ConfigError("give tables, a folder that has tables, or --tables FILE")
+    is_loopback = _is_loopback(host)
+    if token is None and not is_loopback:
+        raise ConfigError(f"--host {host} can be reached from other machines: give --token, or leave --host out")
+    if token is not None and (len(token) < _TOKEN_LENGTH_MIN or not token.isalnum() or not token.isascii()):
+        raise ConfigError(f"--token needs at least {_TOKEN_LENGTH_MIN} characters, letters and digits only")
+    tables = tuple(dict.fromkeys(each for one in sources for each in tables_of(one, common.storage_options)))
+    try:
+        server = Server((host, port), socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise ConfigError(f"--host {host} --port {port}: {error.strerror}; give another port") from error
+    with server:
+        port = server.server_port
+        names = ("127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host.lower())
+        hosts = frozenset(f"{name}:{port}" for name in names) if is_loopback else None
+        server.site = Site(
+            tables, lambda table: common.open(table).read_only(), hosts=hosts, token=token, options=options
+        )
+        url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+        if common.as_json:
+            print_json({"url": url, "tables": len(tables)})
+        else:
+            say(f"serving {counted(len(tables), 'table')} at {url}; Ctrl-C stops it")
+        sys.stdout.flush()
+        try:
+            server.serve_forever(poll_interval=0.2)
+        except KeyboardInterrupt:
+            say("hudi-py: stopped", file=sys.stderr)
+
+
+def _is_loopback(host: str) -> bool:
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

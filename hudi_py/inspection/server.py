@@ -1,0 +1,110 @@
+"""The server of pages: threads, limits and time-outs around `hudi_py.inspection.site`."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import BoundedSemaphore
+from typing import Any, Final
+
+from hudi_py.inspection.say import say
+from hudi_py.inspection.site import Request, Response, Site
+
+CONNECTIONS_MAX: Final = 64
+"""Requests that are worked on at once; further ones are answered with 503."""
+IDLE_SECONDS_MAX: Final = 10
+_BUSY: Final = (
+    b"HTTP/1.0 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nbusy\n"
+)
+
+
+class Server(ThreadingHTTPServer):
+    """
+    Serves a site until it is stopped.
+
+    Args:
+        address: Host and port; port 0 for any that is free.
+        family: Of the address.
+
+    Attributes:
+        site: What answers; to be set before the first request.
+    """
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, address: tuple[str, int], family: socket.AddressFamily) -> None:
+        self.address_family = family
+        self.site: Site | None = None
+        self._places = BoundedSemaphore(CONNECTIONS_MAX)
+        super().__init__(address, _Handler)
+
+    def server_bind(self) -> None:
+        """Bind without asking for the name of the address, which may take long."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = self.server_address[:2]  # type: ignore[assignment]
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Give the request a thread, or answer that there are too many."""
+        if not self._places.acquire(blocking=False):
+            try:
+                request.settimeout(1)
+                request.sendall(_BUSY)
+            except OSError:
+                pass  # the client is gone, or reads nothing
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer a request in its thread."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing about clients that go away; anything else is one line."""
+        error = sys.exc_info()[1]
+        if not isinstance(error, OSError):
+            say(f"hudi-py: serve: unexpected {type(error).__name__}: {error}", file=sys.stderr)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+    server_version = "hudi-py"
+    sys_version = ""
+    timeout = IDLE_SECONDS_MAX
+    error_content_type = "text/plain"
+    error_message_format = "%(code)d %(message)s\n"
+
+    def do_GET(self) -> None:
+        self._answer(with_body=True)
+
+    def do_HEAD(self) -> None:
+        self._answer(with_body=False)
+
+    def do_POST(self) -> None:
+        self._answer(with_body=True)
+
+    def _answer(self, *, with_body: bool) -> None:
+        assert self.server.site is not None
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        try:
+            response = self.server.site.answer(Request(self.command, self.path, headers))
+        except Exception as error:  # noqa: BLE001 - one bad request must not end without an answer
+            say(f"hudi-py: serve: unexpected {type(error).__name__}: {error}", file=sys.stderr)
+            response = Response(HTTPStatus.INTERNAL_SERVER_ERROR, "text/plain", b"unexpected error\n")
+        self.send_response(response.status)
+        for name, value in response.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if with_body:
+            self.wfile.write(response.body)
+
+    def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002 - the name of the base class
+        """Log nothing: addresses may have a token in them."""

@@ -1,0 +1,260 @@
+"""
+What the server of pages answers: a request becomes a response, without a socket.
+
+Everything is read-only. A path is matched as a whole against few patterns, so no name in it reaches a file system; a
+table is named by its number. Requests of other sites are refused: by the names under which the server may be asked
+(a foreign name that resolves to this address is no way in), by origin, and by a token where there is one.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import re
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from http.cookies import CookieError, SimpleCookie
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import attrs
+
+from hudi_py.errors import ConfigError, HudiError, TableNotFound
+from hudi_py.inspection.page_data import page_document, version_of
+from hudi_py.inspection.page_file import list_html, page_html, policy
+
+if TYPE_CHECKING:
+    from hudi_py.config.clean_options import CleanOptions
+    from hudi_py.table import Table
+
+COOKIE: Final = "hudi_py_token"
+_TABLE: Final = re.compile(r"/t/([0-9]{1,6})/(|version|document|plan|instant/([0-9]{14,20}))")
+_WHOLE: Final = {
+    "commits_retained", "file_versions_retained", "hours_retained", "min_commits", "min_file_versions",
+}  # fmt: skip
+_FILES_MAX: Final = 1000
+_SECURITY: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+@attrs.frozen
+class Request:
+    """
+    A request.
+
+    Args:
+        method: In capitals.
+        target: Path and query, as sent.
+        headers: Names in lower case.
+    """
+
+    method: str
+    target: str
+    headers: Mapping[str, str] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class Response:
+    """Status, kind of content, content, and headers besides those that every response has."""
+
+    status: HTTPStatus
+    kind: str
+    body: bytes
+    more: Mapping[str, str] = attrs.field(factory=dict)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """All headers."""
+        return {"Content-Type": self.kind, "Content-Length": str(len(self.body)), **_SECURITY, **self.more}
+
+
+class Refused(Exception):
+    """The request is answered with an error."""
+
+    def __init__(self, status: HTTPStatus, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Site:
+    """
+    The pages of some tables.
+
+    Args:
+        tables: Locations.
+        open_table: Opens a location, for reading only.
+        hosts: Names (with port) under which the server may be asked; None for any, which takes a token.
+        token: What requests have to know; None for none.
+        options: Settings of cleaning, given at the start.
+    """
+
+    def __init__(
+        self,
+        tables: tuple[str, ...],
+        open_table: Callable[[str], Table],
+        *,
+        hosts: frozenset[str] | None,
+        token: str | None = None,
+        options: CleanOptions | None = None,
+    ) -> None:
+        assert hosts is not None or token is not None
+        self.tables = tables
+        self._open, self._hosts, self._token = open_table, hosts, token
+        self._options = options
+        self._locks = [Lock() for _ in tables]
+        self._documents: dict[int, dict[str, Any]] = {}
+
+    def answer(self, request: Request) -> Response:
+        """Answer a request; never raises an error of the library."""
+        try:
+            return self._answer(request)
+        except Refused as refused:
+            return _json({"error": {"message": str(refused)}}, refused.status)
+        except ConfigError as error:
+            return _json({"error": {"message": str(error)}}, HTTPStatus.BAD_REQUEST)
+        except TableNotFound as error:
+            return _json({"error": {"message": str(error)}}, HTTPStatus.NOT_FOUND)
+        except HudiError as error:
+            return _json({"error": {"kind": type(error).__name__, "message": str(error)}}, HTTPStatus.BAD_GATEWAY)
+
+    def _answer(self, request: Request) -> Response:
+        if request.method not in ("GET", "HEAD"):
+            raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, "this server only reads")
+        self._refuse_strangers(request)
+        try:
+            url = urlsplit(request.target)
+            query = parse_qs(url.query, max_num_fields=20)
+        except ValueError as error:
+            raise Refused(HTTPStatus.BAD_REQUEST, "the address is malformed") from error
+        entered = self._admit(request, url.path, query)
+        if entered is not None:
+            return entered
+        if url.path == "/":
+            return self._front()
+        if url.path == "/healthz":
+            return _json({"tables": len(self.tables)})
+        found = _TABLE.fullmatch(url.path)
+        if found is None or int(found[1]) >= len(self.tables):
+            raise Refused(HTTPStatus.NOT_FOUND, "there is no such page")
+        return self._of_table(int(found[1]), found[2], found[3], query)
+
+    # --- who may ask ---------------------------------------------------------------------------------------------
+    def _refuse_strangers(self, request: Request) -> None:
+        host = request.headers.get("host", "").lower()
+        if self._hosts is not None and host not in self._hosts:
+            raise Refused(HTTPStatus.MISDIRECTED_REQUEST, "this server is not known under that name")
+        origin = request.headers.get("origin")
+        if origin is not None and origin.lower() != f"http://{host}":
+            raise Refused(HTTPStatus.FORBIDDEN, "requests of other sites are refused")
+        if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+            raise Refused(HTTPStatus.FORBIDDEN, "requests of other sites are refused")
+
+    def _admit(self, request: Request, path: str, query: dict[str, list[str]]) -> Response | None:
+        """Let those pass who know the token; one in the address becomes a cookie, so that it is not seen in links."""
+        if self._token is None:
+            return None
+        if self._is_token(query.get("token", [""])[0]):
+            rest = urlencode([(name, value) for name, values in query.items() if name != "token" for value in values])
+            clean = "/" + path.lstrip("/")  # a path of two slashes would name another server
+            cookie = f"{COOKIE}={self._token}; HttpOnly; SameSite=Strict; Path=/"
+            return Response(
+                HTTPStatus.SEE_OTHER,
+                "text/plain; charset=utf-8",
+                b"",
+                {"Location": f"{clean}?{rest}" if rest else clean, "Set-Cookie": cookie},
+            )
+        bearer = request.headers.get("authorization", "")
+        if bearer.lower().startswith("bearer ") and self._is_token(bearer[len("bearer ") :].strip()):
+            return None
+        try:
+            cookies = SimpleCookie(request.headers.get("cookie", ""))
+        except CookieError:
+            cookies = SimpleCookie()
+        if COOKIE in cookies and self._is_token(cookies[COOKIE].value):
+            return None
+        raise Refused(HTTPStatus.UNAUTHORIZED, "give the token: ?token=..., or the header Authorization: Bearer ...")
+
+    def _is_token(self, given: str) -> bool:
+        assert self._token is not None
+        return hmac.compare_digest(given.encode(), self._token.encode())
+
+    # --- pages ---------------------------------------------------------------------------------------------------
+    def _front(self) -> Response:
+        if len(self.tables) == 1:
+            return Response(HTTPStatus.SEE_OTHER, "text/plain; charset=utf-8", b"", {"Location": "/t/0/"})
+        links = [(f"/t/{number}/", table) for number, table in enumerate(self.tables)]
+        return _html(list_html(links), policy("'none'"))
+
+    def _of_table(self, number: int, page: str, instant: str | None, query: dict[str, list[str]]) -> Response:
+        if instant is not None:
+            return _json(self._instant(number, instant))
+        if page == "version":
+            return _json({"version": version_of(self._open(self.tables[number]))})
+        if page == "plan":
+            return _json(self._plan(number, query))
+        document = self._document(number)
+        if page == "document":
+            return _json(document)
+        # The policy of the page itself, in its head, names the hashes of its scripts.
+        return _html(page_html(document, f"{document['table']['name']}: hudi-py serve"), None)
+
+    def _document(self, number: int) -> dict[str, Any]:
+        """Collected once for each state of the timeline, however many ask at the same time."""
+        with self._locks[number]:
+            opened = self._open(self.tables[number])
+            known = self._documents.get(number)
+            if known is None or known["version"] != version_of(opened):
+                known = {**page_document(opened, options=self._options), "live": f"/t/{number}/"}
+                self._documents[number] = known
+            return known
+
+    def _instant(self, number: int, time: str) -> dict[str, Any]:
+        from hudi_py.inspection.report import instant_entry
+
+        opened = self._open(self.tables[number])
+        found = opened.timeline.find(time)
+        if found is None:
+            raise Refused(HTTPStatus.NOT_FOUND, f"there is no active instant {time}")
+        return {**instant_entry(found), "content": opened.contents.plain(found)}
+
+    def _plan(self, number: int, query: dict[str, list[str]]) -> dict[str, Any]:
+        """What a clean with other settings would delete."""
+        options: dict[str, Any] = {}
+        for name, values in query.items():
+            if name in _WHOLE and values[0].isascii() and values[0].isdecimal() and int(values[0][:9]) > 0:
+                options[name] = int(values[0][:9])
+            elif name == "policy":
+                options[name] = values[0]
+            else:
+                raise Refused(HTTPStatus.BAD_REQUEST, f"{name}={values[0]} is no setting of a plan")
+        plan = self._open(self.tables[number]).plan_clean(details=True, **options)
+        files = [
+            {"path": file.path, "bytes": file.size_bytes, "reason": file.reason.value}
+            for partition in sorted(plan.files)
+            for file in plan.files[partition]
+        ]
+        earliest = plan.earliest_to_retain
+        return {
+            "earliest_instant_to_retain": None if earliest is None else earliest.requested_time,
+            "totals": {"files": plan.file_count, "bytes": plan.size_bytes},
+            "files": files[:_FILES_MAX],
+            "files_left_out": max(0, len(files) - _FILES_MAX),
+            "warnings": list(plan.warnings),
+        }
+
+
+def _json(document: Any, status: HTTPStatus = HTTPStatus.OK) -> Response:
+    data = json.dumps(document, ensure_ascii=True, default=str).encode()
+    return Response(status, "application/json", data, {"Content-Security-Policy": "default-src 'none'"})
+
+
+def _html(text: str, content_policy: str | None) -> Response:
+    more = {} if content_policy is None else {"Content-Security-Policy": content_policy}
+    return Response(HTTPStatus.OK, "text/html; charset=utf-8", text.encode(), more)

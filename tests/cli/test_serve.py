@@ -1,0 +1,167 @@
+"""``hudi-py serve``: pages of tables, for this machine or those who know the token, and for nobody else."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from http import HTTPStatus
+
+import pytest
+
+import hudi_py
+from hudi_py.inspection.server import Server
+from hudi_py.inspection.site import COOKIE, Request, Site
+from support.browser import CHROMIUM, Browser
+from support.tables import TableBuilder, at, on_disk
+
+HOST = "127.0.0.1:8642"
+TOKEN = "0123456789abcdefABCDEF"
+
+
+def opened(location):
+    """A table, as the command opens it."""
+    return hudi_py.open_table(location).read_only()
+
+
+@pytest.fixture
+def site(table):
+    """Of one table, on the loopback address."""
+    path = str(table("cow_cleaned-1.1.1"))
+    return Site((path,), opened, hosts=frozenset({HOST}))
+
+
+def ask(site, target, method="GET", **headers):
+    """A request of a browser on this machine."""
+    given = {"host": HOST, **{name.replace("_", "-"): value for name, value in headers.items()}}
+    return site.answer(Request(method, target, given))
+
+
+def test_pages_have_what_the_commands_say(run, site):
+    """The front page leads to the only table; its document, a plan and an instant are those of the commands."""
+    path = site.tables[0]
+    front = ask(site, "/")
+    assert (front.status, front.more["Location"]) == (303, "/t/0/")
+    page = ask(site, "/t/0/")
+    assert page.status == 200
+    assert page.kind.startswith("text/html")
+    document = json.loads(ask(site, "/t/0/document").body)
+    assert document["findings"] == run("doctor", path, "--json").json
+    assert document["live"] == "/t/0/"
+    assert json.loads(ask(site, "/t/0/version").body) == {"version": document["version"]}
+    plan = json.loads(ask(site, "/t/0/plan?commits_retained=1").body)
+    told = run("clean", path, "--dry-run", "--commits-retained", 1, "--json").json
+    assert plan["totals"] == told["totals"]
+    assert plan["files"] == told["files"]
+    time = document["events"][-1]["requested_time"]
+    assert json.loads(ask(site, f"/t/0/instant/{time}").body) == run("instant", path, time, "--json").json
+    for response in (front, page, ask(site, "/t/0/version"), ask(site, "/none")):
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+        assert response.headers["Cache-Control"] == "no-store"
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        ("/t/1/", 404), ("/t/0", 404), ("/t/0/../../etc/passwd", 404), ("/t/0/instant/..%2fhoodie.properties", 404),
+        ("/t/00000000000000000000/", 404), ("/t/0/instant/99999999999999", 404), ("/t/0/plan?commits_retained=-1", 400),
+        ("/t/0/plan?commits_retained=x", 400), ("/t/0/plan?path=/etc", 400), ("/t/0/plan?policy=NONSENSE", 400),
+        ("/t/0/plan?" + "&".join(f"a{n}=1" for n in range(99)), 400), ("//[", 400), ("/favicon.ico", 404),
+    ],
+)  # fmt: skip
+def test_addresses_that_mean_nothing_are_refused(site, target, status):
+    """No name in an address reaches a file system."""
+    response = ask(site, target)
+    assert response.status == status
+    assert b"root:" not in response.body
+    assert "Traceback" not in response.body.decode()
+
+
+def test_other_sites_and_other_methods_are_refused(site):
+    """By name, by origin, by what the browser says of the request; and nothing is written by any method."""
+    assert ask(site, "/t/0/document", host="evil.example:8642").status == HTTPStatus.MISDIRECTED_REQUEST
+    assert ask(site, "/t/0/document", host="").status == HTTPStatus.MISDIRECTED_REQUEST
+    assert ask(site, "/t/0/document", origin="http://evil.example").status == HTTPStatus.FORBIDDEN
+    assert ask(site, "/t/0/document", origin=f"http://{HOST}").status == HTTPStatus.OK
+    assert ask(site, "/t/0/document", sec_fetch_site="cross-site").status == HTTPStatus.FORBIDDEN
+    assert ask(site, "/t/0/document", sec_fetch_site="same-origin").status == HTTPStatus.OK
+    for method in ("POST", "PUT", "DELETE", "OPTIONS", "TRACE"):
+        assert ask(site, "/t/0/", method).status == HTTPStatus.METHOD_NOT_ALLOWED
+
+
+def test_a_token_lets_in_and_nothing_else_does(table):
+    """As bearer, or once in the address, which makes it a cookie and takes it out of the address."""
+    guarded = Site((str(table("cow_cleaned-1.1.1")),), opened, hosts=None, token=TOKEN)
+    for headers in ({}, {"authorization": "Bearer x"}, {"cookie": f"{COOKIE}=x"}, {"cookie": "a b;=;"}):
+        assert ask(guarded, "/t/0/version", **headers).status == HTTPStatus.UNAUTHORIZED
+    assert ask(guarded, "/t/0/version?token=x").status == HTTPStatus.UNAUTHORIZED
+    assert ask(guarded, "/t/0/version", authorization=f"Bearer {TOKEN}").status == HTTPStatus.OK
+    entered = ask(guarded, f"/t/0/?token={TOKEN}&a=1", host="lake.example:1")
+    assert (entered.status, entered.more["Location"]) == (303, "/t/0/?a=1")
+    assert ask(guarded, f"//evil.example/?token={TOKEN}").more["Location"].startswith("/") is True
+    assert not ask(guarded, f"//evil.example/x?token={TOKEN}").more["Location"].startswith("//")
+    cookie = entered.more["Set-Cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    assert ask(guarded, "/t/0/version", cookie=cookie.partition(";")[0]).status == HTTPStatus.OK
+    assert TOKEN not in ask(guarded, "/t/0/", cookie=cookie.partition(";")[0]).body.decode()
+
+
+def test_addresses_that_others_reach_take_a_token(run, tmp_path):
+    """Refused before anything is opened; a token that could be guessed too."""
+    for arguments in (("--host", "0.0.0.0"), ("--host", "example.org"), ("--host", "::"), ("--token", "short"),
+                      ("--token", "with; semicolons and spaces")):  # fmt: skip
+        result = run("serve", tmp_path, *arguments)
+        assert result.code == 2, arguments
+    assert run("serve").code == 2
+
+
+def test_many_who_ask_at_once_cost_one_look(site, monkeypatch):
+    """The document is collected once for each state of the timeline."""
+    from hudi_py.inspection import site as module
+
+    looks = []
+    collect = module.page_document
+    monkeypatch.setattr(module, "page_document", lambda *a, **k: looks.append(1) or collect(*a, **k))
+    threads = [threading.Thread(target=ask, args=(site, "/t/0/document")) for _ in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len(looks) == 1
+
+
+def test_a_table_that_is_gone_is_an_answer(tmp_path):
+    """And so is a damaged one; the server goes on."""
+    gone = Site((str(tmp_path / "none"),), opened, hosts=frozenset({HOST}))
+    assert ask(gone, "/t/0/").status == HTTPStatus.NOT_FOUND
+    (tmp_path / "none" / ".hoodie").mkdir(parents=True)
+    (tmp_path / "none" / ".hoodie" / "hoodie.properties").write_bytes(b"\x00")
+    assert ask(gone, "/t/0/").status >= 400
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium")
+def test_an_open_page_follows_the_table(tmp_path):
+    """A commit that completes while the page is open appears on it."""
+    builder = TableBuilder(2)
+    for number in (1, 2):
+        builder.commit(at(number), {"p": ["f"]})
+    on_disk(builder, tmp_path / "t")
+    with Server(("127.0.0.1", 0), socket.AF_INET) as server:
+        port = server.server_port
+        server.site = Site((str(tmp_path / "t"),), opened, hosts=frozenset({f"127.0.0.1:{port}"}))
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        with Browser(tmp_path / "profile") as browser:
+            browser.open(f"http://127.0.0.1:{port}/")
+            rows = "document.querySelectorAll('#history tbody tr').length"
+            assert browser.evaluate(rows) == 2
+            builder.commit(at(3), {"p": ["f"]})
+            on_disk(builder, tmp_path / "t")
+            browser.wait(f"{rows} === 3")
+            assert "Updated" in browser.evaluate("document.getElementById('status').textContent")
+            hosts = {url.split("/")[2] for url in browser.requests if url.startswith("http")}
+            assert hosts == {f"127.0.0.1:{port}"}
+            assert [each for each in browser.errors if "favicon" not in each and "404" not in each] == []
+        server.shutdown()
