@@ -35,6 +35,7 @@ def write(
     settings: Mapping[str, Any] | None = None,
     write_key: tuple[str, int] | None = None,
     extra_metadata: Mapping[str, str] | None = None,
+    retries: int | None = None,
     storage_options: Mapping[str, str] | None = None,
     clock: Clock | None = None,
 ) -> WriteResult:
@@ -55,6 +56,7 @@ def write(
         write_key: Application and version of this write, such as ``("loader", 7)``. Given again, or with a lower
             version, the write does nothing and returns the earlier commit: a repetition after a crash is harmless.
         extra_metadata: Entries for ``extraMetadata`` of the commit.
+        retries: How often the write is begun again when another writer was faster; see `Words`.
         storage_options: Options of the storage library.
         clock: Replaces the machine's clock.
 
@@ -63,7 +65,7 @@ def write(
         UnsupportedTable: hudi_py does not write this kind of table.
         As `Table.upsert`.
     """
-    words = commit_words(write_key, extra_metadata)
+    words = commit_words(write_key, extra_metadata, retries)
     operation = _operation(operation, settings or {})
     service = service_of(location, settings=settings, storage_options=storage_options, clock=clock)
     return written(service, data, operation, words)

@@ -32,10 +32,13 @@ class Words(TypedDict, total=False):
     Args:
         write_key: Application and version of the write, which is done once.
         extra_metadata: Entries for ``extraMetadata`` of the commit.
+        retries: How often the write is begun again, on the current state, when another writer was faster; only where
+            the settings allow several writers. Default: ``hoodie.write.num.retries.on.conflict.failures``, or 4.
     """
 
     write_key: tuple[str, int] | None
     extra_metadata: Mapping[str, str] | None
+    retries: int | None
 
 
 class TableWriting(TableView):

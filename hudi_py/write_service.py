@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from hudi_py.after_commit import serve_after
 from hudi_py.config import keys
-from hudi_py.config.concurrency import require_single_writer
+from hudi_py.config.concurrency import concurrency_of
 from hudi_py.config.door import require_served
 from hudi_py.config.key_generators import key_generator_asked_for
 from hudi_py.config.keys import Settings
@@ -48,6 +48,7 @@ from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.stopwatch import Stopwatch
 from hudi_py.snapshot.schema import column_schema_text
 from hudi_py.storage.base import Storage
+from hudi_py.storage.retry import Retry
 from hudi_py.table_services import TableServices
 from hudi_py.table_statements import Find
 from hudi_py.table_view import TableView
@@ -61,9 +62,11 @@ from hudi_py.writing.job import WriteJob
 from hudi_py.writing.log_slices import LogWriting, keyless_logs
 from hudi_py.writing.options import base_file_options, check_options, log_file_options, sizing_limits
 from hudi_py.writing.record_size import record_bytes_of
+from hudi_py.writing.repeat import DELAYS, given_up_after_conflict, repeated
 from hudi_py.writing.replaced import check_replaced
 from hudi_py.writing.replacing import DELETE_PARTITION, OVERWRITES, groups_to_replace
 from hudi_py.writing.result import WriteResult
+from hudi_py.writing.rivals import BasedOn, Rivals
 from hudi_py.writing.same_table import require_same_table
 from hudi_py.writing.schema import schema_to_write
 from hudi_py.writing.stored_paths import check_stored_paths
@@ -86,15 +89,25 @@ class WriteService:
         settings: See `hudi_py.WriteClient`.
         clock: Source of instant times.
         cleaning: Returns the engine that deletes files after a commit.
+        delays: Delays between the attempts of a write that loses against other writers.
 
     Raises:
         ConfigError: A setting is invalid or refused, or contradicts the table.
         UnsupportedTable: hudi_py does not write this kind of table.
     """
 
-    def __init__(self, storage: Storage, settings: Settings, clock: Clock, cleaning: Callable[[], Engine]) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        settings: Settings,
+        clock: Clock,
+        cleaning: Callable[[], Engine],
+        *,
+        delays: Retry = DELAYS,
+    ) -> None:
         require_served(settings, _USE)
         check_options(settings)
+        self._delays = delays
         self._storage = storage
         self._settings = settings
         self._clock = clock
@@ -125,7 +138,9 @@ class WriteService:
         Raises:
             See `hudi_py.WriteClient.upsert`.
         """
-        require_single_writer(self._settings)  # before a new table is created
+        return self._repeated(words, operation, lambda: self._write(rows, operation, words))
+
+    def _write(self, rows: IncomingRows, operation: str, words: CommitWords) -> WriteResult:
         table = self._opened_or_created(rows, operation).refresh()
         generator = self._key_generator(table)
         buckets = self._checked(table, generator)
@@ -141,7 +156,8 @@ class WriteService:
         def write_files(transaction: WriteTransaction) -> list[WrittenFile]:
             return rows.write(self._job(table, transaction, operation, schema, generator, rules, buckets))
 
-        return self._run(table, operation, schema.text, write_files, words)
+        based_on = BasedOn(schema=text, by_bucket=buckets is not None)
+        return self._run(table, operation, schema.text, write_files, words, based_on)
 
     def change(self, find: Find, operation: str, words: CommitWords = NO_WORDS) -> WriteResult:
         """
@@ -156,7 +172,9 @@ class WriteService:
             TableNotFound: There is no table.
             As `write`.
         """
-        require_single_writer(self._settings)
+        return self._repeated(words, operation, lambda: self._change(find, operation, words))
+
+    def _change(self, find: Find, operation: str, words: CommitWords) -> WriteResult:
         table = (self._table or self._open()).refresh()
         generator = self._key_generator(table, computes_paths=operation != "DELETE")
         if operation != "DELETE" and time_partitions_of(table.config) is not None:
@@ -177,7 +195,8 @@ class WriteService:
             found.check(transaction.instant_time, results)
             return results
 
-        return self._run(table, operation, schema.text, write_files, words, needs_rows=True)
+        based_on = BasedOn(schema=text, by_bucket=buckets is not None, by_condition=True)
+        return self._run(table, operation, schema.text, write_files, words, based_on)
 
     def drop_partitions(self, paths: Collection[str], words: CommitWords = NO_WORDS) -> WriteResult:
         """
@@ -194,14 +213,27 @@ class WriteService:
         """
         if isinstance(paths, str):  # its letters could be partitions
             raise ConfigError(f"drop_partitions takes a list of partitions: [{paths!r}]")
-        require_single_writer(self._settings)
+        return self._repeated(words, DELETE_PARTITION, lambda: self._drop_partitions(paths, words))
+
+    def _drop_partitions(self, paths: Collection[str], words: CommitWords) -> WriteResult:
         table = (self._table or self._open()).refresh()
         self._checked(table, self._key_generator(table, computes_paths=False))
         absent = sorted(set(paths) - set(table.partitions()))
         if absent or not paths:
             what = f"no partition {absent[0]!r}" if absent else "to be told which partitions"
             raise ConfigError(f"{self._storage.root} has {what}; hudi-py files shows them")
-        return self._run(table, DELETE_PARTITION, self._schema_text(table), lambda _: [], words, dropped=paths)
+        text = self._schema_text(table)
+        based_on = BasedOn(schema=text, dropped=paths)
+        return self._run(table, DELETE_PARTITION, text, lambda _: [], words, based_on)
+
+    def _repeated(self, words: CommitWords, operation: str, attempt: Callable[[], WriteResult]) -> WriteResult:
+        return repeated(
+            attempt,
+            concurrency_of(self._settings),  # before a new table is created
+            what=f"{operation.lower()} to {self._storage.root}",
+            retries_max=words.retries,
+            delays=self._delays,
+        )
 
     def _schema_text(self, table: TableView) -> str:
         text = table.schema_text()
@@ -216,28 +248,41 @@ class WriteService:
         schema: str,
         write_files: Callable[[WriteTransaction], list[WrittenFile]],
         words: CommitWords,
-        *,
-        dropped: Collection[str] = (),
-        needs_rows: bool = False,
+        based_on: BasedOn,
     ) -> WriteResult:
         """Begin a write, have its files written, and commit. *table* is loaded again once the write has begun."""
+        concurrency, config = concurrency_of(self._settings), table.config
         watch = Stopwatch()
         # Before anything is written: a repeated write is usually found here and leaves no trace on the timeline.
         done = words.committed_before(table.timeline, table.contents)
         if done is not None:
             return done
         keeper = TableServices(table).metadata_table
-        with begin_write(table.contents, table.config, self._settings, keeper, operation) as transaction:
+        with (
+            begin_write(table.contents, config, self._settings, keeper, operation) as transaction,
+            given_up_after_conflict(transaction, concurrency),
+        ):
             # Everything that the write builds on is loaded now: commits that completed while it waited are in it.
             transaction.refuse_undoing(table.refresh().timeline)
             done = words.committed_before(table.timeline, table.contents)
             if done is not None:  # another process committed this key between the two looks
                 transaction.abandon()
                 return done
+            if concurrency.is_shared and table.schema_text() not in (None, based_on.schema):
+                transaction.abandon()
+                raise ConflictError(f"{self._storage.root}: its columns were changed at this moment; write again")
+            rivals = Rivals(
+                concurrency=concurrency,
+                contents=table.contents,
+                table=config,
+                before=table.timeline,
+                based_on=based_on,
+                words=words,
+            )
             watch.lap("begin")
             try:
                 results = write_files(transaction)
-                replaced = self._replaced(table, operation, results, dropped)
+                replaced = self._replaced(table, operation, results, based_on.dropped)
             except (ConfigError, ConflictError, RefusedError, UnsupportedTable, WriteError) as error:  # of the rows
                 if not isinstance(error, ConflictError) or not is_fenced(self._storage, transaction.instant_time):
                     transaction.abandon_untouched()  # unless another process closed the write
@@ -247,17 +292,17 @@ class WriteService:
                 not results
                 and not replaced
                 and not words.key
-                and (needs_rows or not self._settings[keys.ALLOW_EMPTY_COMMIT])
+                and (based_on.by_condition or not self._settings[keys.ALLOW_EMPTY_COMMIT])
             ):
                 transaction.abandon()
                 return WriteResult(instant=None, metadata=CommitMetadata(), seconds=watch.seconds)
             # The tasks saw the sizes of the files that they merged; comparing them here costs no further request.
             check_replaced(results, table.timeline, table.contents)
-            said = words.entries(transaction.instant_time, table.timeline, table.contents)
             metadata = transaction.commit(
                 (result.stat for result in results),
                 operation=operation,
-                extra_metadata={**copied_settings(self._settings), **said, "schema": schema},
+                extra_metadata={**copied_settings(self._settings), "schema": schema},
+                settle=rivals.settle,
                 replaced=replaced,
                 ranges={result.stat.path: result.ranges for result in results if result.stat.path and result.ranges},
             )
@@ -381,6 +426,10 @@ class WriteService:
         rules: MergeRules,
         buckets: BucketIndex | None,
     ) -> WriteJob:
+        is_shared = concurrency_of(self._settings).is_shared
+        limits = sizing_limits(self._settings)
+        if is_shared and operation == "INSERT":  # in files of its own, an insert is in nobody's way
+            limits = attrs.evolve(limits, small_file_bytes=0)
         searches_none = operation in OVERWRITES or (operation == "BULK_INSERT" and buckets is None)
         options = attrs.evolve(
             base_file_options(self._settings),
@@ -401,7 +450,7 @@ class WriteService:
             keys=generator,
             rules=rules,
             options=options if buckets is None else attrs.evolve(options, max_file_bytes=_ONE_FILE),
-            limits=sizing_limits(self._settings),
+            limits=limits,
             record_bytes=record_bytes_of(table.timeline, table.contents, self._settings),
             combine=self._settings[keys.COMBINE_BEFORE_INSERT],
             buckets=buckets,

@@ -2,13 +2,59 @@
 
 from __future__ import annotations
 
+import enum
+from datetime import timedelta
 from typing import Final
+
+import attrs
 
 from hudi_py.config import keys
 from hudi_py.config.keys import Settings
 from hudi_py.errors import ConfigError
 
 SINGLE_WRITER: Final = "SINGLE_WRITER"
+SEVERAL_WRITERS: Final = "OPTIMISTIC_CONCURRENCY_CONTROL"
+_PACKAGE: Final = "org.apache.hudi.client.transaction."
+
+
+class Strategy(enum.Enum):
+    """Conflict resolution strategies of Apache Hudi; values are their classes."""
+
+    FILES = _PACKAGE + "SimpleConcurrentFileWritesConflictResolutionStrategy"
+    BUCKETS = _PACKAGE + "BucketIndexConcurrentFileWritesConflictResolutionStrategy"
+    PREFER_WRITER = _PACKAGE + "PreferWriterConflictResolutionStrategy"
+
+
+class Isolation(enum.Enum):
+    """
+    What a write is protected from; values are texts for people.
+
+    Of two writes, at each level, one at most completes if both touched one file group.
+    """
+
+    SERIALIZABLE = "all writes end as if they had run one after another, in the order of the timeline"
+    WRITE_SERIALIZABLE = "all writes end as if they had run one after another, in some order"
+    SNAPSHOT = "as Apache Hudi: two writes may each add a row with the same key, if they put it into different files"
+
+
+@attrs.frozen(kw_only=True)
+class Concurrency:
+    """
+    How a write deals with other writers.
+
+    Args:
+        is_shared: Whether other writers are expected, so that conflicts are looked for.
+        strategy: What counts as a conflict.
+        isolation: What the write may have missed.
+        retries_max: How often it is begun again after a conflict.
+        patience: Time after which it is not begun again.
+    """
+
+    is_shared: bool = False
+    strategy: Strategy = Strategy.FILES
+    isolation: Isolation = Isolation.WRITE_SERIALIZABLE
+    retries_max: int = 0
+    patience: timedelta | None = None
 
 
 def failed_writes_policy(settings: Settings) -> str:
@@ -22,17 +68,49 @@ def failed_writes_policy(settings: Settings) -> str:
     return "EAGER" if settings[keys.CONCURRENCY_MODE] == SINGLE_WRITER else "LAZY"
 
 
-def require_single_writer(settings: Settings) -> None:
+def concurrency_of(settings: Settings) -> Concurrency:
     """
-    Raise if the settings allow several writers: even under a lock, one could overwrite what another just committed.
+    Return how a write deals with other writers.
 
     Raises:
-        ConfigError: The concurrency mode is for several writers.
+        ConfigError: The settings contradict each other, or ask for what hudi_py does not do.
     """
     mode = settings[keys.CONCURRENCY_MODE]
-    if mode != SINGLE_WRITER:
+    if mode == SINGLE_WRITER:
+        return Concurrency()
+    name = keys.CONCURRENCY_MODE.name
+    if mode != SEVERAL_WRITERS:
         raise ConfigError(
-            f"{keys.CONCURRENCY_MODE.name}={mode}: hudi_py does not detect yet that two writes change the same rows, "
-            f"so one could undo the other; run one writer at a time, with {SINGLE_WRITER} or without the setting "
-            "(reading, and everything that writes no rows, works with it)"
+            f"{name}={mode}: hudi_py does not write merge-on-read tables with a bucket index, the only ones that this "
+            f"mode is for; let all writers use {SEVERAL_WRITERS} (reading, and everything that writes no rows, works "
+            "with it)"
         )
+    if not settings[keys.LOCK_PROVIDER]:
+        raise ConfigError(
+            f"{name}={mode} needs a lock that all writers share, and {keys.LOCK_PROVIDER.name} is not set; set it to "
+            "the lock provider of the other writers, or use SINGLE_WRITER and one writer at a time"
+        )
+    policy = failed_writes_policy(settings)
+    if policy == "EAGER":
+        raise ConfigError(
+            f"{keys.FAILED_WRITES_POLICY.name}={policy} with {name}={mode}: each writer would roll back the running "
+            "writes of the others; set LAZY, or leave the setting out"
+        )
+    return Concurrency(
+        is_shared=True,
+        strategy=_strategy(settings[keys.CONFLICT_STRATEGY]),
+        isolation=Isolation[settings[keys.ISOLATION]],
+        retries_max=settings[keys.WRITE_RETRIES],
+        patience=settings[keys.WRITE_RETRY_TIMEOUT],
+    )
+
+
+def _strategy(given: str) -> Strategy:
+    try:
+        return Strategy(given) if given else Strategy.FILES
+    except ValueError:
+        known = ", ".join(strategy.value.rpartition(".")[2] for strategy in Strategy)
+        raise ConfigError(
+            f"{keys.CONFLICT_STRATEGY.name}={given}: hudi_py knows {known} of {_PACKAGE.rstrip('.')}; set one of these "
+            "for all writers, or leave the setting out"
+        ) from None

@@ -54,8 +54,8 @@ HARMLESS: Final[Mapping[str, str]] = {
         hoodie.metadata.* _hoodie.metadata.ignore.spurious.deletes hoodie.file.listing.parallelism""",
     "it affects the waiting time inside a lock provider, or a lock whose provider is refused": """
         hoodie.write.lock.*""",
-    "it only affects several writers at once, whose concurrency mode is refused": """
-        hoodie.write.concurrency.* hoodie.write.num.retries.on.conflict.failures hoodie.auto.adjust.lock.configs
+    "conflicts of several writers are found when a write completes, and the lock is taken as it is set": """
+        hoodie.write.concurrency.* hoodie.auto.adjust.lock.configs
         hoodie.rollback.avoid.duplicate.plan hoodie.write.application.id _.hoodie.allow.multi.write.on.same.instant""",
     "it affects size, order or speed of writing inside a file, not its rows": """
         hoodie.parquet.* hoodie.bulkinsert.* hoodie.record.size.estimator.* _hoodie.record.size.estimator.max.commits

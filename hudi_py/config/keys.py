@@ -259,6 +259,14 @@ CONCURRENCY_MODE: Final = Key(
     _one_of("SINGLE_WRITER", "OPTIMISTIC_CONCURRENCY_CONTROL", "NON_BLOCKING_CONCURRENCY_CONTROL"),
     "SINGLE_WRITER",
 )
+CONFLICT_STRATEGY: Final = Key("hoodie.write.lock.conflict.resolution.strategy", _text, "")
+"""Empty: conflicts by file groups, or by buckets in a table with a bucket index."""
+ISOLATION: Final = Key(
+    "hoodie_py.write.isolation", _one_of("SERIALIZABLE", "WRITE_SERIALIZABLE", "SNAPSHOT"), "WRITE_SERIALIZABLE"
+)
+WRITE_RETRIES: Final = Key("hoodie.write.num.retries.on.conflict.failures", _whole(0), 4)
+"""Only with several writers. Apache Hudi's default is 0: its caller has to write again."""
+WRITE_RETRY_TIMEOUT: Final = Key("hoodie_py.write.retry.timeout", _duration, timedelta(minutes=30))
 HEARTBEAT_INTERVAL_MS: Final = Key("hoodie.client.heartbeat.interval_in_ms", _whole(1000), 60_000)
 HEARTBEAT_TOLERABLE_MISSES: Final = Key("hoodie.client.heartbeat.tolerable.misses", _whole(1), 2)
 LOCK_PROVIDER: Final = Key("hoodie.write.lock.provider", _named, "")

@@ -25,13 +25,21 @@ def _writing(function: Callable[..., WriteResult]) -> Callable[..., None]:
     """Add the options that all writing commands have; call the function with a service and words, show its result."""
 
     @click.option("--write-key", metavar="APP:VERSION", help="Write only if this key was not committed before.")
+    @click.option(
+        "--retries",
+        type=click.IntRange(0),
+        metavar="N",
+        help="Write again up to N times if another writer was faster. Default: as the settings say.",
+    )
     @click.option("--dry-run", is_flag=True, help="Show what would change; nothing is written.")
     @functools.wraps(function)
-    def wrapper(common: Common, table: str, write_key: str | None, dry_run: bool, **arguments: Any) -> None:
+    def wrapper(
+        common: Common, table: str, write_key: str | None, retries: int | None, dry_run: bool, **arguments: Any
+    ) -> None:
         from hudi_py.local_writing import service_of
         from hudi_py.writing.commit_words import commit_words, parse_write_key
 
-        words = commit_words(None if write_key is None else parse_write_key(write_key))
+        words = commit_words(None if write_key is None else parse_write_key(write_key), retries=retries)
         service = service_of(
             table,
             settings=common.settings,

@@ -41,9 +41,9 @@ class Retry(NamedTuple):
     clock: Seconds = MONOTONIC
     chance: Callable[[], float] = fraction
 
-    def begin(self, call: str) -> Attempts:
-        """Start counting attempts and time of a call; *call* names it in the log."""
-        return Attempts(self, call, self.clock())
+    def begin(self, call: str, event: str = "storage.call.repeated") -> Attempts:
+        """Start counting attempts and time of a call; *event* and *call* name it in the log."""
+        return Attempts(self, call, event, self.clock())
 
 
 @attrs.define
@@ -52,6 +52,7 @@ class Attempts:
 
     _retry: Retry
     _call: str
+    _event: str
     _started_s: float
     _failed: int = 0
 
@@ -64,6 +65,6 @@ class Attempts:
         if self._failed >= retry.attempts_max or waited_s + delay_s > retry.total_s:
             return False
         waited = round(waited_s, 1)
-        log.warning("storage.call.repeated", call=self._call, attempt=self._failed, waited_s=waited, why=reason)
+        log.warning(self._event, call=self._call, attempt=self._failed, waited_s=waited, why=reason)
         retry.sleep(delay_s)
         return True

@@ -39,10 +39,12 @@ class CommitWords:
     Args:
         key: Application and version of the write; versions of an application rise.
         extra: Further entries.
+        retries: How often the write is begun again when another writer was faster; None for the number in the settings.
     """
 
     key: tuple[str, int] | None = None
     extra: Mapping[str, str] = attrs.field(factory=dict)
+    retries: int | None = None
 
     def committed_before(self, timeline: Timeline, contents: Contents) -> WriteResult | None:
         """
@@ -73,13 +75,16 @@ class CommitWords:
 NO_WORDS: Final = CommitWords()
 
 
-def commit_words(write_key: Any = None, extra_metadata: Mapping[str, str] | None = None) -> CommitWords:
+def commit_words(
+    write_key: Any = None, extra_metadata: Mapping[str, str] | None = None, retries: int | None = None
+) -> CommitWords:
     """
     Check what a user gives.
 
     Args:
         write_key: Application (text) and version (whole number of at least 0).
         extra_metadata: Name to text.
+        retries: Whole number of at least 0; None for the number in the settings.
 
     Raises:
         ConfigError: One of them has another form, or a name is used by hudi_py.
@@ -91,7 +96,9 @@ def commit_words(write_key: Any = None, extra_metadata: Mapping[str, str] | None
             raise ConfigError(f"extra_metadata has {name!r}: {text!r}; names and values are texts")
         if name in _OURS:
             raise ConfigError(f"extra_metadata has {name!r}, which hudi_py sets in every commit; use another name")
-    return CommitWords(key=key, extra=extra)
+    if retries is not None and (type(retries) is not int or retries < 0):
+        raise ConfigError(f"retries={retries!r}; give a whole number of at least 0")
+    return CommitWords(key=key, extra=extra, retries=retries)
 
 
 def copied_settings(settings: Settings) -> dict[str, str]:

@@ -8,30 +8,31 @@ rules/table-services G-1 to G-4; Hudi ``BaseHoodieWriteClient.commitStats``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
-from hudi_py.config.concurrency import failed_writes_policy, require_single_writer
+from hudi_py.config.concurrency import concurrency_of, failed_writes_policy
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig, TableType
-from hudi_py.errors import ConflictError, RefusedError
+from hudi_py.errors import ConflictError, HudiError, OutcomeUnknown, RefusedError, StorageError
 from hudi_py.fsview.loader import load_undoing
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.lost_writes import refuse_lost_writes
-from hudi_py.model.instant import Action
+from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CommitMetadata, RollbackMetadata, WriteStat
 from hudi_py.runtime.log import log
 from hudi_py.services.recovery.failed_writes import FailedWrites
+from hudi_py.services.rollback.service import RollbackService
 from hudi_py.timeline.fence import put_up_fence
 from hudi_py.timeline.heartbeat import Heart, Rhythm, delete_heartbeat
 from hudi_py.timeline.markers import delete_markers, delete_unnamed, read_markers
 from hudi_py.timeline.properties_file import recover_properties
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
-from hudi_py.txn.commit import Begun, Prepared
+from hudi_py.txn.commit import Begun, Prepared, Recorded
 from hudi_py.writing.replacing import Beginning, beginning_of
 
 if TYPE_CHECKING:
@@ -39,6 +40,13 @@ if TYPE_CHECKING:
 
     from hudi_py.mdt.kept_statistics import Ranges
     from hudi_py.timeline.contents import Contents
+
+    Settle: TypeAlias = Callable[[Timeline, Instant, CommitMetadata], Mapping[str, str]]
+    """Checks under the lock that the write may complete, and returns entries of the metadata that depend on it."""
+
+
+def _settled(_timeline: Timeline, _instant: Instant, _metadata: CommitMetadata) -> Mapping[str, str]:
+    return {}
 
 
 @attrs.define(kw_only=True)
@@ -85,6 +93,7 @@ class WriteTransaction:
         extra_metadata: Mapping[str, str],
         replaced: Mapping[str, tuple[str, ...]] | None = None,
         ranges: Ranges | None = None,
+        settle: Settle = _settled,
     ) -> CommitMetadata:
         """
         Complete the write, which makes it visible.
@@ -99,10 +108,13 @@ class WriteTransaction:
             extra_metadata: Further entries of the commit metadata, among them ``schema``.
             replaced: Partition path to ids of replaced file groups; None unless the write is a replacecommit.
             ranges: Path of a base file to the ranges of its columns, for the statistics of the metadata table.
+            settle: Called under the lock with the current timeline, before anything is recorded; raises if another
+                writer is in the way, and returns further entries of the metadata.
 
         Raises:
             ConflictError: Another process rolled this write back or completed it, or may have done so because our
-                heartbeat was interrupted; or it holds the table's lock.
+                heartbeat was interrupted; or it holds the table's lock; or *settle* found a conflict.
+            OutcomeUnknown: The completed file was sent and may appear yet.
         """
         # Twice, here and under the lock: if our heartbeat expired, another process may be deleting our files already.
         self._check_heart()
@@ -118,6 +130,8 @@ class WriteTransaction:
         )
         put_up_fence(store.storage, self.instant_time)
         with self.begun.ready() as ready:
+            entries = settle(ready.timeline, self.begun.instant, metadata)
+            metadata = attrs.evolve(metadata, extra_metadata={**extra_metadata, **entries})
             delete_unnamed(
                 store.storage,
                 read_markers(store.storage, self.instant_time) or frozenset(),
@@ -125,12 +139,28 @@ class WriteTransaction:
             )
             recorded = ready.record(partial(self.metadata_table.record_commit, metadata=metadata, ranges=ranges))
             self._check_heart()
-            recorded.publish(metadata)
+            self._publish(recorded, metadata)
             # Only after the commit point: until then a rollback needs the markers to find the files.
             delete_markers(store.storage, self.instant_time)
             self._end_heart()
         log.info("commit.completed", instant=self.instant_time, files_written=sum(map(len, by_partition.values())))
         return metadata
+
+    def _publish(self, recorded: Recorded, metadata: CommitMetadata) -> None:
+        """
+        Create the completed file; if that failed, look whether it is there all the same.
+
+        A request that was not confirmed, or that was repeated, may have created it. No other process completes a write
+        of ours, so if it is completed, we did it.
+        """
+        try:
+            recorded.publish(metadata)
+        except (ConflictError, OutcomeUnknown, StorageError) as error:
+            instant = self.begun.instant
+            found = self.contents.store.load().find(instant.requested_time, instant.action)
+            if found is None or not found.is_completed:
+                raise
+            log.warning("commit.confirmed", instant=instant.requested_time, why=str(error))
 
     def refuse_undoing(self, timeline: Timeline) -> None:
         """
@@ -174,6 +204,22 @@ class WriteTransaction:
         if read_markers(storage, self.instant_time) is None:
             self.abandon()
 
+    def give_up(self) -> None:
+        """
+        Roll back this write after a conflict: nothing of it is visible, and its files are in nobody's way any more.
+
+        A completed write is never rolled back. What cannot be rolled back now is left, and its last heartbeat expires,
+        so that a clean rolls it back.
+        """
+        self.__exit__()
+        time = self.instant_time
+        service = RollbackService(contents=self.contents, table=self.table, metadata_table=self.metadata_table)
+        try:
+            self._end_heart()
+            service.run(only={time})
+        except HudiError as error:
+            log.warning("write.left", instant=time, why=str(error))
+
     def _check_heart(self) -> None:
         if self.heart is not None:
             self.heart.check()
@@ -199,12 +245,12 @@ def begin_write(
     instant and ends after its completed one (B-5).
 
     Raises:
-        ConfigError: The settings allow several writers; nothing is written.
+        ConfigError: The settings for several writers contradict each other; nothing is written.
         RefusedError: A restore is pending, or the rows would be missing from an index that is not maintained.
         ConflictError: Another process is writing to the table.
         CorruptMetadata: The completed file of a completed write is missing, so that the write would be rolled back.
     """
-    require_single_writer(settings)
+    concurrency_of(settings)
     store = contents.store
     with store.lock.held("write"):
         recover_properties(store.storage)

@@ -22,12 +22,16 @@ class Runner:
         storage: The shared one.
         work: What the service does, given its view of the storage.
         counts: Whether a call is one to stop before; its verb and paths are given.
+
+    Attributes:
+        pending: The call that it has stopped before: verb and first path.
     """
 
     def __init__(self, storage: Storage, work: Callable[[Storage], Any], counts: Callable[[str, str], bool]) -> None:
         self.error: HudiError | None = None
         self.unexpected: BaseException | None = None
         self.is_done = False
+        self.pending = ("", "")
         self._arrived, self._go = threading.Semaphore(0), threading.Semaphore(0)
         self._thread = threading.Thread(target=self._run, args=(work, _Stopping(storage, self._stop, counts)))
         self._thread.start()
@@ -50,7 +54,8 @@ class Runner:
     def _wait(self) -> None:
         assert self._arrived.acquire(timeout=WAIT_S)
 
-    def _stop(self) -> None:
+    def _stop(self, verb: str, path: str) -> None:
+        self.pending = verb, path
         self._arrived.release()
         assert self._go.acquire(timeout=WAIT_S)
 
@@ -66,14 +71,14 @@ class Runner:
 
 
 class _Stopping(DelegatingStorage):
-    def __init__(self, inner: Storage, stop: Callable[[], None], counts: Callable[[str, str], bool]) -> None:
+    def __init__(self, inner: Storage, stop: Callable[[str, str], None], counts: Callable[[str, str], bool]) -> None:
         super().__init__(inner)
         self._stop, self._counts = stop, counts
 
     def _around(self, verb: str, paths: Any, call: Callable[[], Any]) -> Any:
         each = [paths] if isinstance(paths, str) else list(paths)
         if any(self._counts(verb, path) for path in each):
-            self._stop()
+            self._stop(verb, each[0])
         return call()
 
 

@@ -158,13 +158,14 @@ def test_without_a_provider_nothing_is_asked_of_the_storage(service):
     assert [path for _, path in storage.calls if path == LOCK or ".locks" in path] == []
 
 
-def test_rows_are_not_written_beside_other_writers():
-    """Holding the lock does not tell whether two writes hit the same rows: those modes stay refused."""
+def test_rows_of_several_writers_need_a_lock():
+    """Without one, nothing tells them apart; nothing is written."""
     storage = create_table(9)
     several = {"hoodie.write.concurrency.mode": "optimistic_concurrency_control"}
-    with pytest.raises(ConfigError, match="SINGLE_WRITER"):
-        upsert(storage, OLD, **LOCKED, **several)
-    assert storage.size(LOCK) is None
+    before = storage.files()
+    with pytest.raises(ConfigError, match="needs a lock"):
+        upsert(storage, OLD, **several)
+    assert storage.files() == before
 
 
 class Meanwhile(DelegatingStorage):

@@ -1,0 +1,71 @@
+"""Begins a write again when another writer was faster: on the current state, after a delay, a few times."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import attrs
+
+from hudi_py.config.concurrency import Concurrency
+from hudi_py.errors import ConflictError, NotFound, TimelineStateError
+from hudi_py.storage.retry import Retry
+from hudi_py.writing.result import WriteResult
+from hudi_py.writing.transaction import WriteTransaction
+
+CHANGED_MEANWHILE: Final = (ConflictError, TimelineStateError, NotFound)
+"""The state that a write is based on has changed; a missing file was deleted by a clean of another process."""
+DELAYS: Final = Retry(delay_s_first=0.1, delay_s_max=60.0)
+"""As in Apache Iceberg (``commit.retry``); the number of attempts and the time limit are settings."""
+
+
+def repeated(
+    attempt: Callable[[], WriteResult],
+    concurrency: Concurrency,
+    *,
+    what: str,
+    retries_max: int | None = None,
+    delays: Retry = DELAYS,
+) -> WriteResult:
+    """
+    Run a write, and begin it again as long as other writers are faster.
+
+    Args:
+        attempt: Runs it once; looks first whether its write key is committed.
+        concurrency: How many times, and how long, if other writers are expected; otherwise it runs once.
+        what: The write, for the log.
+        retries_max: Replaces the number in the settings.
+        delays: Between the attempts, with clock and randomness.
+
+    Raises:
+        ConflictError: All attempts lost; nothing of them is visible.
+        As *attempt*; after an outcome that is unknown, nothing is repeated.
+    """
+    if not concurrency.is_shared:
+        return attempt()
+    total_s = float("inf") if concurrency.patience is None else concurrency.patience.total_seconds()
+    allowed = concurrency.retries_max if retries_max is None else retries_max
+    attempts = delays._replace(attempts_max=allowed + 1, total_s=total_s).begin(what, "write.repeated")
+    for retries in itertools.count():
+        try:
+            return attrs.evolve(attempt(), retries=retries)
+        except CHANGED_MEANWHILE as error:
+            if attempts.again(str(error)):
+                continue
+            if retries and isinstance(error, ConflictError):
+                raise ConflictError(f"tried {retries + 1} times: {error}") from error
+            raise
+    raise AssertionError("the loop ends by itself")
+
+
+@contextmanager
+def given_up_after_conflict(transaction: WriteTransaction, concurrency: Concurrency) -> Iterator[None]:
+    """Roll the write back if other writers are expected and one was faster, so that its files are in nobody's way."""
+    try:
+        yield
+    except CHANGED_MEANWHILE:
+        if concurrency.is_shared:
+            transaction.give_up()
+        raise

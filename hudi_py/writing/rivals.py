@@ -1,0 +1,183 @@
+"""
+Checks before a write completes that no other writer changed what it read or wrote.
+
+Called under the table's lock with the timeline of that moment. A write that passes is put onto the newer state as it
+is: its files say what they replace, so nothing of it has to be written again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final
+
+import attrs
+
+from hudi_py.config.concurrency import Concurrency, Isolation, Strategy
+from hudi_py.config.table import TableConfig
+from hudi_py.errors import ConflictError
+from hudi_py.formats.record_schema import parse_record_schema
+from hudi_py.model.instant import Action, Instant
+from hudi_py.model.records import CommitMetadata
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.properties_file import read_table_config
+from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.conflict import Kind, Reads, Scope
+from hudi_py.txn.touched import kind_of, read_others, touched_by
+from hudi_py.writing.commit_words import CommitWords
+from hudi_py.writing.replacing import DELETE_PARTITION
+
+_METADATA_TABLE: Final = "hoodie.table.metadata."
+_NOT_COMPARED: Final = ("hoodie.table.checksum",)
+_DELETED_COLUMN: Final = "_hoodie_is_deleted"
+_ALL: Final = "INSERT_OVERWRITE_TABLE"
+
+
+@attrs.frozen(kw_only=True)
+class BasedOn:
+    """
+    What a write is based on, besides the timeline.
+
+    Args:
+        schema: Avro schema of the rows before this write; None if there were none.
+        by_bucket: Whether the table has a bucket index.
+        by_condition: Whether the rows to change were found by a condition.
+        dropped: Partitions that the write drops.
+    """
+
+    schema: str | None
+    by_bucket: bool = False
+    by_condition: bool = False
+    dropped: Collection[str] = ()
+
+
+@attrs.frozen(kw_only=True)
+class Rivals:
+    """
+    The other writers of a table, while ours writes.
+
+    Args:
+        concurrency: What counts as a conflict.
+        contents: Contents of the timeline.
+        table: Properties of the table that the write is based on.
+        before: Timeline that it is based on, loaded after it began.
+        based_on: What else it is based on.
+        words: What its commit says besides its files.
+    """
+
+    concurrency: Concurrency
+    contents: Contents
+    table: TableConfig
+    before: Timeline
+    based_on: BasedOn
+    words: CommitWords
+
+    def settle(self, now: Timeline, instant: Instant, metadata: CommitMetadata) -> Mapping[str, str]:
+        """
+        Check that the write may complete; see `check`.
+
+        Returns:
+            Entries of its metadata that depend on the commits before it.
+
+        Raises:
+            ConflictError: As `check`; or another process has committed this write key.
+        """
+        self.check(now, instant, metadata)
+        if self.words.committed_before(now, self.contents) is not None:
+            raise ConflictError(
+                f"{self.contents.store.storage.root}: another process has committed the write key of {instant}, or a "
+                "later version of it, at this moment; nothing was committed, look at the newest commit"
+            )
+        return self.words.entries(instant.requested_time, now, self.contents)
+
+    def check(self, now: Timeline, instant: Instant, metadata: CommitMetadata) -> None:
+        """
+        Raise if another writer is in the way; nothing is asked where only one is expected.
+
+        Args:
+            now: The timeline, loaded under the lock.
+            instant: Our inflight write.
+            metadata: What it is about to complete with.
+
+        Raises:
+            ConflictError: The write has to be done again on the current state.
+            CorruptMetadata: A commit since it began is damaged.
+        """
+        if not self.concurrency.is_shared:
+            return
+        for reason in self._reasons(now, instant, metadata):
+            raise ConflictError(
+                f"{self.contents.store.storage.root}: {instant} was not committed, because another writer was faster: "
+                f"{reason}; write again"
+            )
+
+    def _reasons(self, now: Timeline, instant: Instant, metadata: CommitMetadata) -> Iterator[str]:
+        """Reasons not to complete, found one after another; those that cost a request come last."""
+        scope = Scope(
+            before=self.before,
+            now=now,
+            strategy=self.concurrency.strategy,
+            slices_by_completion=not self.table.format.log_naming.tells_slice,
+        )
+        for restore in now.pending(Action.RESTORE):
+            yield f"{restore} takes the table back"
+        undone = scope.undone()
+        if undone is not None:
+            yield f"{undone} was undone, and this write may be based on it"
+        untold = scope.untold()
+        if untold is not None:
+            yield f"{untold} is archived, so it is unknown what it changed"
+        candidates = scope.candidates(instant, kind_of(metadata))
+        others = list(read_others(self.contents, candidates))
+        ours = attrs.evolve(touched_by(instant, metadata), reads=self._reads(metadata))
+        by_bucket = self.based_on.by_bucket or self.concurrency.strategy is Strategy.BUCKETS
+        touched = (other.touched for other in others)
+        conflict = scope.first_conflict(ours, touched, self.concurrency.isolation, by_bucket=by_bucket)
+        if conflict is not None:
+            yield str(conflict)
+        for other in others:
+            if other.schema is not None and self._is_other_schema(other.schema, metadata):
+                yield f"{other.touched.instant} changed the columns of the table"
+        yield from self._properties_changed()
+
+    def _reads(self, metadata: CommitMetadata) -> Reads:
+        """
+        What the write read. Every key that it found or added is in a partition that it wrote to.
+
+        Deletes of absent keys write nothing, so where the order of the timeline counts they read all partitions.
+        """
+        kind = kind_of(metadata)
+        if kind is Kind.APPEND:
+            return Reads()
+        if self.based_on.by_condition or metadata.operation_type == _ALL:
+            return Reads(partitions=None, by_condition=self.based_on.by_condition)
+        text = metadata.extra_metadata.get("schema") or ""
+        deletes = metadata.operation_type == "DELETE" or _DELETED_COLUMN in text
+        if deletes and self.concurrency.isolation is Isolation.SERIALIZABLE:
+            return Reads(partitions=None)
+        replaced = metadata.partition_to_replace_file_ids or {}
+        dropped = self.based_on.dropped if metadata.operation_type == DELETE_PARTITION else ()
+        return Reads(partitions=frozenset({*metadata.partition_to_write_stats, *replaced, *dropped}))
+
+    def _is_other_schema(self, theirs: str, metadata: CommitMetadata) -> bool:
+        """Whether another write left columns that are neither those we found nor those that we leave."""
+        ours = metadata.extra_metadata.get("schema")
+        if theirs in (ours, self.based_on.schema):
+            return False
+        known = {text for text in (ours, self.based_on.schema) if text}
+        columns = parse_record_schema(theirs)
+        return all(parse_record_schema(text) != columns for text in known)
+
+    def _properties_changed(self) -> Iterator[str]:
+        """Whether the table was upgraded or configured anew; what its metadata table has does not matter."""
+        now = _compared(read_table_config(self.contents.store.storage).properties)
+        then = _compared(self.table.properties)
+        for name in sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name)):
+            yield f"{name} of the table was changed from {then.get(name)!r} to {now.get(name)!r}"
+
+
+def _compared(properties: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: text
+        for name, text in properties.items()
+        if not name.startswith(_METADATA_TABLE) and name not in _NOT_COMPARED
+    }

@@ -1,0 +1,113 @@
+"""Several writers on one table, in every order of their storage calls up to a bound (`support.simulation`)."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from hudi_py.errors import ConflictError
+from hudi_py.model.instant import advance
+from hudi_py.timeline.store import TimelineStore
+from hudi_py.txn import commit as stages
+from hudi_py.txn.conflict import Verdict
+from hudi_py.txn.file_lock import FileLock
+from hudi_py.writing.rivals import Rivals
+from hudi_py.writing.transaction import WriteTransaction
+from support import writes
+from support.many_writers import ACTORS, contents, rows, service, table, violations
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    logging.getLogger("hudi_py").setLevel(logging.CRITICAL + 1)
+    yield
+    logging.getLogger("hudi_py").setLevel(logging.NOTSET)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("version", "names"),
+    [(9, ("upsert new", "insert_overwrite")), (6, ("update where", "upsert new")), (8, ("insert", "delete where"))],
+)
+def test_any_order_ends_like_some_serial_one(version, names, record_property):
+    """Rows as if the writers that succeeded had run one after another; nothing is left; the check is clean."""
+    found = list(violations(version, names, 1))
+    assert [each for each in found if each is not None] == []
+    record_property("schedules", len(found))
+
+
+def _without_looking(store, instant, said=None, *, completion_time=None):
+    following = advance(instant, completion_time=completion_time)
+    store._create(following, said)
+    return following
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("missing", ["check", "lock", "verdict"])
+def test_the_simulation_finds_what_is_taken_out(missing, monkeypatch):
+    """Without the lock, the conflict check or the look at one's own instant, an order with wrong rows is found."""
+    names = ("upsert new", "upsert new")
+    if missing == "check":
+        monkeypatch.setattr(Rivals, "check", lambda *_: None)
+    elif missing == "lock":
+        for name, answer in (("try_acquire", True), ("is_ours", True), ("release", None)):
+            monkeypatch.setattr(FileLock, name, lambda *_, answer=answer: answer)
+    else:
+        names = ("upsert new", "rollback pending")
+        assert not any(violations(9, names, 1))
+        monkeypatch.setattr(stages, "judge", lambda *_: Verdict.CLEAR)
+        monkeypatch.setattr(WriteTransaction, "_check_heart", lambda _: None)
+        monkeypatch.setattr(TimelineStore, "transition", _without_looking)
+    assert any(violations(9, names, 1))
+
+
+class Overtaken:
+    """Rows during whose write another process writes, a number of times."""
+
+    def __init__(self, storage, given, others):
+        self.storage, self.rows, self.others = storage, rows(*given), list(others)
+        self.schema = self.rows.schema
+
+    def shaped(self, *_, **__):
+        return self
+
+    def write(self, job):
+        results = self.rows.write(job)
+        if self.others:
+            self.others.pop(0)(self.storage)
+        return results
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_write_that_loses_is_done_again(version):
+    """On the newer state, as often as allowed; the result says how often, and nothing of the lost ones is left."""
+    storage = table(version)
+    overtaken = Overtaken(storage, [("n", "eu", 20)], [ACTORS["upsert new"]] * 3)
+    result = service(storage).write(overtaken, "UPSERT")
+    assert result.retries == 3
+    assert contents(storage) == [("eu", "a", 1), ("eu", "d", 4), ("eu", "n", 20), ("us", "b", 6)]
+    writes.assert_tidy(storage, "three lost attempts")
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_write_that_nobody_touched_is_put_onto_the_newer_state(version):
+    """Its rows are written once."""
+    storage = table(version)
+    overtaken = Overtaken(storage, [("n", "ap", 20)], [ACTORS["upsert"]] * 3)
+    assert service(storage).write(overtaken, "UPSERT").retries == 0
+    assert ("ap", "n", 20) in contents(storage)
+    assert ("eu", "a", 5) in contents(storage)
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_write_that_always_loses_says_so(version):
+    """Exit code 4; the rows of the others are there, and nothing of the loser."""
+    storage = table(version)
+    settings = {"hoodie.write.num.retries.on.conflict.failures": 1}
+    overtaken = Overtaken(storage, [("a", "eu", 20)], [ACTORS["upsert"]] * 2)
+    with pytest.raises(ConflictError, match="tried 2 times") as caught:
+        service(storage, **settings).write(overtaken, "UPSERT")
+    assert caught.value.exit_code == 4
+    assert ("eu", "a", 5) in contents(storage)
+    writes.assert_tidy(storage, "all attempts lost")

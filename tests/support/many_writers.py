@@ -1,0 +1,132 @@
+"""Writers of one table, for the simulation: what each does, the table they meet on, and what may come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from hudi_py.engine.inline import LocalEngine
+from hudi_py.local.rows import ArrowRows
+from hudi_py.model.instant import Action
+from hudi_py.storage.base import Storage
+from hudi_py.storage.memory import MemoryStorage
+from hudi_py.storage.retry import Retry
+from hudi_py.table_statements import rows_to_delete, rows_to_update
+from hudi_py.write_service import WriteService
+from support import writes
+from support.simulation import Outcome, SerialOrders, schedules
+
+FILE_LOCK = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
+SEVERAL = {
+    "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
+    "hoodie.write.lock.provider": FILE_LOCK,
+    "hoodie.write.lock.client.wait_time_ms_between_retry": 0,
+    "hoodie.write.lock.wait_time_ms": 0,
+    "hoodie.write.lock.client.num_retries": 1000,
+    "hoodie.parquet.small.file.limit": 0,
+}
+AT_ONCE = Retry(sleep=lambda _: None, clock=lambda: 0.0, chance=lambda: 0.0)
+
+
+def service(storage: Storage, **settings: Any) -> WriteService:
+    """A writer that does not wait between its attempts, nor clean or archive."""
+    opened = writes.open_table(storage, **{**SEVERAL, **settings})
+    values = opened.settings.merged(writes.ALONE)
+    return WriteService(storage, values, opened.services.metadata_table.clock, LocalEngine, delays=AT_ONCE)
+
+
+def rows(*given: tuple[str, str, int]) -> ArrowRows:
+    """Rows of the key, the partition and the ordering value."""
+    listed = [{"id": key, "region": region, "ts": ts} for key, region, ts in given]
+    return ArrowRows(pa.Table.from_pylist(listed, schema=writes.SCHEMA))
+
+
+def _written(operation: str, *given: tuple[str, str, int]) -> Callable[..., Any]:
+    return lambda storage, **settings: service(storage, **settings).write(rows(*given), operation)
+
+
+ACTORS: dict[str, Callable[..., Any]] = {
+    "upsert": _written("UPSERT", ("a", "eu", 5)),
+    "upsert new": _written("UPSERT", ("n", "eu", 6), ("b", "us", 6)),
+    "delete": _written("DELETE", ("a", "eu", 0), ("n", "eu", 0)),
+    "insert": _written("INSERT", ("n", "eu", 7)),
+    "bulk_insert": _written("BULK_INSERT", ("c", "eu", 8)),
+    "insert_overwrite": _written("INSERT_OVERWRITE", ("n", "eu", 9)),
+    "insert_overwrite_table": _written("INSERT_OVERWRITE_TABLE", ("n", "us", 10)),
+    "drop": lambda storage, **settings: service(storage, **settings).drop_partitions(["eu"]),
+    "update where": lambda storage, **settings: service(storage, **settings).change(
+        rows_to_update({"ts": "ts + 100"}, "ts > 4"), "UPSERT"
+    ),
+    "delete where": lambda storage, **settings: service(storage, **settings).change(rows_to_delete("ts > 5"), "DELETE"),
+}
+ACTORS["impatient upsert"] = lambda storage, **settings: service(
+    storage, **{"hoodie.write.num.retries.on.conflict.failures": 0, **settings}
+).write(rows(("a", "eu", 3)), "UPSERT")
+SERVICES: dict[str, Callable[..., Any]] = {
+    "clean": lambda storage, **settings: writes.open_table(storage, **{**SEVERAL, **settings}).clean(
+        file_versions_retained=1
+    ),
+    "savepoint": lambda storage, **settings: _open(storage, settings).create_savepoint(_newest(storage)),
+    "rollback": lambda storage, **settings: _open(storage, settings).rollback(_newest(storage)),
+    "archive": lambda storage, **settings: _open(storage, settings).archive(keep_min_commits=1, keep_max_commits=2),
+    "rollback pending": lambda storage, **_: _roll_back_pending(storage),
+}
+
+
+def _open(storage: Storage, settings: dict[str, Any]) -> Any:
+    return writes.open_table(storage, **{**SEVERAL, **settings})
+
+
+def _roll_back_pending(storage: Storage) -> None:
+    """Another process takes running writes for failed: to it their heartbeats are gone."""
+    for each in writes.open_table(storage).timeline.writes.pending():
+        storage.delete(f".hoodie/.heartbeat/{each.requested_time}")
+    _open(storage, {}).rollback_failed_writes()
+
+
+def _newest(storage: Storage) -> str:
+    return writes.open_table(storage).timeline.commits.completed()[-1].requested_time
+
+
+def table(version: int) -> MemoryStorage:
+    """A table with two commits and three rows."""
+    storage = writes.create_table(version)
+    writes.upsert(storage, writes.OLD)
+    writes.upsert(storage, [{"id": "d", "region": "eu", "ts": 4}])
+    return storage
+
+
+def contents(storage: Storage) -> list[tuple[str, str, int]]:
+    """All rows, sorted: a key that is there twice is seen."""
+    found = writes.open_table(storage).rows().to_arrow().select(writes.SCHEMA.names).to_pylist()
+    return sorted((row["region"], row["id"], row["ts"]) for row in found)
+
+
+def violations(version: int, names: tuple[str, ...], bound: int, **settings: Any) -> Iterator[str | None]:
+    """
+    Run actors in every schedule with at most *bound* preemptions.
+
+    Yields:
+        For each schedule what is wrong with its outcome; None if nothing is.
+    """
+    start = table(version)
+    known = {**ACTORS, **SERVICES}
+    actors = [lambda storage, work=known[name]: work(storage, **settings) for name in names]
+    serial = SerialOrders(start.copy, actors, contents)
+    for outcome in schedules(start.copy, actors, bound):
+        yield _violation(names, outcome, serial)
+
+
+def _violation(names: tuple[str, ...], outcome: Outcome, serial: SerialOrders) -> str | None:
+    succeeded = [number for number, error in enumerate(outcome.errors) if error is None]
+    found, expected = contents(outcome.storage), serial.of(succeeded)
+    if found not in expected:
+        return f"{names}: {outcome}: {found} is none of {expected}"
+    opened = writes.open_table(outcome.storage)
+    left = [each for each in opened.timeline.pending() if each.action is not Action.ROLLBACK]
+    if left:
+        return f"{names}: {outcome}: {left} left pending"
+    wrong = [each for each in opened.check() if each.severity.name == "ERROR"]
+    return f"{names}: {outcome}: {wrong}" if wrong else None

@@ -1,0 +1,213 @@
+"""What is a conflict between two writers: the table of rules, and which actions are looked at."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from hudi_py.config.concurrency import Isolation, Strategy, concurrency_of
+from hudi_py.config.keys import Settings
+from hudi_py.errors import ConfigError
+from hudi_py.model.instant import Action, Instant, State
+from hudi_py.model.records import CommitMetadata, WriteStat
+from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.conflict import RULES, Kind, Reads, Relation, Scope, Touched
+from hudi_py.txn.touched import touched_by
+
+DOCUMENT = Path(__file__).resolve().parents[3] / "docs/decisions/many-writers.md"
+SEVERAL = {
+    "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
+    "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider",
+}
+ROWS = (Kind.APPEND, Kind.WRITE)
+
+
+def at(number: int) -> str:
+    return f"202601010000{number:02}000"
+
+
+def instant(number: int, action: Action = Action.COMMIT, state: State = State.COMPLETED) -> Instant:
+    done = at(number + 50) if state is State.COMPLETED else None
+    return Instant(at(number), action, state, done)
+
+
+OURS = instant(5, state=State.INFLIGHT)
+
+
+def scope(before: tuple[Instant, ...], now: tuple[Instant, ...], strategy=Strategy.FILES, layout: int = 2) -> Scope:
+    return Scope(
+        before=Timeline((*before, OURS)),
+        now=Timeline(tuple(sorted((*now, OURS), key=lambda each: each.requested_time))),
+        strategy=strategy,
+        slices_by_completion=layout == 2,
+    )
+
+
+def touched(who: Instant, kind: Kind, **more) -> Touched:
+    groups = frozenset(more.pop("groups", ()))
+    return Touched(instant=who, kind=kind, groups=groups, with_base=more.pop("with_base", groups), **more)
+
+
+def is_conflict(ours: Touched, other: Touched, isolation=Isolation.SNAPSHOT, **more) -> bool:
+    by_bucket = more.pop("by_bucket", False)
+    found = scope((), (other.instant,), **more).first_conflict(ours, [other], isolation, by_bucket=by_bucket)
+    return found is not None
+
+
+def rendered() -> str:
+    lines = ["| this write | the other | in common | conflict at | why |", "|---|---|---|---|---|"]
+    for rule in RULES:
+        ours, theirs = ("; ".join(kind.value for kind in kinds) for kinds in (rule.ours, rule.theirs))
+        levels = ", ".join(level.name for level in Isolation if level in rule.levels)
+        shown = "every level" if len(rule.levels) == len(Isolation) else levels or "no level"
+        lines.append(f"| {ours} | {theirs} | {rule.relation.value} | {shown} | {rule.reason} |")
+    return "\n".join(lines)
+
+
+def test_document_shows_the_rules():
+    """docs/decisions/many-writers.md is what is judged."""
+    assert rendered() in DOCUMENT.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("ours", "theirs"), list(itertools.product(ROWS, Kind)))
+def test_one_file_group_is_never_written_by_two(ours, theirs):
+    """F-7: at every level; and nothing in common is never a conflict."""
+    other = touched(instant(7), theirs, groups=[("eu", "g")])
+    for level in Isolation:
+        assert is_conflict(touched(OURS, ours, groups=[("eu", "g")]), other, level)
+        assert not is_conflict(touched(OURS, ours, groups=[("us", "g"), ("eu", "h")]), other, level)
+
+
+@pytest.mark.parametrize("theirs", ROWS)
+@pytest.mark.parametrize("level", Isolation)
+def test_appends_conflict_with_nobody(theirs, level):
+    """E21: they have read nothing, and their file groups are new."""
+    ours = touched(OURS, Kind.APPEND, groups=[("eu", "new")])
+    assert not is_conflict(ours, touched(instant(7), theirs, groups=[("eu", "g")], added={"eu"}, changed={"eu"}), level)
+
+
+@pytest.mark.parametrize("relation", [Relation.ADDED, Relation.CHANGED])
+@pytest.mark.parametrize("theirs", ROWS)
+@pytest.mark.parametrize("level", Isolation)
+def test_what_was_read_decides_by_level(relation, theirs, level):
+    """New rows count against every read, changed ones against conditions; appends only where the order counts."""
+    partitions = {"added" if relation is Relation.ADDED else "changed": frozenset({"eu"})}
+    other = touched(instant(7), theirs, **partitions)
+    for reads, is_read in (
+        (Reads(partitions=None, by_condition=True), True),
+        (Reads(partitions=frozenset({"eu"}), by_condition=True), True),
+        (Reads(partitions=frozenset({"eu"})), relation is Relation.ADDED),
+        (Reads(partitions=frozenset({"us"}), by_condition=True), False),
+        (Reads(), False),
+    ):
+        allowed = theirs is Kind.APPEND and (level is not Isolation.SERIALIZABLE or relation is Relation.CHANGED)
+        expected = is_read and level is not Isolation.SNAPSHOT and not allowed
+        assert is_conflict(touched(OURS, Kind.WRITE, reads=reads), other, level) == expected
+
+
+@pytest.mark.parametrize("kind", [Kind.COMPACTION, Kind.CLUSTERING])
+def test_rewrites_add_no_rows(kind):
+    """What they write was there before, so only common file groups matter."""
+    ours = touched(OURS, Kind.WRITE, reads=Reads(partitions=None, by_condition=True))
+    other = touched(instant(7), kind, groups=[("eu", "g")], added=frozenset({"eu"}), changed=frozenset({"eu"}))
+    assert not is_conflict(ours, other, Isolation.SERIALIZABLE)
+
+
+def test_buckets_are_compared_by_number():
+    """Two writers that create the file of one bucket give it different ids."""
+    ours = touched(OURS, Kind.WRITE, groups=[("eu", "00000003-aaaa-0")])
+    other = touched(instant(7), Kind.WRITE, groups=[("eu", "00000003-bbbb-0")])
+    assert is_conflict(ours, other, by_bucket=True)
+    assert not is_conflict(ours, other)
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("was_seen", [True, False])
+@pytest.mark.parametrize("has_base", [True, False])
+def test_log_files_beside_a_compaction(layout, was_seen, has_base):
+    """F-8: they belong to the slice that it opened, if its plan was seen, or by their completion (layout 2)."""
+    plan = instant(3, Action.COMPACTION, State.REQUESTED)
+    done = instant(3, Action.COMMIT)
+    group = frozenset({("eu", "g")})
+    ours = touched(OURS, Kind.WRITE, groups=group, with_base=group if has_base else frozenset())
+    judged = scope((plan,) if was_seen else (), (done,), layout=layout)
+    found = judged.first_conflict(ours, [touched(done, Kind.COMPACTION, groups=group)], Isolation.SNAPSHOT)
+    assert (found is not None) == (has_base if layout == 2 else not was_seen)
+
+
+def test_candidates_are_what_completed_since_and_planned_rewrites():
+    """F-4, F-6: by the timelines and not by clocks; with a larger time also if it was completed before."""
+    old, later = instant(1), instant(8)
+    pending, done = instant(2, state=State.INFLIGHT), instant(2)
+    clustering = instant(4, Action.CLUSTERING, State.REQUESTED)
+    judged = scope((old, pending, later), (old, done, later, clustering))
+    assert judged.candidates(OURS, Kind.WRITE) == (done, clustering, later)
+    prefers = scope((old, pending, later), (old, done, later, clustering), Strategy.PREFER_WRITER)
+    assert prefers.candidates(OURS, Kind.WRITE) == (done, later)
+    running = instant(6, state=State.INFLIGHT)
+    assert running in scope((old,), (old, running), Strategy.PREFER_WRITER).candidates(OURS, Kind.CLUSTERING)
+
+
+def test_a_write_based_on_an_undone_commit_is_found():
+    """Rolled back or reopened; not one that was archived."""
+    assert scope((instant(1), instant(2)), (instant(1), instant(2))).undone() is None
+    assert scope((instant(1), instant(2)), (instant(1),)).undone() == instant(2)
+    assert scope((instant(2),), (instant(2, state=State.INFLIGHT),)).undone() == instant(2)
+    assert scope((instant(1), instant(2)), (instant(2),)).undone() is None
+
+
+def test_a_write_that_was_pending_and_is_archived_is_untold():
+    """It may have completed since, and changed anything."""
+    pending = instant(1, state=State.INFLIGHT)
+    assert scope((pending,), (instant(2),)).untold() == pending
+    assert scope((instant(1), instant(2, state=State.INFLIGHT)), (instant(1),)).untold() is None
+
+
+@pytest.mark.parametrize(
+    ("operation", "kind"),
+    [("INSERT", Kind.APPEND), ("BULK_INSERT", Kind.APPEND), ("UPSERT", Kind.WRITE), ("CLUSTER", Kind.CLUSTERING),
+     ("COMPACT", Kind.COMPACTION), ("UNKNOWN", Kind.WRITE), ("DELETE_PARTITION", Kind.WRITE)],
+)  # fmt: skip
+def test_a_commit_tells_what_it_touched(operation, kind):
+    """Its files and what it replaced; rows that were only copied count for nothing."""
+    stats = (
+        WriteStat(file_id="copied", num_writes=9, num_deletes=1),
+        WriteStat(file_id="changed", num_writes=9, num_update_writes=1),
+        WriteStat(file_id="logged", num_writes=9, log_version=1),
+    )
+    metadata = CommitMetadata(
+        partition_to_write_stats={"eu": stats[:1], "us": stats[1:2], "ap": stats[2:]},
+        operation_type=operation,
+        partition_to_replace_file_ids={"eu": ("old",)},
+    )
+    found = touched_by(instant(1), metadata)
+    assert found.kind is kind
+    assert found.groups == {("eu", "copied"), ("us", "changed"), ("ap", "logged"), ("eu", "old")}
+    assert found.with_base == found.groups - {("ap", "logged")}
+    assert found.changed == (frozenset() if kind.is_rewrite else {"us", "ap"})
+    assert found.added == (frozenset() if kind.is_rewrite else {"ap"})
+
+
+@pytest.mark.parametrize(
+    "contradiction",
+    [
+        {"hoodie.write.lock.provider": None},
+        {"hoodie.clean.failed.writes.policy": "EAGER"},
+        {"hoodie.write.lock.conflict.resolution.strategy": "org.example.Mine"},
+        {"hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL"},
+        {"hoodie_py.write.isolation": "READ_COMMITTED"},
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(contradiction):
+    """No lock that all share, a policy that rolls back running writes, and what hudi_py does not know."""
+    given = {name: value for name, value in {**SEVERAL, **contradiction}.items() if value is not None}
+    with pytest.raises(ConfigError):
+        concurrency_of(Settings(given))
+
+
+def test_one_writer_asks_nothing():
+    """F-5: no check, no repetition."""
+    assert not concurrency_of(Settings({})).is_shared
+    assert concurrency_of(Settings(SEVERAL)).is_shared
