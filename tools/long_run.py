@@ -1,8 +1,12 @@
 """
 Long runs of the random tests: ``python tools/long_run.py histories --sequences 2000 --seed 1 [--jobs 2]``.
 
-Plays that many random histories of all services against a model of the rows (``tests/property``), prints each that
-breaks a law, as short as it can be made, and in the end the seeds and how often each step was done or refused. The exit
+``simulation`` runs each pair of writers and services on one table, on table versions 6 and 9, in every order of their
+calls with ``--bound`` preemptions (``--trios`` for three of them), and prints how many orders there were.
+``processes`` lets ``--writers`` real processes change one table, kills and stops some of them, and judges the table.
+
+``histories`` plays that many random histories of all services against a model of the rows (``tests/property``),
+prints each that breaks a law, as short as it can be made, and in the end the seeds and how often each step was done or refused. The exit
 code is 1 when a law was broken. Needs neither Spark nor Java.
 """
 
@@ -23,11 +27,17 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 def main() -> int:
     """Run as the arguments say."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["histories"])
+    parser.add_argument("what", choices=["histories", "simulation", "processes"])
     parser.add_argument("--sequences", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1, help="of the first; the others count up")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--bound", type=int, default=2, help="preemptions of a simulated order")
+    parser.add_argument("--trios", type=int, default=0, help="random sets of three actors to simulate, too")
+    parser.add_argument("--writers", type=int, default=5, help="processes of one history")
+    parser.add_argument("--steps", type=int, default=25, help="of each of these processes")
     given = parser.parse_args()
+    if given.what != "histories":
+        return _simulations(given) if given.what == "simulation" else _processes(given)
     from support.history_runner import Failure
 
     started, counts, laws = time.monotonic(), Counter[str](), Counter[str]()
@@ -47,6 +57,59 @@ def main() -> int:
     for what, count in sorted(counts.items()):
         print(f"  {count:6} {what}")
     return 1 if laws else 0
+
+
+def _simulations(given: argparse.Namespace) -> int:
+    import itertools
+    import random
+
+    from support.many_writers import ACTORS, SERVICES
+
+    names = [*ACTORS, *SERVICES]
+    sets: list[tuple[str, ...]] = [each for each in itertools.product(names, names) if not set(each) <= SERVICES.keys()]
+    chance = random.Random(given.seed)  # noqa: S311 - repeatable
+    sets += [tuple(chance.sample(names, 3)) for _ in range(given.trios)]
+    cases = [(version, each, given.bound if len(each) == 2 else 1) for each in sets for version in (6, 9)]
+    orders = violated = 0
+    with ProcessPoolExecutor(given.jobs) as pool:
+        for case, (number, found) in zip(cases, pool.map(_simulation, cases), strict=True):
+            orders, violated = orders + number, violated + len(found)
+            print(f"version {case[0]}, {' | '.join(case[1])}: {number} orders, {len(found)} wrong", flush=True)
+            for each in found[:2]:
+                print(f"  {each}", flush=True)
+    print(f"\n{len(cases)} sets of actors, {orders} orders, {violated} of them wrong")
+    return 1 if violated else 0
+
+
+def _simulation(case: tuple[int, tuple[str, ...], int]) -> tuple[int, list[str]]:
+    logging.getLogger("hudi_py").setLevel(logging.CRITICAL + 1)
+    from support.many_writers import violations
+
+    found = list(violations(*case))
+    return len(found), [each for each in found if each is not None]
+
+
+def _processes(given: argparse.Namespace) -> int:
+    import tempfile
+
+    from support.rival_processes import play
+
+    broken, counts = 0, Counter[str]()
+    for seed in range(given.seed, given.seed + given.sequences):
+        version = (6, 8, 9)[seed % 3]
+        with tempfile.TemporaryDirectory() as folder:
+            wrong, counted = play(
+                Path(folder), seed, version=version, workers=given.writers, count=given.steps, faults=given.writers // 2
+            )
+        counts += counted
+        broken += bool(wrong)
+        print(f"seed {seed}, version {version}: {counted.total()} steps, {len(wrong)} laws broken", flush=True)
+        for each in wrong:
+            print(f"  {each}", flush=True)
+    for what, count in sorted(counts.items()):
+        print(f"  {count:6} {what}")
+    print(f"seeds {given.seed} to {given.seed + given.sequences - 1}: {broken} histories broke a law")
+    return 1 if broken else 0
 
 
 def _one(seed: int) -> tuple[object, Counter[str]]:

@@ -16,6 +16,7 @@ from hudi_py.writing.rivals import Rivals
 from hudi_py.writing.transaction import WriteTransaction
 from support import writes
 from support.many_writers import ACTORS, contents, rows, service, table, violations
+from support.rival_processes import play
 
 
 @pytest.fixture(autouse=True)
@@ -111,3 +112,11 @@ def test_a_write_that_always_loses_says_so(version):
     assert caught.value.exit_code == 4
     assert ("eu", "a", 5) in contents(storage)
     writes.assert_tidy(storage, "all attempts lost")
+
+
+@pytest.mark.slow
+def test_processes_that_are_killed_and_stopped_lose_nothing(tmp_path, record_property):
+    """Acknowledged rows are there once, what failed is not there, what was cut off whole or not at all."""
+    wrong, counts = play(tmp_path, 7, version=9, workers=3, count=4, faults=1)
+    assert wrong == []
+    record_property("steps", dict(counts))
