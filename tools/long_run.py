@@ -6,8 +6,8 @@ calls with ``--bound`` preemptions (``--trios`` for three of them), and prints h
 ``processes`` lets ``--writers`` real processes change one table, kills and stops some of them, and judges the table.
 
 ``histories`` plays that many random histories of all services against a model of the rows (``tests/property``),
-prints each that breaks a law, as short as it can be made, and in the end the seeds and how often each step was done or refused. The exit
-code is 1 when a law was broken. Needs neither Spark nor Java.
+prints each that breaks a law, as short as it can be made, and in the end the seeds and how often each step was done or
+refused. The exit code is 1 when a law was broken. Needs neither Spark nor Java.
 """
 
 from __future__ import annotations
