@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 
 from hudi_py.config.concurrency import Concurrency
-from hudi_py.errors import ConflictError, NotFound, TimelineStateError
+from hudi_py.errors import ConflictError, HudiError, NotFound, ServiceFailed, TimelineStateError
 from hudi_py.storage.retry import Retry
 from hudi_py.writing.result import WriteResult
 from hudi_py.writing.transaction import WriteTransaction
@@ -62,10 +62,22 @@ def repeated(
 
 @contextmanager
 def given_up_after_conflict(transaction: WriteTransaction, concurrency: Concurrency) -> Iterator[None]:
-    """Roll the write back if other writers are expected and one was faster, so that its files are in nobody's way."""
+    """
+    Roll the write back if other writers are expected and one was faster, so that its files are in nobody's way.
+
+    Raises:
+        ServiceFailed: The write is completed, and what had to be cleaned up after it was not: it must not be repeated.
+    """
     try:
         yield
-    except CHANGED_MEANWHILE:
-        if concurrency.is_shared:
+    except HudiError as error:
+        time = transaction.instant_time
+        if transaction.is_completed:
+            raise ServiceFailed(
+                f"commit {time} is completed and its rows are visible, so do not write them again; its markers, its "
+                f"heartbeat or the table's lock could not be deleted: {error}",
+                time,
+            ) from error
+        if concurrency.is_shared and isinstance(error, CHANGED_MEANWHILE):
             transaction.give_up()
         raise

@@ -61,6 +61,7 @@ class WriteTransaction:
         begun: The inflight instant of the write.
         rolled_back: Failed writes that were rolled back before this one began.
         heart: Writes heartbeats while the write runs; only with the failed-writes policy LAZY.
+        is_completed: Whether the completed file is there, so that only the clean-up is owed.
 
     As a context manager it stops the heartbeat at the end. A write that fails leaves its last heartbeat, as in Hudi;
     when that has expired, other writers roll the write back.
@@ -72,6 +73,7 @@ class WriteTransaction:
     begun: Begun
     rolled_back: tuple[RollbackMetadata, ...] = ()
     heart: Heart | None = None
+    is_completed: bool = False
 
     def __enter__(self) -> Self:
         return self
@@ -140,6 +142,7 @@ class WriteTransaction:
             recorded = ready.record(partial(self.metadata_table.record_commit, metadata=metadata, ranges=ranges))
             self._check_heart()
             self._publish(recorded, metadata)
+            self.is_completed = True
             # Only after the commit point: until then a rollback needs the markers to find the files.
             delete_markers(store.storage, self.instant_time)
             self._end_heart()

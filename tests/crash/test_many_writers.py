@@ -6,8 +6,9 @@ import logging
 
 import pytest
 
-from hudi_py.errors import ConflictError
+from hudi_py.errors import ConflictError, NotFound, ServiceFailed
 from hudi_py.model.instant import advance
+from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.txn import commit as stages
 from hudi_py.txn.conflict import Verdict
@@ -15,7 +16,7 @@ from hudi_py.txn.file_lock import FileLock
 from hudi_py.writing.rivals import Rivals
 from hudi_py.writing.transaction import WriteTransaction
 from support import writes
-from support.many_writers import ACTORS, contents, rows, service, table, violations
+from support.many_writers import ACTORS, SEVERAL, contents, rows, service, table, violations
 from support.rival_processes import play
 
 
@@ -112,6 +113,41 @@ def test_a_write_that_always_loses_says_so(version):
     assert caught.value.exit_code == 4
     assert ("eu", "a", 5) in contents(storage)
     writes.assert_tidy(storage, "all attempts lost")
+
+
+@pytest.mark.parametrize("settings", [SEVERAL, {}])
+def test_a_completed_write_is_never_repeated(settings):
+    """Its rows are visible: if only its markers or the lock cannot be deleted, the error says so."""
+    storage = table(9)
+    before = len(writes.open_table(storage).timeline.commits.completed())
+    failing = FailAfterCommit(storage, before)
+    writer = service(failing, **{**dict.fromkeys(SEVERAL), **settings})
+    with pytest.raises(ServiceFailed, match="do not write them again"):
+        writer.write(rows(("n", "eu", 7)), "INSERT")
+    assert contents(storage).count(("eu", "n", 7)) == 1
+
+
+class FailAfterCommit(DelegatingStorage):
+    """As soon as there is a further commit, nothing can be deleted any more: it is said to be missing."""
+
+    def __init__(self, inner, commits):
+        super().__init__(inner)
+        self.commits = commits
+
+    def _around(self, verb, paths, call):
+        is_deletion = verb.startswith("delete") and any("/20" in path for path in paths)
+        if is_deletion and len(writes.open_table(self.inner).timeline.commits.completed()) > self.commits:
+            raise NotFound("simulated failure")
+        return call()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("version", "names"), [(6, ("upsert new", "compact")), (9, ("compact", "update where"))])
+def test_writers_of_log_files_beside_a_compaction(version, names, record_property):
+    """Log files that the compaction has not read are in the slice after it, or their write is done again."""
+    found = list(violations(version, names, 1, "MERGE_ON_READ"))
+    assert [each for each in found if each is not None] == []
+    record_property("schedules", len(found))
 
 
 @pytest.mark.slow

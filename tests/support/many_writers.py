@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_py.engine.inline import LocalEngine
+from hudi_py.errors import HudiError
 from hudi_py.local.rows import ArrowRows
 from hudi_py.model.instant import Action
 from hudi_py.storage.base import Storage
@@ -70,6 +71,9 @@ SERVICES: dict[str, Callable[..., Any]] = {
     ),
     "savepoint": lambda storage, **settings: _open(storage, settings).create_savepoint(_newest(storage)),
     "rollback": lambda storage, **settings: _open(storage, settings).rollback(_newest(storage)),
+    "compact": lambda storage, **settings: _open(
+        storage, {**settings, "hoodie.compact.inline.max.delta.commits": 1}
+    ).compact(),
     "archive": lambda storage, **settings: _open(storage, settings).archive(keep_min_commits=1, keep_max_commits=2),
     "rollback pending": lambda storage, **_: _roll_back_pending(storage),
 }
@@ -90,10 +94,10 @@ def _newest(storage: Storage) -> str:
     return writes.open_table(storage).timeline.commits.completed()[-1].requested_time
 
 
-def table(version: int) -> MemoryStorage:
-    """A table with two commits and three rows."""
-    storage = writes.create_table(version)
-    writes.upsert(storage, writes.OLD)
+def table(version: int, kind: str = "COPY_ON_WRITE") -> MemoryStorage:
+    """A table with three commits and three rows; of a merge-on-read table one lies in a log file."""
+    storage = writes.create_table(version, **{"hoodie.table.type": kind})
+    writes.upsert(storage, [*writes.OLD, {"id": "d", "region": "eu", "ts": 3}])
     writes.upsert(storage, [{"id": "d", "region": "eu", "ts": 4}])
     return storage
 
@@ -104,14 +108,16 @@ def contents(storage: Storage) -> list[tuple[str, str, int]]:
     return sorted((row["region"], row["id"], row["ts"]) for row in found)
 
 
-def violations(version: int, names: tuple[str, ...], bound: int, **settings: Any) -> Iterator[str | None]:
+def violations(
+    version: int, names: tuple[str, ...], bound: int, kind: str = "COPY_ON_WRITE", **settings: Any
+) -> Iterator[str | None]:
     """
-    Run actors in every schedule with at most *bound* preemptions.
+    Run actors in every schedule with at most *bound* preemptions, on a table of that version and type.
 
     Yields:
         For each schedule what is wrong with its outcome; None if nothing is.
     """
-    start = table(version)
+    start = table(version, kind)
     known = {**ACTORS, **SERVICES}
     actors = [lambda storage, work=known[name]: work(storage, **settings) for name in names]
     serial = SerialOrders(start.copy, actors, contents)
@@ -121,7 +127,11 @@ def violations(version: int, names: tuple[str, ...], bound: int, **settings: Any
 
 def _violation(names: tuple[str, ...], outcome: Outcome, serial: SerialOrders) -> str | None:
     succeeded = [number for number, error in enumerate(outcome.errors) if error is None]
-    found, expected = contents(outcome.storage), serial.of(succeeded)
+    expected = serial.of(succeeded)
+    try:
+        found = contents(outcome.storage)
+    except HudiError as error:
+        return f"{names}: {outcome}: the rows cannot be read: {error}"
     if found not in expected:
         return f"{names}: {outcome}: {found} is none of {expected}"
     opened = writes.open_table(outcome.storage)

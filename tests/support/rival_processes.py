@@ -219,7 +219,8 @@ def judge(location: str, all_notes: list[list[dict[str, Any]]]) -> tuple[list[st
         steps = [note for note in notes if "violation" not in note]
         for begun, ended in zip(steps[::2], [*steps[1::2], {"end": "unknown"}], strict=False):
             what, end = begun["what"], ended["end"]
-            counts[f"{what} {end}{' ' + ended['kind'] if 'kind' in ended else ''}"] += 1
+            detail = ended.get("kind", "without its services" if "error" in ended else "")
+            counts[f"{what} {end} {detail}".strip()] += 1
             if what in ("insert", "upsert"):
                 written[begun["batch"]] = end
             elif what == "delete":
