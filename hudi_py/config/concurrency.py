@@ -105,6 +105,23 @@ def concurrency_of(settings: Settings) -> Concurrency:
     )
 
 
+def require_checked_by_writers(settings: Settings) -> None:
+    """
+    Raise if a rewrite of rows would have to look for conflicts itself when it completes.
+
+    With the other strategies each writer looks for planned rewrites, and gives way to them (F-11).
+
+    Raises:
+        ConfigError: By the strategy, writers do not look for planned rewrites; or as `concurrency_of`.
+    """
+    concurrency = concurrency_of(settings)
+    if concurrency.is_shared and concurrency.strategy is Strategy.PREFER_WRITER:
+        raise ConfigError(
+            f"{keys.CONFLICT_STRATEGY.name}={concurrency.strategy.value}: by it, a clustering gives way to writers, "
+            "which hudi_py does not do yet; let Apache Hudi cluster the table, or use another strategy for all writers"
+        )
+
+
 def _strategy(given: str) -> Strategy:
     try:
         return Strategy(given) if given else Strategy.FILES

@@ -74,6 +74,7 @@ SERVICES: dict[str, Callable[..., Any]] = {
     "compact": lambda storage, **settings: _open(
         storage, {**settings, "hoodie.compact.inline.max.delta.commits": 1}
     ).compact(),
+    "cluster": lambda storage, **settings: _open(storage, settings).cluster(),
     "archive": lambda storage, **settings: _open(storage, settings).archive(keep_min_commits=1, keep_max_commits=2),
     "rollback pending": lambda storage, **_: _roll_back_pending(storage),
 }

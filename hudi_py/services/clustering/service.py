@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import attrs
 
 from hudi_py.config.clustering import ClusteringConfig
-from hudi_py.config.concurrency import failed_writes_policy, require_single_writer
+from hudi_py.config.concurrency import failed_writes_policy, require_checked_by_writers
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.engine.base import Engine
@@ -179,12 +179,12 @@ class ClusteringService:
             The requested clustering; None if there is nothing to do.
 
         Raises:
-            ConfigError: The settings allow several writers, or rows cannot be sorted by a column.
+            ConfigError: Writers do not look for planned clusterings, or rows cannot be sorted by a column.
             RefusedError: A restore is pending, or rows would be missing from an index that is not maintained.
             ConflictError: Another process is writing to the table; nothing was changed.
             CorruptMetadata: The table is damaged.
         """
-        require_single_writer(self.settings)
+        require_checked_by_writers(self.settings)
         store = self.contents.store
         self.roll_back_failed(store.load())
         with store.lock.held("clustering"):
@@ -214,13 +214,13 @@ class ClusteringService:
         Carry out a pending clustering; an attempt that was interrupted is rolled back first.
 
         Raises:
-            ConfigError: There is no pending clustering with this time, or the settings allow several writers.
+            ConfigError: There is no pending clustering with this time, or writers do not look for it.
             RefusedError: Its plan is no longer valid, because a later write changed its file groups.
             ConflictError: Another process writes to these file groups, or carries the plan out.
             CorruptMetadata, StorageError: A file cannot be read or written; the clustering stays pending, and the next
                 run begins it again.
         """
-        require_single_writer(self.settings)
+        require_checked_by_writers(self.settings)
         store = self.contents.store
         instant = self._named(requested_time)
         self._refuse_restore(store.load())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hudi_py.config.concurrency import Isolation, Strategy, concurrency_of
+from hudi_py.config.concurrency import Isolation, Strategy, concurrency_of, require_checked_by_writers
 from hudi_py.config.keys import Settings
 from hudi_py.errors import ConfigError
 from hudi_py.model.instant import Action, Instant, State
@@ -205,6 +205,14 @@ def test_settings_that_contradict_each_other_are_refused(contradiction):
     given = {name: value for name, value in {**SEVERAL, **contradiction}.items() if value is not None}
     with pytest.raises(ConfigError):
         concurrency_of(Settings(given))
+
+
+def test_a_clustering_does_not_give_way():
+    """With PreferWriter it would have to: writers do not look for its plan (F-11)."""
+    require_checked_by_writers(Settings(SEVERAL))
+    prefers = {"hoodie.write.lock.conflict.resolution.strategy": Strategy.PREFER_WRITER.value}
+    with pytest.raises(ConfigError, match="gives way"):
+        require_checked_by_writers(Settings({**SEVERAL, **prefers}))
 
 
 def test_one_writer_asks_nothing():
