@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from hudi_py.model.words import parse_bytes
+
 if TYPE_CHECKING:
     from hudi_py.table import Table
+
+
+def size(text: str) -> int:
+    """Return the number of bytes that a size with or without a unit stands for, at least 1."""
+    found = parse_bytes(text)
+    if found is None or found < 1:
+        raise click.BadParameter(f"{text!r} is no size; give a number of bytes, or one with a unit: 500MB, 2GiB")
+    return found
+
 
 _POLICIES: Final = "KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS or KEEP_LATEST_BY_HOURS"
 _AT_LEAST_ONE: Final = click.IntRange(min=1)
@@ -40,7 +51,11 @@ _RETENTION: Final[Mapping[str, Mapping[str, Any]]] = {
 _LIMITS: Final[Mapping[str, Mapping[str, Any]]] = {
     "max_files": {"type": _AT_LEAST_ONE, "help": "Delete at most N files in this run; the next run continues."},
     "max_partitions": {"type": _AT_LEAST_ONE, "help": "Delete files of at most N partitions in this run."},
-    "max_bytes": {"type": _AT_LEAST_ONE, "help": "Delete at most N bytes in this run."},
+    "max_bytes": {
+        "metavar": "SIZE",
+        "type": size,
+        "help": "Delete at most this much in this run: bytes, or 500MB, 1.5GB, 2TiB.",
+    },
     "max_duration": {
         "metavar": "SPAN",
         "help": "Start no further deletions after SPAN (90s, 15m, 2h); the next clean continues.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -38,6 +39,9 @@ def main() -> None:
 
     --conf and --conf-file take settings of Apache Hudi. docs/settings.md lists which are supported, ignored or refused,
     and why. An unknown setting is an error, unless --allow-unknown-conf is given.
+
+    Exit codes: 0 done; 1 failed; 2 wrong usage or settings; 3 problems were found; 4 another process interferes, try
+    again; 5 no table, or an unsupported one; 6 some of many tables failed; 130 Ctrl-C. See docs/exit-codes.md.
     """
 
 
@@ -189,6 +193,25 @@ def files(common: Common, table: str, partition: str | None, as_of: str | None) 
                 )
     columns = ("partition", "file group", "base instant", "logs", "size", "")
     render.table(f"file slices of {opened.config.name}, {len(rows)}", columns, rows, right=(3, 4))
+
+
+@main.command()
+@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
+def completion(shell: str) -> None:
+    r"""
+    Print a script that completes commands and options in a shell.
+
+    \b
+    Examples:
+      eval "$(hudi-py completion bash)"
+      hudi-py completion fish > ~/.config/fish/completions/hudi-py.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    found = get_completion_class(shell)
+    assert found is not None
+    made = found(main, {}, "hudi-py", "_HUDI_PY_COMPLETE")
+    sys.stdout.write(made.source_template % made.source_vars())
 
 
 from hudi_py.inspection import (  # noqa: E402

@@ -25,7 +25,7 @@ def logging_to_stderr(level: str, *, as_json: bool) -> Iterator[None]:
     Print log events to standard error inside the context.
 
     Args:
-        level: Lowest level to print: ``debug``, ``info`` or ``warning``.
+        level: Lowest level to print: ``debug``, ``info``, ``warning`` or ``error``.
         as_json: Print one JSON object per line instead of text.
     """
     logger, handler = logging.getLogger("hudi_py"), logging.StreamHandler(sys.stderr)

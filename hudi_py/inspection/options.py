@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED: Final = 130
 """Exit code after Ctrl-C: 128 and the number of the signal, as shells report it."""
+_LEVELS: Final = ("warning", "info", "debug")
 _BEGUN: Final = "hudi_py.json.begun"
 """Key in the context of a command: printing of its JSON document has begun."""
 
@@ -118,6 +119,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     @click.option("--allow-unknown-conf", is_flag=True, help="Ignore unknown settings; see docs/settings.md.")
     @click.option("--now", metavar="TIME", help="Plan as if it were this time.")
     @click.option("--debug", is_flag=True, help="Show tracebacks of errors.")
+    @click.option("-v", "--verbose", count=True, help="Show log events of level info; twice: debug.")
+    @click.option("-q", "--quiet", is_flag=True, help="Show no warnings of the log.")
     @click.option(
         "--log-level",
         type=click.Choice(("debug", "info", "warning")),
@@ -137,6 +140,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         allow_unknown_conf: bool,
         now: str | None,
         debug: bool,
+        verbose: int,
+        quiet: bool,
         log_level: str,
         log_json: bool,
         **arguments: Any,
@@ -148,7 +153,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             common = Common(as_json, pairs("--storage-option", storage_option), settings, now)
             from hudi_py.inspection.log_output import logging_to_stderr
 
-            with logging_to_stderr(log_level, as_json=log_json):
+            level = _LEVELS[min(verbose, 2)] if verbose else ("error" if quiet else log_level)
+            with logging_to_stderr(level, as_json=log_json):
                 function(common, **arguments)
             _name_those_without_effect(pairs("--conf", conf))
             sys.stdout.flush()  # so that a closed pipe raises here, and not when the interpreter exits

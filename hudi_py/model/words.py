@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
+from decimal import Decimal
 from typing import Final
 
 _UNITS: Final = ("B", "kB", "MB", "GB", "TB", "PB")
+_SIZE: Final = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,6})?)\s*([kmgtp]?i?b|)", re.IGNORECASE)
+_FACTORS: Final = {
+    "": 1, "b": 1, "ib": 1,
+    **{f"{letter}b": 1000**power for power, letter in enumerate("kmgtp", 1)},
+    **{f"{letter}ib": 1024**power for power, letter in enumerate("kmgtp", 1)},
+}  # fmt: skip
 _SPANS: Final = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
 
 
@@ -19,6 +27,14 @@ def human_bytes(count: int | None) -> str:
             return f"{int(size)} {unit}" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1000
     raise AssertionError
+
+
+def parse_bytes(text: str) -> int | None:
+    """Parse a size: a whole number of bytes, or a number with a unit (``1GB``, ``1.5 GiB``); None if it is neither."""
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        return None
+    return int(Decimal(found[1]) * _FACTORS[found[2].lower()])
 
 
 def human_span(span: timedelta | float) -> str:

@@ -1,0 +1,137 @@
+"""How the command line treats people: help, sizes, verbosity, completion, what Ctrl-C leaves."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from hudi_py.inspection.cli import main
+from hudi_py.model.words import counted, human_bytes, parse_bytes
+from support.repository import ROOT
+
+CODES = (ROOT / "docs" / "exit-codes.md").read_text(encoding="utf-8")
+
+
+def commands(group=main, names=()):
+    """Names and command of everything that can be run."""
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands(command, (*names, name))
+        elif not command.hidden:
+            yield (*names, name), command
+
+
+def examples():
+    """Every example in a help text: the words behind ``hudi-py``."""
+    for _, command in commands():
+        text = (command.help or "").partition("Examples:")[2]
+        for line in text.splitlines():
+            found = re.search(r"\bhudi-py (.*)", line)
+            if found is not None:
+                yield found[1].partition(" > ")[0].rstrip(')"')
+
+
+@pytest.mark.parametrize("example", sorted(set(examples())))
+def test_examples_in_help_texts_are_commands(example):
+    """Each parses: the command, its arguments and its options are there."""
+    words = shlex.split(example)
+    table = {"--tables", "--resume", "--parallel", "--within"}
+    command = main
+    names = []
+    while isinstance(command, click.Group):
+        names.append(words.pop(0))
+        command = command.commands[names[-1]]
+    if table & set(words) and command.name not in ("fleet", "serve"):
+        pytest.skip("over many tables: tests/cli/test_many_tables.py")
+    command.make_context(" ".join(names), words, parent=click.Context(main, info_name="hudi-py")).close()
+
+
+def test_exit_codes_are_on_one_page():
+    """Those of the errors, of the help and of the page are the same."""
+    from hudi_py import errors
+
+    listed = {int(code) for code in re.findall(r"^\| ([0-9]+) \|", CODES, re.MULTILINE)}
+    raised = {getattr(errors, name).exit_code for name in errors.__all__}
+    shown = {
+        int(code) for code in re.findall(r"\b(\d+) [a-z]", re.search(r"Exit codes:(.*?)See", main.help, re.DOTALL)[1])
+    }
+    shown.add(130)
+    assert raised <= listed
+    assert shown == listed == {0, 1, 2, 3, 4, 5, 6, 130}
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("1", 1), ("1GB", 10**9), ("1.5 GB", 1_500_000_000), ("2GiB", 2 << 30), ("3kb", 3000), ("7 B", 7),
+     ("0.5 MiB", 1 << 19),
+     ("", None), ("GB", None), ("-1", None), ("1e9", None), ("1 G B", None), ("1..5GB", None), ("\u0661", None)],
+)  # fmt: skip
+def test_sizes_have_units(text, size):
+    """Decimal and binary; anything else is refused."""
+    assert parse_bytes(text) == size
+
+
+def test_sizes_are_options(run, table):
+    """``--max-bytes`` takes them, and a plan stays within."""
+    path = table("cow_cleaned-1.1.1")
+    plan = run("clean", path, "--dry-run", "--commits-retained", 1, "--max-bytes", "500kB", "--json").json
+    assert 0 < plan["totals"]["bytes"] <= 500_000
+    assert run("clean", path, "--dry-run", "--max-bytes", "much").code == 2
+    assert run("clean", path, "--dry-run", "--max-bytes", "0").code == 2
+
+
+def test_words_agree_with_their_number():
+    """One file, two files; sizes in the unit that people say."""
+    assert (counted(1, "file"), counted(0, "file"), counted(1200, "file")) == ("1 file", "0 files", "1,200 files")
+    assert human_bytes(1_400_000) == "1.4 MB"
+
+
+def test_verbosity_decides_about_log_events(run, table):
+    """-v shows what happens, -q not even warnings; results are the same."""
+    path = table("cow_cleaned-1.1.1")
+    plain, verbose, quiet = (
+        run("clean", path, "--commits-retained", 1, "--dry-run", "--json", *more) for more in ((), ("-vv",), ("-q",))
+    )
+    assert plain.json == verbose.json == quiet.json
+    assert quiet.err == ""
+    assert len(verbose.err) >= len(plain.err)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands_and_options(shell):
+    """The script names the program, and the program answers what the script asks."""
+    script = CliRunner().invoke(main, ["completion", shell])
+    assert script.exit_code == 0
+    assert "_HUDI_PY_COMPLETE" in script.stdout
+    if shutil.which(shell) is not None:
+        assert subprocess.run([shell, "-n"], input=script.stdout, text=True, check=False).returncode == 0
+    asked = {"_HUDI_PY_COMPLETE": "bash_complete", "COMP_WORDS": "hudi-py do", "COMP_CWORD": "1"}
+    answer = CliRunner(env=asked).invoke(main, [], prog_name="hudi-py")
+    assert "doctor" in answer.stdout
+
+
+@pytest.mark.slow
+def test_ctrl_c_exits_with_130_and_says_what_to_do():
+    """From a process of its own; the message names the way on."""
+    script = (
+        "import signal, os\n"
+        "from hudi_py.inspection import options\n"
+        "options.Common.open = lambda self, table: os.kill(os.getpid(), signal.SIGINT)\n"
+        "from hudi_py.inspection.cli import main\n"
+        "main(['clean', 't'])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 130
+    assert "hudi-py recover" in done.stderr
+    assert "Traceback" not in done.stderr
