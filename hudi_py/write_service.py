@@ -144,10 +144,6 @@ class WriteService:
         table = self._opened_or_created(rows, operation).refresh()
         generator = self._key_generator(table)
         buckets = self._checked(table, generator)
-        if buckets is not None and operation in OVERWRITES:
-            raise UnsupportedTable(
-                f"{self._storage.root} has a bucket index, and {operation.lower()} is not done there yet"
-            )
         rules = merge_rules_of(table.config.properties)
         text = table.schema_text()
         rows = rows.shaped(text, self._needed(operation, generator, rules), keys_only=operation == "DELETE")
@@ -339,8 +335,6 @@ class WriteService:
     def _checked(self, table: TableView, generator: KeyGenerator) -> BucketIndex | None:
         """Return the bucket index of *table* if its rows can be written; see `WriteService`."""
         buckets = bucket_index_of(self._settings, table.config.properties, generator, table.config.version)
-        if buckets is not None and table.config.table_type is TableType.MERGE_ON_READ:
-            raise UnsupportedTable(f"{self._storage.root} is a MERGE_ON_READ table with a bucket index; {_BY_HUDI}")
         if not self._are_buckets_checked:  # once: an existing table never gets buckets later
             check_buckets(self._storage, table.timeline, table.contents, buckets)
             self._are_buckets_checked = True

@@ -46,8 +46,6 @@ def new_table_properties(settings: Settings) -> dict[str, str]:
     if version not in FORMATS:
         known = ", ".join(map(str, FORMATS))
         raise ConfigError(f"hoodie.write.table.version={version}: only tables of versions {known} can be created")
-    if settings[keys.TABLE_TYPE] == "MERGE_ON_READ" and settings[keys.INDEX_TYPE] == "BUCKET":
-        raise UnsupportedTable("hudi_py writes no MERGE_ON_READ table with a bucket index; write it with Apache Hudi")
     name = settings[keys.TABLE_NAME]
     if not name:
         raise ConfigError("hoodie.table.name is not set; a new table needs a name")

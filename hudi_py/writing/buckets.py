@@ -28,7 +28,8 @@ from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.writing.job import WriteJob
-from hudi_py.writing.partition import PartitionFiles
+from hudi_py.writing.log_slices import keys_in_logs
+from hudi_py.writing.partition import PartitionFiles, load_partition
 
 BUCKET_FOLDER: Final = ".hoodie/.bucket_index"
 """Folder for the metadata of consistent hashing, and of bucket numbers by partition."""
@@ -91,7 +92,7 @@ def files_by_bucket(job: WriteJob, partition: PartitionFiles, buckets: BucketInd
         UnsupportedTable: A file belongs to no bucket, or two to the same.
     """
     found: dict[int, str] = {}
-    for file_id in partition.latest:
+    for file_id in partition.file_ids:
         number = bucket_number(file_id)
         if number is None or number in found:
             why = "is in no bucket" if number is None else f"is in the same bucket as {found[number]}"
@@ -134,6 +135,8 @@ def bucket_targets(job: WriteJob, partition: PartitionFiles, buckets: BucketInde
     Raises:
         See `files_by_bucket`, `BucketIndex.numbers`.
     """
+    if job.overwrites:  # in new files, but in the buckets that the earlier ones have
+        files_by_bucket(job, load_partition(attrs.evolve(job, operation="INSERT"), partition.path), buckets)
     files = files_by_bucket(job, partition, buckets)
     numbers, codes = np.unique(buckets.numbers(keys), return_inverse=True)
     file_ids = [files.get(number, f"{new_bucket_prefix(job, partition.path, number)}-0") for number in numbers.tolist()]
@@ -148,16 +151,27 @@ def new_bucket_prefix(job: WriteJob, path: str, number: int) -> str:
 
 
 def _compare(job: WriteJob, partition: PartitionFiles, buckets: BucketIndex, highest: int) -> None:
-    largest = max(partition.latest.values(), key=lambda base: base.size_bytes or 0)
-    with job.storage.open_read(join_path(partition.path, largest.name)) as stream:
-        numbers = set(buckets.numbers(first_keys(stream, _KEYS_COMPARED)).tolist())
-    if highest >= buckets.count or numbers - {bucket_number(largest.file_id)}:
+    file_id, name, keys = _some_keys(job, partition)
+    if highest >= buckets.count or set(buckets.numbers(keys).tolist()) - {bucket_number(file_id)}:
         hashed = ",".join(buckets.fields[position] for position in buckets.hashed)
         raise ConfigError(
-            f"{partition.path or '.'}/{largest.name} was not written with {settings.BUCKET_COUNT.name}={buckets.count} "
+            f"{partition.path or '.'}/{name} was not written with {settings.BUCKET_COUNT.name}={buckets.count} "
             f"and {settings.BUCKET_FIELDS.name}={hashed}: its rows would be in other buckets. Nothing was written; set "
             "both as the table's other writers do"
         )
+
+
+def _some_keys(job: WriteJob, partition: PartitionFiles) -> tuple[str, str, Array]:
+    """Return file id, name and first keys of the largest base file; of a log file where there is none."""
+    if partition.latest:
+        largest = max(partition.latest.values(), key=lambda base: base.size_bytes or 0)
+        with job.storage.open_read(join_path(partition.path, largest.name)) as stream:
+            return largest.file_id, largest.name, first_keys(stream, _KEYS_COMPARED)
+    logs = [log for each in partition.logs.values() for log in each.behind]
+    for log in logs:
+        for keys in keys_in_logs(job.storage, partition.path, [log]):
+            return log.file_id, log.name, keys
+    return logs[0].file_id, logs[0].name, pa.array([], pa.string())  # deletes alone
 
 
 def _file_ids(commit: CommitMetadata) -> list[str]:

@@ -180,7 +180,7 @@ def _plan_by_number(
     kept = ~(targets.is_new() & is_delete_of(changes))
     for code, file_id in enumerate(targets.file_ids):
         mine = np.flatnonzero(kept & (targets.codes == code))
-        if file_id in partition.latest:
+        if file_id in targets.known:
             plan.old.append((file_id, mine))
         else:
             plan.new.append((file_id.rpartition("-")[0], mine))

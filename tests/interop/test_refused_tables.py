@@ -36,10 +36,12 @@ def test_their_table_is_refused_for_writing_and_still_served(options, why, peer,
     assert model.rows() == we.read()
 
 
-def test_a_table_of_buckets_is_written_in_turns(peer, ours, tmp_path):
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_table_of_buckets_is_written_in_turns(kind, peer, ours, tmp_path):
     """With the settings of its other writers: no key is stored twice, whoever wrote it first, updates or deletes it."""
     table, model = tmp_path / "t", Model(PARTITIONED)
     settings = {"hoodie.metadata.enable": False, "hoodie.clean.automatic": False, **BUCKETS}
+    settings["hoodie.datasource.write.table.type"] = kind
     peer.write(
         table, model.upsert(PARTITIONED.batch(range(8), 1)), "upsert", PARTITIONED.create(peer.table_version) | settings
     )
@@ -51,3 +53,11 @@ def test_a_table_of_buckets_is_written_in_turns(peer, ours, tmp_path):
     peer.write(table, model.upsert(PARTITIONED.batch(range(24), 3)), "upsert", settings)
     we.write(model.upsert(PARTITIONED.batch(range(0, 30, 3), 4)))
     assert model.rows() == peer.read(table) == we.read()
+    model = Model(PARTITIONED)
+    we.write(model.upsert(PARTITIONED.batch(range(0, 30, 2), 5)), "insert_overwrite_table")
+    assert model.rows() == peer.read(table) == we.read()
+    peer.write(table, model.upsert(PARTITIONED.batch(range(30), 6)), "upsert", settings)
+    assert model.rows() == peer.read(table) == we.read()
+    opened = hudi_py.open_table(str(table))
+    buckets = [(path, each.file_id[:8]) for path in opened.partitions() for each in opened.file_slices(path)]
+    assert len(set(buckets)) == len(buckets)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 import hudi_py
 from hudi_py.errors import ConfigError, UnsupportedTable
 from hudi_py.local.rows import ArrowRows
-from hudi_py.model.files import parse_base_file
 from hudi_py.rows.bucket_index import BucketIndex
 from hudi_py.storage.local import LocalStorage
 from hudi_py.writing.buckets import BUCKET_FOLDER, are_numbered, check_buckets
@@ -87,7 +86,7 @@ def row(number, region, ts):
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["UPSERT", "UPSERT", "DELETE", "INSERT", "BULK_INSERT"]),
+        st.sampled_from(["UPSERT", "UPSERT", "DELETE", "INSERT", "BULK_INSERT", "INSERT_OVERWRITE", "MERGE"]),
         st.sets(st.integers(0, 30), min_size=1, max_size=12),
     ),
     min_size=1,
@@ -99,32 +98,47 @@ def region_of(number):
     return ("eu", "us")[number % 2]
 
 
+def merge_deleting(storage, rows):
+    """Deletes the rows whose keys are there, and inserts the others, in one commit."""
+    merge = writes.open_table(storage, **FOUR, **writes.ALONE).merge(pa.Table.from_pylist(rows), ["id", "region"])
+    merge.when_matched_delete().when_not_matched_insert().execute()
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 @pytest.mark.parametrize("version", [6, 9])
-@hypothesis.settings(max_examples=20)
+@hypothesis.settings(max_examples=8)
 @given(steps=STEPS)
-def test_rows_in_buckets_equal_a_dictionary(version, steps):
-    """Any writes of keys; every bucket has one file, and each row is in the one of its key."""
-    storage, model = writes.create_table(version), {}
+def test_rows_in_buckets_equal_a_dictionary(version, kind, steps):
+    """Any writes of keys; every bucket has one file group, and each row is in the one of its key."""
+    storage, model = writes.create_table(version, **{"hoodie.table.type": kind}), {}
     for ts, (operation, numbers) in enumerate(steps, start=1):
+        overwrites = operation == "INSERT_OVERWRITE"
         news = [each for each in numbers if each not in model]
-        chosen = news if "INSERT" in operation else sorted(numbers)
-        if not chosen or (operation == "DELETE" and not model):
+        chosen = news if "INSERT" in operation and not overwrites else sorted(numbers)
+        if not chosen or (operation in ("DELETE", "MERGE") and not model):
             continue
         rows = [row(each, region_of(each), ts) for each in chosen]
-        writes.upsert(storage, rows, operation=operation, **FOUR)
+        if operation == "MERGE":
+            merge_deleting(storage, rows)
+        else:
+            writes.upsert(storage, rows, operation=operation, **FOUR)
+        if overwrites:
+            replaced = {each["region"] for each in rows}
+            model = {number: kept for number, kept in model.items() if kept["region"] not in replaced}
         for each in chosen:
-            if operation == "DELETE":
+            if operation == "DELETE" or (operation == "MERGE" and each in model):
                 model.pop(each, None)
             else:
                 model[each] = row(each, region_of(each), ts)
-    assert writes.rows_of(storage) == sorted(model.values(), key=lambda each: each["id"])
+    if not writes.open_table(storage).timeline.completed():  # nothing to delete yet
+        return
+    by_id = sorted(model.values(), key=lambda each: each["id"])
+    assert sorted(writes.merged_rows_of(storage), key=lambda each: each["id"]) == by_id
     table = writes.open_table(storage)
-    seen = set()
-    for path, base in table.base_files():
-        assert (path, base.file_id[:8]) not in seen
-        seen.add((path, base.file_id[:8]))
-        assert int(base.file_id[:8]) < 4
-    writes.assert_tidy(storage, "buckets")
+    seen = [(path, each.file_id[:8]) for path in table.partitions() for each in table.file_slices(path)]
+    assert len(set(seen)) == len(seen)
+    assert all(int(number) < 4 for _, number in seen)
+    assert not table.timeline.pending()
 
 
 @pytest.mark.parametrize("wrong", [{"hoodie.bucket.index.num.buckets": 8}, {"hoodie.bucket.index.num.buckets": 3}])
@@ -140,6 +154,17 @@ def test_another_number_of_buckets_is_refused(wrong):
     assert len(writes.rows_of(storage)) == 40
     writes.upsert(storage, [row(50, "eu", 2)], **FOUR)
     assert len(writes.rows_of(storage)) == 41
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_an_overwrite_with_another_number_of_buckets_is_refused(kind):
+    """The other partitions would keep the number that they have, and nobody can have two."""
+    storage = writes.create_table(9, **{"hoodie.table.type": kind})
+    writes.upsert(storage, [row(number, "eu", 1) for number in range(40)], **FOUR)
+    with pytest.raises(ConfigError, match="not written with hoodie"):
+        writes.upsert(
+            storage, [row(50, "eu", 2)], operation="INSERT_OVERWRITE", **FOUR | {"hoodie.bucket.index.num.buckets": 3}
+        )
 
 
 @pytest.mark.parametrize("operation", ["UPSERT", "INSERT", "DELETE"])
@@ -171,19 +196,19 @@ def test_a_large_write_finds_the_buckets_of_a_small_one(operation, monkeypatch):
     assert len({base.file_id[:8] for _, base in writes.open_table(storage).base_files()}) <= 4
 
 
-@pytest.mark.parametrize("name", fixtures.row_fixture_names("cow_bucket"))
+@pytest.mark.parametrize("name", fixtures.row_fixture_names("cow_bucket") + fixtures.row_fixture_names("mor_bucket"))
 def test_their_tables_are_written_without_duplicates(name, tmp_path):
     """Every key again: each row stays in the file group that Apache Hudi chose."""
     folder = fixtures.unpack_rows(name, tmp_path)
     table = hudi_py.open_table(folder)
-    before = {base.file_id for _, base in table.base_files()}
+    before = {each.file_id for path in table.partitions() for each in table.file_slices(path)}
     rows = table.rows().to_arrow()
     ids = rows.column("id").to_pylist()
-    count = 1 + max(int(parse_base_file(file.name).file_id[:8]) for file in folder.rglob("[0-9]*.parquet"))
+    count = 1 + max(int(file_id[:8]) for file_id in before)
     settings = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": count}
     opened = writes.open_table(LocalStorage(folder), **settings)
     rows = rows.select([name for name in rows.column_names if not name.startswith("_hoodie_")])
     writes.write(LocalStorage(folder), ArrowRows(rows), opened, "UPSERT")
     table = hudi_py.open_table(folder)
     assert sorted(table.rows().to_arrow().column("id").to_pylist()) == sorted(ids)
-    assert {base.file_id for _, base in table.base_files()} == before
+    assert {each.file_id for path in table.partitions() for each in table.file_slices(path)} == before
