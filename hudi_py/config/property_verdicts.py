@@ -7,7 +7,7 @@ Source: rules/timeline 1.3; Hudi ``HoodieTableConfig`` of the releases.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from hudi_py.config import keys
@@ -108,6 +108,7 @@ REFUSED_PROPERTIES: Final[tuple[Refused, ...]] = (
 )  # fmt: skip
 
 
+@lru_cache(maxsize=1024)
 def property_verdict(name: str) -> Verdict | None:
     """Return the verdict about a property; None if no known release of Apache Hudi writes it."""
     if name in SERVED:
