@@ -198,14 +198,14 @@ def files(common: Common, table: str, partition: str | None, as_of: str | None) 
 @main.command()
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 def completion(shell: str) -> None:
-    r"""
+    """
     Print a script that completes commands and options in a shell.
 
     \b
     Examples:
       eval "$(hudi-py completion bash)"
       hudi-py completion fish > ~/.config/fish/completions/hudi-py.fish
-    """
+    """  # noqa: D301 - click takes the character for a mark
     from click.shell_completion import get_completion_class
 
     found = get_completion_class(shell)
