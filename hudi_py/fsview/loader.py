@@ -8,8 +8,9 @@ from typing import Final
 from hudi_py.config.table import TableType
 from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.fsview.build import GroupKey, PendingOperation, Untold, ViewContext
-from hudi_py.fsview.fate import NO_PROMISE, FileKey, Pending, Promise, Protection, TableFacts
+from hudi_py.fsview.fate import NO_PROMISE, FileKey, Promise, Protection, TableFacts
 from hudi_py.fsview.needed import NeededFiles
+from hudi_py.fsview.needs import Pending
 from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import ClusteringPlan, CompactionPlan

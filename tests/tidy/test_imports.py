@@ -106,6 +106,7 @@ PURE_MODULES = {
     "judge_files",
     "judge_instants",
     "judge_metadata",
+    "needs",
     "select",
     "report",
     "check",

@@ -84,21 +84,21 @@ def _instant(facts: TableFacts, each: InstantFacts, folder: str, outcome: tuple[
     where = f"{folder}/{instant.file_name}"
     states = {file.state for file in each.files}
     completed = sorted(file.completion_time or "" for file in each.files if file.is_completed)
-    if instant.is_completed:
-        if each.problem is not None:
-            yield finding("instant-unreadable", where, each.problem)
-        elif each.is_empty:
-            yield finding("instant-empty", where)
-        if len(completed) > 1:
-            yield finding("instant-twice", where, f"completion times {', '.join(completed)}")
-        if State.REQUESTED not in states and instant.action is not Action.SAVEPOINT:
-            yield finding("instant-states-missing", where)
-        return
+    # A savepoint begins as inflight, so it never has a requested file.
+    lacks_request = State.REQUESTED not in states and instant.action is not Action.SAVEPOINT
     if each.lacks_plan:
         yield finding("instant-plan-missing", where)
     elif each.problem is not None:
         yield finding("instant-unreadable", where, each.problem)
-    if State.REQUESTED not in states and instant.action is not Action.SAVEPOINT:
+    elif each.is_empty and instant.is_completed:
+        yield finding("instant-empty", where)
+    if instant.is_completed:
+        if len(completed) > 1:
+            yield finding("instant-twice", where, f"completion times {', '.join(completed)}")
+        if lacks_request:
+            yield finding("instant-states-missing", where)
+        return
+    if lacks_request:
         yield finding("instant-request-missing", where)
     if outcome is not None:
         yield finding(outcome[0], where, outcome[1])

@@ -13,7 +13,7 @@ from typing import Final
 from hudi_py.config.table import TableType
 from hudi_py.errors import ConfigError, CorruptMetadata, RefusedError
 from hudi_py.fsview.build import PartitionView, ViewContext
-from hudi_py.fsview.fate import Pending
+from hudi_py.fsview.needs import Pending
 from hudi_py.model.files import FileGroup, FileSlice, join_path
 from hudi_py.model.holes import Holes
 from hudi_py.model.instant import Action, Instant, State

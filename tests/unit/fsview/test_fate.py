@@ -9,22 +9,9 @@ from hypothesis import strategies as st
 
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.build import PendingOperation
-from hudi_py.fsview.fate import (
-    Failed,
-    Latest,
-    Needed,
-    Pending,
-    Promise,
-    Protection,
-    Removable,
-    Rule,
-    Savepoint,
-    Snapshot,
-    Unknown,
-    judge_partition_files,
-    without_writes,
-)
+from hudi_py.fsview.fate import Promise, Protection, judge_partition_files, without_writes
 from hudi_py.fsview.loader import load_facts
+from hudi_py.fsview.needs import Failed, Latest, Needed, Pending, Removable, Rule, Savepoint, Snapshot, Unknown
 from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.model.instant import Action, State
 from hudi_py.model.records import (

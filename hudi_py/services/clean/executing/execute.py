@@ -29,7 +29,7 @@ import attrs
 from hudi_py.config.clean import CleanConfig
 from hudi_py.engine.base import Engine
 from hudi_py.errors import AlreadyExists, ConflictError, StorageError
-from hudi_py.fsview.fate import Needed, Savepoint
+from hudi_py.fsview.needs import Needed, Savepoint
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.files import PARTITION_METAFILE, join_path
 from hudi_py.model.instant import Action, Instant, State, advance

@@ -20,9 +20,10 @@ from concurrent.futures import ThreadPoolExecutor
 import attrs
 
 from hudi_py.errors import CorruptMetadata, NotFound
-from hudi_py.fsview.fate import Fallback, Fate, Needed, Promise, Removable, TableFacts, judge_partition_files
+from hudi_py.fsview.fate import Promise, TableFacts, judge_partition_files
 from hudi_py.fsview.listing import FolderListing, listing_threads
 from hudi_py.fsview.loader import load_facts
+from hudi_py.fsview.needs import Fallback, Fate, Needed, Removable
 from hudi_py.fsview.survivors import group_of, lost_survivors
 from hudi_py.model.files import join_path
 from hudi_py.model.holes import holes_of
