@@ -35,6 +35,7 @@ from hudi_py.formats.record_schema import parse_record_schema
 from hudi_py.formats.schema_evolution import ResolvedSchema, resolve_schema
 from hudi_py.fsview.needed import NeededFiles
 from hudi_py.local.rows import ArrowRows
+from hudi_py.mdt.lookup import RECORD_INDEX
 from hudi_py.model.files import join_path
 from hudi_py.model.records import CommitMetadata
 from hudi_py.rows.bucket_index import BucketIndex, bucket_index_of
@@ -301,6 +302,7 @@ class WriteService:
                 settle=rivals.settle,
                 replaced=replaced,
                 ranges={result.stat.path: result.ranges for result in results if result.stat.path and result.ranges},
+                tracked={result.stat.path: result.keys for result in results if result.stat.path and result.keys},
             )
         watch.lap("commit")
         served = serve_after(transaction.instant_time, table.refresh(), self._settings, self._cleaning)
@@ -430,6 +432,7 @@ class WriteService:
             ranged=transaction.metadata_table.columns_to_range(
                 table.timeline, schema.schema, is_widened=bool(schema.promoted)
             ),
+            tracks_keys=RECORD_INDEX in table.config.metadata_partitions,
         )
         needed = NeededFiles(table.contents, table.timeline)
         is_mor = table.config.table_type is TableType.MERGE_ON_READ

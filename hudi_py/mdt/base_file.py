@@ -14,6 +14,7 @@ from hudi_py.formats.avro_registry import schema_text
 from hudi_py.formats.hfile_writer import HFileWriter
 from hudi_py.formats.log_block import LogBlock
 from hudi_py.mdt.blocks import merge_blocks
+from hudi_py.mdt.keyed_merge import KEYED, merged_records, renamed
 from hudi_py.mdt.read import Part, open_base
 from hudi_py.mdt.read_statistics import StatisticsPart, open_part
 from hudi_py.mdt.records import RECORD, Files, encode_files
@@ -66,8 +67,12 @@ def write_merged(
             path = planned.path(planned.base.name)
             base = open_base(stack.enter_context(table.storage.open_read(path)), table.source(path))
             return write_base_file(table, instant_time, Part(base, merge_blocks(table, planned, blocks)).scan())
-        part = open_part(table, planned, blocks, stack)
         name = format_base_file(planned.file_id, WRITE_TOKEN, instant_time, "hfile")
+        if planned.partition in KEYED:
+            schema = schema_text(RECORD, table.table_version)
+            merged = merged_records(table, planned, blocks, stack)
+            return _write(table, planned.partition, name, renamed(merged, schema, name), schema)
+        part = open_part(table, planned, blocks, stack)
         schema = widest_schema(part.schemas) if part.schemas else schema_text(RECORD, table.table_version)
         return _write(table, planned.partition, name, _encoded_statistics(part, schema, name), schema)
 

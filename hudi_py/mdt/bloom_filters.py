@@ -15,11 +15,12 @@ from typing import Any, Final
 import fastavro
 
 from hudi_py.errors import CorruptMetadata
-from hudi_py.formats.bloom import BloomFilter
-from hudi_py.mdt.lookup import KeyedPartition, Stored
+from hudi_py.formats.avro_registry import schema_text
+from hudi_py.formats.bloom import BloomFilter, BloomKind
+from hudi_py.mdt.lookup import BLOOM_FILTERS, KeyedPartition, Stored
+from hudi_py.mdt.records import RECORD
 from hudi_py.mdt.statistics import key_suffix
 
-BLOOM_FILTERS: Final = "bloom_filters"
 _PREFIX: Final = "bloom-filters"
 _TYPE: Final = 4
 
@@ -76,6 +77,28 @@ def decode_filter(stored: Stored) -> BloomFilter | None:
     if kind != _TYPE:
         raise CorruptMetadata(f"{stored.source}: a record of type {kind} does not belong into {BLOOM_FILTERS}")
     return None if is_deleted or not text else BloomFilter.parse(text, type_code or None)
+
+
+def encode_filter(text: str | None, type_code: str | None, instant_time: str, table_version: int) -> bytes:
+    """
+    Inverse of `decode_filter`.
+
+    Args:
+        text: The filter as it stands in the footer; None for a file that was deleted.
+        type_code: Of the filter, as in the footer; None where that has none.
+        instant_time: Requested time of the action.
+        table_version: Of the metadata table.
+    """
+    fields = {
+        "type": "" if text is None else type_code or BloomKind.SIMPLE.value,
+        "timestamp": instant_time,
+        "bloomFilter": (text or "").encode("ascii"),
+        "isDeleted": text is None,
+    }
+    out = io.BytesIO()
+    record = {"key": "", "type": _TYPE, "BloomFilterMetadata": fields}
+    fastavro.schemaless_writer(out, _parsed(schema_text(RECORD, table_version)), record)
+    return out.getvalue()
 
 
 @functools.lru_cache(maxsize=16)

@@ -7,13 +7,13 @@ than the last compaction, and the table is not writable any more. 0.15.0 itself 
 last delta commit; 1.x compacts beside pending actions, and can no longer roll them back. For the same reason whoever
 begins a write compacts first and takes a later time.
 
-One plan takes in every file group that has log files, `column_stats` and `partition_stats` with `files`, as Apache
-Hudi's plans do. A plan for `files` alone would be accepted, and lose statistics later: readers of all three releases
+One plan takes in every file group that has log files, those of statistics and indexes with `files`, as Apache Hudi's
+plans do. A plan for `files` alone would be accepted, and lose statistics later: readers of all three releases
 pass over the blocks of every instant that is neither on the active timeline of the metadata table nor on that of the
 data table (``getValidInstantTimestamps`` is a set of exactly those), and both archivals ask for the last compaction
 of the metadata table, not for what it took in. Seen with 1.1.1, a few commits after such a plan of ours: conditions on
 columns found none of the rows of a partition whose statistics had been in an archived instant. Where there are
-partitions of other kinds (indexes of records, Bloom filters) nothing is compacted for the same reason.
+partitions of other kinds (secondary and expression indexes) nothing is compacted for the same reason.
 
 What a crash leaves after each step, and what the next call does:
 
@@ -41,6 +41,7 @@ from hudi_py.errors import CorruptMetadata, RefusedError, UnsupportedTable
 from hudi_py.formats.records_codec import decode_compaction_plan
 from hudi_py.mdt.base_file import Written, write_merged
 from hudi_py.mdt.blocks import Validity, visible_blocks
+from hudi_py.mdt.keyed_merge import KEYED, has_records
 from hudi_py.mdt.read_statistics import open_part
 from hudi_py.mdt.records import payload_schema
 from hudi_py.mdt.statistics import COLUMN_STATS, PARTITION_STATS
@@ -53,7 +54,7 @@ from hudi_py.runtime.log import log
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import Prepared, Requested
 
-_KNOWN: Final = frozenset({FILES_PARTITION, COLUMN_STATS, PARTITION_STATS})
+_KNOWN: Final = frozenset({FILES_PARTITION, COLUMN_STATS, PARTITION_STATS, *KEYED})
 _COMPACTIONS: Final = (Action.COMPACTION, Action.LOG_COMPACTION)
 _BYTES_PER_MEGABYTE: Final = 1024 * 1024
 _NEW_BASE_MEGABYTES: Final = 120
@@ -159,7 +160,7 @@ def _mergeable(
     table: MetadataTable, data_timeline: Timeline, timeline: Timeline, partitions: list[str]
 ) -> list[Slice] | None:
     """
-    The slices of statistics to compact, without those that have only deletions.
+    The slices of statistics and indexes to compact, without those that have only deletions.
 
     Returns:
         None if some cannot be merged: a plan that cannot be carried out would block Apache Hudi.
@@ -170,6 +171,10 @@ def _mergeable(
     found = []
     try:
         for each in logged:
+            if each.partition in KEYED:
+                if each.base is not None or has_records(table, each, visible_blocks(table, each, timeline, validity)):
+                    found.append(each)
+                continue
             with contextlib.ExitStack() as stack:
                 part = open_part(table, each, visible_blocks(table, each, timeline, validity), stack)
                 part.check_logged()

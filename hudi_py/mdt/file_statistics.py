@@ -21,6 +21,7 @@ import pyarrow as pa
 from hudi_py.formats.avro_registry import schema_text
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.mdt.records import RECORD
+from hudi_py.mdt.shares import Encoded
 from hudi_py.mdt.statistics import (
     COLUMN_STATS,
     PARTITION_STATS,
@@ -62,10 +63,6 @@ class StatisticsForm:
     partitions: frozenset[str]
 
 
-Encoded = dict[str, dict[str, bytes]]
-"""Partition of the metadata table to key to record."""
-
-
 def default_columns(schema: pa.Schema, table_version: int) -> tuple[str, ...]:
     """Return the columns that Apache Hudi takes where its writer names none."""
     fields: list[Any] = [field for field in schema if field.name not in META_COLUMNS and has_range(field.type)]
@@ -102,8 +99,8 @@ def statistics_records(
         written: Partition path to name of each new base file to its ranges.
         deleted: Partition path to names of base files.
     """
-    columns: dict[str, bytes] = {}
-    partitions: dict[str, bytes] = {}
+    columns: dict[str, bytes | None] = {}
+    partitions: dict[str, bytes | None] = {}
     for path, files in written.items():
         together: dict[str, ColumnRange] = {}
         for name, ranges in files.items():

@@ -24,8 +24,11 @@ from hudi_py.fsview.listing import FolderListing, walk_partitions
 from hudi_py.mdt.changes import ListingChanges, changes_of_clean, changes_of_commit, changes_of_rollback
 from hudi_py.mdt.compaction import compact, is_due
 from hudi_py.mdt.create import create_metadata_table
-from hudi_py.mdt.removal import disable_unmaintained_partitions, drop_metadata_table
+from hudi_py.mdt.index_definitions import kept_indexes
+from hudi_py.mdt.lookup import BLOOM_FILTERS, RECORD_INDEX
+from hudi_py.mdt.removal import disable_unmaintained_partitions, drop_index, drop_metadata_table
 from hudi_py.mdt.restoring import record_restore
+from hudi_py.mdt.shares import Encoded
 from hudi_py.mdt.statistics import COLUMN_STATS
 from hudi_py.mdt.table import FILES_PARTITION, METADATA_TABLE_FOLDER, MetadataTable
 from hudi_py.mdt.update import record_rollback, withdraw, write_delta_commit
@@ -47,7 +50,7 @@ from hudi_py.timeline.timeline import Timeline
 if TYPE_CHECKING:  # they load PyArrow, which most tables and commands can do without
     import pyarrow as pa
 
-    from hudi_py.mdt.file_statistics import Encoded
+    from hudi_py.mdt.kept_keys import TrackedKeys
     from hudi_py.mdt.kept_statistics import Ranges
 
 
@@ -90,7 +93,7 @@ class MetadataTableKeeper:
             if writes_data:
                 from hudi_py.mdt.kept_statistics import kept_partitions
 
-                kept = kept_partitions(self.storage, config)
+                kept = kept_partitions(self.storage, config) | kept_indexes(self.storage, config)
                 disable_unmaintained_partitions(self.storage, config, self._update, kept=kept)
         elif self.settings[keys.METADATA_ENABLED] and writes_data:
             self._create(config)
@@ -119,7 +122,7 @@ class MetadataTableKeeper:
         if can_hold(form, schema) and not is_widened:
             return form.columns
         log.info("metadata.statistics.dropped", reason="they cannot hold the values of the new columns or types")
-        disable_unmaintained_partitions(self.storage, config, self._update)
+        disable_unmaintained_partitions(self.storage, config, self._update, kept=kept_indexes(self.storage, config))
         return ()
 
     def compact(self, timeline: Timeline) -> str | None:
@@ -143,7 +146,12 @@ class MetadataTableKeeper:
         return metadata.last_time
 
     def record_commit(
-        self, timeline: Timeline, instant: Instant, metadata: CommitMetadata, ranges: Ranges | None = None
+        self,
+        timeline: Timeline,
+        instant: Instant,
+        metadata: CommitMetadata,
+        ranges: Ranges | None = None,
+        tracked: TrackedKeys | None = None,
     ) -> str | None:
         """
         Record a commit that is about to complete.
@@ -154,11 +162,20 @@ class MetadataTableKeeper:
             metadata: What the commit recorded.
             ranges: Path of a base file to the ranges of its columns; files that are missing are read, where the table
                 has statistics.
+            tracked: Path of a file to the keys that came and went; those of missing files are read, where the table has
+                a record index.
 
         Returns:
             A time that the commit's completion time has to exceed; None where there is nothing to keep.
         """
-        return self._record(timeline, instant, changes_of_commit(metadata), ranges)
+
+        def of_keys(table: MetadataTable) -> dict[str, bytes | None]:
+            from hudi_py.mdt.kept_keys import KeptRecordIndex
+
+            kept = KeptRecordIndex(storage=self.storage, table=table, timeline=timeline)
+            return kept.of_commit(instant, metadata, tracked or {})
+
+        return self._record(timeline, instant, changes_of_commit(metadata), ranges, of_keys)
 
     def record_clean(self, timeline: Timeline, instant: Instant, metadata: CleanMetadata) -> str | None:
         """Record a clean that is about to complete; as `record_commit`."""
@@ -182,9 +199,15 @@ class MetadataTableKeeper:
         times = (metadata.commits_rollback[0], instant.requested_time)
 
         def tell(table: MetadataTable) -> Instant | None:
-            owed = partial(self._owed, table, timeline)
+            owed = partial(self._owed, table, timeline, instant)
             return record_rollback(
-                table, timeline, *times, changes, deleted_of_others=deleted_of_others, statistics=owed
+                table,
+                timeline,
+                *times,
+                changes,
+                deleted_of_others=deleted_of_others,
+                statistics=owed,
+                lost=self._drop_record_index,
             )
 
         return self._told(tell)
@@ -205,31 +228,69 @@ class MetadataTableKeeper:
         listing = FolderListing(self.storage)
 
         def tell(table: MetadataTable) -> Instant | None:
-            owed = partial(self._owed, table, timeline)
-            return record_restore(table, timeline, instant.requested_time, vanishing, listing, statistics=owed)
+            owed = partial(self._owed, table, timeline, instant)
+            return record_restore(
+                table,
+                timeline,
+                instant.requested_time,
+                vanishing,
+                listing,
+                statistics=owed,
+                lost=self._drop_record_index,
+            )
 
         return self._told(tell)
 
     def _record(
-        self, timeline: Timeline, instant: Instant, changes: ListingChanges, ranges: Ranges | None = None
+        self,
+        timeline: Timeline,
+        instant: Instant,
+        changes: ListingChanges,
+        ranges: Ranges | None = None,
+        of_keys: Callable[[MetadataTable], dict[str, bytes | None]] | None = None,
     ) -> str | None:
         def tell(table: MetadataTable) -> Instant:
-            owed = self._owed(table, timeline, changes, ranges)
+            owed = self._owed(table, timeline, instant, changes, ranges, of_keys)
             return write_delta_commit(table, timeline, instant.requested_time, changes, owed)
 
         return self._told(tell)
 
     def _owed(
-        self, table: MetadataTable, timeline: Timeline, changes: ListingChanges, ranges: Ranges | None = None
+        self,
+        table: MetadataTable,
+        timeline: Timeline,
+        instant: Instant,
+        changes: ListingChanges,
+        ranges: Ranges | None = None,
+        of_keys: Callable[[MetadataTable], dict[str, bytes | None]] | None = None,
     ) -> Encoded:
-        """The records of statistics that an action owes; none where the table has no statistics that we keep."""
+        """The records that an action owes to the statistics and indexes that we keep."""
         config = read_table_config(self.storage)
-        if COLUMN_STATS not in config.metadata_partitions:
-            return {}
-        from hudi_py.mdt.kept_statistics import KeptStatistics
+        owed: Encoded = {}
+        if COLUMN_STATS in config.metadata_partitions:
+            from hudi_py.mdt.kept_statistics import KeptStatistics
 
-        kept = KeptStatistics(self.storage, config, table, timeline)
-        return {} if kept.is_empty else kept.records(changes, ranges or {})
+            kept = KeptStatistics(self.storage, config, table, timeline)
+            owed |= {} if kept.is_empty else kept.records(changes, ranges or {})
+        if BLOOM_FILTERS in config.metadata_partitions:
+            from hudi_py.mdt.kept_keys import bloom_records
+
+            owed[BLOOM_FILTERS] = bloom_records(self.storage, table.table_version, instant.requested_time, changes)
+        if RECORD_INDEX in config.metadata_partitions and of_keys is not None:
+            owed[RECORD_INDEX] = of_keys(table)
+        return owed
+
+    def _drop_record_index(self) -> None:
+        """Its records cannot be set back: what a commit replaced is not known after a compaction."""
+        config = read_table_config(self.storage)
+        if RECORD_INDEX in config.metadata_partitions:
+            log.warning(
+                "metadata.index.dropped",
+                partition=RECORD_INDEX,
+                reason="a compaction of the metadata table has merged the records of what is undone; Apache Hudi "
+                "creates the index again when it is configured to",
+            )
+            drop_index(self.storage, config, self._update, RECORD_INDEX)
 
     def _told(self, tell: Callable[[MetadataTable], Instant | None]) -> str | None:
         """Completion time of what was written there, if anything was."""

@@ -20,8 +20,10 @@ from hudi_py.config.table import TableConfig, TableType
 from hudi_py.errors import NotFound
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.mdt.changes import ListingChanges
-from hudi_py.mdt.file_statistics import Encoded, StatisticsForm, default_columns, statistics_records
+from hudi_py.mdt.file_statistics import StatisticsForm, default_columns, statistics_records
+from hudi_py.mdt.index_definitions import DEFINITIONS_KEY
 from hudi_py.mdt.read_statistics import StatisticsReader
+from hudi_py.mdt.shares import Encoded
 from hudi_py.mdt.statistics import COLUMN_STATS, TYPES
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.model.files import join_path, parse_base_file
@@ -33,7 +35,6 @@ from hudi_py.timeline.timeline import Timeline
 Ranges = Mapping[str, tuple[ColumnRange, ...]]
 """Path of a base file to its ranges, as its writer gathered them."""
 
-_DEFINITIONS_KEY: Final = "hoodie.table.index.defs.path"
 _NAMES_TYPES: Final = {"V1": False, "V2": True}
 """Version of the index to `StatisticsForm.names_types`."""
 
@@ -175,7 +176,7 @@ def _extended(columns: tuple[str, ...], defaults: tuple[str, ...]) -> tuple[str,
 
 def _definition(storage: Storage, config: TableConfig) -> _Definition | None:
     """What stands in the index definitions; None where that is not clear."""
-    path = config.properties.get(_DEFINITIONS_KEY, "")
+    path = config.properties.get(DEFINITIONS_KEY, "")
     try:
         definition: Any = json.loads(storage.read(path))["indexDefinitions"][COLUMN_STATS] if path else {}
         columns = tuple(definition["sourceFields"])

@@ -26,6 +26,9 @@ from hudi_py.timeline.timeline import Timeline
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+BLOOM_FILTERS: Final = "bloom_filters"
+RECORD_INDEX: Final = "record_index"
+
 _GROUP: Final = re.compile(r"-([0-9]{4,})-[0-9]+")
 _KEYS_AT_ONCE: Final = 64  # a Bloom filter has up to half a megabyte
 _MASK: Final = (1 << 32) - 1
@@ -173,6 +176,11 @@ def by_number(table: MetadataTable, slices: Iterable[Slice], prefix: str) -> lis
             f"{table.source(prefix)}: file groups {sorted(numbers)} are there, and a key's group cannot be told"
         )
     return [numbers[number] for number in range(len(numbers))]
+
+
+def group_numbers(keys: Iterable[str], count: int) -> Iterator[int]:
+    """`group_number` of each key."""
+    return iter([0] * sum(1 for _ in keys)) if count == 1 else (group_number(key, count) for key in keys)
 
 
 def group_number(key: str, count: int) -> int:

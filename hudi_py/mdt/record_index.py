@@ -2,7 +2,7 @@
 The partition `record_index`: in which file group the row of a record key lies.
 
 It tells of the present, one place for each key. The name of the file group (a UUID and a number) is stored as three
-numbers, or as text where it is no UUID.
+numbers, or as text where it is no UUID. A record does not repeat its key, so all records of one place are equal.
 
 Source: rules/data-files 11.3; Hudi 1.1.1 ``HoodieMetadataPayload.createRecordIndexUpdate``,
 ``HoodieTableMetadataUtil.getLocationFromRecordIndexInfo``.
@@ -13,21 +13,29 @@ from __future__ import annotations
 import functools
 import io
 import json
+import re
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 import fastavro
 
 from hudi_py.errors import CorruptMetadata
-from hudi_py.mdt.lookup import KeyedPartition, Stored
+from hudi_py.formats.avro_registry import schema_text
+from hudi_py.mdt.lookup import RECORD_INDEX, KeyedPartition, Stored
+from hudi_py.mdt.records import RECORD
 
-RECORD_INDEX: Final = "record_index"
 _PREFIX: Final = "record-index"
 _TYPE: Final = 5
 _UUID_ENCODING: Final = 0
 _TEXT_ENCODING: Final = 1
 _NO_NUMBER: Final = -1
 _LONG_MASK: Final = (1 << 64) - 1
+_SIGN: Final = 1 << 63
+_INT_MAX: Final = (1 << 31) - 1
+_HEX: Final = "[0-9a-f]"
+_UUID: Final = re.compile(
+    rf"({_HEX}{{8}})-({_HEX}{{4}})-({_HEX}{{4}})-({_HEX}{{4}})-({_HEX}{{12}})(?:-(0|[1-9][0-9]*))?"
+)
 
 
 class RecordLocation(NamedTuple):
@@ -90,6 +98,34 @@ def decode_location(stored: Stored) -> RecordLocation:
     if kind != _TYPE or not isinstance(partition, str) or not isinstance(instant_ms, int):
         raise CorruptMetadata(f"{stored.source}: a record of type {kind} does not belong into {RECORD_INDEX}")
     return RecordLocation(partition, file_id, instant_ms)
+
+
+def encode_location(location: RecordLocation, table_version: int) -> bytes:
+    """
+    Inverse of `decode_location`; the record is that of every key there.
+
+    Args:
+        location: Where the records lie.
+        table_version: Of the metadata table.
+    """
+    partition, file_id, instant_ms = location
+    fields = {"partitionName": partition, "instantTime": instant_ms, **_encoded_id(file_id)}
+    out = io.BytesIO()
+    record = {"key": "", "type": _TYPE, "recordIndexMetadata": fields}
+    fastavro.schemaless_writer(out, _parsed(schema_text(RECORD, table_version)), record)
+    return out.getvalue()
+
+
+def _encoded_id(file_id: str) -> dict[str, Any]:
+    found = _UUID.fullmatch(file_id)
+    number = int(found[6]) if found is not None and found[6] is not None else _NO_NUMBER
+    if found is None or number > _INT_MAX:
+        none = {"fileIdHighBits": -1, "fileIdLowBits": -1, "fileIndex": _NO_NUMBER}
+        return {**none, "fileId": file_id, "fileIdEncoding": _TEXT_ENCODING}
+    digits = int("".join(found.groups()[:5]), 16)
+    high, low = ((half ^ _SIGN) - _SIGN for half in (digits >> 64, digits & _LONG_MASK))
+    numbers = {"fileIdHighBits": high, "fileIdLowBits": low, "fileIndex": number}
+    return {**numbers, "fileId": "", "fileIdEncoding": _UUID_ENCODING}
 
 
 def _file_id(fields: Any) -> str:

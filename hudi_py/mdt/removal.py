@@ -40,19 +40,24 @@ def unmaintained_partitions(config: TableConfig, kept: frozenset[str] = frozense
     return tuple(sorted(named - {FILES_PARTITION}))
 
 
-def check_writable(config: TableConfig) -> None:
+def check_writable(config: TableConfig, kept: frozenset[str] = frozenset()) -> None:
     """
     Refuse to write data into a table with an index that we can neither maintain nor afford to drop.
 
     A clean needs no such check: entries of deleted files are never consulted.
 
+    Args:
+        config: As just read.
+        kept: Index partitions that the write keeps true.
+
     Raises:
-        RefusedError: The table has a record, secondary or expression index, or one that this release does not know.
+        RefusedError: The table has a secondary or expression index, a record index of a form that is not kept, or an
+            index that this release does not know.
     """
-    kept = [name for name in unmaintained_partitions(config) if name not in _REBUILT]
-    if kept:
+    stale = [name for name in unmaintained_partitions(config, kept) if name not in _REBUILT]
+    if stale:
         raise RefusedError(
-            f"table {config.name} has the index {', '.join(kept)} in its metadata table, which this release does not "
+            f"table {config.name} has the index {', '.join(stale)} in its metadata table, which this release does not "
             "maintain: rows written now would be missing from it. Nothing was written. Write with Apache Hudi, or set "
             "hoodie.metadata.enable=false, which drops the metadata table with all indexes (Apache Hudi builds them "
             "anew when it is configured to). Cleaning goes on working."
@@ -80,7 +85,7 @@ def disable_unmaintained_partitions(
     Raises:
         RefusedError: As `check_writable`, before anything is changed.
     """
-    check_writable(config)
+    check_writable(config, kept)
     if config.has_metadata_table and FILES_PARTITION not in config.metadata_partitions:
         return drop_metadata_table(storage, config, update_properties)  # it never became ready
     dropped = unmaintained_partitions(config, kept)
@@ -92,6 +97,21 @@ def disable_unmaintained_partitions(
             if entry.is_folder and entry.name in _REBUILT and entry.name not in left:
                 storage.delete_folder(f"{METADATA_TABLE_FOLDER}/{entry.name}")
     return bool(dropped)
+
+
+def drop_index(storage: Storage, config: TableConfig, update_properties: UpdateProperties, name: str) -> None:
+    """
+    Remove an index partition that is not true any more; whoever wants it creates it again.
+
+    Args:
+        storage: Of the table.
+        config: As just read.
+        update_properties: See `UpdateProperties`.
+        name: Of the partition.
+    """
+    left = [each for each in config.metadata_partitions if each != name]
+    update_properties({PARTITIONS_KEY: ",".join(left)})
+    storage.delete_folder(f"{METADATA_TABLE_FOLDER}/{name}")
 
 
 def drop_metadata_table(storage: Storage, config: TableConfig, update_properties: UpdateProperties) -> bool:

@@ -28,7 +28,8 @@ def record_restore(
     requested_time: str,
     vanishing: Iterable[str],
     listing: Listing,
-    statistics: Callable[[ListingChanges], Mapping[str, Mapping[str, bytes]]] | None = None,
+    statistics: Callable[[ListingChanges], Mapping[str, Mapping[str, bytes | None]]] | None = None,
+    lost: Callable[[], None] | None = None,
 ) -> Instant | None:
     """
     Make the metadata table list what is there after a restore; call it while the restore is pending. Repeatable.
@@ -40,6 +41,7 @@ def record_restore(
         vanishing: Requested times of everything that was undone, and of the rollbacks that go with the restore.
         listing: The folders of the data table.
         statistics: Returns the records of further partitions, see `write_delta_commit`.
+        lost: Called before those are asked for, where a compaction has merged records of what was undone.
 
     Returns:
         The completed delta commit, or None when there was nothing to record.
@@ -47,8 +49,9 @@ def record_restore(
     Raises:
         As `write_delta_commit`.
     """
-    for time in sorted(set(vanishing), reverse=True):
-        withdraw(table, time)
+    withdrawn = [withdraw(table, time) for time in sorted(set(vanishing), reverse=True)]
+    if lost is not None and not all(withdrawn):
+        lost()
     changes = _differences(table, data_timeline, listing)
     if not records_of(changes):
         return None

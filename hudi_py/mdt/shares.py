@@ -6,15 +6,16 @@ Source: rules/data-files 11; Hudi 1.1.1 ``HoodieBackedTableMetadataWriter``, ``H
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import attrs
 
 from hudi_py.formats.avro_registry import schema_text
+from hudi_py.formats.delete_block import DeletedKey, encode_delete_block
 from hudi_py.formats.hfile_writer import encode_hfile
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock
-from hudi_py.mdt.lookup import by_number, group_number
+from hudi_py.mdt.lookup import BLOOM_FILTERS, RECORD_INDEX, by_number, group_numbers
 from hudi_py.mdt.records import RECORD, payload_schema, sorted_entries
 from hudi_py.mdt.statistics import COLUMN_STATS, PARTITION_STATS
 from hudi_py.mdt.table import WRITE_TOKEN, MetadataTable, Slice
@@ -22,8 +23,16 @@ from hudi_py.model.files import LogFile
 from hudi_py.model.records import CommitMetadata, RuntimeStats, WriteStat
 from hudi_py.timeline.timeline import Timeline
 
-_PREFIXES: Final = {COLUMN_STATS: "col-stats", PARTITION_STATS: "partition-stats"}
-"""Partition to what the ids of its file groups begin with."""
+PREFIXES: Final = {
+    COLUMN_STATS: "col-stats",
+    PARTITION_STATS: "partition-stats",
+    RECORD_INDEX: "record-index",
+    BLOOM_FILTERS: "bloom-filters",
+}
+"""Partition, besides `files`, to what the ids of its file groups begin with."""
+
+Encoded = dict[str, dict[str, "bytes | None"]]
+"""Partition of the metadata table to key to record; None deletes the record of a key."""
 _OPERATION: Final = "UPSERT_PREPPED"
 
 
@@ -36,25 +45,44 @@ class Share:
         file_slice: Its current slice.
         blocks: Blocks of its new log file; empty if it gets none.
         count: Number of records.
+        deleted_count: Number of keys that it deletes.
     """
 
     file_slice: Slice
     blocks: tuple[LogBlock, ...]
     count: int
+    deleted_count: int = 0
 
 
 def shares_of(
-    table: MetadataTable, timeline: Timeline, partition: str, requested_time: str, records: Mapping[str, bytes]
+    table: MetadataTable, timeline: Timeline, partition: str, requested_time: str, records: Mapping[str, bytes | None]
 ) -> list[Share]:
     """The records of a partition by file group: the hash of the key tells which."""
-    slices = by_number(table, table.slices(timeline, partition), _PREFIXES[partition])
-    groups: list[dict[str, bytes]] = [{} for _ in slices]
-    for key, value in records.items():
-        groups[group_number(key, len(slices))][key] = value
-    return [
-        Share(file_slice, (record_block(table, requested_time, group),) if group else (), len(group))
-        for file_slice, group in zip(slices, groups, strict=True)
-    ]
+    slices = by_number(table, table.slices(timeline, partition), PREFIXES[partition])
+    groups: list[dict[str, bytes | None]] = [{} for _ in slices]
+    for key, number in zip(records, group_numbers(records, len(slices)), strict=True):
+        groups[number][key] = records[key]
+    return [_share(table, each, requested_time, group) for each, group in zip(slices, groups, strict=True)]
+
+
+def _share(table: MetadataTable, file_slice: Slice, requested_time: str, records: Mapping[str, bytes | None]) -> Share:
+    kept = {key: value for key, value in records.items() if value is not None}
+    gone = sorted((key for key, value in records.items() if value is None), key=str.encode)
+    blocks = []
+    if kept:
+        blocks.append(record_block(table, requested_time, kept))
+    if gone:
+        blocks.append(_delete_block(table, file_slice.partition, requested_time, gone))
+    return Share(file_slice, tuple(blocks), len(kept), len(gone))
+
+
+def _delete_block(table: MetadataTable, partition: str, requested_time: str, keys: Iterable[str]) -> LogBlock:
+    header = {
+        int(HeaderKey.INSTANT_TIME): requested_time,
+        int(HeaderKey.SCHEMA): schema_text(RECORD, table.table_version),
+    }
+    content = encode_delete_block(DeletedKey(key, partition) for key in keys)
+    return LogBlock(BlockType.DELETE, header, content)
 
 
 def record_block(table: MetadataTable, requested_time: str, values: Mapping[str, bytes]) -> LogBlock:
@@ -79,9 +107,10 @@ def inflight_metadata(shares: list[Share]) -> CommitMetadata:
     """The workload profile, as Hudi writes it: an empty line for inserts, and one for each group that is updated."""
     stats: dict[str, tuple[WriteStat, ...]] = {}
     for share in shares:
-        if share.count:
+        count = share.count + share.deleted_count
+        if count:
             at = share.file_slice
-            group = WriteStat(file_id=at.file_id, prev_commit=at.next_base_time, num_update_writes=share.count)
+            group = WriteStat(file_id=at.file_id, prev_commit=at.next_base_time, num_update_writes=count)
             stats[at.partition] = (*stats.get(at.partition, (WriteStat(file_id=""),)), group)
     return CommitMetadata(partition_to_write_stats=stats, operation_type=_OPERATION)
 
@@ -112,6 +141,7 @@ def _stat(table: MetadataTable, share: Share, log: LogFile, size: int) -> WriteS
         log_offset=0,
         num_writes=share.count,
         num_update_writes=share.count,
+        num_deletes=share.deleted_count,
         total_write_bytes=size,
         file_size_in_bytes=size,
         log_files=(log.name,),

@@ -31,8 +31,15 @@ from hudi_py.formats.log_block import HeaderKey, encode_log_block
 from hudi_py.mdt.blocks import Validity, merge_blocks, read_blocks, visible_blocks
 from hudi_py.mdt.changes import ListingChanges, records_of
 from hudi_py.mdt.records import ALL_PARTITIONS, Files, encode_files
-from hudi_py.mdt.shares import Share, completed_metadata, inflight_metadata, new_log, record_block, shares_of
-from hudi_py.mdt.statistics import COLUMN_STATS, PARTITION_STATS
+from hudi_py.mdt.shares import (
+    PREFIXES,
+    Share,
+    completed_metadata,
+    inflight_metadata,
+    new_log,
+    record_block,
+    shares_of,
+)
 from hudi_py.mdt.table import FILES_GROUP, FILES_PARTITION, MetadataTable, Slice
 from hudi_py.model.files import LogFile
 from hudi_py.model.instant import Action, Instant, State
@@ -45,7 +52,7 @@ def write_delta_commit(
     data_timeline: Timeline,
     requested_time: str,
     changes: ListingChanges,
-    statistics: Mapping[str, Mapping[str, bytes]] | None = None,
+    statistics: Mapping[str, Mapping[str, bytes | None]] | None = None,
 ) -> Instant:
     """
     Record *changes* under the instant time of the data table's action; call it before that action completes.
@@ -112,7 +119,8 @@ def record_rollback(
     changes: ListingChanges,
     *,
     deleted_of_others: Mapping[str, tuple[str, ...]] | None = None,
-    statistics: Callable[[ListingChanges], Mapping[str, Mapping[str, bytes]]] | None = None,
+    statistics: Callable[[ListingChanges], Mapping[str, Mapping[str, bytes | None]]] | None = None,
+    lost: Callable[[], None] | None = None,
 ) -> Instant | None:
     """
     Undo in the metadata table an action that the data table rolls back.
@@ -131,6 +139,7 @@ def record_rollback(
         deleted_of_others: Those of the deleted files that other actions may have recorded: they are recorded as deleted
             in any case.
         statistics: Returns the records of further partitions, see `write_delta_commit`.
+        lost: Called first where a compaction has merged the records: what they replaced is not known any more.
 
     Returns:
         The completed delta commit of the rollback, or None when there was nothing to record.
@@ -145,6 +154,8 @@ def record_rollback(
     if instant is not None:
         _check_open(data_timeline, rolled_back_time)
         compacted = not _withdraw(table, timeline, instant)
+    if compacted and lost is not None:
+        lost()
     owed = changes if compacted else ListingChanges(added=changes.added, deleted=deleted_of_others or {})
     if not records_of(owed):
         return None
@@ -159,11 +170,13 @@ def withdraw(table: MetadataTable, requested_time: str) -> bool:
     Call it while the action, or a restore, is pending, so that no reader needs them. Repeatable.
 
     Returns:
-        False if a compaction has merged them already; then nothing is done.
+        False if a compaction has merged them, or may have before they were archived; then nothing is done.
     """
     timeline = table.store.load()
     instant = timeline.find(requested_time, Action.DELTA_COMMIT)
-    return instant is None or _withdraw(table, timeline, instant)
+    if instant is None:
+        return not timeline.is_before_start(requested_time)
+    return _withdraw(table, timeline, instant)
 
 
 def _check_open(data_timeline: Timeline, requested_time: str) -> None:
@@ -243,7 +256,7 @@ def _written_before(
     groups = {(share.file_slice.partition, share.file_slice.file_id): at for at, share in enumerate(shares)}
     slices = [share.file_slice for share in shares]
     # What an attempt with other records left; a partition that was dropped since has lost nothing.
-    for partition in sorted({COLUMN_STATS, PARTITION_STATS}.intersection(table.partitions())):
+    for partition in sorted(PREFIXES.keys() & set(table.partitions())):
         slices += [each for each in table.slices(timeline, partition) if (partition, each.file_id) not in groups]
     written: list[LogFile | None] = [None] * len(shares)
     others = []

@@ -28,7 +28,7 @@ from hudi_py.formats.key_order import from_java_order, key_range
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.record_schema import meta_fields, with_meta_fields
 from hudi_py.rows.column_ranges import ColumnRange, RangeCollector
-from hudi_py.rows.written import FileTarget, WrittenFile, sequence_numbers, written_file
+from hudi_py.rows.written import NO_KEYS, FileTarget, KeyChanges, WrittenFile, sequence_numbers, written_file
 from hudi_py.runtime.clock import MONOTONIC, Seconds
 
 BLOOM_KEY: Final = "org.apache.hudi.bloomfilter"
@@ -67,6 +67,7 @@ class BaseFileOptions:
         row_group_bytes: Rows held in memory before they are written, in bytes of Arrow (uncompressed).
         page_bytes: ``hoodie.parquet.page.size``.
         ranged: Columns whose ranges are gathered for the statistics of the metadata table.
+        tracks_keys: Whether the keys that come and go are gathered for its record index.
     """
 
     compression: str = attrs.field(default="gzip", converter=_codec)
@@ -76,6 +77,7 @@ class BaseFileOptions:
     row_group_bytes: int = attrs.field(default=64 * 1024 * 1024, validator=attrs.validators.gt(0))
     page_bytes: int = attrs.field(default=1024 * 1024, validator=attrs.validators.gt(0))
     ranged: tuple[str, ...] = ()
+    tracks_keys: bool = False
 
 
 class BaseFileWriter:
@@ -238,15 +240,23 @@ def write_new_files(
     writer: BaseFileWriter | None = None
     started = monotonic()
     sink: BinaryIO | None = None
+    written: list[Array] = []
 
     def finish(writer: BaseFileWriter, sink: BinaryIO) -> None:
         size_bytes = writer.close()
         sink.close()
         elapsed_ms = round((monotonic() - started) * 1000)
-        rows = writer.num_rows
         results.append(
-            written_file(writer.target, rows=rows, size_bytes=size_bytes, elapsed_ms=elapsed_ms, ranges=writer.ranges())
+            written_file(
+                writer.target,
+                rows=writer.num_rows,
+                size_bytes=size_bytes,
+                elapsed_ms=elapsed_ms,
+                ranges=writer.ranges(),
+                keys=KeyChanges(pa.concat_arrays(written), NO_KEYS) if written else None,
+            )
         )
+        written.clear()
 
     try:
         for rows, keys in batches:
@@ -256,6 +266,8 @@ def write_new_files(
                     target, sink = open_file(len(results))
                     writer = BaseFileWriter(sink, target, schema, avro_schema, options, first_row_index)
                 writer.write_new(part, part_keys)
+                if options.tracks_keys:
+                    written.append(part_keys)
                 if writer.is_full():
                     first_row_index += writer.num_rows
                     finish(writer, sink)

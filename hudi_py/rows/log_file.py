@@ -26,7 +26,7 @@ from hudi_py.model.files import LogFile, join_path
 from hudi_py.model.records import RuntimeStats, WriteStat
 from hudi_py.rows.base_file import AVRO_SCHEMA_KEY, BaseFileOptions, open_parquet
 from hudi_py.rows.merge import RowChanges
-from hudi_py.rows.written import FileTarget, WrittenFile, sequence_numbers
+from hudi_py.rows.written import NO_KEYS, FileTarget, KeyChanges, WrittenFile, sequence_numbers
 
 _BLOCK_BYTES_MAX: Final = 256 * 1024 * 1024  # ``hoodie.logfile.data.block.max.size``
 _KINDS: Final = (
@@ -151,7 +151,9 @@ def encode_log_file(
     return b"".join(map(encode_log_block, blocks))
 
 
-def written_log(target: LogTarget, changes: RowChanges, *, size_bytes: int, elapsed_ms: int) -> WrittenFile:
+def written_log(
+    target: LogTarget, changes: RowChanges, *, size_bytes: int, elapsed_ms: int, tracks_keys: bool = False
+) -> WrittenFile:
     """Return the stat of a log file as the table's release records it (rules/data-files 8)."""
     file_slice, name = target.file_slice, target.name
     deleted = 0 if changes.deletes is None else int(compute.sum(changes.deletes).as_py() or 0)
@@ -173,7 +175,13 @@ def written_log(target: LogTarget, changes: RowChanges, *, size_bytes: int, elap
         file_size_in_bytes=size_bytes,
         runtime_stats=RuntimeStats(total_upsert_time=elapsed_ms),
     )
-    return WrittenFile(stat)
+    return WrittenFile(stat, keys=_key_changes(changes) if tracks_keys else None)
+
+
+def _key_changes(changes: RowChanges) -> KeyChanges:
+    if changes.deletes is None:
+        return KeyChanges(changes.keys, NO_KEYS)
+    return KeyChanges(changes.keys.filter(compute.invert(changes.deletes)), changes.keys.filter(changes.deletes))
 
 
 def _with_meta(rows: pa.RecordBatch, keys: Array, target: LogTarget, first_row_index: int) -> pa.RecordBatch:

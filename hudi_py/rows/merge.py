@@ -26,7 +26,7 @@ from hudi_py.model.files import BaseFile
 from hudi_py.rows.base_file import BaseFileOptions, BaseFileWriter
 from hudi_py.rows.lookup import open_base_file
 from hudi_py.rows.precedence import MergeRules, combine_before_write, incoming_wins, refuse_null_ordering
-from hudi_py.rows.written import FileTarget, WrittenFile, written_file
+from hudi_py.rows.written import FileTarget, KeyChanges, WrittenFile, written_file
 from hudi_py.runtime.clock import MONOTONIC, Seconds
 
 _BATCH_ROWS: Final = 65_536
@@ -156,6 +156,7 @@ def merge_base_file(
         updated=merge.updated,
         deleted=merge.deleted,
         ranges=writer.ranges(),
+        keys=merge.key_changes() if options.tracks_keys else None,
     )
 
 
@@ -169,6 +170,7 @@ class _Merge:
         self._fields = rules.stored_fields
         self._writer = writer
         self._met = np.zeros(len(changes.keys), dtype=np.bool_)
+        self._dropped = np.zeros(len(changes.keys), dtype=np.bool_)
         if changes.deletes is None:
             self._is_delete = np.zeros(len(changes.keys), dtype=np.bool_)
         else:
@@ -190,6 +192,7 @@ class _Merge:
             dropped = replaced & self._is_delete[places]
             if dropped.any():
                 kept = ~dropped
+                self._dropped[places[dropped]] = True
                 stored, places, replaced = stored.filter(pa.array(kept)), places[kept], replaced[kept]
                 self.deleted += int(dropped.sum())
         columns: list[Any] = list(stored.columns)
@@ -211,10 +214,18 @@ class _Merge:
 
     def insert_rest(self) -> int:
         """Write the changes that met no stored row; deletes among them are dropped."""
-        rest = _numbers(np.flatnonzero(~self._met & ~self._is_delete))
+        rest = self._rest()
         keys = self._changes.keys.take(rest)
         self._writer.write_new(self._changes.rows.take(rest), keys)
         return len(keys)
+
+    def key_changes(self) -> KeyChanges:
+        """Return which keys came and went."""
+        keys = self._changes.keys
+        return KeyChanges(keys.take(self._rest()), keys.take(_numbers(np.flatnonzero(self._dropped))))
+
+    def _rest(self) -> Array:
+        return _numbers(np.flatnonzero(~self._met & ~self._is_delete))
 
     def _wins(
         self, stored: pa.RecordBatch, met: npt.NDArray[np.bool_], places: npt.NDArray[np.int64]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -56,6 +56,23 @@ def sequence_numbers(target: FileTarget, start: int, count: int) -> Array:
     return numbers
 
 
+NO_KEYS: Final[Array] = pa.array([], pa.string())
+
+
+@attrs.frozen(eq=False)
+class KeyChanges:
+    """
+    Which record keys a file brought to its file group, and which it took from it.
+
+    Args:
+        written: Keys of the rows that are new in the group; of a log file those of all its rows.
+        deleted: Keys whose rows are in the group no longer.
+    """
+
+    written: Array
+    deleted: Array
+
+
 @attrs.frozen
 class WrittenFile:
     """
@@ -65,11 +82,13 @@ class WrittenFile:
         stat: The stat that the commit records.
         prev_size_bytes: Size of the file that it replaces, as it was listed; None for a new group.
         ranges: Ranges of the columns whose statistics are kept.
+        keys: Gathered where the options say so (`BaseFileOptions.tracks_keys`), else None.
     """
 
     stat: WriteStat
     prev_size_bytes: int | None = None
     ranges: tuple[ColumnRange, ...] = ()
+    keys: KeyChanges | None = attrs.field(default=None, eq=False, repr=False)
 
 
 def written_file(
@@ -83,14 +102,15 @@ def written_file(
     updated: int = 0,
     deleted: int = 0,
     ranges: tuple[ColumnRange, ...] = (),
+    keys: KeyChanges | None = None,
 ) -> WrittenFile:
     """
     Args:
         rows: All rows in the file, copied ones included.
         size_bytes: Exact size of the file.
-        previous: The file that it replaces; None for a new group.
-        inserted, updated, deleted: Number of rows that changed; by default all rows are inserted.
-        ranges: See `WrittenFile`.
+        previous: The file that it replaces, None for a new group.
+        inserted, updated, deleted: Rows that changed; all of them are inserted by default.
+        ranges, keys: See `WrittenFile`.
     """
     is_new = previous is None
     stat = WriteStat(
@@ -109,4 +129,4 @@ def written_file(
             total_create_time=elapsed_ms if is_new else 0, total_upsert_time=0 if is_new else elapsed_ms
         ),
     )
-    return WrittenFile(stat, None if previous is None else previous.size_bytes, ranges)
+    return WrittenFile(stat, None if previous is None else previous.size_bytes, ranges, keys)

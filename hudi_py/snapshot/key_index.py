@@ -19,8 +19,9 @@ from hudi_py.config import keys
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import HudiError
-from hudi_py.mdt.bloom_filters import BLOOM_FILTERS, BloomFilters
-from hudi_py.mdt.record_index import RECORD_INDEX, RecordIndex, RecordLocation
+from hudi_py.mdt.bloom_filters import BloomFilters
+from hudi_py.mdt.lookup import BLOOM_FILTERS, RECORD_INDEX
+from hudi_py.mdt.record_index import RecordIndex, RecordLocation
 from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
 from hudi_py.model.files import FileSlice
 from hudi_py.runtime.log import log

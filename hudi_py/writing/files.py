@@ -94,7 +94,9 @@ class TaskFiles:
                 "committed, try again"
             ) from None
         elapsed_ms = round((MONOTONIC() - started) * 1000)
-        result = written_log(target, changes, size_bytes=len(content), elapsed_ms=elapsed_ms)
+        result = written_log(
+            target, changes, size_bytes=len(content), elapsed_ms=elapsed_ms, tracks_keys=job.options.tracks_keys
+        )
         self._task.rows_written += result.stat.num_writes
         return result
 

@@ -38,6 +38,7 @@ from hudi_py.writing.replacing import Beginning, beginning_of
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from hudi_py.mdt.kept_keys import TrackedKeys
     from hudi_py.mdt.kept_statistics import Ranges
     from hudi_py.timeline.contents import Contents
 
@@ -96,6 +97,7 @@ class WriteTransaction:
         replaced: Mapping[str, tuple[str, ...]] | None = None,
         ranges: Ranges | None = None,
         settle: Settle = _settled,
+        tracked: TrackedKeys | None = None,
     ) -> CommitMetadata:
         """
         Complete the write, which makes it visible.
@@ -112,6 +114,7 @@ class WriteTransaction:
             ranges: Path of a base file to the ranges of its columns, for the statistics of the metadata table.
             settle: Called under the lock with the current timeline, before anything is recorded; raises if another
                 writer is in the way, and returns further entries of the metadata.
+            tracked: Path of a file to the keys that came and went, for its record index.
 
         Raises:
             ConflictError: Another process rolled this write back or completed it, or may have done so because our
@@ -139,7 +142,9 @@ class WriteTransaction:
                 read_markers(store.storage, self.instant_time) or frozenset(),
                 {stat.path for written in by_partition.values() for stat in written},
             )
-            recorded = ready.record(partial(self.metadata_table.record_commit, metadata=metadata, ranges=ranges))
+            recorded = ready.record(
+                partial(self.metadata_table.record_commit, metadata=metadata, ranges=ranges, tracked=tracked)
+            )
             self._check_heart()
             self._publish(recorded, metadata)
             self.is_completed = True

@@ -298,7 +298,7 @@ def test_a_group_without_records_is_left_as_it_is():
 def test_partitions_of_other_kinds_keep_all_from_being_compacted():
     """A block of theirs may be passed over once a compaction let its instant be archived."""
     storage = table_of("cow_partitioned-1.1.1")
-    storage.replace(f"{METADATA_TABLE_FOLDER}/record_index/.hoodie_partition_metadata", b"partitionDepth=1\n")
+    storage.replace(f"{METADATA_TABLE_FOLDER}/secondary_index_x/.hoodie_partition_metadata", b"partitionDepth=1\n")
     files = storage.files()
     assert compacted(storage) is None
     assert files == storage.files()

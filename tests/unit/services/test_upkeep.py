@@ -219,7 +219,9 @@ def test_a_metadata_table_with_partitions_of_others_is_left_alone():
     table = TableBuilder(2).table(**SETTINGS)
     for number in range(12):
         round_of(table, number)
-    table.storage.replace(f"{METADATA_TABLE_FOLDER}/record_index/.hoodie_partition_metadata", b"partitionDepth=1\n")
+    table.storage.replace(
+        f"{METADATA_TABLE_FOLDER}/secondary_index_x/.hoodie_partition_metadata", b"partitionDepth=1\n"
+    )
     files = table.storage.files()
     table.services.upkeep().run()
     assert files == table.storage.files()

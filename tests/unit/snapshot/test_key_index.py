@@ -8,8 +8,8 @@ import re
 import pytest
 
 import hudi_py
-from hudi_py.mdt.bloom_filters import BLOOM_FILTERS
-from hudi_py.mdt.record_index import RECORD_INDEX, RecordLocation
+from hudi_py.mdt.lookup import BLOOM_FILTERS, RECORD_INDEX
+from hudi_py.mdt.record_index import RecordLocation
 from hudi_py.model.files import FileSlice, LogFile, parse_base_file
 from hudi_py.snapshot.key_index import slices_of_keys
 from hudi_py.storage.wrappers import RecordingStorage

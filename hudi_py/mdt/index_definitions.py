@@ -1,0 +1,45 @@
+"""
+Which indexes of keys an action of ours keeps true, by the table's properties and index definitions.
+
+Source: rules/data-files 11.3; Hudi 1.1.1 ``HoodieIndexDefinition``, ``HoodieRecordIndex.isPartitioned``.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from hudi_py.config.table import TableConfig
+from hudi_py.errors import NotFound
+from hudi_py.mdt.lookup import BLOOM_FILTERS, RECORD_INDEX
+from hudi_py.storage.base import Storage
+
+DEFINITIONS_KEY: Final = "hoodie.table.index.defs.path"
+
+
+def kept_indexes(storage: Storage, config: TableConfig) -> frozenset[str]:
+    """
+    Return the indexes of keys that commits of ours keep true.
+
+    Args:
+        storage: Storage of the data table.
+        config: Configuration of the data table, as just read.
+    """
+    ready = set(config.metadata_partitions) - set(config.metadata_partitions_inflight)
+    kept = ready & {BLOOM_FILTERS, RECORD_INDEX}
+    if RECORD_INDEX in kept and not _is_global(storage, config):
+        kept.remove(RECORD_INDEX)
+    return frozenset(kept)
+
+
+def _is_global(storage: Storage, config: TableConfig) -> bool:
+    """Whether the record index is one for the whole table, of the only version there is; False on doubt."""
+    if not config.format.layout.has_completion_times or DEFINITIONS_KEY not in config.properties:
+        return True
+    try:
+        defined: Any = json.loads(storage.read(config.properties[DEFINITIONS_KEY]))["indexDefinitions"]
+        definition = defined.get(RECORD_INDEX, {})  # before 1.1 it has none
+        partitioned = definition.get("indexOptions", {}).get("isPartitioned", "false")
+    except (NotFound, ValueError, KeyError, TypeError, AttributeError):
+        return False
+    return definition.get("version", "V1") == "V1" and str(partitioned).lower() == "false"
