@@ -55,6 +55,7 @@ from hudi_py.table_statements import Find
 from hudi_py.table_view import TableView
 from hudi_py.timeline.fence import is_fenced
 from hudi_py.txn.table_lock import TableLock
+from hudi_py.writing.anywhere import global_index_of
 from hudi_py.writing.buckets import check_buckets
 from hudi_py.writing.commit_words import NO_WORDS, CommitWords, copied_settings
 from hudi_py.writing.create_table import create_table
@@ -151,7 +152,8 @@ class WriteService:
         schema = schema_to_write(text, rows.schema, table.config.name, keys_only=operation == "DELETE")
 
         def write_files(transaction: WriteTransaction) -> list[WrittenFile]:
-            return rows.write(self._job(table, transaction, operation, schema, generator, rules, buckets))
+            job = self._job(table, transaction, operation, schema, generator, rules, buckets)
+            return rows.write(attrs.evolve(job, anywhere=global_index_of(self._settings, table.config)))
 
         based_on = BasedOn(schema=text, by_bucket=buckets is not None)
         return self._run(table, operation, schema.text, write_files, words, based_on)

@@ -42,10 +42,10 @@ HARMLESS: Final[Mapping[str, str]] = {
     "it only affects hoodie.bucket.index.partition.expressions, which is refused": """
         hoodie.bucket.index.partition.rule.type""",
     "it only affects an index that hoodie.index.type has to name, which is refused": """
-        hoodie.index.hbase.* hoodie.hbase.index.* hoodie.record.index.*
-        hoodie.global.index.* hoodie.global.simple.index.*""",
+        hoodie.index.hbase.* hoodie.hbase.index.*""",
     "it only affects the speed of Apache Hudi's key look-up, not which keys are found": """
-        hoodie.bloom.index.* hoodie.simple.index.*""",
+        hoodie.bloom.index.* hoodie.simple.index.* hoodie.record.index.*
+        hoodie.global.index.* hoodie.global.simple.index.*""",
     "it describes indexes that SQL creates; writes do not maintain them": """
         hoodie.expression.index.* hoodie.index.name hoodie.datasource.write.secondarykey.column""",
     "statistics that a copy-on-write table has are kept as they are; other indexes of it are dropped or refused": """

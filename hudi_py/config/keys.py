@@ -100,15 +100,19 @@ def _pattern(value: str) -> str:
     return value
 
 
-INDEXES: Final = ("BLOOM", "SIMPLE", "BUCKET")
+INDEXES: Final = (
+    *("BLOOM", "SIMPLE", "BUCKET"),
+    *("GLOBAL_BLOOM", "GLOBAL_SIMPLE", "RECORD_INDEX", "GLOBAL_RECORD_LEVEL_INDEX"),
+)
 
 
 def _index(value: str) -> str:
     upper = value.strip().upper()
     if upper not in INDEXES:
         raise ValueError(
-            "BLOOM or SIMPLE (keys are looked up in the files of their partition) or BUCKET; with another index Apache "
-            "Hudi expects keys elsewhere; write such a table with Apache Hudi"
+            "BLOOM or SIMPLE (keys are looked up in the files of their partition), GLOBAL_BLOOM, GLOBAL_SIMPLE, "
+            "RECORD_INDEX or GLOBAL_RECORD_LEVEL_INDEX (in all partitions), or BUCKET; with another index Apache Hudi "
+            "expects keys elsewhere; write such a table with Apache Hudi"
         )
     return upper
 
@@ -413,6 +417,10 @@ PARQUET_MAX_FILE_SIZE: Final = Key("hoodie.parquet.max.file.size", _whole(1), 12
 PARQUET_SMALL_FILE_LIMIT: Final = Key("hoodie.parquet.small.file.limit", int, 104_857_600)
 PARQUET_COMPRESSION: Final = Key("hoodie.parquet.compression.codec", _text, "gzip")
 INDEX_TYPE: Final = Key("hoodie.index.type", _index, "SIMPLE")
+BLOOM_MOVES_ROWS: Final = Key("hoodie.bloom.index.update.partition.path", _flag, True)
+SIMPLE_MOVES_ROWS: Final = Key("hoodie.simple.index.update.partition.path", _flag, True)
+RECORD_INDEX_MOVES_ROWS: Final = Key("hoodie.record.index.update.partition.path", _flag, False)
+"""Whether a row whose key a global index finds in another partition moves to the partition that its values say."""
 BUCKET_COUNT: Final = Key("hoodie.bucket.index.num.buckets", _whole(1), 256)
 """Of a table with a bucket index; the same in all its writers, because nothing in the table says it."""
 BUCKET_FIELDS: Final[Key[tuple[str, ...]]] = Key("hoodie.bucket.index.hash.field", _names, _NONE)

@@ -65,7 +65,7 @@ class ArrowRows:
     def _shares(self, job: WriteJob) -> list[pa.Table]:
         """Split the rows for threads, by whole partitions: no file group may be written twice."""
         threads = min(os.cpu_count() or 1, _THREADS_MAX, self.table.num_rows // _ROWS_PER_THREAD)
-        if threads < 2:
+        if threads < 2 or job.anywhere is not None:
             return [self.table]
         found = [job.keys.partition_paths(batch) for batch in self.table.to_batches()]
         paths: Any = pa.chunked_array(found, pa.string())

@@ -5,6 +5,7 @@ Chooses how rows are written to base files, by the size of the write.
 tiny             one task, no shuffle: 100 rows cost one Spark job of one task
 small            one shuffle by partition, one task per share of the partitions; a single job
 large            rows are counted, tagged with their file group, and written by file group: `two_passes`
+global index     one task, which has all rows in memory: rows of any partition may meet the same stored row
 bulk_insert      no look-up, so rows stream: one shuffle by partition; large partitions are spread over tasks
 ===============  ============================================================================================
 
@@ -15,6 +16,7 @@ a large write.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -69,6 +71,8 @@ def write_rows(frame: DataFrame, job: WriteJob, scale: Scale) -> list[WrittenFil
     use_own_python(frame.sparkSession)
     with described(frame.sparkSession, f"{job.operation.lower()} {job.instant_time}"), executor_errors():
         guess = estimated_bytes(frame)
+        if job.anywhere is not None and job.looks_up:
+            return run_tasks(frame.coalesce(1), partial(run_task, is_alone=True), job)
         if job.operation == "BULK_INSERT" and job.buckets is None:
             return _bulk_insert(frame, job, scale, guess)
         if guess <= scale.single_pass_bytes:

@@ -20,6 +20,20 @@ from hudi_py.writing.replacing import OVERWRITES
 
 
 @attrs.frozen(kw_only=True)
+class GlobalIndex:
+    """
+    Keys are looked up in all partitions, see `hudi_py.writing.anywhere`.
+
+    Args:
+        in_record_index: Whether the record index of the metadata table is asked, otherwise the files.
+        moves_rows: Whether a row whose key lies in another partition moves to its own.
+    """
+
+    in_record_index: bool
+    moves_rows: bool
+
+
+@attrs.frozen(kw_only=True)
 class WriteJob:
     """
     A write, with all that its tasks need.
@@ -41,6 +55,7 @@ class WriteJob:
         record_bytes: Average size of a stored row.
         combine: Whether an insert or overwrite writes only one row per key.
         buckets: Bucket index of the table, None where the files are searched for keys.
+        anywhere: Global index; None where keys are looked up in their own partition.
         logs: How changes of existing rows are written in a merge-on-read table; None in a copy-on-write table.
         randomness: Source of ids for new file groups; on other machines, tasks use the source of that machine.
     """
@@ -59,6 +74,7 @@ class WriteJob:
     record_bytes: int
     combine: bool = False
     buckets: BucketIndex | None = None
+    anywhere: GlobalIndex | None = None
     logs: LogWriting | None = None
     randomness: Randomness = MACHINE
 

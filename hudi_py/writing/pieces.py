@@ -21,12 +21,17 @@ DELETION: Final = "_hudi_py_deletion"
 
 
 class Piece(NamedTuple):
-    """Some rows of one partition, with their keys; all of them are deletions, or none by `DELETION`."""
+    """
+    Some rows of one partition, with their keys; all of them are deletions, or none by `DELETION`.
+
+    With a global index the rows have the ids of their file groups, null for new keys, and each key is there once.
+    """
 
     partition_path: str
     rows: pa.RecordBatch
     keys: Array
     are_deletions: bool = False
+    file_ids: Array | None = None
 
 
 def named_pieces(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:

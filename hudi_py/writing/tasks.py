@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -23,6 +23,7 @@ from hudi_py.rows.bucket_index import BucketIndex
 from hudi_py.rows.merge import RowChanges
 from hudi_py.rows.precedence import delete_mask
 from hudi_py.rows.written import WrittenFile
+from hudi_py.writing.anywhere import placed_pieces
 from hudi_py.writing.assign import Bucket, assign_buckets, spread_inserts
 from hudi_py.writing.buckets import bucket_targets
 from hudi_py.writing.files import TaskFiles, task_files
@@ -57,12 +58,15 @@ def run_task(
         TooMuchForOneTask: Nothing was written; the work should be split into more tasks.
     """
     pieces: dict[str, list[Piece]] = {}
-    for piece in named_pieces(job, batches):
+    named = named_pieces(job, batches)
+    if job.anywhere is not None and job.looks_up:
+        named = placed_pieces(job, job.anywhere, named)
+    for piece in named:
         pieces.setdefault(piece.partition_path, []).append(piece)
     loaded = {path: load_partition(job, path) for path in pieces}
     # Both limits are checked before the first file is written, so that the work can still be split.
     files_max = max(_FILES_MAX, 4 * len(loaded))
-    searches = job.looks_up and job.buckets is None
+    searches = job.looks_up and job.buckets is None and job.anywhere is None
     if searches and not is_alone and sum(len(partition.latest) for partition in loaded.values()) > files_max:
         raise TooMuchForOneTask
     plans = [_plan(job, loaded[path], pieces.pop(path)) for path in sorted(pieces)]
@@ -137,10 +141,13 @@ def _plan(job: WriteJob, partition: PartitionFiles, pieces: list[Piece]) -> _Par
     marked = None
     if any(piece.are_deletions for piece in pieces):
         marked = np.repeat([piece.are_deletions for piece in pieces], [piece.rows.num_rows for piece in pieces])
-    changes = changes_of(job, rows, keys, combine=job.combines, marked=marked)
+    is_placed = pieces[0].file_ids is not None
+    changes = changes_of(job, rows, keys, combine=job.combines and not is_placed, marked=marked)
     if job.buckets is not None:
         return _plan_by_number(job, partition, job.buckets, changes)
-    if job.looks_up:
+    if is_placed:
+        owners = _owners(partition, pieces)
+    elif job.looks_up:
         owners = partition.owners_of(job.storage, changes.keys)
     else:
         owners = np.full(len(changes.keys), -1, dtype=np.int64)
@@ -168,6 +175,15 @@ def _plan(job: WriteJob, partition: PartitionFiles, pieces: list[Piece]) -> _Par
         if len(old) + len(mine):
             plan.old.append((bucket.file_id, np.concatenate([old, mine])))
     return plan
+
+
+def _owners(partition: PartitionFiles, pieces: list[Piece]) -> npt.NDArray[np.int64]:
+    """Return the positions of the file groups that a global index found; -1 for a new key."""
+    parts: list[Any] = [piece.file_ids for piece in pieces]
+    file_ids: Any = pa.chunked_array(parts, pa.string())
+    found: Any = compute.index_in(file_ids.combine_chunks(), value_set=pa.array(partition.file_ids, pa.string()))
+    owners: npt.NDArray[np.int64] = found.fill_null(-1).to_numpy().astype(np.int64)
+    return owners
 
 
 def _plan_by_number(

@@ -63,7 +63,8 @@ def assert_true(storage, case=""):
         assert rows_by_key(storage) == places(storage), case
     if BLOOM_FILTERS in partitions:
         filters = recorded(storage, BLOOM_FILTERS)
-        for path, base in table.base_files():
+        slices = [each for path in table.partitions() for each in table.file_slices(path)]
+        for path, base in [(each.partition_path, each.base_file) for each in slices if each.base_file]:
             with storage.open_read(f"{path}/{base.name}" if path else base.name) as stream:
                 text = read_footer(stream).bloom_text
             kept = decode_filter(filters[key_suffix(path, base.name)])

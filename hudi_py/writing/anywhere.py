@@ -1,0 +1,267 @@
+"""
+Global indexes: a key is looked for in all partitions of the table, because it has one row in all of them together.
+
+A row whose key lies in another partition either stays where it is, with the new values (a record index by default), or
+moves: its old row is deleted and the new one inserted, in one commit. A row that loses against the stored one by
+ordering values moves nothing.
+
+All rows of a write are in one task, in memory: rows of any partition may meet the same stored row.
+
+Source: Hudi 0.15.0, 1.0.2, 1.1.1 ``HoodieIndexUtils.tagGlobalLocationBackToRecords``,
+``mergeForPartitionUpdatesIfNeeded``, ``HoodieGlobalSimpleIndex``, ``HoodieGlobalBloomIndex``,
+``SparkMetadataTableRecordIndex``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudi_py.config import keys as settings_keys
+from hudi_py.config.keys import Settings
+from hudi_py.config.table import TableConfig
+from hudi_py.errors import CorruptMetadata, UnsupportedTable
+from hudi_py.formats.arrow_types import Array, compute
+from hudi_py.fsview.listing import walk_partitions
+from hudi_py.mdt.lookup import RECORD_INDEX
+from hudi_py.mdt.record_index import RecordIndex
+from hudi_py.mdt.table import MetadataTable
+from hudi_py.model.files import join_path
+from hudi_py.rows.file_keys import texts
+from hudi_py.rows.lookup import open_base_file
+from hudi_py.rows.merge import key_deletes
+from hudi_py.rows.precedence import combine_before_write, delete_mask, incoming_wins, refuse_null_ordering
+from hudi_py.rows.stored_keys import KEY
+from hudi_py.timeline.properties_file import read_table_config
+from hudi_py.timeline.store import TimelineStore
+from hudi_py.writing.job import GlobalIndex, WriteJob
+from hudi_py.writing.log_slices import deleted_in_logs
+from hudi_py.writing.partition import PartitionFiles, load_partition
+from hudi_py.writing.pieces import Piece
+
+_Place = tuple[str, str]
+"""Partition path and file id."""
+_NOWHERE: Final = ("", "")
+
+
+def global_index_of(settings: Settings, config: TableConfig) -> GlobalIndex | None:
+    """
+    Return the global index that the settings ask for; None for another index.
+
+    A record index that the table does not have is replaced by a search of its files, as in Hudi.
+    """
+    name = settings[settings_keys.INDEX_TYPE]
+    moves = _MOVES.get(name)
+    if moves is None:
+        return None
+    is_kept = name not in _OF_FILES and RECORD_INDEX in config.metadata_partitions
+    return GlobalIndex(in_record_index=is_kept, moves_rows=settings[moves])
+
+
+_OF_FILES: Final = ("GLOBAL_BLOOM", "GLOBAL_SIMPLE")
+_MOVES: Final = {
+    "GLOBAL_BLOOM": settings_keys.BLOOM_MOVES_ROWS,
+    "GLOBAL_SIMPLE": settings_keys.SIMPLE_MOVES_ROWS,
+    "RECORD_INDEX": settings_keys.RECORD_INDEX_MOVES_ROWS,
+    "GLOBAL_RECORD_LEVEL_INDEX": settings_keys.RECORD_INDEX_MOVES_ROWS,
+}
+
+
+def placed_pieces(job: WriteJob, index: GlobalIndex, pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """
+    Yield the rows of a write again, in the partitions where they have to go and with the file groups of their keys.
+
+    Args:
+        job: The write; it looks up keys.
+        index: Its index.
+        pieces: All its rows, see `hudi_py.writing.pieces.named_pieces`.
+
+    Raises:
+        WriteError: A row has no ordering value.
+        CorruptMetadata: A file, or the record index, is damaged.
+        UnsupportedTable: A row moves, and whether it wins is told by log files.
+    """
+    rows = _Rows.of(job, list(pieces))
+    if rows is None:
+        return
+    table = _Table(job)
+    found = table.places(index, rows.keys)
+    at = [found.get(key, _NOWHERE) for key in rows.keys]
+    moving = np.array([place is not _NOWHERE and place[0] != path for place, path in zip(at, rows.paths, strict=True)])
+    moving &= ~rows.are_deletes & index.moves_rows
+    if moving.any():
+        table.check_moving(job, [at[number] for number in np.flatnonzero(moving)])
+        losing = table.losing(job, rows, at, moving)
+        rows, at, moving = rows.without(losing), [at[i] for i in np.flatnonzero(~losing)], moving[~losing]
+    stays = [_NOWHERE if moves else place for place, moves in zip(at, moving.tolist(), strict=True)]
+    dropped = np.array([place is _NOWHERE for place in stays], dtype=np.bool_) & rows.are_deletes
+    groups: dict[str, list[int]] = {}
+    for number, place in enumerate(stays):
+        if not dropped[number]:
+            groups.setdefault(rows.paths[number] if place is _NOWHERE else place[0], []).append(number)
+    for path, numbers in groups.items():
+        yield rows.piece(path, numbers, [stays[number][1] for number in numbers])
+    leaving: dict[str, list[int]] = {}
+    for number in np.flatnonzero(moving).tolist():
+        leaving.setdefault(at[number][0], []).append(number)
+    for path, numbers in leaving.items():
+        gone: Array = pa.array([rows.keys[number] for number in numbers], pa.string())
+        ids: Array = pa.array([at[number][1] for number in numbers], pa.string())
+        yield Piece(path, key_deletes(gone, job.schema).rows, gone, are_deletions=True, file_ids=ids)
+
+
+@attrs.frozen(kw_only=True)
+class _Rows:
+    """
+    All rows of a write, one for each key.
+
+    Args:
+        rows: n rows in the storage schema; of a delete operation as they were given.
+        keys: Their record keys.
+        paths: Partitions that their values say.
+        are_deletes: Shape (n,), which of them delete.
+    """
+
+    rows: pa.Table
+    keys: list[str]
+    paths: list[str]
+    are_deletes: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, job: WriteJob, pieces: Sequence[Piece]) -> _Rows | None:
+        """Return the rows of some pieces, None if there are none."""
+        if not pieces:
+            return None
+        rows = pa.Table.from_batches([piece.rows for piece in pieces])
+        keys: Any = pa.chunked_array([piece.keys for piece in pieces], pa.string())
+        paths = [piece.partition_path for piece in pieces for _ in range(piece.rows.num_rows)]
+        deletes = None if job.operation == "DELETE" else delete_mask(rows)
+        fields = () if job.operation == "DELETE" else job.rules.batch_fields
+        refuse_null_ordering(rows, fields, deletes)
+        mask = np.full(len(keys), job.operation == "DELETE", dtype=np.bool_)
+        if deletes is not None:
+            mask = deletes.to_numpy(zero_copy_only=False)
+        found = cls(rows=rows, keys=texts(keys.combine_chunks()), paths=paths, are_deletes=mask)
+        winners = combine_before_write(rows, keys, fields)
+        return found if winners is None else found._taken(winners.to_numpy())
+
+    def without(self, mask: npt.NDArray[np.bool_]) -> _Rows:
+        """Return the rows but those of a mask."""
+        return self if not mask.any() else self._taken(np.flatnonzero(~mask))
+
+    def piece(self, path: str, numbers: list[int], file_ids: list[str]) -> Piece:
+        """Return some rows as a piece of a partition; an empty file id is that of a new key."""
+        keys: Array = pa.array([self.keys[number] for number in numbers], pa.string())
+        ids: Array = pa.array([file_id or None for file_id in file_ids], pa.string())
+        batch = self.rows.take(pa.array(numbers, pa.int64())).combine_chunks().to_batches()
+        return Piece(path, batch[0], keys, file_ids=ids)
+
+    def _taken(self, numbers: npt.NDArray[np.int64]) -> _Rows:
+        chosen = numbers.tolist()
+        return _Rows(
+            rows=self.rows.take(pa.array(numbers, pa.int64())),
+            keys=[self.keys[number] for number in chosen],
+            paths=[self.paths[number] for number in chosen],
+            are_deletes=self.are_deletes[numbers],
+        )
+
+
+class _Table:
+    """The table that is written, its partitions loaded as they are asked for."""
+
+    def __init__(self, job: WriteJob) -> None:
+        self._job = job
+        self._loaded: dict[str, PartitionFiles] = {}
+
+    def places(self, index: GlobalIndex, keys: Sequence[str]) -> dict[str, _Place]:
+        """Return the place of each key that has one."""
+        if not index.in_record_index:
+            return self._searched(keys)
+        storage = self._job.storage
+        config = read_table_config(storage)
+        timeline = TimelineStore(storage, config).load()
+        with RecordIndex(MetadataTable(storage), timeline) as record_index:
+            found = {key: location[:2] for key, location in record_index.locations(keys).items()}
+        for path, file_id in set(found.values()):
+            if file_id not in self._partition(path).file_ids:
+                raise CorruptMetadata(
+                    f"{storage.root}: the record index of the metadata table knows rows in file group {file_id} of "
+                    f"partition {path!r}, which has no such group; nothing was written; hudi-py check compares the "
+                    "index with the files, and hoodie.metadata.enable=false drops it"
+                )
+        return found
+
+    def _searched(self, keys: Sequence[str]) -> dict[str, _Place]:
+        found: dict[str, list[_Place]] = {}
+        wanted: Array = pa.array(keys, pa.string())
+        for path, _ in walk_partitions(self._job.storage):
+            partition = self._partition(path)
+            owners = partition.owners_of(self._job.storage, wanted)
+            for number in np.flatnonzero(owners >= 0).tolist():
+                found.setdefault(keys[number], []).append((path, partition.file_ids[owners[number]]))
+        several = {place for places in found.values() if len(places) > 1 for place in places}
+        gone = {place: self._deleted(place) for place in several}
+        return {
+            key: next((each for each in places if key not in gone.get(each, ())), places[0])
+            for key, places in found.items()
+        }
+
+    def _deleted(self, place: _Place) -> set[str]:
+        """Keys that log files delete: those of rows that moved away are in the base file until a compaction."""
+        path, file_id = place
+        logs = self._partition(path).logs.get(file_id)
+        return set() if logs is None else deleted_in_logs(self._job.storage, path, logs)
+
+    def check_moving(self, job: WriteJob, places: Sequence[_Place]) -> None:
+        """
+        Raise if a row moves away from log files that may hold other ordering values than its base file.
+
+        Raises:
+            UnsupportedTable: One does.
+        """
+        for path, file_id in set(places) if job.rules.stored_fields else ():
+            logs = self._partition(path).logs.get(file_id)
+            if logs is not None and logs.behind:
+                raise UnsupportedTable(
+                    f"a row of file group {file_id} in partition {path!r} moves to another partition, and log files "
+                    "may hold a version of it that wins; nothing was written. Compact the table first, set the index's "
+                    "update.partition.path to false, or write it with Apache Hudi"
+                )
+
+    def losing(
+        self, job: WriteJob, rows: _Rows, at: Sequence[_Place], moving: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.bool_]:
+        """Return which of the moving rows lose against the stored ones."""
+        losing = np.zeros(len(at), dtype=np.bool_)
+        fields = job.rules.stored_fields
+        by_place: dict[_Place, list[int]] = {}
+        for number in np.flatnonzero(moving).tolist() if fields else ():
+            by_place.setdefault(at[number], []).append(number)
+        for (path, file_id), numbers in by_place.items():
+            base = self._partition(path).latest.get(file_id)
+            if base is None:
+                continue
+            with job.storage.open_read(join_path(path, base.name)) as stream:
+                stored = open_base_file(stream).read(columns=[KEY, *fields])
+            keys: Any = pa.array([rows.keys[number] for number in numbers], pa.string())
+            met: Any = compute.index_in(keys, value_set=stored.column(KEY).combine_chunks())
+            is_met = met.is_valid().to_numpy(zero_copy_only=False)
+            mine = np.array(numbers)[is_met]
+            taken: Any = pa.array(mine, pa.int64())
+            new: list[Any] = [rows.rows.column(name).take(taken).combine_chunks() for name in fields]
+            old: list[Any] = [
+                stored.column(name).take(met.drop_null()).combine_chunks().cast(each.type)
+                for name, each in zip(fields, new, strict=True)
+            ]
+            losing[mine] = ~incoming_wins(new, old)
+        return losing
+
+    def _partition(self, path: str) -> PartitionFiles:
+        if path not in self._loaded:
+            self._loaded[path] = load_partition(self._job, path)
+        return self._loaded[path]

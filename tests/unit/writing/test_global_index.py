@@ -1,0 +1,101 @@
+"""Global indexes: a key has one row in all partitions together, and it stays or moves as the settings say."""
+
+import itertools
+import random
+
+import pytest
+
+from hudi_py.errors import ConfigError
+from support import writes
+
+FILES = {"hoodie.index.type": "GLOBAL_SIMPLE"}
+STAYING = FILES | {"hoodie.simple.index.update.partition.path": False}
+RECORDS = {"hoodie.index.type": "RECORD_INDEX"}
+MOVING_RECORDS = RECORDS | {"hoodie.record.index.update.partition.path": True}
+BLOOM = {"hoodie.index.type": "GLOBAL_BLOOM"}
+REGIONS = ("eu", "us", "ap")
+
+
+def row(key, region, ts):
+    return {"id": key, "region": region, "ts": ts}
+
+
+def table_of(version=9, **more):
+    storage = writes.create_table(version, **more)
+    writes.upsert(storage, [row("a", "eu", 1), row("b", "us", 5), row("c", "eu", 1)])
+    return storage
+
+
+def shown(storage):
+    """Key to the partition that holds it and its values."""
+    found = writes.open_table(storage).rows(with_meta=True).to_arrow().to_pylist()
+    by_key = {each["id"]: (each["_hoodie_partition_path"], each["region"], each["ts"]) for each in found}
+    assert len(by_key) == len(found)
+    return by_key
+
+
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("settings", [FILES, BLOOM, MOVING_RECORDS], ids=["simple", "bloom", "record"])
+def test_a_row_moves_to_the_partition_that_its_values_say(settings, version):
+    """Its old row goes in the same commit; a row that loses against the stored one moves nothing."""
+    storage = table_of(version)
+    writes.upsert(storage, [row("a", "us", 2), row("b", "eu", 2), row("d", "ap", 2)], **settings)
+    wins = version == 6  # its payload lets the commit win
+    expected = {"a": ("us", "us", 2), "b": ("eu", "eu", 2) if wins else ("us", "us", 5), "c": ("eu", "eu", 1)}
+    assert shown(storage) == expected | {"d": ("ap", "ap", 2)}
+    assert len(writes.open_table(storage).timeline.completed("commit")) == 2
+
+
+@pytest.mark.parametrize("settings", [STAYING, RECORDS], ids=["simple", "record"])
+def test_a_row_stays_where_its_key_lies(settings):
+    """With its new values, as Apache Hudi does; the path of its partition is the old one."""
+    storage = table_of()
+    writes.upsert(storage, [row("a", "us", 2), row("b", "eu", 6)], **settings)
+    assert shown(storage) == {"a": ("eu", "us", 2), "b": ("us", "eu", 6), "c": ("eu", "eu", 1)}
+
+
+@pytest.mark.parametrize("settings", [FILES, STAYING, RECORDS], ids=["moving", "staying", "record"])
+def test_a_delete_finds_its_key_in_every_partition(settings):
+    """Whatever partition the row to delete names; an unknown key deletes nothing."""
+    storage = table_of()
+    writes.upsert(storage, [row("a", "ap", 9), row("z", "eu", 9)], operation="DELETE", **settings)
+    assert shown(storage).keys() == {"b", "c"}
+
+
+def test_of_one_key_in_two_partitions_one_row_is_written():
+    """The one with the greater ordering value, whatever partition it names."""
+    storage = table_of()
+    writes.upsert(storage, [row("n", "eu", 3), row("n", "us", 4), row("n", "ap", 2)], **FILES)
+    assert shown(storage)["n"] == ("us", "us", 4)
+
+
+def test_another_index_is_refused_by_name():
+    """Apache Hudi would look for the keys elsewhere."""
+    with pytest.raises(ConfigError, match="RECORD_INDEX"):
+        writes.upsert(table_of(), [row("a", "eu", 2)], **{"hoodie.index.type": "RECORD_LEVEL_INDEX"})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("settings", [FILES, STAYING], ids=["moving", "staying"])
+def test_any_sequence_of_writes_is_a_dictionary(settings, table_type):
+    """Keys that wander between partitions, deletes among them; by commit time, so that every write wins."""
+    chance, model, homes = random.Random(11), {}, {}
+    forgets = table_type == "COPY_ON_WRITE"  # a base file has a key until the log file that deletes it is compacted
+    more = {"hoodie.record.merge.mode": "COMMIT_TIME_ORDERING", "hoodie.datasource.write.table.type": table_type}
+    storage = writes.create_table(9, **more)
+    for ts in itertools.count(1):
+        names = chance.sample("abcdefgh", 3)
+        rows = [row(name, chance.choice(REGIONS), ts) for name in names]
+        operation = "DELETE" if ts % 4 == 0 else "UPSERT"
+        writes.upsert(storage, rows, operation=operation, **settings)
+        for each in rows:
+            model.pop(each["id"], None)
+            if operation == "UPSERT":
+                home = homes.setdefault(each["id"], each["region"])
+                model[each["id"]] = (home if settings is STAYING else each["region"], each["region"], ts)
+            elif forgets:
+                homes.pop(each["id"], None)
+        assert shown(storage) == model
+        if ts == 9:
+            break
