@@ -437,6 +437,23 @@ INSERT_AUTO_SPLIT: Final = Key("hoodie.copyonwrite.insert.auto.split", _flag, Tr
 RECORD_SIZE_ESTIMATE: Final = Key("hoodie.copyonwrite.record.size.estimate", _whole(1), 1024)
 RECORD_SIZE_THRESHOLD: Final = Key("hoodie.record.size.estimation.threshold", _number, 1.0)
 ALLOW_EMPTY_COMMIT: Final = Key("hoodie.allow.empty.commit", _flag, True)
+RECORD_INDEX_ENABLED: Final = Key(
+    "hoodie.metadata.global.record.level.index.enable", _flag, False, ("hoodie.metadata.record.index.enable",)
+)
+RECORD_INDEX_GROUPS_MIN: Final = Key(
+    "hoodie.metadata.global.record.level.index.min.filegroup.count",
+    _whole(1),
+    10,
+    ("hoodie.metadata.record.index.min.filegroup.count",),
+)
+RECORD_INDEX_GROUPS_MAX: Final = Key(
+    "hoodie.metadata.global.record.level.index.max.filegroup.count",
+    _whole(1),
+    10_000,
+    ("hoodie.metadata.record.index.max.filegroup.count",),
+)
+RECORD_INDEX_GROWTH: Final = Key("hoodie.metadata.record.index.growth.factor", _number, 2.0)
+RECORD_INDEX_GROUP_BYTES_MAX: Final = Key("hoodie.metadata.record.index.max.filegroup.size", _whole(1), 1 << 30)
 METADATA_ENABLED: Final[Key[bool | None]] = Key("hoodie.metadata.enable", _flag, None)
 """None: keep the metadata table if the table has one. False: the metadata table may be deleted."""
 METADATA_COMPACT_DELTA_COMMITS_MAX: Final = Key("hoodie.metadata.compact.max.delta.commits", _whole(1), 10)

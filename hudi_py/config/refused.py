@@ -62,12 +62,8 @@ REFUSED: Final[tuple[Refused, ...]] = (
         "every partition has hoodie.bucket.index.num.buckets buckets; rows outside their bucket would be duplicates",
     ),
     Refused(
-        "hoodie.metadata.global.record.level.index.enable", _FALSE, _W,
-        "record indexes are not maintained: rows would be missing from them",
-    ),
-    Refused(
         "hoodie.metadata.record.level.index.enable", _FALSE, _W,
-        "record indexes are not maintained: rows would be missing from them",
+        "record indexes within partitions are not maintained: rows would be missing from them",
     ),
     Refused(
         "hoodie.populate.meta.fields", _TRUE, _W, "rows are always written with the five _hoodie_ columns",

@@ -60,8 +60,16 @@ class BlockHead(NamedTuple):
         return self.stored_bytes - self.payload_bytes
 
 
+_OF_DATA: Final = (9, 10)
+_NOWHERE: Final = (1 << 64) - 1
+
+
 class Trailer(NamedTuple):
-    """Positions of the other parts: offsets in bytes from the start of the file, and numbers of entries."""
+    """
+    Positions of the other parts: offsets in bytes from the start of the file, and numbers of entries.
+
+    The offsets of the first and the last data block are -1 where there is none.
+    """
 
     file_info_offset: int
     load_on_open_offset: int
@@ -200,6 +208,8 @@ def decode_trailer(block: bytes, source: str, offset: int) -> Trailer:
 
     def number(key: int, default: int = 0) -> int:
         value = fields.get(key, default)
+        if key in _OF_DATA and value == _NOWHERE:
+            return -1
         if not isinstance(value, int) or value >= 1 << 63:
             raise CorruptMetadata(f"{source}: byte {offset}: field {key} of the HFile trailer is not a valid number")
         return value
@@ -227,7 +237,7 @@ def decode_trailer(block: bytes, source: str, offset: int) -> Trailer:
 
 def encode_trailer(trailer: Trailer, *, minor_version: int) -> bytes:
     """Encode the trailer; the inverse of `decode_trailer`."""
-    fields = [write_field(number, value) for number, value in enumerate(map(int, trailer[:10]), start=1)]
+    fields = [write_field(number, value & _NOWHERE) for number, value in enumerate(map(int, trailer[:10]), start=1)]
     fields.append(write_field(11, trailer.comparator.encode()))
     fields.append(write_field(12, trailer.codec))
     message = b"".join(fields)

@@ -118,8 +118,8 @@ class HFileWriter:
             meta_index_count=len(meta_index),
             entry_count=self._count,
             index_levels=1,
-            first_data_offset=self._index[0][1] if self._index else 0,
-            last_data_offset=self._index[-1][1] if self._index else 0,
+            first_data_offset=self._index[0][1] if self._index else -1,
+            last_data_offset=self._index[-1][1] if self._index else -1,
             comparator=_COMPARATOR,
             codec=self._codec,
         )

@@ -15,6 +15,7 @@ from hudi_py.formats.hfile_writer import HFileWriter
 from hudi_py.formats.log_block import LogBlock
 from hudi_py.mdt.blocks import merge_blocks
 from hudi_py.mdt.keyed_merge import KEYED, merged_records, renamed
+from hudi_py.mdt.lookup import Stored
 from hudi_py.mdt.read import Part, open_base
 from hudi_py.mdt.read_statistics import StatisticsPart, open_part
 from hudi_py.mdt.records import RECORD, Files, encode_files
@@ -43,6 +44,25 @@ def write_base_file(table: MetadataTable, instant_time: str, records: Iterable[t
     name = format_base_file(FILES_GROUP, WRITE_TOKEN, instant_time, "hfile")
     schema = schema_text(RECORD, table.table_version)
     return _write(table, FILES_PARTITION, name, _encoded(table, name, records), schema)
+
+
+def write_keyed_base_file(
+    table: MetadataTable, partition: str, file_id: str, instant_time: str, records: Iterable[tuple[str, bytes]]
+) -> Written:
+    """
+    Write the base file of a file group of `record_index` or `bloom_filters`.
+
+    Args:
+        table: The metadata table.
+        partition: Its partition.
+        file_id: Id of the file group.
+        instant_time: In the name of the file.
+        records: Key and record in the newest schema of the table's version, by the bytes of the key.
+    """
+    name = format_base_file(file_id, WRITE_TOKEN, instant_time, "hfile")
+    schema = schema_text(RECORD, table.table_version)
+    stored = ((key, Stored(value, schema, name)) for key, value in records)
+    return _write(table, partition, name, renamed(stored, schema, name), schema)
 
 
 def write_merged(

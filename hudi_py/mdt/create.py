@@ -36,7 +36,7 @@ from hudi_py.storage.base import Storage
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import Prepared
 
-_EMPTY_DELETE: Final = b"\0\0\0\x03\0\0\0\x01\0"
+EMPTY_DELETE: Final = b"\0\0\0\x03\0\0\0\x01\0"
 """Content of a delete block without records: block version 3, length 1, an empty list."""
 
 _COMMON: Final = {
@@ -108,7 +108,7 @@ def _fill(table: MetadataTable, data_timeline: Timeline, listing: Mapping[str, M
     begun = requested.begin(CommitMetadata(operation_type="BULK_INSERT_PREPPED"))
     metafile = format_properties({"commitTime": time, "partitionDepth": "1"}, ("partition metadata",))
     table.storage.create_new(f"{FILES_PARTITION}/{PARTITION_METAFILE}", metafile)
-    block = encode_log_block(LogBlock(BlockType.DELETE, {int(HeaderKey.INSTANT_TIME): time}, _EMPTY_DELETE))
+    block = encode_log_block(LogBlock(BlockType.DELETE, {int(HeaderKey.INSTANT_TIME): time}, EMPTY_DELETE))
     table.storage.create_new(f"{FILES_PARTITION}/.{FILES_GROUP}_{time}.log.1_{WRITE_TOKEN}", block)
     records = records_of(ListingChanges(added=listing, written_partitions=tuple(listing)))
     written = write_base_file(table, time, ((key, records[key]) for key in sorted(records, key=str.encode)))

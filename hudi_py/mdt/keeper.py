@@ -38,6 +38,7 @@ from hudi_py.model.records import CleanMetadata, CommitMetadata, RollbackMetadat
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage
+from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.properties_file import (
     BACKUP_FILE,
     read_table_config,
@@ -95,8 +96,10 @@ class MetadataTableKeeper:
 
                 kept = kept_partitions(self.storage, config) | kept_indexes(self.storage, config)
                 disable_unmaintained_partitions(self.storage, config, self._update, kept=kept)
-        elif self.settings[keys.METADATA_ENABLED] and writes_data:
+        elif writes_data and (self.settings[keys.METADATA_ENABLED] or self.settings[keys.RECORD_INDEX_ENABLED]):
             self._create(config)
+        if writes_data and self.settings[keys.RECORD_INDEX_ENABLED]:
+            self._create_record_index()
 
     def columns_to_range(self, timeline: Timeline, schema: pa.Schema, *, is_widened: bool) -> tuple[str, ...]:
         """
@@ -317,6 +320,33 @@ class MetadataTableKeeper:
             for path, entries in walk_partitions(self.storage, details=True)
         }
         create_metadata_table(self.storage, config, timeline, listing, self._update, clock=self.clock)
+
+    def _create_record_index(self) -> None:
+        config = read_table_config(self.storage)
+        if FILES_PARTITION not in config.metadata_partitions or RECORD_INDEX in config.metadata_partitions:
+            return
+        store = TimelineStore(self.storage, config, self.clock)
+        timeline = store.load()
+        if timeline.pending():
+            return  # of unknown fate; the next write of ours creates it
+        from hudi_py.mdt.create_index import IndexSizing, create_record_index
+
+        given = self.settings
+        create_record_index(
+            self.storage,
+            config,
+            MetadataTable(self.storage, self.clock),
+            Contents(store),
+            timeline,
+            self._update,
+            IndexSizing(
+                groups_min=given[keys.RECORD_INDEX_GROUPS_MIN],
+                groups_max=given[keys.RECORD_INDEX_GROUPS_MAX],
+                growth=given[keys.RECORD_INDEX_GROWTH],
+                group_bytes_max=given[keys.RECORD_INDEX_GROUP_BYTES_MAX],
+            ),
+        )
+        log.info("metadata.index.created", partition=RECORD_INDEX)
 
     def _update(self, changes: Mapping[str, str | None]) -> None:
         update_properties(self.storage, changes, self.clock)

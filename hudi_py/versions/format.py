@@ -46,6 +46,7 @@ class MetadataTableFormat:
         compaction_suffix: A compaction gets the time of the last delta commit plus this suffix; None for a new time.
         clean_suffix: The same for a clean.
         plan_extras: Whether compaction plans contain the maps that Hudi added later, even when these are empty.
+        defines_record_index: Whether a record index stands in the index definitions.
     """
 
     properties: Mapping[str, str]
@@ -53,6 +54,7 @@ class MetadataTableFormat:
     compaction_suffix: str | None = None
     clean_suffix: str | None = None
     plan_extras: bool = True
+    defines_record_index: bool = False
 
 
 @attrs.frozen(kw_only=True)

@@ -20,5 +20,9 @@ V9: Final = attrs.evolve(
     prefixes_single_key=True,
     restores_by_completion=True,
     ranges_come_first=True,
-    metadata_table=attrs.evolve(V8.metadata_table, properties={**V8.metadata_table.properties, **_INITIAL}),
+    metadata_table=attrs.evolve(
+        V8.metadata_table,
+        properties={**V8.metadata_table.properties, **_INITIAL},
+        defines_record_index=True,
+    ),
 )

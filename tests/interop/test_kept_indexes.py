@@ -32,6 +32,7 @@ WRITE = {
     "hoodie.compact.inline": False,
 }
 REGIONS = ("eu", "us")
+ALLOWED = {name: value for name, value in WRITE.items() if "bloom.filter" not in name and "compact" not in name}
 
 
 def rows(ts, names):
@@ -46,6 +47,7 @@ class Turns:
     def __init__(self, peer, path, table_type):
         self.peer, self.path, self.expected = peer, path, {}
         self.storage = LocalStorage(str(path))
+        self.wanted = {RECORD_INDEX, BLOOM_FILTERS}
         self.settings = WRITE | {
             "hoodie.datasource.write.table.type": table_type,
             "hoodie.write.table.version": peer.table_version,
@@ -74,9 +76,26 @@ class Turns:
         assert self.expected == {row["id"]: row["ts"] for row in found}
         assert len(found) == len(self.expected)
         table = hudi_py.open_table(str(self.path))
-        assert {RECORD_INDEX, BLOOM_FILTERS} <= set(table.config.metadata_partitions)
+        assert self.wanted <= set(table.config.metadata_partitions)
         assert_true(self.storage)
         assert [] == [each for each in table.check() if each.severity.name != "INFO"]
+
+
+def test_real_hudi_goes_on_with_an_index_that_we_made(peer, tmp_path):
+    """For a new table; it finds each key by it, and ours goes on after it."""
+    turns = Turns(peer, tmp_path / "t", "COPY_ON_WRITE")
+    hudi_py.write(
+        str(turns.path), rows(1, "abcdef"), settings=ALLOWED | {"hoodie.write.table.version": peer.table_version}
+    )
+    turns.expected = dict.fromkeys("abcdef", 1)
+    turns.wanted = {RECORD_INDEX}
+    turns.agree()
+    turns.theirs(2, "abg")
+    turns.theirs(3, "c", "delete", **{"hoodie.metadata.compact.max.delta.commits": 1})
+    turns.agree()
+    turns.ours(4, "cgh", **{"hoodie.index.type": "RECORD_INDEX"})
+    turns.theirs(5, "ch")
+    turns.agree()
 
 
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])

@@ -1,0 +1,238 @@
+"""
+Making a record index in the metadata table of a table that has none.
+
+The property that makes it count is set last; what a crash leaves before that is a folder that nobody looks into and
+perhaps a pending instant, and the next call removes both and starts over.
+
+Source: rules/data-files 11.3; Hudi 0.15.0 to 1.1.1 ``HoodieBackedTableMetadataWriter.initializeFromFilesystem``,
+``initializeFileGroups``, ``HoodieTableMetadataUtil.createIndexInitTimestamp``, ``estimateFileGroupCount``; bytes of
+tables of Hudi 0.15.0 to 1.1.1.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Any, Final
+
+import attrs
+
+from hudi_py.config.table import TableConfig
+from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
+from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block
+from hudi_py.formats.properties import format_properties
+from hudi_py.fsview.build import build_partition, latest_slices
+from hudi_py.fsview.listing import walk_partitions
+from hudi_py.fsview.loader import load_context
+from hudi_py.mdt.base_file import Written, write_keyed_base_file
+from hudi_py.mdt.create import EMPTY_DELETE
+from hudi_py.mdt.index_definitions import DEFINITIONS_KEY
+from hudi_py.mdt.lookup import RECORD_INDEX, group_numbers
+from hudi_py.mdt.record_index import RecordLocation, encode_location
+from hudi_py.mdt.records import payload_schema
+from hudi_py.mdt.removal import PARTITIONS_KEY, UpdateProperties
+from hudi_py.mdt.shares import PREFIXES
+from hudi_py.mdt.table import INIT_TIME, METADATA_TABLE_FOLDER, WRITE_TOKEN, MetadataTable
+from hudi_py.model.files import PARTITION_METAFILE, join_path
+from hudi_py.model.instant import Action
+from hudi_py.model.instant_time import parse_instant_time
+from hudi_py.model.records import CommitMetadata, RuntimeStats, WriteStat
+from hudi_py.rows.file_keys import keys_of_base_file, texts
+from hudi_py.storage.base import Storage
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.commit import Begun, Prepared
+
+_RECORD_BYTES: Final = 48
+"""What Apache Hudi takes a record for."""
+_OPERATION: Final = "BULK_INSERT_PREPPED"
+_DEFINITIONS: Final = ".hoodie/.index_defs/index.json"
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+@attrs.frozen(kw_only=True)
+class IndexSizing:
+    """
+    Settings that decide on the number of file groups. The defaults are Hudi's.
+
+    Args:
+        groups_min: ``hoodie.metadata.global.record.level.index.min.filegroup.count``.
+        groups_max: ``hoodie.metadata.global.record.level.index.max.filegroup.count``.
+        growth: ``hoodie.metadata.record.index.growth.factor``.
+        group_bytes_max: ``hoodie.metadata.record.index.max.filegroup.size``.
+    """
+
+    groups_min: int = 10
+    groups_max: int = 10_000
+    growth: float = 2.0
+    group_bytes_max: int = 1 << 30
+
+    def groups(self, record_count: int) -> int:
+        """Return the number of file groups for that many records."""
+        records_max = max(self.group_bytes_max // _RECORD_BYTES, 1)
+        wanted = math.ceil(record_count * self.growth / records_max)
+        return max(self.groups_min, min(wanted, self.groups_max), 1)
+
+
+def create_record_index(
+    storage: Storage,
+    config: TableConfig,
+    table: MetadataTable,
+    contents: Contents,
+    timeline: Timeline,
+    update_properties: UpdateProperties,
+    sizing: IndexSizing,
+) -> None:
+    """
+    Make the record index, with the place of every row of the table.
+
+    Call it under the table's lock, while no action of the table is pending.
+
+    Args:
+        storage: Storage of the table.
+        config: Configuration of the table, as just read; it has a metadata table without a record index.
+        table: The metadata table.
+        contents: Contents of the table's timeline.
+        timeline: Timeline of the table.
+        update_properties: See `UpdateProperties`.
+        sizing: See `IndexSizing`.
+
+    Raises:
+        RefusedError: A row is in log files, whose keys are not merged here, or a key has two rows.
+        CorruptMetadata: A file is damaged.
+    """
+    places = _places(storage, contents, timeline)
+    storage.delete_folder(f"{METADATA_TABLE_FOLDER}/{RECORD_INDEX}")
+    metadata = table.store.load()
+    for instant in metadata.pending(Action.DELTA_COMMIT):
+        if timeline.find(instant.requested_time) is None:  # what a crash left of this
+            Begun(table.store, instant).remove()
+    time = _init_time(table, timeline)
+    begun = Prepared(table.store, Action.DELTA_COMMIT, time).request().begin(CommitMetadata(operation_type=_OPERATION))
+    written = _write(table, time, places, sizing.groups(len(places)))
+    begun.in_step(timeline).publish(_metadata(table, written))
+    changes: dict[str, str | None] = {}
+    if config.format.metadata_table.defines_record_index:
+        changes[DEFINITIONS_KEY] = _define(storage, config)
+    update_properties({**changes, PARTITIONS_KEY: ",".join(sorted({*config.metadata_partitions, RECORD_INDEX}))})
+
+
+def _places(storage: Storage, contents: Contents, timeline: Timeline) -> dict[str, RecordLocation]:
+    """Key to place of all rows."""
+    context = load_context(timeline, contents)
+    found: dict[str, RecordLocation] = {}
+    for path, entries in walk_partitions(storage, details=True):
+        view = build_partition(context, path, ((each.name, each.size_bytes) for each in entries if not each.is_folder))
+        for each in latest_slices(context, view):
+            if any(not log.is_cdc for log in each.log_files):
+                raise RefusedError(
+                    f"{storage.root}: file group {each.file_id} has log files, and the record index that "
+                    "hoodie.metadata.record.index.enable asks for is made from base files alone; compact the table, or "
+                    "let Apache Hudi make the index; nothing was written"
+                )
+            if each.base_file is None:
+                continue
+            moment = parse_instant_time(each.base_file.instant_time, contents.store.zone)
+            at = RecordLocation(path, each.file_id, (moment - _EPOCH) // timedelta(milliseconds=1))
+            for key in texts(keys_of_base_file(storage, join_path(path, each.base_file.name))):
+                if key in found:
+                    raise RefusedError(
+                        f"{storage.root}: the key {key!r} has several rows, in file groups {found[key].file_id} and "
+                        f"{each.file_id}, and a record index knows one of them; remove the duplicates first; nothing "
+                        "was written"
+                    )
+                found[key] = at
+    return found
+
+
+def _init_time(table: MetadataTable, timeline: Timeline) -> str:
+    """The first time that is free of those that fill a new partition."""
+    known = {each.requested_time for each in table.store.load().instants}
+    completed = timeline.completed()
+    base, number = INIT_TIME, 0
+    suffix = table.format.metadata_table.init_suffix
+    if suffix is not None:
+        base, number = completed[-1].requested_time if completed else INIT_TIME, int(suffix)
+    while f"{base}{number:03}" in known:
+        number += 1
+    return f"{base}{number:03}"
+
+
+def _write(
+    table: MetadataTable, time: str, places: Mapping[str, RecordLocation], count: int
+) -> list[tuple[str, Written]]:
+    """Write the file groups; return the id and base file of each that has records."""
+    metafile = format_properties({"commitTime": time, "partitionDepth": "1"}, ("partition metadata",))
+    table.storage.create_new(f"{RECORD_INDEX}/{PARTITION_METAFILE}", metafile)
+    block = encode_log_block(LogBlock(BlockType.DELETE, {int(HeaderKey.INSTANT_TIME): time}, EMPTY_DELETE))
+    groups: list[list[str]] = [[] for _ in range(count)]
+    for key, number in zip(places, group_numbers(places, count), strict=True):
+        groups[number].append(key)
+    written = []
+    for number, keys in enumerate(groups):
+        file_id = f"{PREFIXES[RECORD_INDEX]}-{number:04}-0"
+        table.storage.create_new(f"{RECORD_INDEX}/.{file_id}_{time}.log.1_{WRITE_TOKEN}", block)
+        if keys:
+            ordered = sorted(keys, key=str.encode)
+            written.append(
+                (file_id, write_keyed_base_file(table, RECORD_INDEX, file_id, time, _records(table, places, ordered)))
+            )
+    return written
+
+
+def _records(
+    table: MetadataTable, places: Mapping[str, RecordLocation], keys: list[str]
+) -> Iterator[tuple[str, bytes]]:
+    known: dict[RecordLocation, bytes] = {}
+    for key in keys:
+        at = places[key]
+        if at not in known:
+            known[at] = encode_location(at, table.table_version)
+        yield key, known[at]
+
+
+def _metadata(table: MetadataTable, written: list[tuple[str, Written]]) -> CommitMetadata:
+    stats = tuple(
+        WriteStat(
+            file_id=file_id,
+            path=f"{RECORD_INDEX}/{each.name}",
+            prev_commit="null",
+            partition_path=RECORD_INDEX,
+            num_writes=each.record_count,
+            num_inserts=each.record_count,
+            total_write_bytes=each.size_bytes,
+            file_size_in_bytes=each.size_bytes,
+            runtime_stats=RuntimeStats(),
+        )
+        for file_id, each in written
+    )
+    return CommitMetadata(
+        partition_to_write_stats={RECORD_INDEX: stats} if stats else {},
+        extra_metadata={"schema": payload_schema(table.table_version)},
+        operation_type=_OPERATION,
+    )
+
+
+def _define(storage: Storage, config: TableConfig) -> str:
+    """Add the index to the definitions, as Hudi 1.1 does; return where these are."""
+    path = config.properties.get(DEFINITIONS_KEY) or _DEFINITIONS
+    definitions: Any = {"indexDefinitions": {}}
+    try:
+        definitions = json.loads(storage.read(path))
+        definitions["indexDefinitions"].pop(RECORD_INDEX, None)
+    except NotFound:
+        pass
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise CorruptMetadata(f"{storage.root}/{path}: no index definitions: {error!r}") from error
+    definitions["indexDefinitions"][RECORD_INDEX] = {
+        "indexName": RECORD_INDEX,
+        "indexType": RECORD_INDEX,
+        "indexFunction": "",
+        "sourceFields": [],
+        "indexOptions": {"isPartitioned": "false"},
+        "version": "V1",
+    }
+    storage.replace(path, json.dumps(definitions, indent=2).encode())
+    return path

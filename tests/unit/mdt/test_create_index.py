@@ -1,0 +1,98 @@
+"""A record index made by hudi_py: for a new table, and for one that has rows."""
+
+import json
+
+import pytest
+
+from hudi_py.errors import RefusedError
+from hudi_py.mdt.create_index import IndexSizing
+from hudi_py.mdt.lookup import RECORD_INDEX
+from hudi_py.mdt.table import MetadataTable
+from hudi_py.storage.memory import MemoryStorage
+from hudi_py.testing import INTERRUPTION_MODES
+from support import writes
+from support.crash_points import interruptions
+from support.indexes import assert_true, places
+
+ASKED = {"hoodie.metadata.record.index.enable": True, "hoodie.metadata.record.index.min.filegroup.count": 2}
+
+
+@pytest.fixture(scope="module", params=[6, 8, 9])
+def made(request):
+    """A table with rows and with the index that its first write made."""
+    storage = writes.create_table(request.param)
+    writes.upsert(storage, writes.OLD, **ASKED)
+    return storage.files()
+
+
+@pytest.fixture(scope="module", params=[6, 9])
+def plain(request):
+    """A table with rows and without a metadata table."""
+    storage = writes.create_table(request.param)
+    writes.upsert(storage, writes.OLD)
+    return storage.files()
+
+
+def test_a_new_table_gets_the_index_that_is_asked_for(made):
+    """With the number of file groups of the settings; every row of the first write is in it, and of the next."""
+    storage = MemoryStorage.from_files(made)
+    table = MetadataTable(storage)
+    assert len(table.slices(table.store.load(), RECORD_INDEX)) == 2
+    assert_true(storage)
+    assert len(places(storage)) == 2
+    writes.upsert(storage, writes.CHANGES)
+    assert_true(storage)
+    assert [] == [each for each in writes.open_table(storage).check() if each.severity.name != "INFO"]
+
+
+def test_only_releases_that_know_definitions_get_one(made):
+    """Hudi 1.1 looks there whether the index is one for the whole table."""
+    storage = MemoryStorage.from_files(made)
+    text = made.get(".hoodie/.index_defs/index.json")
+    assert (text is not None) == (writes.open_table(storage).config.version == 9)
+    if text is not None:
+        assert json.loads(text)["indexDefinitions"][RECORD_INDEX]["indexOptions"] == {"isPartitioned": "false"}
+
+
+def test_a_table_with_rows_gets_an_index_of_them(plain):
+    """In base files, as Apache Hudi does; then it is kept like any other."""
+    storage = MemoryStorage.from_files(plain)
+    writes.upsert(storage, writes.CHANGES, **ASKED)
+    assert_true(storage)
+    assert len(places(storage)) == 3
+    writes.upsert(storage, writes.OLD[1:], operation="DELETE", **ASKED)
+    assert_true(storage)
+
+
+def test_a_key_with_two_rows_has_no_place(plain):
+    """An index that knows one of them would lose the other."""
+    storage = MemoryStorage.from_files(plain)
+    writes.upsert(storage, [{"id": "a", "region": "us", "ts": 1}])
+    with pytest.raises(RefusedError, match="'a' has several rows"):
+        writes.upsert(storage, writes.CHANGES, **ASKED)
+    assert RECORD_INDEX not in writes.open_table(storage).config.metadata_partitions
+
+
+def test_log_files_are_not_merged_for_it():
+    """Which rows they leave is not looked at here, so nothing is guessed."""
+    storage = writes.create_table(9, **{"hoodie.datasource.write.table.type": "MERGE_ON_READ"})
+    writes.upsert(storage, writes.OLD)
+    writes.upsert(storage, [{"id": "a", "region": "eu", "ts": 2}])
+    with pytest.raises(RefusedError, match="log files"):
+        writes.upsert(storage, writes.CHANGES, **ASKED)
+
+
+@pytest.mark.slow
+def test_an_interrupted_creation_starts_over(plain):
+    """Stopped at any change of the storage: the next write makes it, and it is true."""
+    for case in interruptions(lambda: MemoryStorage.from_files(plain), modes=INTERRUPTION_MODES[:1]):
+        case.run(lambda faulty: writes.upsert(faulty, writes.CHANGES, **ASKED))
+        writes.upsert(case.storage, writes.CHANGES, **ASKED)
+        assert_true(case.storage, case)
+        assert len(places(case.storage)) == 3
+
+
+@pytest.mark.parametrize(("records", "groups"), [(0, 10), (11_000_000, 10), (300_000_000, 27), (10**13, 10_000)])
+def test_the_number_of_file_groups_grows_with_the_table(records, groups):
+    """A gibibyte each for twice the records, between the least and the greatest number."""
+    assert groups == IndexSizing().groups(records)
