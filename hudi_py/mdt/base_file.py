@@ -14,8 +14,8 @@ from hudi_py.formats.avro_registry import schema_text
 from hudi_py.formats.hfile_writer import HFileWriter
 from hudi_py.formats.log_block import LogBlock
 from hudi_py.mdt.blocks import merge_blocks
-from hudi_py.mdt.keyed_merge import KEYED, merged_records, renamed
-from hudi_py.mdt.lookup import Stored
+from hudi_py.mdt.keyed_merge import merged_records, renamed
+from hudi_py.mdt.lookup import KEYED, Stored
 from hudi_py.mdt.read import Part, open_base
 from hudi_py.mdt.read_statistics import StatisticsPart, open_part
 from hudi_py.mdt.records import RECORD, Files, encode_files

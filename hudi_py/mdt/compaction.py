@@ -41,7 +41,8 @@ from hudi_py.errors import CorruptMetadata, RefusedError, UnsupportedTable
 from hudi_py.formats.records_codec import decode_compaction_plan
 from hudi_py.mdt.base_file import Written, write_merged
 from hudi_py.mdt.blocks import Validity, visible_blocks
-from hudi_py.mdt.keyed_merge import KEYED, has_records
+from hudi_py.mdt.keyed_merge import has_records
+from hudi_py.mdt.lookup import KEYED
 from hudi_py.mdt.read_statistics import open_part
 from hudi_py.mdt.records import payload_schema
 from hudi_py.mdt.statistics import COLUMN_STATS, PARTITION_STATS

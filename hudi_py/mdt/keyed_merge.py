@@ -21,11 +21,9 @@ from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.hfile import HFile
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock
 from hudi_py.mdt.blocks import decode_key, deleted_keys
-from hudi_py.mdt.lookup import BLOOM_FILTERS, RECORD_INDEX, Stored
+from hudi_py.mdt.lookup import Stored
 from hudi_py.mdt.table import MetadataTable, Slice
 from hudi_py.model.files import LogFile
-
-KEYED: Final = (RECORD_INDEX, BLOOM_FILTERS)
 
 
 class _Logged(NamedTuple):

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 BLOOM_FILTERS: Final = "bloom_filters"
 RECORD_INDEX: Final = "record_index"
+KEYED: Final = frozenset({BLOOM_FILTERS, RECORD_INDEX})
+"""Partitions of keys of which the newest record counts."""
 
 _GROUP: Final = re.compile(r"-([0-9]{4,})-[0-9]+")
 _KEYS_AT_ONCE: Final = 64  # a Bloom filter has up to half a megabyte

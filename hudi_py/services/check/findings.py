@@ -55,6 +55,10 @@ class Finding:
 
 
 _ERROR, _WARNING, _INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
+_REBUILD_INDEX: Final = (
+    "a write with hoodie.metadata.enable=false drops the metadata table with its indexes; Apache Hudi makes them again "
+    "where it is configured to, a write with hoodie.metadata.record.index.enable=true the record index"
+)
 _REBUILD: Final = (
     "hudi-py recover drops the metadata table if it is out of step; a write with hoodie.metadata.enable=false drops it "
     "in any case. Apache Hudi, or a write with hoodie.metadata.enable=true, creates it again"
@@ -244,6 +248,19 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "mdt-size-differs": Rule(
         _ERROR, "the metadata table has another size of a file; Apache Hudi reads up to that", _REBUILD
+    ),
+    "mdt-index-row-missing": Rule(
+        _ERROR,
+        "the record index of the metadata table lacks rows; writers that look keys up there insert them again",
+        _REBUILD_INDEX,
+    ),
+    "mdt-index-group-missing": Rule(
+        _ERROR, "the record index of the metadata table knows rows in a file group that is not there", _REBUILD_INDEX
+    ),
+    "mdt-filter-differs": Rule(
+        _ERROR,
+        "the metadata table has another Bloom filter than the file; writers that ask it may not find keys",
+        _REBUILD_INDEX,
     ),
     "mdt-instant-missing": Rule(_ERROR, "a completed instant was never recorded in the metadata table", _REBUILD),
     "mdt-instant-unknown": Rule(

@@ -13,6 +13,7 @@ from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound, UnsupportedTable
 from hudi_py.formats.properties import parse_properties
 from hudi_py.fsview.listing import listing_threads, walk_folders, walk_within
+from hudi_py.mdt.lookup import KEYED
 from hudi_py.mdt.read import MetadataReader
 from hudi_py.mdt.table import METADATA_TABLE_FOLDER, MetadataTable
 from hudi_py.model.files import PARTITION_METAFILE, join_path
@@ -107,6 +108,8 @@ class CheckService:
             reader, problem = self._reader(facts, stack)
             if problem is not None and all(each.code != "mdt-unreadable" for each in found):
                 found.append(finding("mdt-unreadable", METADATA_TABLE_FOLDER, problem))
+            if reader is not None:
+                found += self._indexes(facts)
             try:
                 found += self._files(facts, expected, reader)
             except (CorruptMetadata, UnsupportedTable) as error:  # a block of its base file, which is read only now
@@ -124,6 +127,15 @@ class CheckService:
             return stack.enter_context(reader), None
         except (CorruptMetadata, UnsupportedTable, NotFound) as error:
             return None, str(error)
+
+    def _indexes(self, facts: TableFacts) -> list[Finding]:
+        names = self.table.metadata_partitions
+        if not KEYED & set(names):
+            return []
+        from hudi_py.services.check.judge_indexes import judge_indexes  # loads PyArrow, which most checks do without
+
+        table = MetadataTable(self.store.storage, self.store.clock)
+        return judge_indexes(self.store.storage, names, table, Contents(self.store), facts.timeline)
 
     def _files(self, facts: TableFacts, expected: Expectation, reader: MetadataReader | None) -> Iterator[Finding]:
         storage = self.store.storage

@@ -1,0 +1,145 @@
+"""
+Whether the record index and the Bloom filters of the metadata table agree with the files.
+
+Bounded: looked at are the newest base files that the active commits wrote, a limited number of files and keys. That is
+where a writer that bypasses an index leaves its traces; what is archived was looked at when it was new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from hudi_py.errors import CorruptMetadata, NotFound, UnsupportedTable
+from hudi_py.formats.bloom import BloomFilter
+from hudi_py.mdt.bloom_filters import BloomFilters
+from hudi_py.mdt.lookup import BLOOM_FILTERS, RECORD_INDEX
+from hudi_py.mdt.record_index import RecordIndex
+from hudi_py.mdt.table import METADATA_TABLE_FOLDER, MetadataTable
+from hudi_py.model.files import join_path, parse_base_file
+from hudi_py.model.records import CommitMetadata
+from hudi_py.rows.file_keys import keys_of_base_file, texts
+from hudi_py.rows.lookup import read_footer
+from hudi_py.services.check.findings import Finding, finding
+from hudi_py.storage.base import Storage
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
+
+_FILES_MAX: Final = 200
+_KEYS_MAX: Final = 100_000
+_FOLDER: Final = METADATA_TABLE_FOLDER
+
+
+class _File(NamedTuple):
+    """The newest base file of a group, as the active commits say."""
+
+    partition_path: str
+    file_id: str
+    name: str
+
+
+def judge_indexes(
+    storage: Storage, partitions: Iterable[str], table: MetadataTable, contents: Contents, timeline: Timeline
+) -> list[Finding]:
+    """
+    Compare the indexes of keys with the files.
+
+    Args:
+        storage: Storage of the table.
+        partitions: Partitions of the metadata table that the properties name.
+        table: The metadata table.
+        contents: Contents of the table's timeline.
+        timeline: Timeline of the table.
+
+    Raises:
+        StorageError: As the storage.
+    """
+    names = set(partitions)
+    if not names & {RECORD_INDEX, BLOOM_FILTERS}:
+        return []
+    found: list[Finding] = []
+    try:
+        files = _newest(contents, timeline)
+        if RECORD_INDEX in names:
+            with RecordIndex(table, timeline) as index:
+                found += _judge_rows(storage, files, index)
+        if BLOOM_FILTERS in names:
+            with BloomFilters(table, timeline) as filters:
+                found += _judge_filters(storage, files, filters)
+    except UnsupportedTable:  # an index that only Apache Hudi keeps
+        pass
+    except CorruptMetadata as error:
+        found.append(finding("mdt-unreadable", _FOLDER, str(error)))
+    return found
+
+
+def _newest(contents: Contents, timeline: Timeline) -> list[_File]:
+    """Return the newest base files that commits wrote, without groups that were replaced or have deletes in logs."""
+    newest: dict[tuple[str, str], _File] = {}
+    left_out: set[tuple[str, str]] = set()
+    for instant in reversed(timeline.commits.completed()):
+        metadata = contents.commit(instant)
+        for path, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
+            left_out.update((path, file_id) for file_id in file_ids)
+        for each, has_deletes in _written(metadata):
+            group = each.partition_path, each.file_id
+            if group in left_out or group in newest:
+                continue
+            if has_deletes:  # a log file over it: the keys that it deletes are in the file, and in no index
+                left_out.add(group)
+            elif parse_base_file(each.name) is not None:
+                newest[group] = each
+        if len(newest) >= _FILES_MAX:
+            break
+    return list(newest.values())[:_FILES_MAX]
+
+
+def _written(metadata: CommitMetadata) -> Iterator[tuple[_File, bool]]:
+    for path, stats in metadata.partition_to_write_stats.items():
+        for stat in stats:
+            if stat.path is not None and stat.file_id is not None:
+                has_deletes = stat.log_version is not None and stat.num_deletes > 0
+                yield _File(path, stat.file_id, stat.path.rpartition("/")[2]), has_deletes
+
+
+def _judge_rows(storage: Storage, files: Iterable[_File], index: RecordIndex) -> Iterator[Finding]:
+    looked_at = 0
+    there: dict[str, set[str]] = {}
+    for each in files:
+        where = join_path(each.partition_path, each.name)
+        try:
+            keys = texts(keys_of_base_file(storage, where)[: _KEYS_MAX - looked_at])
+        except NotFound:  # another finding
+            continue
+        looked_at += len(keys)
+        known = index.locations(keys)
+        missing = [key for key in keys if key not in known]
+        if missing:
+            yield finding("mdt-index-row-missing", where, f"{len(missing)} of {len(keys)} keys, such as {missing[0]!r}")
+        for path, file_id in {at[:2] for at in known.values()} - {(each.partition_path, each.file_id)}:
+            if path not in there:
+                there[path] = {entry.name for entry in storage.list(path)}
+            if not any(file_id in name for name in there[path]):
+                yield finding(
+                    "mdt-index-group-missing", join_path(path, file_id), f"rows of {where} are looked for there"
+                )
+        if looked_at >= _KEYS_MAX:
+            return
+
+
+def _judge_filters(storage: Storage, files: Iterable[_File], filters: BloomFilters) -> Iterator[Finding]:
+    wanted = {(each.partition_path, each.name) for each in files}
+    known = dict(filters.filters(wanted))
+    for path, name in sorted(wanted):
+        where = join_path(path, name)
+        try:
+            with storage.open_read(where) as stream:
+                footer = read_footer(stream)
+        except NotFound:  # another finding
+            continue
+        if footer.bloom_text is None:
+            continue
+        of_file = BloomFilter.parse(footer.bloom_text, footer.bloom_type)
+        kept = known.get((path, name))
+        if kept is None or kept.to_text() != of_file.to_text():
+            yield finding("mdt-filter-differs", where, "none there" if kept is None else "")
