@@ -254,7 +254,8 @@ class NeededFiles:
         for position, (instant, data) in enumerate(self._read(newest_first), 1):
             time = instant.requested_time
             count = count_files(data, time)
-            if not 0 < count == replaced[time]:
+            names_logs = instant.action is not Action.COMMIT and b".log." in data  # which nothing replaces one by one
+            if names_logs or not 0 < count == replaced[time]:
                 paths = base_paths(data, time)
                 if paths is None:
                     raise _DecodingTells
@@ -271,7 +272,7 @@ class NeededFiles:
                 if sizes is None:
                     raise _DecodingTells
                 yield _texts(sizes or needed, time), list(sizes.values())
-            if instant.action is Action.COMMIT or b".log." not in data:
+            if not names_logs:
                 for other in newest_first[position : position + _LOOKED_BACK]:
                     there = count_replaced(data, time, other.requested_time)
                     replaced[other.requested_time] += there

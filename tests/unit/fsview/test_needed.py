@@ -8,14 +8,17 @@ from itertools import combinations
 import pytest
 
 from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
+from hudi_py.formats.commit_codec import encode_commit
 from hudi_py.fsview import needed
 from hudi_py.fsview.expected import expected_slices
 from hudi_py.fsview.needed import NeededFiles, archived_replacements
+from hudi_py.model.instant import State
+from hudi_py.model.records import CommitMetadata
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
 from hudi_py.versions.format import LogNaming
 from support.fixtures import fixture_names, metadata_files
-from support.tables import TableBuilder, at, done
+from support.tables import SYNC, TableBuilder, at, done
 
 REMOTE = "s3://lake/trips"
 
@@ -138,6 +141,21 @@ def with_both(layout: int) -> TableBuilder:
     return builder
 
 
+def with_logs_beside_replaced(layout: int) -> TableBuilder:
+    """A delta commit wrote a base file, which a newer one replaced, and a log file, which is needed still."""
+    builder = TableBuilder(layout, table_type="MERGE_ON_READ")
+    builder.commit(at(1), {"eu": ["b"]}, action="deltacommit")
+    builder.commit(at(2), {"eu": ["c"]}, action="deltacommit")
+    (instant,) = builder.table().timeline.writes.completed()[1:]
+    stats = builder.table().contents.commit(instant).partition_to_write_stats["eu"]
+    builder.log_files(at(2), [("eu", "b", at(1))])
+    stats += builder.table().contents.commit(instant).partition_to_write_stats["eu"]
+    both = encode_commit(CommitMetadata(partition_to_write_stats={"eu": stats}), as_json=layout == 1, sync=SYNC)
+    builder.instant(at(2), "deltacommit", State.COMPLETED, both)
+    builder.commit(at(3), {"eu": ["c"]}, action="deltacommit", previous=at(2))
+    return builder
+
+
 def with_replaced_written(layout: int) -> TableBuilder:
     """The newest commit wrote to a group that a clustering of an earlier time had replaced when it completed."""
     builder = rewritten(layout)
@@ -147,7 +165,10 @@ def with_replaced_written(layout: int) -> TableBuilder:
 
 
 @pytest.mark.parametrize("layout", [1, 2])
-@pytest.mark.parametrize("story", [TableBuilder, rewritten, with_logs, with_replaced, with_both, with_replaced_written])
+@pytest.mark.parametrize(
+    "story",
+    [TableBuilder, rewritten, with_logs, with_replaced, with_both, with_replaced_written, with_logs_beside_replaced],
+)
 def test_sizes_of_some_groups_are_those_of_all(story, layout):
     """Whichever groups are asked for, and whether the bytes of the commits tell or only decoding does."""
     table = story(layout).table()
@@ -170,6 +191,17 @@ def test_sizes_of_some_groups_are_those_of_all(story, layout):
                 for name, size in each.items()
                 if (path, name.removeprefix(".").partition("_")[0]) in some
             }
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_a_log_file_is_missed_although_base_files_of_its_commit_are_replaced(layout):
+    """Without it rows of before its commit would be shown as current ones."""
+    builder = with_logs_beside_replaced(layout)
+    (path,) = [each for each in builder.storage.files() if ".log." in each]
+    assert builder.table().file_slices("eu")
+    builder.storage.delete(path)
+    with pytest.raises(CorruptMetadata, match=path.rpartition("/")[2]):
+        builder.table().file_slices("eu")
 
 
 @pytest.mark.parametrize("layout", [1, 2])
