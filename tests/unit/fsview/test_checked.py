@@ -116,7 +116,7 @@ def test_one_time_is_asked_for():
     """A time and a savepoint contradict each other."""
     table = generated(2).table()
     for question in (table.rows, table.base_files):
-        with pytest.raises(ConfigError, match="give one of them"):
+        with pytest.raises(ConfigError, match="give only one of them"):
             question(as_of=at(2), savepoint=at(2))
 
 
