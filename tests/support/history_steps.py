@@ -23,6 +23,7 @@ from hudi_py.errors import (
     HudiError,
     RefusedError,
     UnsupportedTable,
+    WriteError,
 )
 from hudi_py.model.instant import Action, State
 from hudi_py.storage.base import Storage
@@ -41,7 +42,7 @@ Step = tuple[Any, ...]
 Do = Callable[[World, Storage, Mapping[str, Any]], None]
 ONE_THREAD: Final = LocalEngine(1)
 MODES: Final = {mode.name: mode for mode in INTERRUPTION_MODES}
-REFUSALS: Final = (RefusedError, ConfigError, ConflictError, UnsupportedTable)
+REFUSALS: Final = (RefusedError, ConfigError, ConflictError, UnsupportedTable, WriteError)
 
 
 # ------------------------------------------------------------------ writing
