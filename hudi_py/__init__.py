@@ -32,6 +32,7 @@ __version__ = RELEASE
 
 if TYPE_CHECKING:
     from hudi_py.config.clean_options import CleanOptions
+    from hudi_py.config.clustering import ClusteringConfig
     from hudi_py.config.table import TableConfig, TableType
     from hudi_py.engine.base import Engine
     from hudi_py.fsview.build import PartitionView
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from hudi_py.services.clean.planning.planned_files import PlannedFile, PlannedFiles
     from hudi_py.services.clean.result import CleanResult
     from hudi_py.services.clean.retention.policy import Reason, Verdict
+    from hudi_py.services.clustering.plan import PlannedClustering, PlannedGroup
     from hudi_py.services.explain.explain import Awaited, Need
     from hudi_py.services.explain.files import Explanation, FileExplanation
     from hudi_py.services.recovery.finding import Problem, RecoveryFinding, RecoveryOutcome, Step
@@ -85,6 +87,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "config.clean_options": "CleanOptions",
+    "config.clustering": "ClusteringConfig",
     "config.table": "TableConfig TableType",
     "engine.base": "Engine",
     "fsview.build": "PartitionView",
@@ -104,6 +107,7 @@ _NAMES = {
     "services.clean.planning.plan": "CleanPlan Scope Unseen",
     "services.clean.planning.planned_files": "PlannedFile PlannedFiles",
     "services.clean.result": "CleanResult",
+    "services.clustering.plan": "PlannedClustering PlannedGroup",
     "services.rewriting.result": "RewriteResult",
     "services.clean.retention.policy": "Reason Verdict",
     "services.explain.explain": "Awaited Need",
@@ -150,6 +154,7 @@ __all__ = [
     "CleanProgress",
     "CleanResult",
     "Clock",
+    "ClusteringConfig",
     "Column",
     "ColumnRange",
     "CommitMetadata",
@@ -182,8 +187,10 @@ __all__ = [
     "Overview",
     "PartitionView",
     "Pieces",
+    "PlannedClustering",
     "PlannedFile",
     "PlannedFiles",
+    "PlannedGroup",
     "Problem",
     "Reason",
     "RecoveryFinding",

@@ -83,7 +83,7 @@ class TaskFiles:
             tells_slice=job.context.log_naming.tells_slice,
         )
         content = encode_log_file(changes, target, job.avro_schema, job.logs.options, self._task.rows_written)
-        # As each release of Hudi writes them; a rollback treats the two differently (rules/timeline 6.2, B-21).
+        # As each release of Hudi writes them; a rollback treats the two differently (rules/timeline 6.2; B-21).
         kind = MarkerType.APPEND if target.tells_slice else MarkerType.CREATE
         self._announce(file_slice.partition_path, target.name, kind)
         try:

@@ -12,7 +12,17 @@ PUBLIC = importlib.import_module("hudi_py")
 BUILT_BY_USERS = {"Column", "Condition", "WriteClient"}
 """Of other classes the constructor is nobody's business: open_table and verbs give them."""
 FOR_OUR_COMMANDS = {
-    *("services", "run_clean", "require", "contents", "listing", "view_context", "storage", "settings"),  # of a table
+    *(
+        "services",
+        "run_clean",
+        "run_clustering",
+        "require",
+        "contents",
+        "listing",
+        "view_context",
+        "storage",
+        "settings",
+    ),  # of a table
     *("column_statistics", "row_commits"),  # of a snapshot
     *("format",),  # of a table's properties
     *("prepared",),  # of an engine
