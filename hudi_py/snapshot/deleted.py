@@ -25,6 +25,7 @@ from hudi_py.fsview.listing import Listing
 from hudi_py.model.files import FileSlice, join_path, parse_log_file
 from hudi_py.rows.predicate import OneOf
 from hudi_py.snapshot.batches import Batches, Pieces
+from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took
 from hudi_py.snapshot.changes import Changes, Look, open_changes
 from hudi_py.snapshot.select import size_of
 from hudi_py.snapshot.window import Window
@@ -208,6 +209,10 @@ def _before(contents: Contents, timeline: Timeline, listing: Listing, window: Wi
         for each in look.slices_of(path, listing)
         if (path, each.file_id) in touched
     ]
+    try:
+        refuse_what_a_clean_took(contents, timeline, look.context, window.after)
+    except RefusedError as error:  # the clean has not recorded yet what it deletes, so the next check does not see it
+        raise RefusedError(f"the rows deleted {window} cannot be read: {error}") from error
     gone = _first_gone(contents, timeline, look, window.after, found, touched)
     if gone is not None:
         raise RefusedError(

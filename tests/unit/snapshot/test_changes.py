@@ -3,6 +3,7 @@
 import pickle
 import random
 
+import attrs
 import pytest
 
 from hudi_py.errors import ConfigError, RefusedError
@@ -239,3 +240,32 @@ def test_deletes_need_the_files_from_before_the_range(table):
     earliest = str(refused.value).rpartition(" ")[2]
     assert rows(cleaned.changes(earliest, last, with_deletes=True)) is not None
     assert rows(cleaned.changes(second, with_deletes=True))[-1] == {**row("d", 3, "us"), DELETED: False}
+
+
+@VERSIONS
+@pytest.mark.parametrize("with_metadata", [False, True])
+def test_deletes_beside_a_clean_that_was_interrupted(version, with_metadata):
+    """It has deleted files and not recorded which: the clean is named, or the answer is the same."""
+    storage = writes.create_table(version, **{"hoodie.metadata.enable": with_metadata})
+    writes.upsert(storage, [row("a", 1), row("b", 1)])
+    writes.upsert(storage, [row("a", 2)], operation="DELETE")
+    for number in (3, 4):
+        writes.upsert(storage, [row("c", number)])
+    before = writes.open_table(
+        storage, **{"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": 1}
+    )
+    expected = {begin: rows(before.changes(begin, with_deletes=True)) for begin in ends(before)}
+    clean = before.services.clean(before.services.clean_config()).schedule()
+    store = before.contents.store
+    storage.create_new(store.path(attrs.evolve(clean, state=State.INFLIGHT)), b"")
+    for path, files in before.contents.clean_plan(clean).files_to_delete.items():
+        for file in files:
+            storage.delete(f"{path}/{file.name}")
+    refused = 0
+    for begin, answer in expected.items():
+        try:
+            assert answer == rows(writes.open_table(storage).changes(begin, with_deletes=True))
+        except RefusedError as error:
+            assert clean.requested_time in str(error)
+            refused += 1
+    assert refused
