@@ -22,7 +22,7 @@ _EFFECTS: Final = (
         hoodie.combine.* hoodie.record.* hoodie.parquet.small.* hoodie.index.* hoodie.bucket.*
         hoodie.copyonwrite.* hoodie.allow.empty.commit hoodie.write.complex.* hoodie.bulkinsert.*
         hoodie.upsert.* hoodie.insert.* hoodie.delete.* hoodie_py.write.* hoodie.clean.automatic
-        hoodie.write.num.* hoodie.logfile.* hoodie.merge.* hoodie.keygen.*""",
+        hoodie.write.num.* hoodie.logfile.* hoodie.merge.* hoodie.keygen.* hoodie.simple.*""",
     ),
     (
         Use.WRITE | Use.CLEAN | Use.ARCHIVE,  # clean and archival read each other's settings, to warn of contradictions
@@ -44,7 +44,8 @@ _EFFECTS: Final = (
     (
         _CHANGING,
         """hoodie.write.lock.* hoodie.write.concurrency.* hoodie.fs.* hoodie.client.heartbeat.*
-        hoodie.clean.failed.writes.policy hoodie.metadata.compact.*""",
+        hoodie.clean.failed.writes.policy hoodie.metadata.compact.* hoodie.metadata.global.*
+        hoodie.metadata.record.*""",
     ),
     (Use.ALL, "hoodie.metadata.enable hoodie_py.read.* hoodie_py.conf.*"),
 )

@@ -464,7 +464,7 @@ def test_the_ways_out_of_a_check_name_commands_and_settings_that_exist():
     """What to do is something that can be done."""
     said = " ".join(rule.fix for rule in RULES.values())
     assert set(re.findall(r"hudi-py (\w+)", said)) <= set(main.commands)
-    assert set(re.findall(r"hoodie\.[a-z.]+(?==)", said)) <= {key.name for key in ALL_KEYS}
+    assert set(re.findall(r"hoodie\.[a-z.]+(?==)", said)) <= {name for key in ALL_KEYS for name in key.names}
 
 
 def test_a_ladder_beside_file_versions_leaves_no_time_with_other_rows(run, table):

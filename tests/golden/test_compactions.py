@@ -6,7 +6,6 @@ from datetime import datetime
 import pytest
 
 import hudi_py
-from hudi_py.errors import RefusedError
 from hudi_py.rows.read import plain_rows
 from support import fixtures
 from support.laws import of_one_release
@@ -64,10 +63,6 @@ def test_rows_stay_as_they_are(name, tmp_path):
         if after is None:
             continue
         table, at = opened(fixtures.unpack_rows(name, tmp_path), trial, now)
-        if "record_index" in table.config.metadata_partitions:
-            with pytest.raises(RefusedError, match="record_index"):
-                table.compact(now=at)
-            break
         known = [finding.code for finding in table.check()]  # failed writes that some of the tables have
         results = table.compact(now=at)
         rows = [row for batch in table.rows(with_meta=True) for row in plain_rows(batch)]

@@ -133,11 +133,11 @@ def test_several_writers_imply_lazy():
 
 @pytest.mark.parametrize("mode", ["optimistic_concurrency_control", "NON_BLOCKING_CONCURRENCY_CONTROL"])
 def test_several_writers_are_refused_before_anything_is_written(mode):
-    """F: nothing locks the table yet; a clean goes on, LAZY included."""
+    """F: without a lock provider, or in a mode that is not supported; a clean goes on, LAZY included."""
     builder = failed(2, age_s=121)
     settings = {"write_concurrency_mode": mode}
     table, before = builder.table(**settings), builder.storage.files()
-    with pytest.raises(ConfigError, match=r"one writer at a time"):
+    with pytest.raises(ConfigError, match=r"hoodie\.write\.(lock\.provider|concurrency\.mode)"):
         begin_write(table.contents, table.config, table.settings, table.services.metadata_table)
     assert builder.storage.files() == before
     table.clean()
