@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from hudi_py.formats.column_history import HISTORY_FOLDER, newest_history, renamed_columns
@@ -31,6 +32,15 @@ def committed_schema_text(
     return None
 
 
+def rewritten_schema_text(contents: Contents, timeline: Timeline) -> str | None:
+    """
+    The rows' Avro schema from the newest commit of any kind, compactions and clusterings included.
+
+    For rows of which neither a commit nor a base file tells the columns: those of log files, or none at all.
+    """
+    return _schemas(contents, timeline, None, passes=frozenset()).get("schema")
+
+
 def column_schema_text(contents: Contents, timeline: Timeline, as_of: str | None = None) -> str | None:
     """The columns with their ids as JSON, from the same commit as the Avro schema; None without schema on read."""
     return _schemas(contents, timeline, as_of).get("latest_schema") or None
@@ -47,13 +57,15 @@ def moved_columns(contents: Contents, timeline: Timeline, as_of: str | None = No
     return renamed_columns(latest, storage.read(path), f"{storage.root}/{path}")
 
 
-def _schemas(contents: Contents, timeline: Timeline, as_of: str | None) -> Mapping[str, str | None]:
+def _schemas(
+    contents: Contents, timeline: Timeline, as_of: str | None, *, passes: AbstractSet[str] = _NO_ROW_SCHEMA
+) -> Mapping[str, str | None]:
     for instant in reversed(timeline.commits.completed()):
         if as_of is not None and instant.requested_time > as_of:
             continue
         metadata = contents.commit(instant)
         # The operations that Hudi passes over when it resolves a table's schema, too (rules/timeline 4.5).
-        if metadata.extra_metadata.get("schema") and metadata.operation_type not in _NO_ROW_SCHEMA:
+        if metadata.extra_metadata.get("schema") and metadata.operation_type not in passes:
             return metadata.extra_metadata
     return {}
 

@@ -31,7 +31,12 @@ from hudi_py.model.shown import Shown
 from hudi_py.rows.log_rules import log_rules_of
 from hudi_py.snapshot.archived import refuse_what_is_missing
 from hudi_py.snapshot.beside_clean import lost_meanwhile, refuse_what_a_clean_took
-from hudi_py.snapshot.schema import committed_schema_text, moved_columns, schema_text_of_files
+from hudi_py.snapshot.schema import (
+    committed_schema_text,
+    moved_columns,
+    rewritten_schema_text,
+    schema_text_of_files,
+)
 from hudi_py.snapshot.select import (
     base_files,
     bases_of,
@@ -242,7 +247,10 @@ class Snapshot(Shown):
         def files() -> tuple[tuple[str, BaseFile], ...]:
             return bases_of(self.slices_with_rows() if slices is None else slices)
 
-        stored, columns = row_schema(self.storage, files, self._committed_schema()), self._path_columns()
+        text = self._committed_schema()
+        if text is None and not files():  # nothing shows rows, or log files alone: without columns they would be lost
+            text = rewritten_schema_text(self._contents, self.timeline)
+        stored, columns = row_schema(self.storage, files, text), self._path_columns()
         return stored if columns is None else columns.schema(stored)
 
     def schema_text(self) -> str | None:

@@ -269,3 +269,20 @@ def test_deletes_beside_a_clean_that_was_interrupted(version, with_metadata):
             assert clean.requested_time in str(error)
             refused += 1
     assert refused
+
+
+@VERSIONS
+def test_a_range_has_its_columns_when_only_a_compaction_is_left(version):
+    """Hudi passes compactions over when it looks for a schema; a range without files has no other witness."""
+    storage = writes.create_table(version, **{"hoodie.table.type": "MERGE_ON_READ"})
+    for number in range(1, 6):
+        writes.upsert(storage, [row("a", number)])
+    table = writes.open_table(storage)
+    before, times = table.schema, ends(table)
+    table.compact()
+    writes.open_table(storage).archive(keep_min_commits=1, keep_max_commits=2)
+    table = writes.open_table(storage)
+    assert [Action.COMMIT] == [each.action for each in table.timeline.writes.completed()]
+    for with_deletes in (False, True):
+        columns = table.changes(times[-1], ends(table)[-1], with_deletes=with_deletes).schema
+        assert before.names == [name for name in columns.names if name != DELETED]
