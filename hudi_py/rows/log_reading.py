@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import pyarrow as pa
 
-from hudi_py.errors import CorruptMetadata, UnsupportedTable
+from hudi_py.errors import CorruptMetadata, RefusedError, UnsupportedTable
 from hudi_py.formats.arrow_types import Field
 from hudi_py.formats.log_block import LogBlock
 from hudi_py.fsview.expected import WAY_OUT
 from hudi_py.model.files import FileSlice, LogFile, join_path
 from hudi_py.rows.log_merge import MergedLogs, merge_records
-from hudi_py.rows.log_records import KEY_COLUMN, RecordShape, records_of
+from hudi_py.rows.log_records import KEY_COLUMN, LogRecords, RecordShape, records_of
 from hudi_py.rows.log_rules import LogRules
 from hudi_py.rows.log_scan import read_log_blocks, scan_blocks, with_content
 from hudi_py.runtime.ahead import Source, in_turn
@@ -102,8 +102,26 @@ def load_logs(storage: Storage, file_slice: FileSlice, shape: RecordShape, logs:
 
     Raises:
         CorruptMetadata, UnsupportedTable: A log file is damaged, or has content that hudi_py does not read.
+        RefusedError: A range of time begins between a row and an update of some of its columns.
     """
-    return merge_records(list(records_of(blocks_of(storage, file_slice, logs), shape)), shape, logs.rules)
+    records = list(records_of(blocks_of(storage, file_slice, logs), shape))
+    if file_slice.base_file is None or logs.only is not None:
+        _refuse_parts_of_rows(records, f"{storage.root}/{join_path(file_slice.partition_path, file_slice.file_id)}")
+    return merge_records(records, shape, logs.rules)
+
+
+def _refuse_parts_of_rows(records: Sequence[LogRecords], source: str) -> None:
+    """Without the row that it updates, an update of some columns would be shown as a row that is null in the others."""
+    parts = [each for each in records if each.columns is not None]
+    if not parts:
+        return
+    whole = {str(key) for each in records if each.columns is None for key in each.keys.to_pylist()}
+    halves = {str(key) for each in parts for key in each.keys.to_pylist()} - whole
+    if halves:
+        raise RefusedError(
+            f"{source} has updates of some columns of the row with key {min(halves)!r}, whose other columns were "
+            "written before the range begins; begin the range at 0, or read a snapshot"
+        )
 
 
 def logged_keys(storage: Storage, file_slice: FileSlice, logs: LogReading) -> list[str]:
@@ -117,7 +135,8 @@ def logged_keys(storage: Storage, file_slice: FileSlice, logs: LogReading) -> li
     shape = RecordShape(
         schema=pa.schema([key, *logs.ordering]), ordering=logs.ordering, delete_marker=logs.rules.delete_marker
     )
-    return [str(each) for each in load_logs(storage, file_slice, shape, logs).keys.to_pylist()]
+    records = list(records_of(blocks_of(storage, file_slice, logs), shape))
+    return [str(each) for each in merge_records(records, shape, logs.rules).keys.to_pylist()]
 
 
 def blocks_of(storage: Storage, file_slice: FileSlice, logs: LogReading) -> Iterator[tuple[LogBlock, str]]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from hudi_py.config.keys import Settings
+from hudi_py.config.table import TableType
 from hudi_py.errors import RefusedError, UnsupportedTable
 from hudi_py.fsview.build import ViewContext, build_partition
 from hudi_py.fsview.checked import CheckedListing
@@ -37,7 +38,7 @@ from hudi_py.snapshot.window import (
     visible_files,
 )
 from hudi_py.storage.base import Entry
-from hudi_py.timeline.archive import load_archived, load_archived_written
+from hudi_py.timeline.archive import load_archived, load_archived_contents, load_archived_written
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from hudi_py.rows.time_partitions import TimePartitions
 
 WRITES: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
+_COMPACT: Final = "COMPACT"
 _BEHIND_ALL: Final = "~"  # greater than every digit
 
 
@@ -182,7 +184,11 @@ class Look:
             self.context = context if window.until is None else context_as_of(context, window.until)
         else:
             self.times, self._knows_archive = _completions(contents, timeline, window)
-            self.context = context_at_end(context, window, self.times, knows_archive=self._knows_archive)
+            self._compactions = _compactions(contents, timeline, window, self.times)
+            # Planned before the end and completed after it: its base files have rows of the range all the same.
+            end = window.until or ""
+            self.times |= {time: time for time in self._compactions if time <= end < self.times[time]}
+            self.context = self._context_at_end(window)
         self._clusterings = frozenset(context.pending_clustering.values())
         self.commits = commits_of(window, self.times, by_completion=store.layout.has_completion_times)
 
@@ -190,8 +196,12 @@ class Look:
         """View context of the table right after a commit of the range."""
         if not self._contents.store.layout.has_completion_times:
             return context_as_of(self._now, instant.requested_time)
-        until = Window("", self.times[instant.requested_time])
-        return context_at_end(self._now, until, self.times, knows_archive=self._knows_archive)
+        return self._context_at_end(Window("", self.times[instant.requested_time]))
+
+    def _context_at_end(self, window: Window) -> ViewContext:
+        return context_at_end(
+            self._now, window, self.times, knows_archive=self._knows_archive, compactions=self._compactions
+        )
 
     def refuse_pending_writes(self) -> None:
         """
@@ -338,6 +348,25 @@ class Look:
         if self._window.until is not None and earliest > self._window.until:
             return f"end it at {earliest} or later, or leave its end open"
         return "end it later, or leave its end open"
+
+
+def _compactions(contents: Contents, timeline: Timeline, window: Window, times: Mapping[str, str]) -> frozenset[str]:
+    """Requested times of completed compactions (layout 2); of archived ones those that were under way at the end."""
+    store = contents.store
+    if store.config.table_type is not TableType.MERGE_ON_READ:
+        return frozenset()
+    active = timeline.completed(Action.COMMIT)
+    found = {each.requested_time for each in active if contents.commit(each).operation_type == _COMPACT}
+    until = window.until or ""
+    known = {each.requested_time for each in timeline.writes.completed()}
+    for time in {time for time, compared in times.items() if time <= until < compared} - known:
+        archived = load_archived_contents(store.storage, store.config, time)
+        found |= {each.requested_time for each, said in archived.items() if _is_compaction(each, said)}
+    return frozenset(found)
+
+
+def _is_compaction(instant: Instant, said: Any) -> bool:
+    return instant.action is Action.COMMIT and isinstance(said, dict) and said.get("operationType") == _COMPACT
 
 
 def _completions(contents: Contents, timeline: Timeline, window: Window) -> tuple[dict[str, str], bool]:

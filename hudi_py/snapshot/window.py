@@ -8,7 +8,7 @@ orders them by requested time; there `refuse_pending_writes` ensures the same. S
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import attrs
 
@@ -112,7 +112,12 @@ def commits_of(window: Window, times: Mapping[str, str], *, by_completion: bool)
 
 
 def context_at_end(
-    context: ViewContext, window: Window, times: Mapping[str, str], *, knows_archive: bool
+    context: ViewContext,
+    window: Window,
+    times: Mapping[str, str],
+    *,
+    knows_archive: bool,
+    compactions: Collection[str] = (),
 ) -> ViewContext:
     """
     View context of the end of a range in layout 2: whatever completed later is invisible.
@@ -123,12 +128,17 @@ def context_at_end(
         context: View context of the table as it is now.
         times: As for `commits_of`.
         knows_archive: Whether archived commits are among *times*; else all of them completed before the end.
+        compactions: Requested times of completed compactions.
     """
     until = window.until
     if until is None:
         return context
 
     def is_in(time: str) -> bool:
+        # What a compaction was planned from was completed then, and it changes no rows: its slice stands for the older
+        # one from its plan on. A clean deletes the older one, and keeps what its window needs by requested times.
+        if time in compactions:
+            return time <= until
         compared = times.get(time)
         return compared <= until if compared is not None else not knows_archive and context.is_committed(time)
 

@@ -106,7 +106,12 @@ def test_deletes_of_merge_on_read_tables_are_what_snapshots_lack(name, tmp_path)
     for first in range(min(2, end)):
         for last in {first + 1, end}:
             found = table.changes(time_of(commits[first]), time_of(commits[last]), with_deletes=True, with_meta=True)
-            marked = [batch.filter(batch.column(DELETED)) for batch in found]
+            try:
+                marked = [batch.filter(batch.column(DELETED)) for batch in found]
+            except RefusedError as error:  # Hudi's readers crash on such ranges
+                assert "updates of some columns" in str(error)
+                assert name.startswith("mor_partial_update")
+                continue
             assert by_key(marked).keys() == keys(first) - keys(last)
 
 

@@ -278,11 +278,29 @@ def test_a_range_has_its_columns_when_only_a_compaction_is_left(version):
     for number in range(1, 6):
         writes.upsert(storage, [row("a", number)])
     table = writes.open_table(storage)
-    before, times = table.schema, ends(table)
-    table.compact()
+    before = table.schema
+    assert table.compact()
     writes.open_table(storage).archive(keep_min_commits=1, keep_max_commits=2)
     table = writes.open_table(storage)
     assert [Action.COMMIT] == [each.action for each in table.timeline.writes.completed()]
     for with_deletes in (False, True):
-        columns = table.changes(times[-1], ends(table)[-1], with_deletes=with_deletes).schema
+        columns = table.changes(ends(table)[-1], with_deletes=with_deletes).schema  # nothing has changed since
         assert before.names == [name for name in columns.names if name != DELETED]
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_range_that_ends_while_a_compaction_runs(version):
+    """Planned before its end and completed later: what a clean deletes of the older slices stands in the new ones."""
+    storage = writes.create_table(version, **{"hoodie.table.type": "MERGE_ON_READ"})
+    for number in (1, 2):
+        writes.upsert(storage, [row("a", number), row("b", number)])
+    assert writes.open_table(storage, **{"hoodie.compact.inline.max.delta.commits": 1}).schedule_compaction()
+    writes.upsert(storage, [row("a", 3)])
+    table = writes.open_table(storage)
+    begins, end = [None, *ends(table)[:-1]], ends(table)[-1]
+    expected = [rows(table.changes(begin, end)) for begin in begins]
+    assert table.compact()
+    writes.upsert(storage, [row("a", 4)])
+    assert expected == [rows(writes.open_table(storage).changes(begin, end)) for begin in begins]
+    writes.open_table(storage).clean(commits_retained=2)
+    assert expected == [rows(writes.open_table(storage).changes(begin, end)) for begin in begins]
