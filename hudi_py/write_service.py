@@ -153,9 +153,11 @@ class WriteService:
 
         def write_files(transaction: WriteTransaction) -> list[WrittenFile]:
             job = self._job(table, transaction, operation, schema, generator, rules, buckets)
-            return rows.write(attrs.evolve(job, anywhere=global_index_of(self._settings, table.config)))
+            return rows.write(attrs.evolve(job, anywhere=anywhere))
 
-        based_on = BasedOn(schema=text, by_bucket=buckets is not None)
+        anywhere = global_index_of(self._settings, table.config)
+        looks_everywhere = anywhere is not None and operation in ("UPSERT", "DELETE")
+        based_on = BasedOn(schema=text, by_bucket=buckets is not None, everywhere=looks_everywhere)
         return self._run(table, operation, schema.text, write_files, words, based_on)
 
     def change(self, find: Find, operation: str, words: CommitWords = NO_WORDS) -> WriteResult:

@@ -209,7 +209,7 @@ def _metadata(table: MetadataTable, written: list[tuple[str, Written]]) -> Commi
         for file_id, each in written
     )
     return CommitMetadata(
-        partition_to_write_stats={RECORD_INDEX: stats} if stats else {},
+        partition_to_write_stats={RECORD_INDEX: stats},  # named without files, too: it tells when the index was made
         extra_metadata={"schema": payload_schema(table.table_version)},
         operation_type=_OPERATION,
     )

@@ -49,9 +49,21 @@ def recorded_slices(
         CorruptMetadata: A commit that tells it does not decode.
         StorageError: As the storage.
     """
-    commits = sorted(_since_compaction(store, timeline, partition, file_ids), key=lambda each: each[0].requested_time)
+    found = list(_since_compaction(store, timeline, partition, file_ids))
+    # An index that was dropped and made again has the same file ids; commits from before do not concern it.
+    made = max((_done(instant) for instant, metadata in found if _is_first_of(metadata, partition)), default="")
+    commits = sorted((each for each in found if _done(each[0]) >= made), key=lambda each: each[0].requested_time)
     slices = expected_slices(commits, store.config.format.log_naming)
     return {file_id: each for (path, file_id), each in slices.items() if path == partition}
+
+
+def _done(instant: Instant) -> str:
+    return instant.completion_time or instant.requested_time
+
+
+def _is_first_of(metadata: CommitMetadata, partition: str) -> bool:
+    """Whether a commit has made the partition, and all of its file groups; later ones are upserts and compactions."""
+    return metadata.operation_type == "BULK_INSERT_PREPPED" and partition in metadata.partition_to_write_stats
 
 
 def check_recorded(expected: ExpectedSlice, base: BaseFile | None, logs: Collection[str], source: str) -> None:

@@ -42,12 +42,14 @@ class BasedOn:
         by_bucket: Whether the table has a bucket index.
         by_condition: Whether the rows to change were found by a condition.
         dropped: Partitions that the write drops.
+        everywhere: Whether keys were looked up in all partitions, as with a global index.
     """
 
     schema: str | None
     by_bucket: bool = False
     by_condition: bool = False
     dropped: Collection[str] = ()
+    everywhere: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -141,7 +143,7 @@ class Rivals:
 
     def _reads(self, metadata: CommitMetadata) -> Reads:
         """
-        What the write read. Every key that it found or added is in a partition that it wrote to.
+        What the write read. Without a global index every key that it found or added is in a partition that it wrote to.
 
         Deletes of absent keys write nothing, so where the order of the timeline counts they read all partitions.
         """
@@ -150,6 +152,8 @@ class Rivals:
             return Reads()
         if self.based_on.by_condition or metadata.operation_type == _ALL:
             return Reads(partitions=None, by_condition=self.based_on.by_condition)
+        if self.based_on.everywhere:  # another write may have added the same key to any partition
+            return Reads(partitions=None)
         text = metadata.extra_metadata.get("schema") or ""
         deletes = metadata.operation_type == "DELETE" or _DELETED_COLUMN in text
         if deletes and self.concurrency.isolation is Isolation.SERIALIZABLE:

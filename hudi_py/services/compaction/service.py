@@ -45,6 +45,7 @@ from hudi_py.services.rewriting.result import RewriteResult
 from hudi_py.services.rewriting.tasks import RewriteJob
 from hudi_py.services.rollback.service import RollbackService
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.fence import put_up_fence, take_down_fence
 from hudi_py.timeline.heartbeat import Heart, Rhythm
 from hudi_py.timeline.markers import delete_markers_of_completed
 from hudi_py.timeline.timeline import Timeline
@@ -178,6 +179,7 @@ class CompactionService:
             if engine.name == "spark":  # are its executors fit for the table?
                 engine = engine.prepared(job.storage, len(planned))
             written = carry_out(job, planned, engine)
+            put_up_fence(self.contents.store.storage, requested_time)  # for an attempt that was taken for dead
             metadata = publish(
                 begun,
                 self.contents,
@@ -220,6 +222,7 @@ class CompactionService:
                 heart = Heart(store.storage, store.clock, Rhythm.of(settings))
                 heart.start(requested_time)
             try:
+                take_down_fence(store.storage, requested_time)
                 return requested.begin(), heart
             except BaseException:
                 if heart is not None:

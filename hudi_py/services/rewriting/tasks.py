@@ -9,6 +9,7 @@ from __future__ import annotations
 import attrs
 import pyarrow as pa
 
+from hudi_py.errors import ConflictError
 from hudi_py.formats.conform import conform_batch
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.model.files import FileSlice
@@ -20,6 +21,7 @@ from hudi_py.rows.written import FileTarget, WrittenFile, written_file
 from hudi_py.runtime.clock import MONOTONIC
 from hudi_py.runtime.randomness import MACHINE, Randomness
 from hudi_py.storage.base import Storage
+from hudi_py.timeline.fence import is_fenced
 from hudi_py.timeline.markers import Marker, MarkerType, create_marker
 
 _KEY, _COMMIT_TIME, _SEQUENCE_NUMBER = (
@@ -68,6 +70,7 @@ def compact_slice(job: RewriteJob, file_slice: FileSlice) -> WrittenFile:
         CorruptMetadata, UnsupportedTable: A file of the slice is damaged, or holds what is not read.
         WriteError: A stored value does not fit the schema.
         StorageError: The storage failed.
+        ConflictError: Another process took this attempt for dead and completed the compaction.
     """
     started = MONOTONIC()
     base = file_slice.base_file
@@ -79,6 +82,7 @@ def compact_slice(job: RewriteJob, file_slice: FileSlice) -> WrittenFile:
     )
     kind = MarkerType.CREATE if base is None else MarkerType.MERGE
     create_marker(job.storage, job.instant_time, Marker(file_slice.partition_path, target.name, kind))
+    _withdraw_if_fenced(job, target)  # the file would have the time of a completed compaction, and readers take one
     columns, merges = chosen_columns(job.schema, None, with_meta=True), MergeCount()
     with job.storage.open_write(target.path) as sink:
         writer = BaseFileWriter(sink, target, job.schema, job.avro_schema, job.options)
@@ -93,6 +97,7 @@ def compact_slice(job: RewriteJob, file_slice: FileSlice) -> WrittenFile:
         except BaseException:
             writer.abandon()
             raise
+    _withdraw_if_fenced(job, target)
     result = written_file(
         target,
         rows=writer.num_rows,
@@ -112,3 +117,15 @@ def compact_slice(job: RewriteJob, file_slice: FileSlice) -> WrittenFile:
         total_updated_records_compacted=merges.updated,
     )
     return attrs.evolve(result, stat=stat)
+
+
+def _withdraw_if_fenced(job: RewriteJob, target: FileTarget) -> None:
+    """
+    Raises:
+        ConflictError: Another process took this attempt for dead and completed the compaction; the file is deleted.
+    """
+    if is_fenced(job.storage, job.instant_time):
+        job.storage.delete_many([target.path])
+        raise ConflictError(
+            f"another process has carried out the compaction {job.instant_time}; nothing of this attempt is left"
+        )
