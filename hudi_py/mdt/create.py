@@ -9,7 +9,7 @@ Source: rules/timeline 1.3 and 2.2, rules/data-files 11; bytes of metadata table
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from hudi_py.config.table import TableConfig
@@ -18,6 +18,7 @@ from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log
 from hudi_py.formats.properties import checksum, format_properties
 from hudi_py.mdt.base_file import Written, write_base_file
 from hudi_py.mdt.changes import ListingChanges, records_of
+from hudi_py.mdt.recorded import CREATES
 from hudi_py.mdt.records import payload_schema
 from hudi_py.mdt.removal import PARTITIONS_INFLIGHT_KEY, PARTITIONS_KEY, UpdateProperties
 from hudi_py.mdt.table import (
@@ -105,14 +106,14 @@ def _fill(table: MetadataTable, data_timeline: Timeline, listing: Mapping[str, M
     """The first delta commit: a base file with the whole listing, and the first log file of the group, empty."""
     time = _init_time(table, data_timeline)
     requested = Prepared(table.store, Action.DELTA_COMMIT, time).request()
-    begun = requested.begin(CommitMetadata(operation_type="BULK_INSERT_PREPPED"))
+    begun = requested.begin(CommitMetadata(operation_type=CREATES))
     metafile = format_properties({"commitTime": time, "partitionDepth": "1"}, ("partition metadata",))
     table.storage.create_new(f"{FILES_PARTITION}/{PARTITION_METAFILE}", metafile)
     block = encode_log_block(LogBlock(BlockType.DELETE, {int(HeaderKey.INSTANT_TIME): time}, EMPTY_DELETE))
     table.storage.create_new(f"{FILES_PARTITION}/.{FILES_GROUP}_{time}.log.1_{WRITE_TOKEN}", block)
     records = records_of(ListingChanges(added=listing, written_partitions=tuple(listing)))
     written = write_base_file(table, time, ((key, records[key]) for key in sorted(records, key=str.encode)))
-    begun.in_step(data_timeline).publish(_metadata(table, written))
+    begun.in_step(data_timeline).publish(creation(table, FILES_PARTITION, [(FILES_GROUP, written)]))
 
 
 def _init_time(table: MetadataTable, data_timeline: Timeline) -> str:
@@ -124,20 +125,31 @@ def _init_time(table: MetadataTable, data_timeline: Timeline) -> str:
     return INIT_TIME.ljust(17, "0")
 
 
-def _metadata(table: MetadataTable, written: Written) -> CommitMetadata:
-    stat = WriteStat(
-        file_id=FILES_GROUP,
-        path=f"{FILES_PARTITION}/{written.name}",
-        prev_commit="null",
-        partition_path=FILES_PARTITION,
-        num_writes=written.record_count,
-        num_inserts=written.record_count,
-        total_write_bytes=written.size_bytes,
-        file_size_in_bytes=written.size_bytes,
-        runtime_stats=RuntimeStats(),
+def creation(table: MetadataTable, partition: str, written: Iterable[tuple[str, Written]]) -> CommitMetadata:
+    """
+    The commit that makes a partition of the metadata table.
+
+    Args:
+        table: The metadata table.
+        partition: Its name; the commit has it without files, too, because it tells when the partition was made.
+        written: File id of each file group, and its base file.
+    """
+    stats = tuple(
+        WriteStat(
+            file_id=file_id,
+            path=f"{partition}/{each.name}",
+            prev_commit="null",
+            partition_path=partition,
+            num_writes=each.record_count,
+            num_inserts=each.record_count,
+            total_write_bytes=each.size_bytes,
+            file_size_in_bytes=each.size_bytes,
+            runtime_stats=RuntimeStats(),
+        )
+        for file_id, each in written
     )
     return CommitMetadata(
-        partition_to_write_stats={FILES_PARTITION: (stat,)},
+        partition_to_write_stats={partition: stats},
         extra_metadata={"schema": payload_schema(table.table_version)},
-        operation_type="BULK_INSERT_PREPPED",
+        operation_type=CREATES,
     )

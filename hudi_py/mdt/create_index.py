@@ -27,18 +27,18 @@ from hudi_py.fsview.build import build_partition, latest_slices
 from hudi_py.fsview.listing import walk_partitions
 from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.base_file import Written, write_keyed_base_file
-from hudi_py.mdt.create import EMPTY_DELETE
+from hudi_py.mdt.create import EMPTY_DELETE, creation
 from hudi_py.mdt.index_definitions import DEFINITIONS_KEY
 from hudi_py.mdt.lookup import RECORD_INDEX, group_numbers
 from hudi_py.mdt.record_index import RecordLocation, encode_location
-from hudi_py.mdt.records import payload_schema
+from hudi_py.mdt.recorded import CREATES
 from hudi_py.mdt.removal import PARTITIONS_KEY, UpdateProperties
 from hudi_py.mdt.shares import PREFIXES
 from hudi_py.mdt.table import INIT_TIME, METADATA_TABLE_FOLDER, WRITE_TOKEN, MetadataTable
 from hudi_py.model.files import PARTITION_METAFILE, join_path
 from hudi_py.model.instant import Action
 from hudi_py.model.instant_time import parse_instant_time
-from hudi_py.model.records import CommitMetadata, RuntimeStats, WriteStat
+from hudi_py.model.records import CommitMetadata
 from hudi_py.rows.file_keys import keys_of_base_file, texts
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
@@ -47,7 +47,6 @@ from hudi_py.txn.commit import Begun, Prepared
 
 _RECORD_BYTES: Final = 48
 """What Apache Hudi takes a record for."""
-_OPERATION: Final = "BULK_INSERT_PREPPED"
 _DEFINITIONS: Final = ".hoodie/.index_defs/index.json"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -110,9 +109,9 @@ def create_record_index(
         if timeline.find(instant.requested_time) is None:  # what a crash left of this
             Begun(table.store, instant).remove()
     time = _init_time(table, timeline)
-    begun = Prepared(table.store, Action.DELTA_COMMIT, time).request().begin(CommitMetadata(operation_type=_OPERATION))
+    begun = Prepared(table.store, Action.DELTA_COMMIT, time).request().begin(CommitMetadata(operation_type=CREATES))
     written = _write(table, time, places, sizing.groups(len(places)))
-    begun.in_step(timeline).publish(_metadata(table, written))
+    begun.in_step(timeline).publish(creation(table, RECORD_INDEX, written))
     changes: dict[str, str | None] = {}
     if config.format.metadata_table.defines_record_index:
         changes[DEFINITIONS_KEY] = _define(storage, config)
@@ -191,28 +190,6 @@ def _records(
         if at not in known:
             known[at] = encode_location(at, table.table_version)
         yield key, known[at]
-
-
-def _metadata(table: MetadataTable, written: list[tuple[str, Written]]) -> CommitMetadata:
-    stats = tuple(
-        WriteStat(
-            file_id=file_id,
-            path=f"{RECORD_INDEX}/{each.name}",
-            prev_commit="null",
-            partition_path=RECORD_INDEX,
-            num_writes=each.record_count,
-            num_inserts=each.record_count,
-            total_write_bytes=each.size_bytes,
-            file_size_in_bytes=each.size_bytes,
-            runtime_stats=RuntimeStats(),
-        )
-        for file_id, each in written
-    )
-    return CommitMetadata(
-        partition_to_write_stats={RECORD_INDEX: stats},  # named without files, too: it tells when the index was made
-        extra_metadata={"schema": payload_schema(table.table_version)},
-        operation_type=_OPERATION,
-    )
 
 
 def _define(storage: Storage, config: TableConfig) -> str:

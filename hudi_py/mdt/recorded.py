@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Final
 
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.commit_codec import decode_commit
@@ -27,6 +28,8 @@ from hudi_py.model.records import CommitMetadata
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
 
+CREATES: Final = "BULK_INSERT_PREPPED"
+"""The operation that makes a partition of the metadata table, in Apache Hudi and here."""
 WAY_OUT = (
     "nothing was changed; hudi-py recover makes the metadata table anew, and until then "
     "--conf hoodie.metadata.enable=false lists the folders instead"
@@ -63,7 +66,7 @@ def _done(instant: Instant) -> str:
 
 def _is_first_of(metadata: CommitMetadata, partition: str) -> bool:
     """Whether a commit has made the partition, and all of its file groups; later ones are upserts and compactions."""
-    return metadata.operation_type == "BULK_INSERT_PREPPED" and partition in metadata.partition_to_write_stats
+    return metadata.operation_type == CREATES and partition in metadata.partition_to_write_stats
 
 
 def check_recorded(expected: ExpectedSlice, base: BaseFile | None, logs: Collection[str], source: str) -> None:

@@ -184,11 +184,10 @@ class Look:
             self.context = context if window.until is None else context_as_of(context, window.until)
         else:
             self.times, self._knows_archive = _completions(contents, timeline, window)
-            self._compactions = _compactions(contents, timeline, window, self.times)
-            # Planned before the end and completed after it: its base files have rows of the range all the same.
-            end = window.until or ""
-            self.times |= {time: time for time in self._compactions if time <= end < self.times[time]}
-            self.context = self._context_at_end(window)
+            end = window.until
+            if end is not None:  # planned before it, completed after it: its base files have rows of the range
+                self.times |= {time: time for time in self._compactions if time <= end < self.times[time]}
+            self.context = context if end is None else self._context_at_end(window)
         self._clusterings = frozenset(context.pending_clustering.values())
         self.commits = commits_of(window, self.times, by_completion=store.layout.has_completion_times)
 
@@ -197,6 +196,11 @@ class Look:
         if not self._contents.store.layout.has_completion_times:
             return context_as_of(self._now, instant.requested_time)
         return self._context_at_end(Window("", self.times[instant.requested_time]))
+
+    @cached_property
+    def _compactions(self) -> frozenset[str]:
+        """Read only for ends in the past: each is decoded."""
+        return _compactions(self._contents, self._timeline, self._window, self.times)
 
     def _context_at_end(self, window: Window) -> ViewContext:
         return context_at_end(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
+from functools import partial
 from typing import Final, NamedTuple
 
 import attrs
@@ -282,9 +283,9 @@ RULES: Final[Mapping[str, Rule]] = {
 }
 
 
-def finding(code: str, where: str, message: str = "") -> Finding:
-    """A finding of a known code; the message adds its details."""
-    rule = RULES[code]
+def finding_of(rules: Mapping[str, Rule], code: str, where: str, message: str = "") -> Finding:
+    """A finding of a code of *rules*; the message adds its details."""
+    rule = rules[code]
     return Finding(
         severity=rule.severity,
         code=code,
@@ -292,3 +293,6 @@ def finding(code: str, where: str, message: str = "") -> Finding:
         message=f"{rule.meaning}: {message}" if message else rule.meaning,
         fix=rule.fix,
     )
+
+
+finding = partial(finding_of, RULES)

@@ -9,9 +9,10 @@ means that cleaning, archival or reading does not work as it is set up, a ``warn
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
-from hudi_py.services.check.findings import Finding, Rule, Severity
+from hudi_py.services.check.findings import Rule, Severity, finding_of
 
 _ERROR, _WARNING, _INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
 
@@ -150,13 +151,4 @@ RULES: Final[Mapping[str, Rule]] = {
 }
 
 
-def finding(code: str, where: str, message: str = "") -> Finding:
-    """A finding of a known code; the message adds its details."""
-    rule = RULES[code]
-    return Finding(
-        severity=rule.severity,
-        code=code,
-        where=where,
-        message=f"{rule.meaning}: {message}" if message else rule.meaning,
-        fix=rule.fix,
-    )
+finding = partial(finding_of, RULES)
