@@ -36,3 +36,20 @@ bootstrap_spark35() { bootstrap .venv "$1" 'pyspark==3.5.*'; }
 bootstrap_spark40() { bootstrap .venv-spark4 "$1" 'pyspark==4.0.*'; }
 # And one without Spark, for the tests that need no more.
 bootstrap_fast() { bootstrap .venv-fast unit; }
+
+# A browser for the tests of the page, where the machine has none and its packages can be installed without a
+# question. Those tests are skipped with their reason where this fails.
+install_browser() {
+  local name root=()
+  for name in chromium chromium-browser google-chrome chrome; do
+    command -v "$name" >/dev/null && return
+  done
+  [ "$(id -u)" -eq 0 ] || root=(sudo -n)
+  if command -v apt-get >/dev/null && { [ ${#root[@]} -eq 0 ] || sudo -n true 2>/dev/null; }; then
+    echo "== install a browser for the tests of the page"
+    # a package index that does not answer must not hold up all other tests
+    "${root[@]}" env DEBIAN_FRONTEND=noninteractive timeout 300 sh -c \
+      'apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium' >/dev/null 2>&1 && return
+  fi
+  echo "no browser could be installed: the tests of the page are skipped; install Chromium to run them"
+}
