@@ -16,7 +16,7 @@ from hudi_py.formats.log_block import LogBlock
 from hudi_py.mdt.blocks import merge_blocks
 from hudi_py.mdt.keyed_merge import merged_records, renamed
 from hudi_py.mdt.lookup import KEYED, Stored
-from hudi_py.mdt.read import Part, open_base
+from hudi_py.mdt.read import Base, Part
 from hudi_py.mdt.read_statistics import StatisticsPart, open_part
 from hudi_py.mdt.records import RECORD, Files, encode_files
 from hudi_py.mdt.statistics import encode_statistics, widest_schema
@@ -85,7 +85,7 @@ def write_merged(
         if planned.partition == FILES_PARTITION:
             assert planned.base is not None
             path = planned.path(planned.base.name)
-            base = open_base(stack.enter_context(table.storage.open_read(path)), table.source(path))
+            base = Base(stack.enter_context(table.storage.open_read(path)), table.source(path))
             return write_base_file(table, instant_time, Part(base, merge_blocks(table, planned, blocks)).scan())
         name = format_base_file(planned.file_id, WRITE_TOKEN, instant_time, "hfile")
         if planned.partition in KEYED:

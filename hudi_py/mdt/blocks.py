@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from typing import BinaryIO
 
 from hudi_py.errors import CorruptMetadata, UnsupportedTable
 from hudi_py.formats.commit_codec import decode_commit
@@ -121,13 +122,38 @@ def deleted_keys(block: LogBlock, partition: str, source: str) -> Iterator[str]:
 
 
 def decode_block(block: LogBlock, source: str) -> Iterator[tuple[str, Files]]:
-    """Key and files of each record of an HFile data block, by key."""
+    """Key and files of the records of an HFile data block, by key."""
     source = f"{source} (block at byte {block.offset})"
+    hfile, schema = open_block(block, source)
+    for key, value in hfile:
+        yield decode_key(key, source), decode_files(value, schema, source)
+
+
+def open_block(block: LogBlock, source: str) -> tuple[HFile, str]:
+    """
+    The records of an HFile data block, and the schema that they were written with.
+
+    Raises:
+        CorruptMetadata: The block has no schema, or its content is no HFile.
+    """
     schema = block.header.get(HeaderKey.SCHEMA)
     if schema is None:
         raise CorruptMetadata(f"{source}: a data block without a schema")
-    for key, value in HFile(io.BytesIO(block.content), len(block.content), source):
-        yield decode_key(key, source), decode_files(value, schema, source)
+    return HFile(io.BytesIO(block.content), len(block.content), source), schema
+
+
+def open_hfile(stream: BinaryIO, source: str) -> tuple[HFile, str]:
+    """
+    The records of a base file on a seekable stream, and the schema that they were written with.
+
+    Raises:
+        CorruptMetadata: The file has no schema, or is no HFile.
+    """
+    hfile = HFile(stream, stream.seek(0, io.SEEK_END), source)
+    schema = hfile.info.get(b"schema")
+    if schema is None:
+        raise CorruptMetadata(f"{source}: the file info has no schema")
+    return hfile, schema.decode("utf-8", "replace")
 
 
 def decode_key(key: bytes, source: str) -> str:

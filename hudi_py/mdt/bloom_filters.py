@@ -6,9 +6,7 @@ Source: rules/data-files 5 and 11.3; Hudi 1.1.1 ``HoodieMetadataPayload.createBl
 
 from __future__ import annotations
 
-import functools
 import io
-import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -18,10 +16,9 @@ from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.avro_registry import schema_text
 from hudi_py.formats.bloom import BloomFilter, BloomKind
 from hudi_py.mdt.lookup import BLOOM_FILTERS, KeyedPartition, Stored
-from hudi_py.mdt.records import RECORD
+from hudi_py.mdt.records import RECORD, parsed_schema
 from hudi_py.mdt.statistics import key_suffix
 
-_PREFIX: Final = "bloom-filters"
 _TYPE: Final = 4
 
 
@@ -41,7 +38,6 @@ class BloomFilters(KeyedPartition):
     """
 
     partition = BLOOM_FILTERS
-    prefix = _PREFIX
 
     def filters(self, files: Iterable[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], BloomFilter]]:
         """
@@ -69,7 +65,7 @@ def decode_filter(stored: Stored) -> BloomFilter | None:
         UnsupportedTable: A filter of a kind that is not known.
     """
     try:
-        record: Any = fastavro.schemaless_reader(io.BytesIO(stored.value), _parsed(stored.schema), None)
+        record: Any = fastavro.schemaless_reader(io.BytesIO(stored.value), parsed_schema(stored.schema), None)
         kind, fields = record["type"], record["BloomFilterMetadata"]
         type_code, text, is_deleted = fields["type"], fields["bloomFilter"].decode("ascii"), fields["isDeleted"]
     except Exception as error:  # fastavro fails in many ways on bytes that are no record
@@ -97,10 +93,5 @@ def encode_filter(text: str | None, type_code: str | None, instant_time: str, ta
     }
     out = io.BytesIO()
     record = {"key": "", "type": _TYPE, "BloomFilterMetadata": fields}
-    fastavro.schemaless_writer(out, _parsed(schema_text(RECORD, table_version)), record)
+    fastavro.schemaless_writer(out, parsed_schema(schema_text(RECORD, table_version)), record)
     return out.getvalue()
-
-
-@functools.lru_cache(maxsize=16)
-def _parsed(text: str) -> Any:
-    return fastavro.parse_schema(json.loads(text))

@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta, timezone
 from typing import Any, Final
 
 import attrs
@@ -29,15 +28,14 @@ from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.base_file import Written, write_keyed_base_file
 from hudi_py.mdt.create import EMPTY_DELETE, creation
 from hudi_py.mdt.index_definitions import DEFINITIONS_KEY
-from hudi_py.mdt.lookup import RECORD_INDEX, group_numbers
+from hudi_py.mdt.lookup import PREFIXES, RECORD_INDEX, group_numbers
 from hudi_py.mdt.record_index import RecordLocation, encode_location
 from hudi_py.mdt.recorded import CREATES
 from hudi_py.mdt.removal import PARTITIONS_KEY, UpdateProperties
-from hudi_py.mdt.shares import PREFIXES
 from hudi_py.mdt.table import INIT_TIME, METADATA_TABLE_FOLDER, WRITE_TOKEN, MetadataTable
 from hudi_py.model.files import PARTITION_METAFILE, join_path
 from hudi_py.model.instant import Action
-from hudi_py.model.instant_time import parse_instant_time
+from hudi_py.model.instant_time import instant_epoch_ms
 from hudi_py.model.records import CommitMetadata
 from hudi_py.rows.file_keys import keys_of_base_file, texts
 from hudi_py.storage.base import Storage
@@ -48,7 +46,6 @@ from hudi_py.txn.commit import Begun, Prepared
 _RECORD_BYTES: Final = 48
 """What Apache Hudi takes a record for."""
 _DEFINITIONS: Final = ".hoodie/.index_defs/index.json"
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 @attrs.frozen(kw_only=True)
@@ -133,8 +130,8 @@ def _places(storage: Storage, contents: Contents, timeline: Timeline) -> dict[st
                 )
             if each.base_file is None:
                 continue
-            moment = parse_instant_time(each.base_file.instant_time, contents.store.zone)
-            at = RecordLocation(path, each.file_id, (moment - _EPOCH) // timedelta(milliseconds=1))
+            instant_ms = instant_epoch_ms(each.base_file.instant_time, contents.store.zone)
+            at = RecordLocation(path, each.file_id, instant_ms)
             for key in texts(keys_of_base_file(storage, join_path(path, each.base_file.name))):
                 if key in found:
                     raise RefusedError(

@@ -13,7 +13,6 @@ Source: rules/data-files 11.3; Hudi 1.0.2, 1.1.1 ``BaseFileRecordParsingUtils``,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime, timedelta, timezone
 from typing import Final
 
 import attrs
@@ -26,7 +25,7 @@ from hudi_py.mdt.statistics import key_suffix
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.model.files import BaseFile, join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Instant
-from hudi_py.model.instant_time import parse_instant_time
+from hudi_py.model.instant_time import instant_epoch_ms
 from hudi_py.model.records import CommitMetadata, WriteStat
 from hudi_py.rows.file_keys import difference, keys_of_base_file, keys_of_log_file, texts
 from hudi_py.rows.lookup import read_footer
@@ -39,7 +38,6 @@ TrackedKeys = Mapping[str, KeyChanges]
 
 _CLUSTER: Final = "CLUSTER"
 _COMPACTIONS: Final = ("COMPACT", "LOG_COMPACT")
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 @attrs.frozen(kw_only=True)
@@ -118,8 +116,7 @@ class KeptRecordIndex:
         return found
 
     def _values(self, instant: Instant, places: Iterable[tuple[str, str]]) -> Iterator[bytes]:
-        moment = parse_instant_time(instant.requested_time, self.table.store.zone)
-        instant_ms = (moment - _EPOCH) // timedelta(milliseconds=1)
+        instant_ms = instant_epoch_ms(instant.requested_time, self.table.store.zone)
         known: dict[tuple[str, str], bytes] = {}
         for at in places:
             if at not in known:

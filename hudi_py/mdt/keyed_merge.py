@@ -9,19 +9,17 @@ Source: rules/data-files 11.3; Apache Avro 1.11 specification, binary encoding.
 from __future__ import annotations
 
 import contextlib
-import functools
 import io
-import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 import fastavro
 
 from hudi_py.errors import CorruptMetadata
-from hudi_py.formats.hfile import HFile
-from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock
-from hudi_py.mdt.blocks import decode_key, deleted_keys
+from hudi_py.formats.log_block import BlockType, LogBlock
+from hudi_py.mdt.blocks import decode_key, deleted_keys, open_block, open_hfile
 from hudi_py.mdt.lookup import Stored
+from hudi_py.mdt.records import parsed_schema
 from hudi_py.mdt.table import MetadataTable, Slice
 from hudi_py.model.files import LogFile
 
@@ -94,9 +92,9 @@ _KNOWN_MAX: Final = 1024
 
 def _renamed(stored: Stored, schema: str, file_name: str) -> bytes:
     try:
-        record: Any = fastavro.schemaless_reader(io.BytesIO(stored.value), _parsed(stored.schema), None)
+        record: Any = fastavro.schemaless_reader(io.BytesIO(stored.value), parsed_schema(stored.schema), None)
         out = io.BytesIO()
-        fastavro.schemaless_writer(out, _parsed(schema), {**record, "_hoodie_file_name": file_name})
+        fastavro.schemaless_writer(out, parsed_schema(schema), {**record, "_hoodie_file_name": file_name})
     except Exception as error:  # fastavro fails in many ways on bytes that are no record
         raise CorruptMetadata(f"{stored.source}: a record does not decode: {error!r}") from error
     return out.getvalue()
@@ -113,14 +111,9 @@ def _stored(table: MetadataTable, file_slice: Slice, stack: contextlib.ExitStack
         return
     path = file_slice.path(file_slice.base.name)
     source = table.source(path)
-    stream = stack.enter_context(table.storage.open_read(path))
-    hfile = HFile(stream, stream.seek(0, io.SEEK_END), source)
-    schema = hfile.info.get(b"schema")
-    if schema is None:
-        raise CorruptMetadata(f"{source}: the file info has no schema")
-    text = schema.decode("utf-8", "replace")
+    hfile, schema = open_hfile(stack.enter_context(table.storage.open_read(path)), source)
     for key, value in hfile:
-        yield decode_key(key, source), Stored(value, text, source)
+        yield decode_key(key, source), Stored(value, schema, source)
 
 
 def _logged(table: MetadataTable, file_slice: Slice, blocks: list[tuple[LogFile, LogBlock]]) -> dict[str, _Logged]:
@@ -130,14 +123,7 @@ def _logged(table: MetadataTable, file_slice: Slice, blocks: list[tuple[LogFile,
         if block.block_type is BlockType.DELETE:
             found.update((key, _Logged(None)) for key in deleted_keys(block, file_slice.partition, source))
             continue
-        schema = block.header.get(HeaderKey.SCHEMA)
-        if schema is None:
-            raise CorruptMetadata(f"{source}: a data block without a schema")
-        for key, value in HFile(io.BytesIO(block.content), len(block.content), source):
+        hfile, schema = open_block(block, source)
+        for key, value in hfile:
             found[decode_key(key, source)] = _Logged(Stored(value, schema, source))
     return found
-
-
-@functools.lru_cache(maxsize=16)
-def _parsed(text: str) -> Any:
-    return fastavro.parse_schema(json.loads(text))

@@ -11,15 +11,15 @@ Source: rules/data-files 11 and 11.3; Hudi 1.1.1 ``HoodieTableMetadataUtil.mapRe
 from __future__ import annotations
 
 import contextlib
-import io
 import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from hudi_py.errors import CorruptMetadata, UnsupportedTable
 from hudi_py.formats.hfile import HFile
-from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock
-from hudi_py.mdt.blocks import Validity, deleted_keys, visible_blocks
+from hudi_py.formats.log_block import BlockType, LogBlock
+from hudi_py.mdt.blocks import Validity, deleted_keys, open_block, open_hfile, visible_blocks
+from hudi_py.mdt.statistics import COLUMN_STATS, PARTITION_STATS
 from hudi_py.mdt.table import MetadataTable, Slice
 from hudi_py.timeline.timeline import Timeline
 
@@ -29,7 +29,14 @@ if TYPE_CHECKING:
 BLOOM_FILTERS: Final = "bloom_filters"
 RECORD_INDEX: Final = "record_index"
 KEYED: Final = frozenset({BLOOM_FILTERS, RECORD_INDEX})
-"""Partitions of keys of which the newest record counts."""
+"""Partitions in which the newest record of a key counts alone."""
+PREFIXES: Final = {
+    COLUMN_STATS: "col-stats",
+    PARTITION_STATS: "partition-stats",
+    RECORD_INDEX: "record-index",
+    BLOOM_FILTERS: "bloom-filters",
+}
+"""Partition, besides `files`, to the beginning of its file groups' ids; the group's number follows."""
 
 _GROUP: Final = re.compile(r"-([0-9]{4,})-[0-9]+")
 _KEYS_AT_ONCE: Final = 64  # a Bloom filter has up to half a megabyte
@@ -68,15 +75,13 @@ class KeyedPartition:
     """
 
     partition: ClassVar[str]
-    """Its name."""
-    prefix: ClassVar[str]
-    """What the ids of its file groups begin with, without the number and the hyphen before it."""
+    """Its name, a key of `PREFIXES`."""
 
     def __init__(self, table: MetadataTable, data_timeline: Timeline, timeline: Timeline | None = None) -> None:
         self._table = table
         self._timeline = timeline or table.store.load()
         self._validity = Validity(self._timeline, data_timeline)
-        self._slices = by_number(table, table.slices(self._timeline, self.partition), self.prefix)
+        self._slices = by_number(table, table.slices(self._timeline, self.partition), PREFIXES[self.partition])
         self._groups: dict[int, list[_Layer]] = {}
         self._stack = contextlib.ExitStack()
 
@@ -109,8 +114,8 @@ class KeyedPartition:
         if file_slice.base is not None:
             path = file_slice.path(file_slice.base.name)
             stream = self._stack.enter_context(table.storage.open_read(path))
-            hfile = HFile(stream, stream.seek(0, io.SEEK_END), table.source(path))
-            layers.append(_Layer(hfile, frozenset(), _schema_of(hfile, table.source(path)), table.source(path)))
+            hfile, schema = open_hfile(stream, table.source(path))
+            layers.append(_Layer(hfile, frozenset(), schema, table.source(path)))
         for log, block in visible_blocks(table, file_slice, self._timeline, self._validity):
             source = f"{table.source(file_slice.path(log.name))} (block at byte {block.offset})"
             layers.append(_layer(block, self.partition, source))
@@ -129,10 +134,8 @@ class _Layer(NamedTuple):
 def _layer(block: LogBlock, partition: str, source: str) -> _Layer:
     if block.block_type is BlockType.DELETE:
         return _Layer(None, frozenset(key.encode() for key in deleted_keys(block, partition, source)), "", source)
-    schema = block.header.get(HeaderKey.SCHEMA)
-    if schema is None:
-        raise CorruptMetadata(f"{source}: a data block without a schema")
-    return _Layer(HFile(io.BytesIO(block.content), len(block.content), source), frozenset(), schema, source)
+    hfile, schema = open_block(block, source)
+    return _Layer(hfile, frozenset(), schema, source)
 
 
 def _newest(layers: list[_Layer], keys: list[bytes]) -> Iterator[tuple[str, Stored]]:
@@ -145,13 +148,6 @@ def _newest(layers: list[_Layer], keys: list[bytes]) -> Iterator[tuple[str, Stor
         left = [key for key in left if key not in here and key not in layer.deleted]
 
 
-def _schema_of(hfile: HFile, source: str) -> str:
-    schema = hfile.info.get(b"schema")
-    if schema is None:
-        raise CorruptMetadata(f"{source}: the file info has no schema")
-    return schema.decode("utf-8", "replace")
-
-
 def by_number(table: MetadataTable, slices: Iterable[Slice], prefix: str) -> list[Slice]:
     """
     The slices by the numbers of their file groups.
@@ -159,7 +155,7 @@ def by_number(table: MetadataTable, slices: Iterable[Slice], prefix: str) -> lis
     Args:
         table: The metadata table.
         slices: File slices of one partition.
-        prefix: See `KeyedPartition`.
+        prefix: See `PREFIXES`.
 
     Raises:
         As `KeyedPartition`.

@@ -11,13 +11,11 @@ Source: rules/data-files 9.1, 10 and 11; Hudi 1.1.1 ``HoodieBackedTableMetadata`
 from __future__ import annotations
 
 import contextlib
-import io
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from hudi_py.errors import CorruptMetadata
-from hudi_py.formats.hfile import HFile
-from hudi_py.mdt.blocks import Validity, decode_key, merge_blocks, visible_blocks
+from hudi_py.mdt.blocks import Validity, decode_key, merge_blocks, open_hfile, visible_blocks
 from hudi_py.mdt.present import decode_present
 from hudi_py.mdt.records import ALL_PARTITIONS, Alone, Files, decode_files, key_of, merge_files, partition_of, present
 from hudi_py.mdt.table import MetadataTable, Slice
@@ -108,19 +106,21 @@ class MetadataReader:
             return None
         path = file_slice.path(file_slice.base.name)
         stream = stack.enter_context(self._table.storage.open_read(path))
-        return open_base(stream, self._table.source(path))
+        return Base(stream, self._table.source(path))
 
 
 class Base:
-    """A base file: key to files."""
+    """
+    A base file: key to files.
 
-    def __init__(self, hfile: HFile, source: str) -> None:
-        self._hfile = hfile
+    Args:
+        stream: A seekable stream; it is read as long as this value is used.
+        source: Where it is, for messages.
+    """
+
+    def __init__(self, stream: BinaryIO, source: str) -> None:
         self._source = source
-        schema = hfile.info.get(b"schema")
-        if schema is None:
-            raise CorruptMetadata(f"{source}: the file info has no schema")
-        self._schema = schema.decode("utf-8", "replace")
+        self._hfile, self._schema = open_hfile(stream, source)
 
     def get(self, key: str) -> Files | None:
         """What it says of a key, or None."""
@@ -183,12 +183,6 @@ class Part:
             yield key, value
         while waiting:
             yield waiting.pop(), None
-
-
-def open_base(stream: BinaryIO, source: str) -> Base:
-    """A base file on a seekable stream."""
-    size = stream.seek(0, io.SEEK_END)
-    return Base(HFile(stream, size, source), source)
 
 
 def _over(older: Files | None, newer: Files | None) -> Files:

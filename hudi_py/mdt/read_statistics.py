@@ -10,14 +10,12 @@ Source: rules/data-files 9.1 and 11; Hudi 1.1.1 ``HoodieBackedTableMetadata``.
 from __future__ import annotations
 
 import contextlib
-import io
 from collections.abc import Iterator
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
-from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.hfile import HFile
-from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock
-from hudi_py.mdt.blocks import Validity, decode_key, deleted_keys, visible_blocks
+from hudi_py.formats.log_block import BlockType, LogBlock
+from hudi_py.mdt.blocks import Validity, decode_key, deleted_keys, open_block, open_hfile, visible_blocks
 from hudi_py.mdt.statistics import (
     COLUMN_STATS,
     StatisticsRecord,
@@ -98,25 +96,30 @@ class Logged(NamedTuple):
     is_alone: bool
 
 
+class _Base(NamedTuple):
+    """A base file: its records, the schema that they were written with, and where it is, for messages."""
+
+    hfile: HFile
+    schema: str
+    source: str
+
+
 class StatisticsPart:
     """
     One file group: its base file under its logs.
 
     Args:
-        base: Its base file, and where it is, or None.
+        base: Its base file, or None.
         logs: As `merge_statistics_blocks` tells.
         partition: Partition of the metadata table.
         schemas: Schemas of all its records.
     """
 
-    def __init__(
-        self, base: tuple[HFile, str] | None, logs: dict[str, Logged], partition: str, schemas: list[str]
-    ) -> None:
+    def __init__(self, base: _Base | None, logs: dict[str, Logged], partition: str, schemas: list[str]) -> None:
         self._base = base
         self._partition = partition
-        self._base_schema = "" if base is None else _schema_of(*base)
         self.logs = logs
-        self.schemas = schemas if base is None else [*schemas, self._base_schema]
+        self.schemas = schemas if base is None else [*schemas, base.schema]
 
     def scan(self, prefix: str = "") -> Iterator[tuple[str, StatisticsRecord]]:
         """All keys that begin with *prefix*, by their bytes; without those that are deleted."""
@@ -138,7 +141,7 @@ class StatisticsPart:
             As `decode_statistics` and `merge_statistics`.
         """
         for key in self.logs:
-            value = None if self._base is None else self._base[0].get(key.encode())
+            value = None if self._base is None else self._base.hfile.get(key.encode())
             self._merged(key, None if value is None else self._decoded(value))
 
     def _present(self, key: str, older: StatisticsRecord | None) -> Iterator[tuple[str, StatisticsRecord]]:
@@ -157,14 +160,13 @@ class StatisticsPart:
     def _stored(self, prefix: str) -> Iterator[tuple[str, StatisticsRecord]]:
         if self._base is None:
             return
-        hfile, source = self._base
         start = prefix.encode()
-        for key, value in hfile.scan(start, start + b"\xff" if start else None):
-            yield decode_key(key, source), self._decoded(value)
+        for key, value in self._base.hfile.scan(start, start + b"\xff" if start else None):
+            yield decode_key(key, self._base.source), self._decoded(value)
 
     def _decoded(self, value: bytes) -> StatisticsRecord:
         assert self._base is not None
-        return decode_statistics(value, self._base_schema, self._partition, self._base[1])
+        return decode_statistics(value, self._base.schema, self._partition, self._base.source)
 
 
 def open_part(
@@ -185,7 +187,8 @@ def open_part(
     base = None
     if file_slice.base is not None:
         path = file_slice.path(file_slice.base.name)
-        base = _open_base(stack.enter_context(table.storage.open_read(path)), table.source(path))
+        hfile, schema = open_hfile(stack.enter_context(table.storage.open_read(path)), table.source(path))
+        base = _Base(hfile, schema, table.source(path))
     logs, schemas = merge_statistics_blocks(table, file_slice, blocks)
     return StatisticsPart(base, logs, file_slice.partition, schemas)
 
@@ -202,11 +205,9 @@ def merge_statistics_blocks(
             for key in deleted_keys(block, file_slice.partition, source):
                 merged[key] = Logged(None, is_alone=True)
             continue
-        schema = block.header.get(HeaderKey.SCHEMA)
-        if schema is None:
-            raise CorruptMetadata(f"{source}: a data block without a schema")
+        hfile, schema = open_block(block, source)
         schemas.append(schema)
-        for raw, value in HFile(io.BytesIO(block.content), len(block.content), source):
+        for raw, value in hfile:
             key = decode_key(raw, source)
             newer = decode_statistics(value, schema, file_slice.partition, source)
             known = merged.get(key)
@@ -214,15 +215,3 @@ def merge_statistics_blocks(
                 newer = merge_statistics(known.record, newer, source)
             merged[key] = Logged(newer, known is not None and known.is_alone)
     return merged, schemas
-
-
-def _open_base(stream: BinaryIO, source: str) -> tuple[HFile, str]:
-    size = stream.seek(0, io.SEEK_END)
-    return HFile(stream, size, source), source
-
-
-def _schema_of(hfile: HFile, source: str) -> str:
-    schema = hfile.info.get(b"schema")
-    if schema is None:
-        raise CorruptMetadata(f"{source}: the file info has no schema")
-    return schema.decode("utf-8", "replace")

@@ -10,9 +10,7 @@ Source: rules/data-files 11.3; Hudi 1.1.1 ``HoodieMetadataPayload.createRecordIn
 
 from __future__ import annotations
 
-import functools
 import io
-import json
 import re
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
@@ -22,9 +20,8 @@ import fastavro
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.avro_registry import schema_text
 from hudi_py.mdt.lookup import RECORD_INDEX, KeyedPartition, Stored
-from hudi_py.mdt.records import RECORD
+from hudi_py.mdt.records import RECORD, parsed_schema
 
-_PREFIX: Final = "record-index"
 _TYPE: Final = 5
 _UUID_ENCODING: Final = 0
 _TEXT_ENCODING: Final = 1
@@ -69,7 +66,6 @@ class RecordIndex(KeyedPartition):
     """
 
     partition = RECORD_INDEX
-    prefix = _PREFIX
 
     def locations(self, keys: Iterable[str]) -> dict[str, RecordLocation]:
         """
@@ -89,7 +85,7 @@ def decode_location(stored: Stored) -> RecordLocation:
         CorruptMetadata: It is something else.
     """
     try:
-        record: Any = fastavro.schemaless_reader(io.BytesIO(stored.value), _parsed(stored.schema), None)
+        record: Any = fastavro.schemaless_reader(io.BytesIO(stored.value), parsed_schema(stored.schema), None)
         kind, fields = record["type"], record["recordIndexMetadata"]
         partition, instant_ms = fields["partitionName"], fields["instantTime"]
         file_id = _file_id(fields)
@@ -112,7 +108,7 @@ def encode_location(location: RecordLocation, table_version: int) -> bytes:
     fields = {"partitionName": partition, "instantTime": instant_ms, **_encoded_id(file_id)}
     out = io.BytesIO()
     record = {"key": "", "type": _TYPE, "recordIndexMetadata": fields}
-    fastavro.schemaless_writer(out, _parsed(schema_text(RECORD, table_version)), record)
+    fastavro.schemaless_writer(out, parsed_schema(schema_text(RECORD, table_version)), record)
     return out.getvalue()
 
 
@@ -138,8 +134,3 @@ def _file_id(fields: Any) -> str:
     digits = f"{high & _LONG_MASK:016x}{low & _LONG_MASK:016x}"
     name = "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
     return name if number == _NO_NUMBER else f"{name}-{number}"
-
-
-@functools.lru_cache(maxsize=16)
-def _parsed(text: str) -> Any:
-    return fastavro.parse_schema(json.loads(text))

@@ -92,7 +92,7 @@ def decode_files(value: bytes, writer_schema: str, source: str) -> Files:
         CorruptMetadata: It is something else, or of a type that the `files` partition does not have.
     """
     try:
-        record: Any = fastavro.schemaless_reader(io.BytesIO(value), _parsed(writer_schema), None)
+        record: Any = fastavro.schemaless_reader(io.BytesIO(value), parsed_schema(writer_schema), None)
         kind = record["type"]
         files = record["filesystemMetadata"] or {}
         decoded = {name: FileInfo(info["size"], info["isDeleted"]) for name, info in files.items()}
@@ -130,7 +130,7 @@ def encode_files(key: str, files: Mapping[str, FileInfo], table_version: int, *,
             name: {"size": info.size_bytes, "isDeleted": info.is_deleted} for name, info in files.items()
         },
     }
-    fastavro.schemaless_writer(out, _parsed(schema_text(RECORD, table_version)), record)
+    fastavro.schemaless_writer(out, parsed_schema(schema_text(RECORD, table_version)), record)
     return out.getvalue()
 
 
@@ -148,5 +148,11 @@ def sorted_entries(records: Mapping[str, bytes]) -> Iterable[tuple[bytes, bytes]
 
 
 @functools.lru_cache(maxsize=16)
-def _parsed(text: str) -> Any:
+def parsed_schema(text: str) -> Any:
+    """
+    Return a schema in the form that fastavro takes.
+
+    Every block and every base file repeats its schema, 15 KB of JSON, and parsing that takes far longer than decoding
+    a record; a table has a handful of different ones, one for each release that wrote to it.
+    """
     return fastavro.parse_schema(json.loads(text))

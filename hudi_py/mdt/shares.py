@@ -15,21 +15,12 @@ from hudi_py.formats.avro_registry import schema_text
 from hudi_py.formats.delete_block import DeletedKey, encode_delete_block
 from hudi_py.formats.hfile_writer import encode_hfile
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock
-from hudi_py.mdt.lookup import BLOOM_FILTERS, RECORD_INDEX, by_number, group_numbers
+from hudi_py.mdt.lookup import PREFIXES, by_number, group_numbers
 from hudi_py.mdt.records import RECORD, payload_schema, sorted_entries
-from hudi_py.mdt.statistics import COLUMN_STATS, PARTITION_STATS
 from hudi_py.mdt.table import WRITE_TOKEN, MetadataTable, Slice
 from hudi_py.model.files import LogFile
 from hudi_py.model.records import CommitMetadata, RuntimeStats, WriteStat
 from hudi_py.timeline.timeline import Timeline
-
-PREFIXES: Final = {
-    COLUMN_STATS: "col-stats",
-    PARTITION_STATS: "partition-stats",
-    RECORD_INDEX: "record-index",
-    BLOOM_FILTERS: "bloom-filters",
-}
-"""Partition, besides `files`, to what the ids of its file groups begin with."""
 
 Encoded = dict[str, dict[str, "bytes | None"]]
 """Partition of the metadata table to key to record; None deletes the record of a key."""

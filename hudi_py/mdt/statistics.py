@@ -33,7 +33,7 @@ import fastavro
 from xxhash import xxh64_digest
 
 from hudi_py.errors import CorruptMetadata, UnsupportedTable
-from hudi_py.mdt.records import key_of
+from hudi_py.mdt.records import key_of, parsed_schema
 from hudi_py.model.column_statistics import ColumnStatistics
 
 COLUMN_STATS: Final = "column_stats"
@@ -139,7 +139,7 @@ def decode_statistics(value: bytes, writer_schema: str, partition: str, source: 
     """
     try:
         record: Any = fastavro.schemaless_reader(
-            io.BytesIO(value), _parsed(writer_schema), None, return_record_name=True
+            io.BytesIO(value), parsed_schema(writer_schema), None, return_record_name=True
         )
         kind = record["type"]
         _, fields = record[_FIELD]
@@ -162,7 +162,7 @@ def encode_statistics(record: StatisticsRecord, schema: str, *, file_name: str |
         file_name: Name of the base file; None in a log file.
     """
     out = io.BytesIO()
-    parsed = _parsed(schema)
+    parsed = parsed_schema(schema)
     name = _statistics_name(schema)
     content = {"_hoodie_file_name": file_name, "key": "", "type": record.kind, _FIELD: (name, dict(record.fields))}
     fastavro.schemaless_writer(out, parsed, content)
@@ -193,11 +193,6 @@ def _statistics_name(schema: str) -> str:
     inner = _record_of(schema)
     namespace = inner.get("namespace") or json.loads(schema).get("namespace")
     return f"{namespace}.{inner['name']}" if namespace else str(inner["name"])
-
-
-@functools.lru_cache(maxsize=16)
-def _parsed(text: str) -> Any:
-    return fastavro.parse_schema(json.loads(text))
 
 
 # --- merging ----------------------------------------------------------------------------------------------------------

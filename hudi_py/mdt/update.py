@@ -30,9 +30,9 @@ from hudi_py.formats.commit_codec import decode_commit
 from hudi_py.formats.log_block import HeaderKey, encode_log_block
 from hudi_py.mdt.blocks import Validity, merge_blocks, read_blocks, visible_blocks
 from hudi_py.mdt.changes import ListingChanges, records_of
+from hudi_py.mdt.lookup import PREFIXES
 from hudi_py.mdt.records import ALL_PARTITIONS, Files, encode_files
 from hudi_py.mdt.shares import (
-    PREFIXES,
     Share,
     completed_metadata,
     inflight_metadata,

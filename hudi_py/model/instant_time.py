@@ -75,6 +75,11 @@ def parse_duration(text: str) -> timedelta | None:
         return timedelta.max
 
 
+def instant_epoch_ms(text: str, zone: tzinfo) -> int:
+    """Return milliseconds since 1970 of an instant time; arguments and errors as of `parse_instant_time`."""
+    return (parse_instant_time(text, zone) - EPOCH) // timedelta(milliseconds=1)
+
+
 def parse_instant_time(text: str, zone: tzinfo) -> datetime:
     """
     Return the datetime of an instant time with 14 or more digits; 14 digits mean the end of that second, as in Hudi.
