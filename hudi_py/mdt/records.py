@@ -152,7 +152,7 @@ def parsed_schema(text: str) -> Any:
     """
     Return a schema in the form that fastavro takes.
 
-    Every block and every base file repeats its schema, 15 KB of JSON, and parsing that takes far longer than decoding
+    Every block and every base file repeats its schema, 7 to 9 KB of JSON, and parsing that takes longer than decoding
     a record; a table has a handful of different ones, one for each release that wrote to it.
     """
     return fastavro.parse_schema(json.loads(text))
