@@ -23,7 +23,7 @@ HARMLESS: Final[Mapping[str, str]] = {
     "there is no timeline server: every process lists the files that it needs": """
         hoodie.embed.timeline.* hoodie.filesystem.* hoodie.instant_state.* hoodie.markers.*""",
     "markers are always written as files, which all readers of markers understand": "hoodie.write.markers.type",
-    "it says how Apache Hudi compacts, or when it compacts log files among themselves": """
+    "it says in which memory and by which tasks Apache Hudi compacts, not what": """
         hoodie.compact.* hoodie.compaction.* hoodie.log.compaction.* hoodie.memory.*
         hoodie.datasource.compaction.async.enable hoodie.datasource.write.streaming.disable.compaction
         hoodie.optimized.log.blocks.scan.enable""",
@@ -33,7 +33,7 @@ HARMLESS: Final[Mapping[str, str]] = {
     "it concerns how Apache Hudi reads and merges log files, not what is in them": """
         hoodie.datasource.merge.type hoodie.is.update.record.for.mor hoodie.realtime.merge.skip hoodie.support.payload
         hoodie.payload.record.schema""",
-    "it says how to cluster; the settings that ask for clustering are refused": """
+    "it says by which tasks Apache Hudi clusters and samples, not which files and rows": """
         hoodie.clustering.* hoodie.layout.optimize.*""",
     "partitions have no time to live unless hoodie.partition.ttl.inline is set, which is refused": """
         hoodie.partition.ttl.*""",

@@ -40,6 +40,7 @@ _EVENT_TIME: Final = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
 _MODEL: Final = "org.apache.hudi.common.model."
 _FALSE, _TRUE = ("false",), ("true",)
 _W: Final = Use.WRITE
+_REWRITES: Final = Use.WRITE | Use.REWRITE  # a writer rewrites, too, with the inline settings
 _TABLE: Final = "it is a property of a table and not a setting; leave it out"
 _OWN_INDEX: Final = (
     "keys are looked up within their partition, in the files themselves (as with BLOOM and SIMPLE); another index "
@@ -47,6 +48,7 @@ _OWN_INDEX: Final = (
 )
 _BY_HAND: Final = "leave the setting out, and run that service with Apache Hudi after the writer has finished"
 _COMPACTION: Final = f"log files are not compacted among themselves; {_BY_HAND}"
+_REJECTING: Final = ("SparkRejectUpdateStrategy",)
 _CHECKS: Final = (
     "the checks that it asks for are Java classes and would not be run; leave it out if they are not needed"
 )
@@ -147,6 +149,40 @@ REFUSED: Final[tuple[Refused, ...]] = (
     Refused("hoodie.internal.schema", (), _W, "the schema is that of the rows given"),
     # --- compaction ----------------------------------------------------------------------------------------------
     Refused("hoodie.log.compaction.inline", _FALSE, _W, _COMPACTION),
+    Refused("hoodie.log.compaction.enable", _FALSE, _REWRITES, _COMPACTION),
+    Refused(
+        "hoodie.compaction.plan.generator",
+        ("org.apache.hudi.table.action.compact.plan.generators.HoodieCompactionPlanGenerator",), _REWRITES,
+        "it names a Java class that plans in another way; compact with Apache Hudi to use it",
+    ),
+    # --- clustering: what it may take, and who wins against a write ----------------------------------------------
+    Refused(
+        "hoodie.clustering.updates.strategy",
+        tuple(f"org.apache.hudi.client.clustering.update.strategy.{name}" for name in _REJECTING), _REWRITES,
+        "an update of a file group that is being clustered is always rejected, so that neither loses rows; cancel the "
+        "clustering with hudi-py cluster --cancel if the update must not wait",
+    ),
+    Refused(
+        "hoodie.clustering.rollback.pending.replacecommit.on.conflict", _FALSE, _REWRITES,
+        "a write never cancels a clustering by itself; hudi-py cluster --cancel does it",
+    ),
+    Refused(
+        "hoodie.clustering.fail.on.pending.ingestion.during.conflict.resolution", _FALSE, _REWRITES,
+        "a pending write is compared by its file groups, and fails a clustering only where it has the same ones",
+    ),
+    Refused(
+        "hoodie.clustering.enable.expirations", _FALSE, _REWRITES | Use.ROLLBACK,
+        "a pending clustering does not expire by age; hudi-py cluster finishes it, or cancels it with --cancel",
+    ),
+    Refused(
+        "hoodie.clustering.plan.strategy.earliest.commit.to.cluster", (), _REWRITES,
+        "clustering does not choose by commit; choose partitions with --partition or "
+        "hoodie.clustering.plan.strategy.partition.selected",
+    ),
+    Refused(
+        "hoodie.clustering.plan.strategy.file.slices.sort.by", ("SIZE",), _REWRITES,
+        "the slices of a partition are packed into groups in the order of their size",
+    ),
     # --- kinds of files and tables -------------------------------------------------------------------------------
     Refused("hoodie.table.base.file.format", ("PARQUET",), _W, "base files are written in Parquet"),
     Refused("hoodie.base.file.format", ("PARQUET",), _W, "base files are written in Parquet"),
