@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from hudi_py.errors import RefusedError, ServiceFailed
 from hudi_py.inspection.options import Common, command, pairs, print_json
 from hudi_py.inspection.say import say
 
@@ -47,7 +48,16 @@ def _writing(function: Callable[..., WriteResult]) -> Callable[..., None]:
             is_rehearsal=dry_run,
             must_exist=function.__name__ != "write",
         )
-        result = function(service, words, **arguments)
+        try:
+            result = function(service, words, **arguments)
+        except ServiceFailed as error:
+            if not dry_run:
+                raise
+            # The error speaks of a commit, which the rehearsal made in memory only.
+            raise RefusedError(
+                "dry run, nothing was written: the rows would be committed, but a service after the commit would fail: "
+                f"{error.__cause__ or error}"
+            ) from error
         _show(common, table, result, dry_run=dry_run)
 
     return wrapper

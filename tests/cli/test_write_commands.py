@@ -4,6 +4,8 @@ import hashlib
 
 import pytest
 
+from support.hostile_tables import KINDS
+
 CONF = [
     part
     for name in (
@@ -70,6 +72,19 @@ def test_rehearsals_tell_the_numbers_and_change_nothing(run, trips):
     assert digest(trips) == before
     run("write", trips.parent / "new", trips.parent / "a.csv", *CONF, "--dry-run")
     assert not (trips.parent / "new").exists()
+
+
+def test_rehearsal_tells_that_a_service_would_fail_and_speaks_of_no_commit(run, table, tmp_path):
+    """Commit and error exist in the memory of the rehearsal alone: nobody is told that rows are visible."""
+    spoilt = table("cow_archived-1.1.1")
+    KINDS["plan leaves the table upwards"](spoilt, tmp_path)
+    before = digest(spoilt)
+    done = run("delete", spoilt, "--where", "id is not null", "--dry-run")
+    assert done.code == 1
+    assert "nothing was written" in done.err
+    assert "is no partition of a table" in done.err
+    assert "visible" not in done.err
+    assert digest(spoilt) == before
 
 
 @pytest.mark.parametrize("number", range(7))
