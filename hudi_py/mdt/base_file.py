@@ -83,6 +83,8 @@ def write_merged(
     """
     with contextlib.ExitStack() as stack:
         if planned.partition == FILES_PARTITION:
+            # `compact` and `_planned_slice` refuse a slice of `files` without a base file: a new metadata table begins
+            # with one.
             assert planned.base is not None
             path = planned.path(planned.base.name)
             base = Base(stack.enter_context(table.storage.open_read(path)), table.source(path))
@@ -93,12 +95,16 @@ def write_merged(
             merged = merged_records(table, planned, blocks, stack)
             return _write(table, planned.partition, name, renamed(merged, schema, name), schema)
         part = open_part(table, planned, blocks, stack)
+        # Records of several releases may meet here. The schema of the oldest one would drop the type of values that
+        # 1.1.1 names, so all are written in the one that holds most.
         schema = widest_schema(part.schemas) if part.schemas else schema_text(RECORD, table.table_version)
         return _write(table, planned.partition, name, _encoded_statistics(part, schema, name), schema)
 
 
 def _encoded(table: MetadataTable, name: str, records: Iterable[tuple[str, Files]]) -> Iterator[tuple[str, bytes]]:
     for key, files in records:
+        # A base file is the oldest word on a partition: a deletion there has nothing left to delete, and would be kept
+        # for good. A partition without files has no record; `__all_partitions__` still lists it.
         kept = {file: info for file, info in files.items() if not info.is_deleted}
         if kept:
             yield key, encode_files(key, kept, table.table_version, file_name=name)
@@ -118,9 +124,11 @@ def _write(
     with table.storage.open_write(path) as out:
         writer = HFileWriter(out)
         for key, value in entries:
+            # Entries come in order of the keys, so the first and the last are the bounds that the footer names.
             last = key.encode()
             first = first if count else last
             count += 1
             writer.append(last, value)
         writer.close(info={"schema": schema.encode(), "minRecordKey": first, "maxRecordKey": last})
+    # Asked for, not counted: Hudi reads a file up to the recorded length, so it has to be what the storage has.
     return Written(name, table.storage.size(path) or 0, count)

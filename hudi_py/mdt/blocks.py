@@ -40,6 +40,8 @@ class Validity:
 
     def __init__(self, timeline: Timeline, data_timeline: Timeline) -> None:
         self._timeline = timeline
+        # Both states of one time may be on the timeline: a savepoint has the time of its commit, and while one of the
+        # two is pending, the completed one still decides.
         self._completed = {instant.requested_time for instant in data_timeline.completed()}
         self._pending = {instant.requested_time for instant in data_timeline.pending()} - self._completed
 
@@ -58,6 +60,7 @@ def read_blocks(table: MetadataTable, file_slice: Slice, log: LogFile) -> list[L
     """
     path = file_slice.path(log.name)
     data = table.storage.read(path)
+    # A file that is cut off exactly between two blocks reads well, and lacks the newest files. Only the length tells.
     if len(data) < (log.size_bytes or 0):
         raise CorruptMetadata(
             f"{table.source(path)} is damaged: it has {len(data)} bytes, and a completed delta commit of the metadata "
@@ -84,6 +87,7 @@ def visible_blocks(
     found, torn = scan_blocks(placed, validity.__contains__)
     for log, block in found:
         _check_kind(block, table.source(file_slice.path(log.name)))
+    # Only now, because it decodes every delta commit; hardly any table has a torn block.
     if torn:
         _check_torn(table, file_slice, timeline, validity, torn, found)
     return found
@@ -91,8 +95,9 @@ def visible_blocks(
 
 def merge_blocks(table: MetadataTable, file_slice: Slice, blocks: list[tuple[LogFile, LogBlock]]) -> dict[str, Files]:
     """
-    Key to what the blocks say of it, merged among themselves and not yet with the base file: Hudi merges in the same
-    two steps, and deletions of files that only the base file knows depend on it.
+    Key to the files that the blocks list, merged among themselves and not yet with the base file.
+
+    Hudi merges in the same two steps, and deletions of files that only the base file knows depend on it.
     """
     merged: dict[str, Files] = {}
     for log, block in blocks:
@@ -104,6 +109,8 @@ def merge_blocks(table: MetadataTable, file_slice: Slice, blocks: list[tuple[Log
         for key, files in decode_block(block, source):
             known = merged.get(key)
             merged[key] = files if known is None else merge_files(known, files)
+            # What comes after a deleted key is a new record, and must not be merged with what the base file has of that
+            # key.
             if isinstance(known, Alone):
                 merged[key] = Alone(merged[key])
     return merged
@@ -111,11 +118,13 @@ def merge_blocks(table: MetadataTable, file_slice: Slice, blocks: list[tuple[Log
 
 def deleted_keys(block: LogBlock, partition: str, source: str) -> Iterator[str]:
     """
-    What a delete block takes from a partition of the metadata table.
+    The keys that a delete block deletes from a partition of the metadata table.
 
     Apache Hudi 1.1 deletes the record of a partition that a clean has removed as a whole.
     """
     for key, named, _ in decode_delete_block(block.content, source):
+        # A delete block is in the log file of one partition; one that names another was put there by mistake, and
+        # whoever obeyed it would lose records.
         if named not in (None, partition):
             raise CorruptMetadata(f"{source}: deletes {key!r} of the partition {named!r}, which is another one")
         yield key
@@ -165,6 +174,8 @@ def decode_key(key: bytes, source: str) -> str:
 
 
 def _check_kind(block: LogBlock, source: str) -> None:
+    # A log compaction repeats older blocks in a newer one. Read by these rules, deletions would be applied twice and
+    # cancel each other.
     if HeaderKey.COMPACTED_BLOCK_TIMES in block.header:
         raise UnsupportedTable(
             f"{source}: the metadata table was log-compacted, which this release does not read; "
@@ -191,6 +202,7 @@ def _check_torn(
     Writers that die leave torn blocks, and Hudi passes over all of them. One of a completed delta commit is damage,
     and what the listing would lack without it could be deleted or overwritten as unknown.
     """
+    # One log file may have blocks of several instants (layout 1 with append), so the name alone proves nothing.
     seen = {(log.name, block.header.get(HeaderKey.INSTANT_TIME, "")) for log, block in found}
     suspects = {log.name: block.offset for log, block in torn}
     for instant in timeline.completed(Action.DELTA_COMMIT):

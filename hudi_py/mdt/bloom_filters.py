@@ -71,7 +71,7 @@ def decode_filter(stored: Stored) -> BloomFilter | None:
     except Exception as error:  # fastavro fails in many ways on bytes that are no record
         raise CorruptMetadata(f"{stored.source}: a record of {BLOOM_FILTERS} does not decode: {error!r}") from error
     if kind != _TYPE:
-        raise CorruptMetadata(f"{stored.source}: a record of type {kind} does not belong into {BLOOM_FILTERS}")
+        raise CorruptMetadata(f"{stored.source}: a record of type {kind} does not belong in {BLOOM_FILTERS}")
     return None if is_deleted or not text else BloomFilter.parse(text, type_code or None)
 
 

@@ -1,5 +1,5 @@
 """
-What an action of the data table means for the metadata table. Pure.
+Computes which records the metadata table needs for an action of the data table. Pure.
 
 Source: rules/data-files 11; Hudi 1.1.1 ``HoodieTableMetadataUtil.convertMetadataToRecords``.
 """
@@ -18,7 +18,7 @@ from hudi_py.model.records import CleanMetadata, CommitMetadata, RollbackMetadat
 @attrs.frozen(kw_only=True)
 class ListingChanges:
     """
-    Files that came and went, per partition path.
+    Files that an action added and deleted, by partition path.
 
     Args:
         added: Partition path to file name to exact size in bytes: Hudi reads a file up to the recorded length.
@@ -44,6 +44,7 @@ def changes_of_commit(metadata: CommitMetadata) -> ListingChanges:
     for partition_path, stats in metadata.partition_to_write_stats.items():
         files = added.setdefault(partition_path, {})
         for stat in stats:
+            # Change logs are files of the table like any other: one that is not listed is never cleaned.
             sizes = [(stat.path, stat.file_size_in_bytes), *(stat.cdc_stats or {}).items()]
             for path, size in sizes:
                 if path is None:
@@ -71,6 +72,8 @@ def changes_of_rollback(metadata: RollbackMetadata) -> ListingChanges:
         deleted.setdefault(path, []).extend(name.rpartition("/")[2] for name in names)
         if not done.rollback_log_files:
             continue
+        # The log files of the failed commit stay, for they may hold older blocks, too; only the rollback block undoes
+        # it.
         for log, size in (*done.rollback_log_files.items(), *done.log_files_from_failed_commit.items()):
             files = added.setdefault(path, {})
             name = log.rpartition("/")[2]
@@ -93,6 +96,7 @@ def records_of(changes: ListingChanges) -> dict[str, Files]:
     for partition_path, sizes in changes.added.items():
         files = records.setdefault(key_of(partition_path), {})
         for name in sorted(sizes):
+            # One record cannot say both, and whichever came last would win without anybody having decided it.
             if name in files or sizes[name] <= 0:
                 raise CorruptMetadata(f"{partition_path}/{name}: cannot be added with {sizes[name]} bytes")
             files[name] = FileInfo(sizes[name], False)

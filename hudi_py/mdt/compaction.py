@@ -94,8 +94,11 @@ def compact(table: MetadataTable, data_timeline: Timeline, *, delta_commits_max:
     if not _without_dead(table, data_timeline, timeline):
         return None
     (file_slice, *others) = table.slices(timeline)
+    # Only `files` decides: each action writes to it, so its log files count the delta commits of all partitions.
     if others or file_slice.base is None or len(file_slice.logs) < delta_commits_max:
         return None
+    # Merged once for trial, before the plan exists: a stored plan that nobody can carry out stops every later
+    # compaction.
     statistics = _mergeable(table, data_timeline, timeline, partitions)
     if statistics is None:
         return None
@@ -126,6 +129,8 @@ def is_due(timeline: Timeline, delta_commits_max: int) -> bool:
         return True
     compactions = timeline.completed(Action.COMMIT)
     last = compactions[-1].requested_time if compactions else ""
+    # By completion time, where there is one: a delta commit that was requested before the compaction and completed
+    # after it is not in its base files (rule E-1).
     since = [i for i in timeline.completed(Action.DELTA_COMMIT) if (i.completion_time or i.requested_time) > last]
     return len(since) >= delta_commits_max
 
@@ -141,6 +146,7 @@ def _without_dead(table: MetadataTable, data_timeline: Timeline, timeline: Timel
         time = instant.requested_time
         if time.startswith(INIT_TIME):  # Apache Hudi is filling a new partition
             return False
+        # It may belong to an action that is on its way: its delta commit is written before the data instant completes.
         if data_timeline.find(time) is not None or time >= (data_timeline.last_time or ""):
             return False
         try:
@@ -201,6 +207,7 @@ def _operation(table: MetadataTable, file_slice: Slice) -> CompactionOperation:
     size = sum(table.storage.size(file_slice.path(log.name)) or 0 for log in file_slice.logs)
     written = size // _BYTES_PER_MEGABYTE if base is not None else _NEW_BASE_MEGABYTES
     return CompactionOperation(
+        # A group that never had a base file is known by the time of its first log file.
         base_instant_time=file_slice.logs[0].instant_time if base is None else base.instant_time,
         file_id=file_slice.file_id,
         partition_path=file_slice.partition,
@@ -223,6 +230,8 @@ def _execute(table: MetadataTable, data_timeline: Timeline, timeline: Timeline, 
     plan = decode_compaction_plan(table.store.read_plan(instant), source)
     planned = [_planned_slice(operation, source) for operation in plan.operations]
     slices = [each for each in planned if each is not None]
+    # A plan of Apache Hudi may name partitions of other kinds. Carrying out a part of it would lose the log files of
+    # the rest, so it is left to Hudi.
     if not slices or len(slices) < len(planned) or instant.action is not Action.COMPACTION:
         return None
     begun = requested.begin()

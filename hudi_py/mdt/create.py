@@ -1,5 +1,5 @@
 """
-Making a metadata table for a table that has none.
+Creates the metadata table of a table that has none.
 
 The property that makes readers use it is set last; what a crash leaves before that is a folder that nobody looks into,
 and the next call starts over.
@@ -60,7 +60,7 @@ def create_metadata_table(
     clock: Clock | None = None,
 ) -> MetadataTable:
     """
-    Make the metadata table, with the `files` partition only.
+    Create the metadata table, with the `files` partition only.
 
     Call it under the table's lock, before the first instant of a write.
 
@@ -82,7 +82,10 @@ def create_metadata_table(
         raise RefusedError(f"table {config.name} has a metadata table already; drop it first to create it again")
     pending = data_timeline.pending()
     if pending:
-        raise RefusedError(f"{pending[0]} is not finished; finish or roll it back before making the metadata table")
+        raise RefusedError(
+            f"{pending[0]} is not finished; finish it or roll it back before the metadata table is created"
+        )
+    # What an earlier attempt left, or a metadata table that was switched off: its log files would count as current.
     storage.delete_folder(METADATA_TABLE_FOLDER)
     properties = format_properties(_properties(config), ("Properties of the metadata table",))
     storage.create_new(f"{METADATA_TABLE_FOLDER}/.hoodie/hoodie.properties", properties)
@@ -103,14 +106,17 @@ def _properties(config: TableConfig) -> dict[str, str]:
 
 
 def _fill(table: MetadataTable, data_timeline: Timeline, listing: Mapping[str, Mapping[str, int]]) -> None:
-    """The first delta commit: a base file with the whole listing, and the first log file of the group, empty."""
+    """Write the first delta commit: a base file with the whole listing, and a log file without records."""
     time = _init_time(table, data_timeline)
     requested = Prepared(table.store, Action.DELTA_COMMIT, time).request()
     begun = requested.begin(CommitMetadata(operation_type=CREATES))
     metafile = format_properties({"commitTime": time, "partitionDepth": "1"}, ("partition metadata",))
     table.storage.create_new(f"{FILES_PARTITION}/{PARTITION_METAFILE}", metafile)
+    # The groups of Hudi begin with a delete block without keys, too (rules/data-files 11): so a group has a file before
+    # it has any record.
     block = encode_log_block(LogBlock(BlockType.DELETE, {int(HeaderKey.INSTANT_TIME): time}, EMPTY_DELETE))
     table.storage.create_new(f"{FILES_PARTITION}/.{FILES_GROUP}_{time}.log.1_{WRITE_TOKEN}", block)
+    # Partitions without files, too: once the metadata table is in use, nobody lists folders to find them.
     records = records_of(ListingChanges(added=listing, written_partitions=tuple(listing)))
     written = write_base_file(table, time, ((key, records[key]) for key in sorted(records, key=str.encode)))
     begun.in_step(data_timeline).publish(creation(table, FILES_PARTITION, [(FILES_GROUP, written)]))
@@ -122,12 +128,13 @@ def _init_time(table: MetadataTable, data_timeline: Timeline) -> str:
     suffix = table.format.metadata_table.init_suffix
     if suffix is not None:
         return (completed[-1].requested_time if completed else INIT_TIME) + suffix
+    # Layout 2 needs no time of the data table: completion times say what the listing covers, see `is_in_first_listing`.
     return INIT_TIME.ljust(17, "0")
 
 
 def creation(table: MetadataTable, partition: str, written: Iterable[tuple[str, Written]]) -> CommitMetadata:
     """
-    The commit that makes a partition of the metadata table.
+    Return the metadata of the commit that creates a partition of the metadata table.
 
     Args:
         table: The metadata table.

@@ -1,5 +1,5 @@
 """
-Making a record index in the metadata table of a table that has none.
+Creates the record index of a table that has a metadata table without one.
 
 The property that makes it count is set last; what a crash leaves before that is a folder that nobody looks into and
 perhaps a pending instant, and the next call removes both and starts over.
@@ -44,7 +44,7 @@ from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import Begun, Prepared
 
 _RECORD_BYTES: Final = 48
-"""What Apache Hudi takes a record for."""
+"""Size of a record in bytes, as Apache Hudi assumes it."""
 _DEFINITIONS: Final = ".hoodie/.index_defs/index.json"
 
 
@@ -99,6 +99,7 @@ def create_record_index(
         RefusedError: A row is in log files, whose keys are not merged here, or a key has two rows.
         CorruptMetadata: A file is damaged.
     """
+    # Before anything is deleted or written: it may refuse, and it is the part that takes long.
     places = _places(storage, contents, timeline)
     storage.delete_folder(f"{METADATA_TABLE_FOLDER}/{RECORD_INDEX}")
     metadata = table.store.load()
@@ -122,6 +123,8 @@ def _places(storage: Storage, contents: Contents, timeline: Timeline) -> dict[st
     for path, entries in walk_partitions(storage, details=True):
         view = build_partition(context, path, ((each.name, each.size_bytes) for each in entries if not each.is_folder))
         for each in latest_slices(context, view):
+            # Keys of log files count, too (rules/data-files 11.3), and whether a row is deleted takes merging with the
+            # base file.
             if any(not log.is_cdc for log in each.log_files):
                 raise RefusedError(
                     f"{storage.root}: file group {each.file_id} has log files, and the record index that "
@@ -133,6 +136,7 @@ def _places(storage: Storage, contents: Contents, timeline: Timeline) -> dict[st
             instant_ms = instant_epoch_ms(each.base_file.instant_time, contents.store.zone)
             at = RecordLocation(path, each.file_id, instant_ms)
             for key in texts(keys_of_base_file(storage, join_path(path, each.base_file.name))):
+                # The index has one place for each key: the other row would be out of reach for updates and deletes.
                 if key in found:
                     raise RefusedError(
                         f"{storage.root}: the key {key!r} has several rows, in file groups {found[key].file_id} and "
@@ -151,6 +155,7 @@ def _init_time(table: MetadataTable, timeline: Timeline) -> str:
     suffix = table.format.metadata_table.init_suffix
     if suffix is not None:
         base, number = completed[-1].requested_time if completed else INIT_TIME, int(suffix)
+    # The first ones are those of `files` and of the statistics; a dropped index may have used the next.
     while f"{base}{number:03}" in known:
         number += 1
     return f"{base}{number:03}"
@@ -169,6 +174,7 @@ def _write(
     written = []
     for number, keys in enumerate(groups):
         file_id = f"{PREFIXES[RECORD_INDEX]}-{number:04}-0"
+        # All groups must exist from the beginning: the number of groups is part of the hash, see `group_number`.
         table.storage.create_new(f"{RECORD_INDEX}/.{file_id}_{time}.log.1_{WRITE_TOKEN}", block)
         if keys:
             ordered = sorted(keys, key=str.encode)
@@ -184,6 +190,7 @@ def _records(
     known: dict[RecordLocation, bytes] = {}
     for key in keys:
         at = places[key]
+        # Encoded once for each place: its records are equal, and tables have far more keys than file groups.
         if at not in known:
             known[at] = encode_location(at, table.table_version)
         yield key, known[at]
@@ -195,6 +202,7 @@ def _define(storage: Storage, config: TableConfig) -> str:
     definitions: Any = {"indexDefinitions": {}}
     try:
         definitions = json.loads(storage.read(path))
+        # Of an index that was dropped; its options may be those of another form.
         definitions["indexDefinitions"].pop(RECORD_INDEX, None)
     except NotFound:
         pass

@@ -69,6 +69,7 @@ def default_columns(schema: pa.Schema, table_version: int) -> tuple[str, ...]:
     names = [field.name for field in fields if table_version != _WITHOUT_WIDE or not _is_wide(field.type)]
     if table_version < _HAS_TIGHT_BOUNDS:
         return (*META_COLUMNS, *names)
+    # 1.x takes three of the five meta columns, 0.15.0 all (rules/data-files 11.1).
     return (*INDEXED_META, *names[:COLUMNS_MAX])
 
 
@@ -108,6 +109,7 @@ def statistics_records(
                 columns[column_prefix(each.column) + key_suffix(path, name)] = _encoded(form, COLUMN_STATS, name, each)
                 known = together.get(each.column)
                 together[each.column] = each if known is None else joined(known, each)
+        # A table without partitions has no `partition_stats` in any release (rules/data-files 10).
         for each in together.values() if path else ():
             key = column_prefix(each.column) + partition_suffix(path)
             partitions[key] = _encoded(form, PARTITION_STATS, path, _with_null(each))
@@ -123,6 +125,8 @@ def _encoded(form: StatisticsForm, partition: str, where: str, of: ColumnRange) 
     fields: dict[str, Any] = {
         "fileName": where,
         "columnName": of.column,
+        # Rounded outwards, where the stored form has fewer digits: bounds that are too narrow hide rows, wider ones do
+        # not.
         "minValue": None if of.minimum is None else _wrapped(form, of.arrow, of.minimum, ROUND_FLOOR),
         "maxValue": None if of.maximum is None else _wrapped(form, of.arrow, of.maximum, ROUND_CEILING),
         "valueCount": of.value_count,
@@ -150,6 +154,7 @@ def _tombstone(form: StatisticsForm, name: str, column: str) -> bytes:
 
 
 def _bytes(form: StatisticsForm, partition: str, fields: dict[str, Any]) -> bytes:
+    # Never tight: that would replace what is recorded of the partition, whose other files this action has not read.
     if form.table_version >= _HAS_TIGHT_BOUNDS:
         fields["isTightBound"] = False
     record = StatisticsRecord(TYPES[partition], fields)
@@ -172,6 +177,7 @@ def _wrapped(form: StatisticsForm, arrow: Any, value: Any, rounding: str) -> tup
 def _decimal(value: Decimal, arrow: Any, rounding: str) -> tuple[str, dict[str, Any]]:
     """Bytes of the digits, as few as hold them: Java's ``BigInteger.toByteArray``."""
     digits = int(value.scaleb(arrow.scale, _EXACT).to_integral_value(rounding))
+    # With room for the sign: 128 takes two bytes, -128 one.
     size = ((digits if digits >= 0 else ~digits).bit_length() // 8) + 1
     return f"{_MODEL}BytesWrapper", {"value": digits.to_bytes(size, "big", signed=True)}
 

@@ -73,6 +73,8 @@ def is_first_listing(delta_commit: Instant) -> bool:
 def is_in_first_listing(instant: Instant, firsts: Iterable[Instant]) -> bool:
     """Whether the metadata table was made of a listing after the instant completed; *firsts*: `is_first_listing`."""
     for first in firsts:
+        # Layout 2 gives the first commits of a partition a time of zeros, so only the completion time says when it was
+        # made; layout 1 appends three digits to the last instant that the listing covers (rules/timeline 2.2).
         if first.requested_time.startswith(INIT_TIME):
             made = first.completion_time
             if made is not None and instant.completion_time is not None and instant.completion_time <= made:

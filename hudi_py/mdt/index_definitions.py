@@ -34,6 +34,7 @@ def kept_indexes(storage: Storage, config: TableConfig) -> frozenset[str]:
 
 def _is_global(storage: Storage, config: TableConfig) -> bool:
     """Whether the record index is one for the whole table, of the only version there is; False on doubt."""
+    # Only 1.1 has the other form, with groups numbered within each partition (rules/data-files 11.3), and says so here.
     if not config.format.layout.has_completion_times or DEFINITIONS_KEY not in config.properties:
         return True
     try:

@@ -1,5 +1,5 @@
 """
-What a writer of ours does about the table's metadata table.
+Keeps the metadata table in step with what hudi_py does to the table.
 
 A commit or clean that bypasses the metadata table is lost at Apache Hudi's next write or leaves ghosts behind, so each
 of our actions records itself there before it completes. With ``hoodie.metadata.enable=false`` the metadata table is
@@ -58,7 +58,7 @@ if TYPE_CHECKING:  # they load PyArrow, which most tables and commands can do wi
 @attrs.frozen
 class MetadataTableKeeper:
     """
-    Asked by every action of ours.
+    Keeps the metadata table of one table in step; every action of hudi_py calls it before it completes.
 
     Args:
         storage: The data table's storage.
@@ -72,18 +72,20 @@ class MetadataTableKeeper:
 
     def prepare(self, *, writes_data: bool) -> None:
         """
-        Bring the metadata table into a state that we can keep true; call it before our first instant.
+        Bring the metadata table into a state that can be kept true; call it before the first instant of an action.
 
         The order property, folder, instant gives a correct table after a crash at any point.
 
         Args:
-            writes_data: A commit makes the statistics that we do not maintain stale, a clean does not.
+            writes_data: Whether the action writes rows: then statistics that are not maintained get stale. A clean
+                leaves them true.
 
         Raises:
-            RefusedError: Rows would be missing from an index that we do not maintain.
+            RefusedError: Rows would be missing from an index that hudi_py does not maintain.
         """
         if self.storage.size(BACKUP_FILE) is not None:  # a crash while the properties were rewritten
             recover_properties(self.storage)
+        # Read again, whatever the caller has: the backup may have had other partitions.
         config = read_table_config(self.storage)
         if self.settings[keys.METADATA_ENABLED] is False:
             # the folder: a crash while dropping
@@ -92,6 +94,8 @@ class MetadataTableKeeper:
             return
         if config.has_metadata_table:
             if writes_data:
+                # Imported here, and not above: this loads PyArrow, which a clean of a table without statistics can do
+                # without.
                 from hudi_py.mdt.kept_statistics import kept_partitions
 
                 kept = kept_partitions(self.storage, config) | kept_indexes(self.storage, config)
@@ -118,6 +122,8 @@ class MetadataTableKeeper:
         from hudi_py.mdt.file_statistics import can_hold
         from hudi_py.mdt.kept_statistics import KeptStatistics
 
+        # Which columns are indexed may have changed with the last write of Apache Hudi, so it is asked before each
+        # write.
         kept = KeptStatistics(self.storage, config, MetadataTable(self.storage, self.clock), timeline)
         if kept.is_empty:
             return ()
@@ -125,6 +131,8 @@ class MetadataTableKeeper:
         if can_hold(form, schema) and not is_widened:
             return form.columns
         log.info("metadata.statistics.dropped", reason="they cannot hold the values of the new columns or types")
+        # Bounds of another type cannot be merged with those that are there, and a column without a record is taken for
+        # one of nulls (rules/data-files 11.1): no statistics are better than these.
         disable_unmaintained_partitions(self.storage, config, self._update, kept=kept_indexes(self.storage, config))
         return ()
 
@@ -143,6 +151,7 @@ class MetadataTableKeeper:
             return None
         delta_commits_max = self.settings[keys.METADATA_COMPACT_DELTA_COMMITS_MAX]
         metadata = table.store.load()
+        # This costs no request beyond the listing that is needed anyway; `compact` reads log files.
         if is_due(metadata, delta_commits_max):
             compact(table, timeline, delta_commits_max=delta_commits_max)
             metadata = table.store.load()
@@ -201,7 +210,7 @@ class MetadataTableKeeper:
         changes = changes_of_rollback(metadata)
         times = (metadata.commits_rollback[0], instant.requested_time)
 
-        def tell(table: MetadataTable) -> Instant | None:
+        def write(table: MetadataTable) -> Instant | None:
             owed = partial(self._owed, table, timeline, instant)
             return record_rollback(
                 table,
@@ -213,24 +222,24 @@ class MetadataTableKeeper:
                 lost=self._drop_record_index,
             )
 
-        return self._told(tell)
+        return self._completed_at(write)
 
     def forget(self, requested_time: str) -> None:
-        """Take back what a pending write recorded, within a restore, which tells of the files by `record_restore`."""
+        """Take back what a pending write recorded, within a restore; `record_restore` records the files afterwards."""
         table = self._table()
         if table is not None:
             withdraw(table, requested_time)
 
     def record_restore(self, timeline: Timeline, instant: Instant, vanishing: Iterable[str]) -> str | None:
         """
-        Record a restore that is about to complete; as `record_commit`.
+        Record a restore that is about to complete; returns as `record_commit`.
 
         Args:
             vanishing: Requested times of everything that was undone, and of the rollbacks that go with the restore.
         """
         listing = FolderListing(self.storage)
 
-        def tell(table: MetadataTable) -> Instant | None:
+        def write(table: MetadataTable) -> Instant | None:
             owed = partial(self._owed, table, timeline, instant)
             return record_restore(
                 table,
@@ -242,7 +251,7 @@ class MetadataTableKeeper:
                 lost=self._drop_record_index,
             )
 
-        return self._told(tell)
+        return self._completed_at(write)
 
     def _record(
         self,
@@ -252,11 +261,11 @@ class MetadataTableKeeper:
         ranges: Ranges | None = None,
         of_keys: Callable[[MetadataTable], dict[str, bytes | None]] | None = None,
     ) -> str | None:
-        def tell(table: MetadataTable) -> Instant:
+        def write(table: MetadataTable) -> Instant:
             owed = self._owed(table, timeline, instant, changes, ranges, of_keys)
             return write_delta_commit(table, timeline, instant.requested_time, changes, owed)
 
-        return self._told(tell)
+        return self._completed_at(write)
 
     def _owed(
         self,
@@ -267,7 +276,7 @@ class MetadataTableKeeper:
         ranges: Ranges | None = None,
         of_keys: Callable[[MetadataTable], dict[str, bytes | None]] | None = None,
     ) -> Encoded:
-        """The records that an action owes to the statistics and indexes that we keep."""
+        """The records that an action owes to the statistics and indexes that hudi_py keeps."""
         config = read_table_config(self.storage)
         owed: Encoded = {}
         if COLUMN_STATS in config.metadata_partitions:
@@ -295,10 +304,10 @@ class MetadataTableKeeper:
             )
             drop_index(self.storage, config, self._update, RECORD_INDEX)
 
-    def _told(self, tell: Callable[[MetadataTable], Instant | None]) -> str | None:
-        """Completion time of what was written there, if anything was."""
+    def _completed_at(self, write: Callable[[MetadataTable], Instant | None]) -> str | None:
+        """Write to the metadata table, if there is one; return the completion time of that."""
         table = self._table()
-        done = None if table is None else tell(table)
+        done = None if table is None else write(table)
         return None if done is None else done.completion_time
 
     def _table(self) -> MetadataTable | None:
@@ -311,6 +320,7 @@ class MetadataTableKeeper:
         timeline = TimelineStore(self.storage, config, self.clock).load()
         if timeline.pending():
             return  # of unknown fate; the next write of ours creates it
+        # Data files alone: partition metafiles, and whatever else lies there, are nothing that readers look for.
         listing = {
             path: {
                 entry.name: entry.size_bytes or 0

@@ -1,7 +1,7 @@
 """
-What an action of ours owes to the indexes of keys: `record_index` and `bloom_filters`.
+Computes the records that an action owes to the indexes of keys, `record_index` and `bloom_filters`.
 
-A key's record in `record_index` changes when its row comes to a file group, or leaves one. What a compaction merges
+A key's record in `record_index` changes when its row is added to a file group, or leaves one. What a compaction merges
 stays where it is. A key that leaves a group, and that the index finds in another one, keeps its record: it was written
 twice, and one of its rows is there still. Apache Hudi deletes the record.
 
@@ -68,6 +68,7 @@ class KeptRecordIndex:
             CorruptMetadata: A file does not decode.
             UnsupportedTable: The index is of a form that is not known.
         """
+        # The file group stays the same, and a record names the group, not the file.
         if metadata.compacted or metadata.operation_type in _COMPACTIONS:
             return {}
         come: dict[str, tuple[str, str]] = {}
@@ -79,9 +80,12 @@ class KeptRecordIndex:
                     continue
                 keys = tracked.get(stat.path) or self._keys_of(path, stat)
                 at = (path, stat.file_id or "")
+                # The keys of a base file were compared with the file before, so they are new there. A log file does not
+                # tell updates from inserts: the index has to be asked.
                 (come if stat.log_version is None else rewritten).update(dict.fromkeys(texts(keys.written), at))
                 for key in texts(keys.deleted):
                     gone.setdefault(key, set()).add(at)
+        # A clustering writes all rows of the groups that it replaces again, so each key comes elsewhere anyway.
         if metadata.operation_type != _CLUSTER:
             for key, at in self._replaced(metadata):
                 gone.setdefault(key, set()).add(at)
@@ -100,17 +104,20 @@ class KeptRecordIndex:
             rewritten: Key to the place of a row that may have been there before.
             gone: Key to places where its row is no longer.
         """
+        # Keys that come need no look-up: their record is written whatever it says now.
         asked = (rewritten.keys() | gone.keys()) - come.keys()
         known: dict[str, RecordLocation] = {}
         if asked:
             with RecordIndex(self.table, self.timeline) as index:
                 known = index.locations(asked)
         for key, at in rewritten.items():
+            # An update that stays in its group owes nothing: most of the rows of most updates.
             if key not in known or known[key][:2] != at:
                 come.setdefault(key, at)
         encoded = dict(zip(come, self._values(instant, come.values()), strict=True))
         found: dict[str, bytes | None] = {**encoded}
         for key, places in gone.items():
+            # A key that moved to another group in this or a later write is not deleted, though it left this group.
             if key not in come and key in known and known[key][:2] in places:
                 found[key] = None
         return found
@@ -143,6 +150,7 @@ class KeptRecordIndex:
             for entry in self.storage.list(path) if wanted else ():
                 base, log = parse_base_file(entry.name), parse_log_file(entry.name)
                 if base is not None and base.file_id in wanted and base.instant_time not in pending:
+                    # The newest alone: keys that only older ones hold were deleted or moved since.
                     newest[base.file_id] = max(base, newest.get(base.file_id, base), key=lambda each: each.instant_time)
                 elif log is not None and log.file_id in wanted and not log.is_cdc:
                     written = keys_of_log_file(self.storage, join_path(path, entry.name)).written

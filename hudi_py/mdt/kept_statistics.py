@@ -1,8 +1,8 @@
 """
-The statistics that an action of ours keeps true: of which columns, in which form, and the records that it owes.
+Computes the records that an action owes to the statistics: of which columns, and in which form.
 
 Which columns a table of layout 2 indexes stands in its index definitions; in layout 1 the records themselves tell.
-Files that are gone get tombstones, except in layout 1: those of 0.15.0 have no effect either, and nobody asks for them.
+Deleted files get tombstones, except in layout 1: those of 0.15.0 have no effect either, and nobody asks for them.
 
 Source: rules/data-files 11.1; Hudi 1.0.2, 1.1.1 ``HoodieIndexDefinition``.
 """
@@ -67,11 +67,13 @@ def kept_partitions(storage: Storage, config: TableConfig) -> frozenset[str]:
 def _kept(storage: Storage, config: TableConfig) -> tuple[frozenset[str], _Definition | None]:
     """Return the partitions, and the definition of the statistics where the layout has one."""
     ready = set(config.metadata_partitions) - set(config.metadata_partitions_inflight)
+    # Rows in log files are in no base file, and bounds without them would hide them from readers.
     if config.table_type is not TableType.COPY_ON_WRITE or COLUMN_STATS not in ready:
         return frozenset(), None
     definition = None
     if config.format.layout.has_completion_times:
         definition = _definition(storage, config)
+        # It is unknown which columns readers expect records of; where one is missing they take the column for nulls.
         if definition is None:
             return frozenset(), None
     return frozenset(ready & TYPES.keys()), definition
@@ -105,7 +107,7 @@ class KeptStatistics:
         Return the form of the records of files with this schema.
 
         Args:
-            schema: None for files that are gone.
+            schema: None for deleted files.
         """
         columns, names_types = self._columns(schema)
         return StatisticsForm(
@@ -145,6 +147,7 @@ class KeptStatistics:
 
     def _recorded(self, columns: tuple[str, ...]) -> tuple[str, ...]:
         """Those that have records; all where there are none yet."""
+        # Layout 1 has no definitions. A scan ends with the first record of a column, as those lie next to each other.
         with StatisticsReader(self._table, self._timeline) as reader:
             found = tuple(column for column in columns if reader.has_column(column))
         if "_hoodie_commit_seqno" in found:  # no writer names it: all columns are indexed, new ones too

@@ -51,6 +51,7 @@ def merged_records(
         CorruptMetadata: A file is damaged.
     """
     logged = _logged(table, file_slice, blocks)
+    # Both sides are in order of the bytes of their keys, so one pass over the base file is enough, however large it is.
     waiting = sorted(logged, key=str.encode, reverse=True)
     for key, stored in _stored(table, file_slice, stack):
         while waiting and waiting[-1].encode() < key.encode():
@@ -81,6 +82,7 @@ def renamed(records: Iterable[tuple[str, Stored]], schema: str, file_name: str) 
         at = stored.value, stored.schema
         value = known.get(at)
         if value is None:
+            # Emptied as a whole: keys of one place are spread over the file, so there is no better choice to drop.
             if len(known) >= _KNOWN_MAX:
                 known.clear()
             value = known[at] = _renamed(stored, schema, file_name)

@@ -1,4 +1,4 @@
-"""Partitions and files through the metadata table instead of folders."""
+"""Lists partitions and files through the metadata table instead of the folders."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LOADS_MAX: Final = 5  # each time another writer has completed something in the
 
 class MetadataListing:
     """
-    What the metadata table says, as a `Listing`.
+    The partitions and files that the metadata table lists.
 
     Args:
         reader: Opened for one snapshot; its base file is closed when the listing is no longer used.
@@ -52,6 +52,7 @@ class MetadataListing:
         for path, files in self._reader.scan():
             listed.add(path)
             yield path, _entries(files)
+        # Only the list of partitions knows those whose files are all deleted.
         for path in self._reader.partitions():
             if path not in listed:
                 yield path, []
@@ -62,6 +63,7 @@ class MetadataListing:
 
 
 def _entries(files: dict[str, int]) -> list[Entry]:
+    # Without calling `Entry` for each file: a table of a million files is listed this way.
     rows = zip(files, repeat(False), files.values(), repeat(None), strict=False)
     return list(map(tuple.__new__, repeat(Entry), rows))
 
@@ -104,6 +106,7 @@ def open_as_it_is(
         timeline = store.load()
         return timeline, CheckedListing(Contents(store), timeline, only=only)
     table = MetadataTable(store.storage, store.clock)
+    # Bounded: beside writers that never rest it is better to say so than to try for ever.
     for _ in range(_LOADS_MAX):
         metadata = table.store.load()
         timeline = store.load()
@@ -111,6 +114,7 @@ def open_as_it_is(
             _check_in_step(store, timeline, table, metadata)
             return timeline, MetadataListing(MetadataReader(table, timeline, metadata))
         except (CorruptMetadata, NotFound):
+            # Nothing has happened there since, so no other writer explains it.
             if table.store.load().instants == metadata.instants:
                 raise
     raise ConflictError(f"{table.storage.root} was changed by other writers each time it was read; try again")
@@ -122,6 +126,7 @@ def _check_in_step(store: TimelineStore, timeline: Timeline, table: MetadataTabl
     for instant in unrecorded(timeline, metadata):
         if not has_records((contents.clean if instant.action is Action.CLEAN else contents.commit)(instant)):
             continue
+        # Only if something is missing: the archive is the most expensive witness.
         archived = archived or load_archived(table.storage, table.config)
         if archived.find(instant.requested_time) is None:
             raise CorruptMetadata(

@@ -101,6 +101,7 @@ class KeyedPartition:
         for key in keys:
             by_group.setdefault(group_number(key, len(self._slices)), set()).add(key.encode())
         for number in sorted(by_group):
+            # Kept for the next call: opening a group reads its log files whole.
             layers = self._groups.get(number)
             if layers is None:
                 layers = self._groups[number] = self._open(self._slices[number])
@@ -145,6 +146,7 @@ def _newest(layers: list[_Layer], keys: list[bytes]) -> Iterator[tuple[str, Stor
         here = {} if layer.held is None else dict(layer.held.find(left))
         for key, value in here.items():
             yield key.decode(), Stored(value, layer.schema, layer.source)
+        # A deleted key is not looked for in older layers: what they say of it is not true any more.
         left = [key for key in left if key not in here and key not in layer.deleted]
 
 
@@ -169,9 +171,12 @@ def by_number(table: MetadataTable, slices: Iterable[Slice], prefix: str) -> lis
                 "table, which this release does not look up keys in"
             )
         numbers[int(found[1])] = each
+    # The number of groups is part of the hash. With one missing, every key would be looked up in the wrong group, and
+    # rows would be written a second time.
     if not numbers or sorted(numbers) != list(range(len(numbers))):
         raise CorruptMetadata(
-            f"{table.source(prefix)}: file groups {sorted(numbers)} are there, and a key's group cannot be told"
+            f"{table.source(prefix)}: file groups {sorted(numbers)} were found, and the numbers have to be 0, 1, 2 and "
+            "so on: it is unknown in which group a key lies"
         )
     return [numbers[number] for number in range(len(numbers))]
 
@@ -184,6 +189,7 @@ def group_numbers(keys: Iterable[str], count: int) -> Iterator[int]:
 def group_number(key: str, count: int) -> int:
     """The number of the file group, of *count*, that a key lies in: Java's hash of text."""
     number = 0
+    # UTF-16 units and 32 bits with overflow, as in Java: any other hash would look in the wrong group.
     for unit in memoryview(key.encode("utf-16-le", "surrogatepass")).cast("H"):
         number = (31 * number + unit) & _MASK
     return (number if number <= _INT_MAX else _MASK + 1 - number) % count

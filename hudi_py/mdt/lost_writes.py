@@ -1,5 +1,5 @@
 """
-Pending writes that were completed once, as checksums, markers, files and the metadata table tell.
+Finds pending writes that were completed once, by checksums, markers, data files and the metadata table.
 
 On local disk Hadoop keeps a checksum beside each file. It is made after the file and deleted before it, so the checksum
 of a completed file that is not there proves that it was. Where the table has a metadata table, a write is recorded
@@ -63,9 +63,11 @@ def proofs(
     if times is not None:
         waiting.intersection_update(times)
     found = dict.fromkeys(_with_checksum(contents.store, waiting), _CHECKSUM)
+    # The other witnesses cost listings and are asked only about what the first one left open.
     suspects = waiting.difference(found)
     if suspects and FILES_PARTITION in config.metadata_partitions:
         suspects = _without_markers(contents, suspects)
+        # Recorded alone proves nothing, since the metadata table is written first; hence all three conditions.
         suspects &= _recorded(contents.store) if suspects else set()
         found |= dict.fromkeys(_with_files(contents, suspects), _RECORDED)
     return found
@@ -105,6 +107,7 @@ def _with_checksum(store: TimelineStore, times: Collection[str]) -> set[str]:
     """Those of the times of which the checksum of a write's completed file is there; object stores have none."""
     if not times or not store.storage.capabilities.has_folders:
         return set()
+    # Ordinary listings leave checksums out.
     names = (entry.name for entry in store.storage.list_hidden(store.folder))
     instants = (store.layout.parse(name[1:-4]) for name in names if name[0] == "." and name.endswith(".crc"))
     return {
@@ -127,6 +130,7 @@ def _with_files(contents: Contents, times: set[str]) -> set[str]:
             parsed = parse_base_file(entry.name) or log
             if parsed is not None and parsed.instant_time in times:
                 found.add(parsed.instant_time)
+        # Walking a large table takes long, and pending writes are few: most walks end early.
         if found == times:
             break
     return found

@@ -1,5 +1,5 @@
 """
-Names and sizes of the files that a record lists, in half the time that it takes to make a value of every field.
+Names and sizes of the files that a record lists, in half the time that decoding every field takes.
 
 A whole table is listed this way: a million files are in a few thousand records. The map of files is read by hand where
 the writer's schema has it in the form that every release of Hudi writes; the fields before it are left to the Avro
@@ -46,6 +46,7 @@ def decode_present(value: bytes, writer_schema: str, source: str) -> dict[str, i
         CorruptMetadata: As `decode_files`; what follows the files is not looked at.
     """
     layout = _layout(writer_schema)
+    # Never guessed: a schema in another form goes the slow way.
     if layout is None:
         return present(decode_files(value, writer_schema, source))
     try:
@@ -77,10 +78,12 @@ def _files(value: bytes, position: int) -> dict[str, int]:
             else:
                 length, position = _long(value, position)
             end = position + length
+            # Python would cut a slice that is too long, and a torn record would list a file with half a name.
             if not position <= end < total:
                 raise ValueError(f"a name of {length} bytes at byte {position} of {total}")
             name = value[position:end].decode()
             size, position = _long(value, end)
+            # The last entry of a name counts, as in the map that the Avro library would build.
             if value[position]:
                 files.pop(name, None)
             else:
@@ -95,6 +98,7 @@ def _long(value: bytes, position: int) -> tuple[int, int]:
     number = byte & 0x7F
     shift = 7
     while byte & 0x80:
+        # Damaged bytes could otherwise make a number of any length.
         if shift >= _LONG_BITS_MAX:
             raise ValueError(f"the number before byte {position} does not end")
         byte = value[position]

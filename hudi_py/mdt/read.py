@@ -41,15 +41,18 @@ class MetadataReader:
     def __init__(self, table: MetadataTable, data_timeline: Timeline, timeline: Timeline | None = None) -> None:
         self._stack = contextlib.ExitStack()
         self._table = table
+        # Loaded after the data table's it may be newer: then blocks of actions count that the caller does not know yet.
         timeline = timeline or table.store.load()
         self._moment = table, data_timeline, timeline
         validity = Validity(timeline, data_timeline)
         self._parts: list[Part] = []
+        # Files that were opened before an error are closed by this; after it they belong to the reader.
         with contextlib.ExitStack() as stack:
             for file_slice in table.slices(timeline):
                 logs = merge_blocks(table, file_slice, visible_blocks(table, file_slice, timeline, validity))
                 self._parts.append(Part(self._base(file_slice, stack), logs))
             self._stack = stack.pop_all()
+        # An empty answer would look like an empty table.
         if not self._parts:
             raise CorruptMetadata(
                 f"{table.source('files')}: the metadata table has no file group there although the table's properties "
@@ -161,6 +164,7 @@ class Part:
     def listed(self) -> Iterator[tuple[str, dict[str, int]]]:
         """All keys, by their bytes, with what is `present`."""
         for key, value in self._keys():
+            # The fast way: most partitions have no entry in the log files, so nothing has to be merged.
             if self._base is not None and value is not None and key not in self.logs:
                 yield key, self._base.decode_present(value)
             else:
@@ -171,6 +175,7 @@ class Part:
 
     def _keys(self) -> Iterator[tuple[str, bytes | None]]:
         """Keys of base file and logs, and the value in the base file."""
+        # Records that a delete block took away, and that nothing has written since.
         gone = {key for key, files in self.logs.items() if isinstance(files, Alone) and not files}
         waiting = sorted(self.logs.keys() - gone, key=str.encode, reverse=True)
         for key, value in self._base.values() if self._base is not None else ():

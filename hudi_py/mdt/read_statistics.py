@@ -153,6 +153,7 @@ class StatisticsPart:
         logged = self.logs.get(key)
         if logged is None:
             return older
+        # Deleted, or written again after a deletion: the base file has no say any more.
         if older is None or logged.record is None or logged.is_alone:
             return logged.record
         return merge_statistics(older, logged.record, self._partition)
@@ -161,6 +162,7 @@ class StatisticsPart:
         if self._base is None:
             return
         start = prefix.encode()
+        # Keys are Base64, so 0xff is behind everything that begins with the prefix.
         for key, value in self._base.hfile.scan(start, start + b"\xff" if start else None):
             yield decode_key(key, self._base.source), self._decoded(value)
 

@@ -92,7 +92,7 @@ def decode_location(stored: Stored) -> RecordLocation:
     except Exception as error:  # fastavro fails in many ways on bytes that are no record
         raise CorruptMetadata(f"{stored.source}: a record of {RECORD_INDEX} does not decode: {error!r}") from error
     if kind != _TYPE or not isinstance(partition, str) or not isinstance(instant_ms, int):
-        raise CorruptMetadata(f"{stored.source}: a record of type {kind} does not belong into {RECORD_INDEX}")
+        raise CorruptMetadata(f"{stored.source}: a record of type {kind} does not belong in {RECORD_INDEX}")
     return RecordLocation(partition, file_id, instant_ms)
 
 
@@ -115,10 +115,12 @@ def encode_location(location: RecordLocation, table_version: int) -> bytes:
 def _encoded_id(file_id: str) -> dict[str, Any]:
     found = _UUID.fullmatch(file_id)
     number = int(found[6]) if found is not None and found[6] is not None else _NO_NUMBER
+    # Ids that are no UUIDs, or not in lower case, would come back changed from the numbers; so they stay text.
     if found is None or number > _INT_MAX:
         none = {"fileIdHighBits": -1, "fileIdLowBits": -1, "fileIndex": _NO_NUMBER}
         return {**none, "fileId": file_id, "fileIdEncoding": _TEXT_ENCODING}
     digits = int("".join(found.groups()[:5]), 16)
+    # Avro longs are signed: the upper half of the numbers of 64 bits is negative there.
     high, low = ((half ^ _SIGN) - _SIGN for half in (digits >> 64, digits & _LONG_MASK))
     numbers = {"fileIdHighBits": high, "fileIdLowBits": low, "fileIndex": number}
     return {**numbers, "fileId": "", "fileIdEncoding": _UUID_ENCODING}

@@ -29,9 +29,9 @@ from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
 
 CREATES: Final = "BULK_INSERT_PREPPED"
-"""The operation that makes a partition of the metadata table, in Apache Hudi and here."""
+"""Operation of the commit that creates a partition of the metadata table, in Apache Hudi and here."""
 WAY_OUT = (
-    "nothing was changed; hudi-py recover makes the metadata table anew, and until then "
+    "nothing was changed; hudi-py recover creates the metadata table again, and until then "
     "--conf hoodie.metadata.enable=false lists the folders instead"
 )
 
@@ -53,7 +53,7 @@ def recorded_slices(
         StorageError: As the storage.
     """
     found = list(_since_compaction(store, timeline, partition, file_ids))
-    # An index that was dropped and made again has the same file ids; commits from before do not concern it.
+    # An index that was dropped and created again has the same file ids; commits from before do not concern it.
     made = max((_done(instant) for instant, metadata in found if _is_first_of(metadata, partition)), default="")
     commits = sorted((each for each in found if _done(each[0]) >= made), key=lambda each: each[0].requested_time)
     slices = expected_slices(commits, store.config.format.log_naming)
@@ -65,7 +65,7 @@ def _done(instant: Instant) -> str:
 
 
 def _is_first_of(metadata: CommitMetadata, partition: str) -> bool:
-    """Whether a commit has made the partition, and all of its file groups; later ones are upserts and compactions."""
+    """Whether a commit created the partition with all of its file groups; later ones are upserts and compactions."""
     return metadata.operation_type == CREATES and partition in metadata.partition_to_write_stats
 
 
@@ -100,6 +100,7 @@ def _since_compaction(
     _prefetch(store, completed)
     waiting, oldest = set(file_ids), ""
     for instant in reversed(completed):
+        # All groups have a base file, and this commit is older than the oldest of them.
         if not waiting and (instant.completion_time or instant.requested_time) < oldest:
             if store.layout.has_completion_times:
                 continue  # one that was requested earlier may have completed later
@@ -125,6 +126,7 @@ def _prefetch(store: TimelineStore, completed: Collection[Instant]) -> None:
     threads = listing_threads(store.storage)
     if threads <= 1:
         return
+    # Commits of the metadata table are its compactions; what came before is not asked for as a rule.
     last = next((i.requested_time for i in reversed(list(completed)) if i.action is Action.COMMIT), "")
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(store.read, (i for i in completed if i.requested_time >= last)))

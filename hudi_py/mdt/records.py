@@ -1,8 +1,8 @@
 """
 Records of the `files` partition and how they are merged. Pure.
 
-A record says which files came to a partition and which went. The key is the partition's path (``.`` when the table is
-not partitioned); the record under ``__all_partitions__`` lists the partitions themselves in the same form.
+A record says which files were added to a partition and which were deleted. The key is the partition's path (``.`` when
+the table is not partitioned); the record under ``__all_partitions__`` lists the partitions themselves in the same form.
 
 Source: rules/data-files 11; Hudi 1.1.1 ``HoodieMetadataPayload``.
 """
@@ -108,7 +108,7 @@ def check_type(kind: Any, source: str) -> None:
         CorruptMetadata: The type does not occur in the partition `files`.
     """
     if kind not in (TYPE_PARTITIONS, TYPE_FILES):
-        raise CorruptMetadata(f"{source}: a record of type {kind} does not belong into the partition `files`")
+        raise CorruptMetadata(f"{source}: a record of type {kind} does not belong in the partition `files`")
 
 
 def encode_files(key: str, files: Mapping[str, FileInfo], table_version: int, *, file_name: str | None = None) -> bytes:

@@ -59,8 +59,8 @@ def check_writable(config: TableConfig, kept: frozenset[str] = frozenset()) -> N
         raise RefusedError(
             f"table {config.name} has the index {', '.join(stale)} in its metadata table, which this release does not "
             "maintain: rows written now would be missing from it. Nothing was written. Write with Apache Hudi, or set "
-            "hoodie.metadata.enable=false, which drops the metadata table with all indexes (Apache Hudi builds them "
-            "anew when it is configured to). Cleaning goes on working."
+            "hoodie.metadata.enable=false, which drops the metadata table with all indexes (Apache Hudi creates them "
+            "again when it is configured to). Cleaning goes on working."
         )
 
 
@@ -87,12 +87,15 @@ def disable_unmaintained_partitions(
     """
     check_writable(config, kept)
     if config.has_metadata_table and FILES_PARTITION not in config.metadata_partitions:
+        # Without `files` the other partitions are worth nothing: readers find files through it.
         return drop_metadata_table(storage, config, update_properties)  # it never became ready
     dropped = unmaintained_partitions(config, kept)
+    # Only what the property names already: naming a partition that is not there would make readers fail.
     left = sorted({FILES_PARTITION, *kept} & set(config.metadata_partitions))
     if dropped:
         update_properties({PARTITIONS_KEY: ",".join(left), PARTITIONS_INFLIGHT_KEY: ""})
     if config.has_metadata_table:
+        # Also folders that no property names any more: a crash between the two steps leaves them.
         for entry in storage.list(METADATA_TABLE_FOLDER):
             if entry.is_folder and entry.name in _REBUILT and entry.name not in left:
                 storage.delete_folder(f"{METADATA_TABLE_FOLDER}/{entry.name}")

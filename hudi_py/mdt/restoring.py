@@ -1,9 +1,10 @@
 """
-What the metadata table is told of a restore, as the last thing before the restore completes.
+Records a restore in the metadata table, as the last thing before the restore completes.
 
-The rollbacks of a restore vanish from the data timeline, and with them, in the eyes of Hudi 0.15, whatever was recorded
-under their times. So nothing is: the delta commits of what was undone are taken back, and what is listed otherwise than
-it lies in the folders is recorded once, under the time of the restore, which stays. Hudi compares with the folders too.
+The rollbacks of a restore are deleted from the data timeline, and Hudi 0.15 then ignores whatever was recorded under
+their times. So nothing is recorded there: the delta commits of what was undone are taken back, and the
+differences between the listing and the folders are recorded once, under the time of the restore, which stays. Hudi
+compares with the folders too.
 
 Source: rules/table-services B-31, rules/data-files 11; Hudi ``HoodieBackedTableMetadataWriter``.
 """
@@ -49,9 +50,11 @@ def record_restore(
     Raises:
         As `write_delta_commit`.
     """
+    # Newest first, as the data table undoes them.
     withdrawn = [withdraw(table, time) for time in sorted(set(vanishing), reverse=True)]
     if lost is not None and not all(withdrawn):
         lost()
+    # After that, not before: the difference is to what is listed then.
     changes = _differences(table, data_timeline, listing)
     if not records_of(changes):
         return None

@@ -61,6 +61,7 @@ def _share(table: MetadataTable, file_slice: Slice, requested_time: str, records
     gone = sorted((key for key, value in records.items() if value is None), key=str.encode)
     blocks = []
     if kept:
+        # The data block first, as Hudi writes them (rules/data-files 11.3).
         blocks.append(record_block(table, requested_time, kept))
     if gone:
         blocks.append(_delete_block(table, file_slice.partition, requested_time, gone))
@@ -88,6 +89,8 @@ def new_log(table: MetadataTable, file_slice: Slice, requested_time: str) -> Log
     """Name the next log file of a file group."""
     time, version = requested_time, 1
     if table.format.log_naming.tells_slice:
+        # Layout 1 names a log file by the slice that it lies on; with a compaction pending that is the one which the
+        # compaction opened.
         time = file_slice.next_base_time
         version += max((log.version for log in file_slice.logs if log.instant_time == time), default=0)
     name = f".{file_slice.file_id}_{time}.log.{version}_{WRITE_TOKEN}"
@@ -141,6 +144,7 @@ def _stat(table: MetadataTable, share: Share, log: LogFile, size: int) -> WriteS
     if not table.format.log_naming.tells_slice:
         return stat
     base = file_slice.base
+    # Layout 1 lists all log files of the slice in each stat, layout 2 only the new one (rules/data-files 8).
     same = tuple(other.name for other in file_slice.logs if other.instant_time == log.instant_time)
     return attrs.evolve(
         stat,

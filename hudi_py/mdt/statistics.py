@@ -148,7 +148,7 @@ def decode_statistics(value: bytes, writer_schema: str, partition: str, source: 
     except Exception as error:  # fastavro fails in many ways on bytes that are no record
         raise CorruptMetadata(f"{source}: a record of {partition} does not decode: {error!r}") from error
     if kind != TYPES[partition] or not isinstance(fields["columnName"], str) or not isinstance(fields["fileName"], str):
-        raise CorruptMetadata(f"{source}: a record of type {kind} does not belong into {partition}")
+        raise CorruptMetadata(f"{source}: a record of type {kind} does not belong in {partition}")
     return StatisticsRecord(kind, fields)
 
 
@@ -203,6 +203,7 @@ def merge_statistics(older: StatisticsRecord, newer: StatisticsRecord, source: s
     Raises:
         UnsupportedTable: Their bounds are of different kinds, of which neither can hold the other's.
     """
+    # A tombstone, a file that was written again under its name, or bounds that were computed of all files.
     if newer.is_deleted or older.is_deleted or newer.fields.get("isTightBound"):
         return newer
     merged = dict(newer.fields)
@@ -210,6 +211,7 @@ def merge_statistics(older: StatisticsRecord, newer: StatisticsRecord, source: s
     merged["maxValue"] = _outer(older, newer, "maxValue", source)
     for name in ("valueCount", "nullCount", "totalSize", "totalUncompressedSize"):
         known = (older.fields.get(name), newer.fields.get(name))
+        # A sum of something unknown is unknown; 0 would say that there are no nulls.
         merged[name] = None if None in known else sum(known)
     return StatisticsRecord(newer.kind, merged)
 
@@ -249,8 +251,10 @@ def statistics_of(record: StatisticsRecord) -> ColumnStatistics:
     fields = record.fields
     low, high = fields["minValue"], fields["maxValue"]
     kinds = {_kind(record, wrapped) for wrapped in (low, high) if wrapped is not None}
+    # Bounds of two kinds say nothing that could be trusted.
     kind = kinds.pop() if len(kinds) == 1 else None
     counts = [fields.get(name) for name in ("valueCount", "nullCount", "totalSize", "totalUncompressedSize")]
+    # -1 stands for unknown, as in tombstones.
     known = [None if count is None or count < 0 else count for count in counts]
     return ColumnStatistics(
         column=fields["columnName"],

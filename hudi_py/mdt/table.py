@@ -122,6 +122,7 @@ class MetadataTable:
             if log is not None:
                 logs.setdefault(log.file_id, []).append(log)
         pending = self.pending_compactions(timeline, partition)
+        # Compared here, below all readers, so that none can forget it.
         recorded = recorded_slices(self.store, timeline, partition, bases.keys() | logs.keys())
         return tuple(
             self._slice(
@@ -180,6 +181,7 @@ class MetadataTable:
         instant = timeline.find(log.instant_time, Action.DELTA_COMMIT)
         if instant is None:
             return log.instant_time
+        # A pending delta commit belongs to the newest slice, whatever its time: "9" is later than all of them.
         return instant.completion_time or "9"
 
 

@@ -77,6 +77,7 @@ def write_delta_commit(
         ConflictError: Another writer is recording the same instant.
     """
     timeline = table.store.load()
+    # All records are computed before anything is written, so that an error in them leaves nothing behind.
     shares = [_share_of_files(table, timeline, data_timeline, requested_time, changes)]
     for partition, records in (statistics or {}).items():
         shares += shares_of(table, timeline, partition, requested_time, records)
@@ -87,6 +88,7 @@ def write_delta_commit(
     if instant is not None:
         logs, others = _written_before(table, timeline, requested_time, shares)
         if instant.is_completed:
+            # The usual repetition: the crash came after this commit and before that of the data table.
             is_whole = all(log is not None or not share.blocks for log, share in zip(logs, shares, strict=True))
             if not others and is_whole:
                 return instant
@@ -103,11 +105,13 @@ def write_delta_commit(
     begun = requested.begin(inflight_metadata(shares))
     contents = [b"".join(map(encode_log_block, share.blocks)) for share in shares]
     for at, share in enumerate(shares):
+        # A group without records gets no file: readers would have to open it for nothing.
         if logs[at] is None and share.blocks:
             log = logs[at] = new_log(table, share.file_slice, requested_time)
             table.storage.create_new(share.file_slice.path(log.name), contents[at])
     sizes = [len(content) for content in contents]
     metadata = completed_metadata(table, list(zip(shares, logs, sizes, strict=True)))
+    # Last, so that no reader finds a completed commit whose log files are not there yet.
     return begun.in_step(data_timeline).publish(metadata)
 
 
@@ -154,6 +158,7 @@ def record_rollback(
     if instant is not None:
         _check_open(data_timeline, rolled_back_time)
         compacted = not _withdraw(table, timeline, instant)
+    # Before the records are computed: those of a dropped index must not be among them.
     if compacted and lost is not None:
         lost()
     owed = changes if compacted else ListingChanges(added=changes.added, deleted=deleted_of_others or {})
@@ -235,6 +240,7 @@ def _without_double_deletions(
         return records, {}
     validity = Validity(timeline, data_timeline)
     blocks = visible_blocks(table, file_slice, timeline, validity)
+    # What an earlier attempt of this instant wrote is deleted or used again, so it must not count as said already.
     others = [(log, b) for log, b in blocks if b.header.get(HeaderKey.INSTANT_TIME) != requested_time]
     logged = merge_blocks(table, file_slice, others)
     kept = {}
@@ -326,8 +332,12 @@ def _is_compacted(table: MetadataTable, timeline: Timeline, instant: Instant, cu
     """Whether a compaction, completed or pending, covers the log files of the delta commit."""
     metadata = decode_commit(table.store.read(instant), table.source(table.store.path(instant)))
     for partition, stats in metadata.partition_to_write_stats.items():
+        # A pending compaction counts like a completed one: its plan names the file, and whoever resumes it fails
+        # without it.
         pending = table.pending_compactions(timeline, partition)
         for stat in stats:
+            # Not among the current log files: a compaction has taken it in. Or a pending one will, from its stored
+            # plan.
             if stat.path is not None and (stat.path not in current or stat.file_id in pending):
                 return True
     return False
