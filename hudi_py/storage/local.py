@@ -9,15 +9,12 @@ is deleted *before* new data appears under its name (rules/timeline 6.5).
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import hashlib
-import io
 import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
-from types import TracebackType
-from typing import Any, BinaryIO, Literal, cast
+from typing import BinaryIO, Literal, cast
 
 from hudi_py.errors import AlreadyExists, ConfigError, CorruptMetadata, NotFound, OutcomeUnknown, StorageError
 from hudi_py.storage._beneath import (
@@ -36,6 +33,7 @@ from hudi_py.storage._create import (
     remove_checksum,
     temporary_file,
 )
+from hudi_py.storage._data_file import DataFile, failure
 from hudi_py.storage._entries import checksums_of, detailed, is_shown, names_in, sizes_of
 from hudi_py.storage.base import (
     READ_BYTES_MAX,
@@ -56,9 +54,6 @@ from hudi_py.storage.base import (
     is_temporary,
 )
 
-_DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-_PASSING = frozenset({errno.EAGAIN, errno.EBUSY, errno.ETIMEDOUT, errno.ESTALE, errno.EMFILE, errno.ENFILE})
 # From this number of files on, one listing is cheaper than trying to delete a checksum beside each file: an attempt
 # costs half as much as deleting a file, even if there is no checksum.
 _ONE_LISTING_PAYS = 8
@@ -224,7 +219,7 @@ class LocalStorage:
             raw = in_folder(self._root, check_below_root(path), open_again)
         except OSError as error:
             raise self._failure("open_write", path, error) from error
-        return cast("BinaryIO", _DataFile(raw, self, path))
+        return cast("BinaryIO", DataFile(raw, self._prefix + path, lambda: self._synchronise(path)))
 
     # ------------------------------------------------------------------ deleting
 
@@ -337,59 +332,7 @@ class LocalStorage:
         return _refused(self._failure("delete", path, error))
 
     def _failure(self, verb: str, path: str, error: OSError) -> StorageError:
-        where, why = f"{verb} {self._prefix}{path}", error.strerror or str(error)
-        if error.errno in _FULL:
-            advice = "the disk is full or over quota; nothing was lost, free space and run again"
-            return StorageError(f"{where}: {advice} ({why})")
-        if error.errno in _DENIED:
-            return StorageError(f"{where}: {why}; give this user access to it, or run as its owner")
-        return StorageError(f"{where}: {why}", error.errno in _PASSING)
-
-
-class _DataFile(io.BufferedWriter):
-    """A data file being written: `close` makes it durable; after an exception it is closed without that."""
-
-    def __init__(self, raw: io.FileIO, storage: LocalStorage, path: str) -> None:
-        super().__init__(raw, 1 << 16)
-        self._storage, self._path, self._is_torn = storage, path, False
-
-    def write(self, data: Any, /) -> int:
-        try:
-            return super().write(data)
-        except OSError as error:
-            self._is_torn = True
-            raise self._storage._failure("open_write", self._path, error) from error
-
-    def close(self) -> None:
-        if self.closed:
-            return
-        try:
-            if not self._is_torn:
-                self.flush()
-                os.fsync(self.fileno())
-                self._storage._synchronise(self._path)
-        except OSError as error:
-            self._is_torn = True
-            raise self._storage._failure("open_write", self._path, error) from error
-        finally:
-            if self._is_torn:
-                self._abandon()
-            else:
-                super().close()
-
-    def _abandon(self) -> None:
-        """Close without trying again to write the buffered data that failed."""
-        with contextlib.suppress(OSError):
-            self.raw.close()
-        with contextlib.suppress(OSError, ValueError):
-            super().close()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is not None:
-            self._is_torn = True
-        self.close()
+        return failure(verb, self._prefix + path, error)
 
 
 def _refused(error: StorageError) -> StorageFailure:

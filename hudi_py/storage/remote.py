@@ -1,19 +1,16 @@
 """
 Object stores and other remote file systems, through fsspec.
 
-Three problems of networks are solved here, once for all verbs: calls that fail temporarily are repeated; when the
-answer to a create is lost, the object itself says who created it; and each process opens its own clients, because
-clients do not survive a fork and must not be pickled.
+Two problems of networks are solved here, once for all verbs: calls that fail temporarily are repeated; and when the
+answer to a create is lost, the object itself says who created it.
 """
 
 from __future__ import annotations
 
 import functools
 import io
-import os
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, BinaryIO, TypeAlias, TypeVar, cast
+from typing import BinaryIO, TypeAlias, TypeVar, cast
 
 from hudi_py.errors import AlreadyExists, ConfigError, HudiError, NotFound, OutcomeUnknown, StorageError
 from hudi_py.model.files import OWN_FOLDER, join_path
@@ -32,23 +29,17 @@ from hudi_py.storage.base import (
 )
 from hudi_py.storage.remote_backends import Backend, FsspecBackend, S3Backend
 from hudi_py.storage.remote_bulk import REQUESTS_MAX, Pace, delete_in_pages
+from hudi_py.storage.remote_clients import S3_SCHEMES, backend_of
 from hudi_py.storage.remote_faults import Fault, Meaning, classify
-from hudi_py.storage.remote_options import nested_options, redact, s3_options
+from hudi_py.storage.remote_options import redact
 from hudi_py.storage.remote_streams import RangeReader, Upload
 from hudi_py.storage.retry import Attempts, Retry
 
 Keys: TypeAlias = list[str]  # needed because inside the class `list` is a method
 T = TypeVar("T")
 
-S3_SCHEMES = frozenset({"s3", "s3a", "s3n"})
 _READ_BUFFER_BYTES = 1 << 20
 _PROBE_FOLDER = OWN_FOLDER
-
-
-# Clients by process, protocol and options: tasks of an executor share them, a forked child opens its own.
-_CLIENTS: dict[tuple[int, str, str], Any] = {}
-_CLIENTS_LOCK = threading.Lock()
-os.register_at_fork(after_in_child=lambda: _forget_clients())
 
 
 class _GivenUp(Exception):
@@ -371,45 +362,10 @@ class RemoteStorage:
     def _redact(self, text: str) -> str:
         return redact(text, self._options)
 
-    # ------------------------------------------------------------------ clients
-
     def _backend(self) -> Backend:
         try:
-            if self._scheme in S3_SCHEMES:
-                bucket, _, prefix = self._url.partition("://")[2].partition("/")
-                return S3Backend(_client("s3", self._options), bucket, prefix.strip("/"))
-            fs = _client(self._scheme, self._options, self._url)
-            return FsspecBackend(fs, fs._strip_protocol(self._url), self._scheme)
+            return backend_of(self._scheme, self._url, self._options)
         except (TypeError, ValueError, KeyError, ImportError) as error:
             raise ConfigError(
                 self._redact(f"{self._url} cannot be opened, check the storage options: {error}")
             ) from error
-
-
-def _client(protocol: str, options: Mapping[str, str], url: str = "") -> Any:
-    """
-    Return the fsspec file system of this process for *options* and, except for S3, for the host in *url*.
-
-    fsspec's own cache of instances is not used: it could return an instance that caches listings.
-    """
-    import fsspec
-
-    kind = fsspec.get_filesystem_class(protocol)
-    from_url = {} if protocol == "s3" else kind._get_kwargs_from_urls(url)
-    key = (os.getpid(), protocol, repr((sorted(from_url.items()), sorted(options.items()))))
-    with _CLIENTS_LOCK:
-        if key not in _CLIENTS:
-            if protocol == "s3":
-                fs = kind(skip_instance_cache=True, **s3_options(options))
-                fs.retries = 1  # `Retry` repeats; nested loops would multiply the waiting time
-            else:
-                fs = kind(skip_instance_cache=True, **{**from_url, **nested_options(options)})
-            _CLIENTS[key] = fs
-        return _CLIENTS[key]
-
-
-def _forget_clients() -> None:
-    """Forget all clients in a forked child: the parent's are unusable, and the lock may be held for ever."""
-    global _CLIENTS_LOCK
-    _CLIENTS_LOCK = threading.Lock()
-    _CLIENTS.clear()
