@@ -7,8 +7,6 @@ Source: rules/table-services A.1, B.1, D.1, E.5, F; Hudi ``HoodieCleanConfig``, 
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from functools import cache
@@ -16,109 +14,10 @@ from typing import Any, Final, Generic, TypeVar
 
 import attrs
 
+from hudi_py.config.parse import a_name, as_text, duration, flag, index, names, number, one_of, pattern, share, whole
 from hudi_py.errors import ConfigError
-from hudi_py.model.instant_time import parse_duration
 
 T = TypeVar("T")
-
-
-def _text(value: str) -> str:
-    return value
-
-
-def _flag(value: str) -> bool:
-    lowered = value.strip().lower()
-    if lowered not in ("true", "false"):
-        raise ValueError("true or false")
-    return lowered == "true"
-
-
-_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,19}")  # int() also accepts 1_000 and digits of other scripts; Java does not
-_LONG_MAX: Final = (1 << 63) - 1
-
-
-def _float(value: str) -> float:
-    """Return NaN if the text is not a number: every comparison with it is false, so range checks refuse it."""
-    try:
-        return float(value) if value.isascii() and "_" not in value else math.nan
-    except ValueError:
-        return math.nan
-
-
-def _named(value: str) -> str:
-    if not value.strip():
-        raise ValueError("a name; leave the setting out for none")
-    return value
-
-
-def _whole(minimum: int) -> Callable[[str], int]:
-    def parse(value: str) -> int:
-        number = int(value) if _WHOLE.fullmatch(value.strip()) else minimum - 1
-        if not minimum <= number <= _LONG_MAX:
-            raise ValueError(f"a whole number of at least {minimum}")
-        return number
-
-    return parse
-
-
-def _number(value: str) -> float:
-    number = _float(value)
-    if not 0 <= number < float("inf"):
-        raise ValueError("a number of at least 0")
-    return number
-
-
-def _share(value: str) -> float:
-    number = _float(value)
-    if not 0 < number <= 1:
-        raise ValueError("a number above 0 and up to 1")
-    return number
-
-
-def _duration(value: str) -> timedelta:
-    span = parse_duration(value)
-    if not span:
-        raise ValueError("a duration such as 90m, 36h or 7d")
-    return span
-
-
-def _one_of(*choices: str) -> Callable[[str], str]:
-    def parse(value: str) -> str:
-        upper = value.strip().upper()
-        if upper not in choices:
-            raise ValueError("one of " + ", ".join(choices))
-        return upper
-
-    return parse
-
-
-def _pattern(value: str) -> str:
-    try:
-        re.compile(value)
-    except re.error as error:
-        raise ValueError(f"a regular expression: {error}") from None
-    return value
-
-
-INDEXES: Final = (
-    *("BLOOM", "SIMPLE", "BUCKET"),
-    *("GLOBAL_BLOOM", "GLOBAL_SIMPLE", "RECORD_INDEX", "GLOBAL_RECORD_LEVEL_INDEX"),
-)
-
-
-def _index(value: str) -> str:
-    upper = value.strip().upper()
-    if upper not in INDEXES:
-        raise ValueError(
-            "BLOOM or SIMPLE (keys are looked up in the files of their partition), GLOBAL_BLOOM, GLOBAL_SIMPLE, "
-            "RECORD_INDEX or GLOBAL_RECORD_LEVEL_INDEX (in all partitions), or BUCKET; with another index Apache Hudi "
-            "expects keys elsewhere; write such a table with Apache Hudi"
-        )
-    return upper
-
-
-def _names(value: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in value.split(",") if part.strip())
 
 
 @attrs.frozen(eq=False)
@@ -211,181 +110,177 @@ _NONE: Final[tuple[str, ...]] = ()
 
 
 def _timed(name: str, default: str) -> Key[str]:
-    return Key(f"hoodie.keygen.{name}", _text, default, (f"hoodie.deltastreamer.keygen.{name}",))
+    return Key(f"hoodie.keygen.{name}", as_text, default, (f"hoodie.deltastreamer.keygen.{name}",))
 
 
 # --- table services ---------------------------------------------------------------------------------------------
-TABLE_SERVICES_ENABLED: Final = Key("hoodie.table.services.enabled", _flag, True)
+TABLE_SERVICES_ENABLED: Final = Key("hoodie.table.services.enabled", flag, True)
 
-CLEAN_AUTOMATIC: Final = Key("hoodie.clean.automatic", _flag, True)
+CLEAN_AUTOMATIC: Final = Key("hoodie.clean.automatic", flag, True)
 CLEAN_POLICY: Final = Key(
     "hoodie.clean.policy",
-    _one_of("KEEP_LATEST_COMMITS", "KEEP_LATEST_FILE_VERSIONS", "KEEP_LATEST_BY_HOURS"),
+    one_of("KEEP_LATEST_COMMITS", "KEEP_LATEST_FILE_VERSIONS", "KEEP_LATEST_BY_HOURS"),
     "KEEP_LATEST_COMMITS",
     ("hoodie.cleaner.policy",),
 )
-CLEAN_COMMITS_RETAINED: Final = Key(
-    "hoodie.clean.commits.retained", _whole(1), 10, ("hoodie.cleaner.commits.retained",)
-)
-CLEAN_HOURS_RETAINED: Final = Key("hoodie.clean.hours.retained", _whole(1), 24, ("hoodie.cleaner.hours.retained",))
+CLEAN_COMMITS_RETAINED: Final = Key("hoodie.clean.commits.retained", whole(1), 10, ("hoodie.cleaner.commits.retained",))
+CLEAN_HOURS_RETAINED: Final = Key("hoodie.clean.hours.retained", whole(1), 24, ("hoodie.cleaner.hours.retained",))
 CLEAN_FILE_VERSIONS_RETAINED: Final = Key(
-    "hoodie.clean.fileversions.retained", _whole(1), 3, ("hoodie.cleaner.fileversions.retained",)
+    "hoodie.clean.fileversions.retained", whole(1), 3, ("hoodie.cleaner.fileversions.retained",)
 )
-CLEAN_TRIGGER_MAX_COMMITS: Final = Key("hoodie.clean.trigger.max.commits", _whole(1), 1, ("hoodie.clean.max.commits",))
-CLEAN_INCREMENTAL: Final = Key("hoodie.clean.incremental.enabled", _flag, True, ("hoodie.cleaner.incremental.mode",))
-CLEAN_PARALLELISM: Final = Key("hoodie.clean.parallelism", _whole(1), 200, ("hoodie.cleaner.parallelism",))
-CLEAN_MULTIPLE: Final = Key("hoodie.clean.multiple.enabled", _flag, False, ("hoodie.clean.allow.multiple",))
-ALLOW_UNKNOWN: Final = Key("hoodie_py.conf.allow.unknown", _flag, False)
+CLEAN_TRIGGER_MAX_COMMITS: Final = Key("hoodie.clean.trigger.max.commits", whole(1), 1, ("hoodie.clean.max.commits",))
+CLEAN_INCREMENTAL: Final = Key("hoodie.clean.incremental.enabled", flag, True, ("hoodie.cleaner.incremental.mode",))
+CLEAN_PARALLELISM: Final = Key("hoodie.clean.parallelism", whole(1), 200, ("hoodie.cleaner.parallelism",))
+CLEAN_MULTIPLE: Final = Key("hoodie.clean.multiple.enabled", flag, False, ("hoodie.clean.allow.multiple",))
+ALLOW_UNKNOWN: Final = Key("hoodie_py.conf.allow.unknown", flag, False)
 """Ignore unknown settings, and unknown properties of a table."""
-CLEAN_AGE_RETAINED: Final[Key[timedelta | None]] = Key("hoodie_py.clean.age.retained", _duration, None)
+CLEAN_AGE_RETAINED: Final[Key[timedelta | None]] = Key("hoodie_py.clean.age.retained", duration, None)
 """Like all settings of `hoodie_py`, not known to Hudi. What any retention of Hudi or any of these keeps, is kept."""
-CLEAN_MIN_COMMITS: Final[Key[int | None]] = Key("hoodie_py.clean.min.commits", _whole(1), None)
-CLEAN_MAX_COMMITS: Final[Key[int | None]] = Key("hoodie_py.clean.max.commits", _whole(1), None)
-CLEAN_MIN_FILE_VERSIONS: Final[Key[int | None]] = Key("hoodie_py.clean.min.file.versions", _whole(1), None)
-CLEAN_KEEP_DAILY: Final = Key("hoodie_py.clean.keep.daily", _whole(0), 0)
-CLEAN_KEEP_WEEKLY: Final = Key("hoodie_py.clean.keep.weekly", _whole(0), 0)
-CLEAN_KEEP_MONTHLY: Final = Key("hoodie_py.clean.keep.monthly", _whole(0), 0)
-CLEAN_VERIFY: Final = Key("hoodie_py.clean.verify", _flag, False)
-CLEAN_BREAKERS: Final = Key("hoodie_py.clean.breakers", _flag, True)
-CLEAN_BREAKER_MAX_SHARE: Final = Key("hoodie_py.clean.breaker.max.share", _share, 1.0)
-CLEAN_MAX_FILES: Final[Key[int | None]] = Key("hoodie_py.clean.max.files", _whole(1), None)
-CLEAN_MAX_PARTITIONS: Final[Key[int | None]] = Key("hoodie_py.clean.max.partitions", _whole(1), None)
-CLEAN_MAX_BYTES: Final[Key[int | None]] = Key("hoodie_py.clean.max.bytes", _whole(1), None)
-CLEAN_MAX_DURATION: Final[Key[timedelta | None]] = Key("hoodie_py.clean.max.duration", _duration, None)
+CLEAN_MIN_COMMITS: Final[Key[int | None]] = Key("hoodie_py.clean.min.commits", whole(1), None)
+CLEAN_MAX_COMMITS: Final[Key[int | None]] = Key("hoodie_py.clean.max.commits", whole(1), None)
+CLEAN_MIN_FILE_VERSIONS: Final[Key[int | None]] = Key("hoodie_py.clean.min.file.versions", whole(1), None)
+CLEAN_KEEP_DAILY: Final = Key("hoodie_py.clean.keep.daily", whole(0), 0)
+CLEAN_KEEP_WEEKLY: Final = Key("hoodie_py.clean.keep.weekly", whole(0), 0)
+CLEAN_KEEP_MONTHLY: Final = Key("hoodie_py.clean.keep.monthly", whole(0), 0)
+CLEAN_VERIFY: Final = Key("hoodie_py.clean.verify", flag, False)
+CLEAN_BREAKERS: Final = Key("hoodie_py.clean.breakers", flag, True)
+CLEAN_BREAKER_MAX_SHARE: Final = Key("hoodie_py.clean.breaker.max.share", share, 1.0)
+CLEAN_MAX_FILES: Final[Key[int | None]] = Key("hoodie_py.clean.max.files", whole(1), None)
+CLEAN_MAX_PARTITIONS: Final[Key[int | None]] = Key("hoodie_py.clean.max.partitions", whole(1), None)
+CLEAN_MAX_BYTES: Final[Key[int | None]] = Key("hoodie_py.clean.max.bytes", whole(1), None)
+CLEAN_MAX_DURATION: Final[Key[timedelta | None]] = Key("hoodie_py.clean.max.duration", duration, None)
 FAILED_WRITES_POLICY: Final = Key(
     "hoodie.clean.failed.writes.policy",
-    _one_of("EAGER", "LAZY", "NEVER"),
+    one_of("EAGER", "LAZY", "NEVER"),
     "EAGER",
     ("hoodie.cleaner.policy.failed.writes",),
 )
 CONCURRENCY_MODE: Final = Key(
     "hoodie.write.concurrency.mode",
-    _one_of("SINGLE_WRITER", "OPTIMISTIC_CONCURRENCY_CONTROL", "NON_BLOCKING_CONCURRENCY_CONTROL"),
+    one_of("SINGLE_WRITER", "OPTIMISTIC_CONCURRENCY_CONTROL", "NON_BLOCKING_CONCURRENCY_CONTROL"),
     "SINGLE_WRITER",
 )
-CONFLICT_STRATEGY: Final = Key("hoodie.write.lock.conflict.resolution.strategy", _text, "")
+CONFLICT_STRATEGY: Final = Key("hoodie.write.lock.conflict.resolution.strategy", as_text, "")
 """Empty: conflicts by file groups, or by buckets in a table with a bucket index."""
 ISOLATION: Final = Key(
-    "hoodie_py.write.isolation", _one_of("SERIALIZABLE", "WRITE_SERIALIZABLE", "SNAPSHOT"), "WRITE_SERIALIZABLE"
+    "hoodie_py.write.isolation", one_of("SERIALIZABLE", "WRITE_SERIALIZABLE", "SNAPSHOT"), "WRITE_SERIALIZABLE"
 )
-WRITE_RETRIES: Final = Key("hoodie.write.num.retries.on.conflict.failures", _whole(0), 4)
+WRITE_RETRIES: Final = Key("hoodie.write.num.retries.on.conflict.failures", whole(0), 4)
 """Only with several writers. Apache Hudi's default is 0: its caller has to write again."""
-WRITE_RETRY_TIMEOUT: Final = Key("hoodie_py.write.retry.timeout", _duration, timedelta(minutes=30))
-HEARTBEAT_INTERVAL_MS: Final = Key("hoodie.client.heartbeat.interval_in_ms", _whole(1000), 60_000)
-HEARTBEAT_TOLERABLE_MISSES: Final = Key("hoodie.client.heartbeat.tolerable.misses", _whole(1), 2)
-LOCK_PROVIDER: Final = Key("hoodie.write.lock.provider", _named, "")
+WRITE_RETRY_TIMEOUT: Final = Key("hoodie_py.write.retry.timeout", duration, timedelta(minutes=30))
+HEARTBEAT_INTERVAL_MS: Final = Key("hoodie.client.heartbeat.interval_in_ms", whole(1000), 60_000)
+HEARTBEAT_TOLERABLE_MISSES: Final = Key("hoodie.client.heartbeat.tolerable.misses", whole(1), 2)
+LOCK_PROVIDER: Final = Key("hoodie.write.lock.provider", a_name, "")
 """Empty: no lock is taken (F-2)."""
-LOCK_WAIT_MS: Final = Key("hoodie.write.lock.wait_time_ms", _whole(0), 60_000)
-LOCK_CLIENT_RETRIES: Final = Key("hoodie.write.lock.client.num_retries", _whole(0), 50)
-LOCK_CLIENT_RETRY_WAIT_MS: Final = Key("hoodie.write.lock.client.wait_time_ms_between_retry", _whole(0), 5000)
-LOCK_VALIDITY_S: Final = Key("hoodie.write.lock.storage.validity.timeout.secs", _whole(10), 300)
+LOCK_WAIT_MS: Final = Key("hoodie.write.lock.wait_time_ms", whole(0), 60_000)
+LOCK_CLIENT_RETRIES: Final = Key("hoodie.write.lock.client.num_retries", whole(0), 50)
+LOCK_CLIENT_RETRY_WAIT_MS: Final = Key("hoodie.write.lock.client.wait_time_ms_between_retry", whole(0), 5000)
+LOCK_VALIDITY_S: Final = Key("hoodie.write.lock.storage.validity.timeout.secs", whole(10), 300)
 LOCK_RENEW_S: Final = Key(
-    "hoodie.write.lock.storage.renew.interval.secs", _whole(1), 30, ("hoodie.write.lock.storage.heartbeat.poll.secs",)
+    "hoodie.write.lock.storage.renew.interval.secs", whole(1), 30, ("hoodie.write.lock.storage.heartbeat.poll.secs",)
 )
-ATOMIC_CREATION_SCHEMES: Final[Key[tuple[str, ...]]] = Key("hoodie.fs.atomic_creation.support", _names, _NONE)
-LOCK_FILE_FOLDER: Final = Key("hoodie.write.lock.filesystem.path", _text, "")
-LOCK_FILE_EXPIRE_MINUTES: Final = Key("hoodie.write.lock.filesystem.expire", _whole(0), 0)
+ATOMIC_CREATION_SCHEMES: Final[Key[tuple[str, ...]]] = Key("hoodie.fs.atomic_creation.support", names, _NONE)
+LOCK_FILE_FOLDER: Final = Key("hoodie.write.lock.filesystem.path", as_text, "")
+LOCK_FILE_EXPIRE_MINUTES: Final = Key("hoodie.write.lock.filesystem.expire", whole(0), 0)
 
-ARCHIVE_AUTOMATIC: Final = Key("hoodie.archive.automatic", _flag, True)
-KEEP_MAX_COMMITS: Final = Key("hoodie.keep.max.commits", _whole(2), 30)
-KEEP_MIN_COMMITS: Final = Key("hoodie.keep.min.commits", _whole(1), 20)
-ARCHIVE_BATCH: Final = Key("hoodie.commits.archival.batch", _whole(1), 10)
-ARCHIVE_BEYOND_SAVEPOINT: Final = Key("hoodie.archive.beyond.savepoint", _flag, False)
-ARCHIVE_ANEW: Final = Key("hoodie_py.archive.anew", _flag, False)
+ARCHIVE_AUTOMATIC: Final = Key("hoodie.archive.automatic", flag, True)
+KEEP_MAX_COMMITS: Final = Key("hoodie.keep.max.commits", whole(2), 30)
+KEEP_MIN_COMMITS: Final = Key("hoodie.keep.min.commits", whole(1), 20)
+ARCHIVE_BATCH: Final = Key("hoodie.commits.archival.batch", whole(1), 10)
+ARCHIVE_BEYOND_SAVEPOINT: Final = Key("hoodie.archive.beyond.savepoint", flag, False)
+ARCHIVE_ANEW: Final = Key("hoodie_py.archive.anew", flag, False)
 """Our own: archive although the archive of earlier commits is lost; times from before can never be told any more."""
-ARCHIVE_FAILS_ON_DAMAGE: Final = Key("hoodie.fail.on.timeline.archiving", _flag, True)
+ARCHIVE_FAILS_ON_DAMAGE: Final = Key("hoodie.fail.on.timeline.archiving", flag, True)
 """False: a damaged commit of layout 1 is archived without its content; its bytes are saved in a separate file."""
-ARCHIVE_MERGE_ENABLED: Final = Key("hoodie.archive.merge.enable", _flag, False)
-ARCHIVE_MERGE_FILES: Final = Key("hoodie.archive.merge.files.batch.size", _whole(2), 10)
-ARCHIVE_MERGE_SMALL_BYTES: Final = Key("hoodie.archive.merge.small.file.limit.bytes", _whole(1), 20 * 1024 * 1024)
-HISTORY_COMPACTION_BATCH: Final = Key("hoodie.timeline.compaction.batch.size", _whole(2), 10)
+ARCHIVE_MERGE_ENABLED: Final = Key("hoodie.archive.merge.enable", flag, False)
+ARCHIVE_MERGE_FILES: Final = Key("hoodie.archive.merge.files.batch.size", whole(2), 10)
+ARCHIVE_MERGE_SMALL_BYTES: Final = Key("hoodie.archive.merge.small.file.limit.bytes", whole(1), 20 * 1024 * 1024)
+HISTORY_COMPACTION_BATCH: Final = Key("hoodie.timeline.compaction.batch.size", whole(2), 10)
 COMPACT_TRIGGER: Final = Key(
     "hoodie.compact.inline.trigger.strategy",
-    _one_of("NUM_COMMITS", "NUM_COMMITS_AFTER_LAST_REQUEST", "TIME_ELAPSED", "NUM_AND_TIME", "NUM_OR_TIME"),
+    one_of("NUM_COMMITS", "NUM_COMMITS_AFTER_LAST_REQUEST", "TIME_ELAPSED", "NUM_AND_TIME", "NUM_OR_TIME"),
     "NUM_COMMITS",
 )
-COMPACT_DELTA_COMMITS_MAX: Final = Key("hoodie.compact.inline.max.delta.commits", _whole(1), 5)
-COMPACT_INLINE: Final = Key("hoodie.compact.inline", _flag, False)
-COMPACT_SCHEDULE_INLINE: Final = Key("hoodie.compact.schedule.inline", _flag, False)
-COMPACT_DELTA_SECONDS_MAX: Final = Key("hoodie.compact.inline.max.delta.seconds", _whole(1), 3600)
+COMPACT_DELTA_COMMITS_MAX: Final = Key("hoodie.compact.inline.max.delta.commits", whole(1), 5)
+COMPACT_INLINE: Final = Key("hoodie.compact.inline", flag, False)
+COMPACT_SCHEDULE_INLINE: Final = Key("hoodie.compact.schedule.inline", flag, False)
+COMPACT_DELTA_SECONDS_MAX: Final = Key("hoodie.compact.inline.max.delta.seconds", whole(1), 3600)
 COMPACTION_STRATEGY: Final[Key[tuple[str, ...]]] = Key(
     "hoodie.compaction.strategy",
-    _names,
-    _names("org.apache.hudi.table.action.compact.strategy.LogFileSizeBasedCompactionStrategy"),
+    names,
+    names("org.apache.hudi.table.action.compact.strategy.LogFileSizeBasedCompactionStrategy"),
 )
 """Names of classes of Apache Hudi; of several, each chooses among what the one before left."""
-COMPACTION_TARGET_IO: Final = Key("hoodie.compaction.target.io", _whole(0), 500 * 1024)
+COMPACTION_TARGET_IO: Final = Key("hoodie.compaction.target.io", whole(0), 500 * 1024)
 """In megabytes (MiB)."""
-COMPACTION_LOG_BYTES_MIN: Final = Key("hoodie.compaction.logfile.size.threshold", _whole(0), 0)
-COMPACTION_LOG_FILES_MIN: Final = Key("hoodie.compaction.logfile.num.threshold", _whole(0), 0)
-COMPACTION_DAYS: Final = Key("hoodie.compaction.daybased.target.partitions", _whole(0), 10)
-COMPACTION_PARTITION_REGEX: Final = Key("hoodie.compaction.partition.path.regex", _text, "")
+COMPACTION_LOG_BYTES_MIN: Final = Key("hoodie.compaction.logfile.size.threshold", whole(0), 0)
+COMPACTION_LOG_FILES_MIN: Final = Key("hoodie.compaction.logfile.num.threshold", whole(0), 0)
+COMPACTION_DAYS: Final = Key("hoodie.compaction.daybased.target.partitions", whole(0), 10)
+COMPACTION_PARTITION_REGEX: Final = Key("hoodie.compaction.partition.path.regex", as_text, "")
 
 # --- clustering -------------------------------------------------------------------------------------------------
 _PLAN: Final = "hoodie.clustering.plan.strategy."
-CLUSTERING_INLINE: Final = Key(
-    "hoodie.clustering.inline", _flag, False, ("hoodie.datasource.clustering.inline.enable",)
-)
-CLUSTERING_SCHEDULE_INLINE: Final = Key("hoodie.clustering.schedule.inline", _flag, False)
-CLUSTERING_INLINE_COMMITS: Final = Key("hoodie.clustering.inline.max.commits", _whole(1), 4)
-CLUSTERING_SCHEDULE_COMMITS: Final = Key("hoodie.clustering.async.max.commits", _whole(1), 4)
-CLUSTERING_PLAN_CLASS: Final = Key(f"{_PLAN}class", _text, "")
-CLUSTERING_RUN_CLASS: Final = Key("hoodie.clustering.execution.strategy.class", _text, "")
-CLUSTERING_SMALL_BYTES: Final = Key(f"{_PLAN}small.file.limit", _whole(0), 300 << 20)
-CLUSTERING_GROUP_BYTES: Final = Key(f"{_PLAN}max.bytes.per.group", _whole(1), 2 << 30)
-CLUSTERING_TARGET_BYTES: Final = Key(f"{_PLAN}target.file.max.bytes", _whole(1), 1 << 30)
-CLUSTERING_GROUPS_MAX: Final = Key(f"{_PLAN}max.num.groups", _whole(1), 30)
-CLUSTERING_SINGLE_GROUP: Final = Key(f"{_PLAN}single.group.clustering.enabled", _flag, True)
-CLUSTERING_SORT_COLUMNS: Final[Key[tuple[str, ...]]] = Key(f"{_PLAN}sort.columns", _names, _NONE)
-CLUSTERING_LAYOUT: Final = Key("hoodie.layout.optimize.strategy", _one_of("LINEAR", "ZORDER", "HILBERT"), "LINEAR")
-CLUSTERING_PARTITIONS: Final[Key[tuple[str, ...]]] = Key(f"{_PLAN}partition.selected", _names, _NONE)
-CLUSTERING_PARTITION_REGEX: Final = Key(f"{_PLAN}partition.regex.pattern", _pattern, "")
+CLUSTERING_INLINE: Final = Key("hoodie.clustering.inline", flag, False, ("hoodie.datasource.clustering.inline.enable",))
+CLUSTERING_SCHEDULE_INLINE: Final = Key("hoodie.clustering.schedule.inline", flag, False)
+CLUSTERING_INLINE_COMMITS: Final = Key("hoodie.clustering.inline.max.commits", whole(1), 4)
+CLUSTERING_SCHEDULE_COMMITS: Final = Key("hoodie.clustering.async.max.commits", whole(1), 4)
+CLUSTERING_PLAN_CLASS: Final = Key(f"{_PLAN}class", as_text, "")
+CLUSTERING_RUN_CLASS: Final = Key("hoodie.clustering.execution.strategy.class", as_text, "")
+CLUSTERING_SMALL_BYTES: Final = Key(f"{_PLAN}small.file.limit", whole(0), 300 << 20)
+CLUSTERING_GROUP_BYTES: Final = Key(f"{_PLAN}max.bytes.per.group", whole(1), 2 << 30)
+CLUSTERING_TARGET_BYTES: Final = Key(f"{_PLAN}target.file.max.bytes", whole(1), 1 << 30)
+CLUSTERING_GROUPS_MAX: Final = Key(f"{_PLAN}max.num.groups", whole(1), 30)
+CLUSTERING_SINGLE_GROUP: Final = Key(f"{_PLAN}single.group.clustering.enabled", flag, True)
+CLUSTERING_SORT_COLUMNS: Final[Key[tuple[str, ...]]] = Key(f"{_PLAN}sort.columns", names, _NONE)
+CLUSTERING_LAYOUT: Final = Key("hoodie.layout.optimize.strategy", one_of("LINEAR", "ZORDER", "HILBERT"), "LINEAR")
+CLUSTERING_PARTITIONS: Final[Key[tuple[str, ...]]] = Key(f"{_PLAN}partition.selected", names, _NONE)
+CLUSTERING_PARTITION_REGEX: Final = Key(f"{_PLAN}partition.regex.pattern", pattern, "")
 CLUSTERING_FILTER_MODE: Final = Key(
     "hoodie.clustering.plan.partition.filter.mode",
-    _one_of("NONE", "RECENT_DAYS", "SELECTED_PARTITIONS", "DAY_ROLLING"),
+    one_of("NONE", "RECENT_DAYS", "SELECTED_PARTITIONS", "DAY_ROLLING"),
     "NONE",
 )
-CLUSTERING_LOOKBACK: Final = Key(f"{_PLAN}daybased.lookback.partitions", _whole(0), 2)
-CLUSTERING_SKIP_LATEST: Final = Key(f"{_PLAN}daybased.skipfromlatest.partitions", _whole(0), 0)
-CLUSTERING_BEGIN: Final = Key(f"{_PLAN}cluster.begin.partition", _text, "")
-CLUSTERING_END: Final = Key(f"{_PLAN}cluster.end.partition", _text, "")
-CLUSTERING_PLANNER: Final = Key("hoodie_py.clustering.planner", _one_of("HUDI", "PACKED"), "HUDI")
+CLUSTERING_LOOKBACK: Final = Key(f"{_PLAN}daybased.lookback.partitions", whole(0), 2)
+CLUSTERING_SKIP_LATEST: Final = Key(f"{_PLAN}daybased.skipfromlatest.partitions", whole(0), 0)
+CLUSTERING_BEGIN: Final = Key(f"{_PLAN}cluster.begin.partition", as_text, "")
+CLUSTERING_END: Final = Key(f"{_PLAN}cluster.end.partition", as_text, "")
+CLUSTERING_PLANNER: Final = Key("hoodie_py.clustering.planner", one_of("HUDI", "PACKED"), "HUDI")
 """Our own: HUDI plans what Apache Hudi would; PACKED moves fewer bytes for the same number of files."""
-CLUSTERING_BYTES_MAX: Final[Key[int | None]] = Key("hoodie_py.clustering.max.bytes", _whole(1), None)
+CLUSTERING_BYTES_MAX: Final[Key[int | None]] = Key("hoodie_py.clustering.max.bytes", whole(1), None)
 """Our own: groups of one plan rewrite at most this number of bytes; the next plan has the rest."""
-CLUSTERING_MEMORY_BYTES: Final = Key("hoodie_py.clustering.memory.bytes", _whole(1), 256 << 20)
+CLUSTERING_MEMORY_BYTES: Final = Key("hoodie_py.clustering.memory.bytes", whole(1), 256 << 20)
 """Our own: rows of a larger group are sorted by way of temporary files."""
 
 # --- writing ----------------------------------------------------------------------------------------------------
-TABLE_NAME: Final = Key("hoodie.table.name", _text, "", ("hoodie.datasource.write.table.name",))
-DATABASE_NAME: Final = Key("hoodie.database.name", _text, "")
+TABLE_NAME: Final = Key("hoodie.table.name", as_text, "", ("hoodie.datasource.write.table.name",))
+DATABASE_NAME: Final = Key("hoodie.database.name", as_text, "")
 TABLE_TYPE: Final = Key(
     "hoodie.table.type",
-    _one_of("COPY_ON_WRITE", "MERGE_ON_READ"),
+    one_of("COPY_ON_WRITE", "MERGE_ON_READ"),
     "COPY_ON_WRITE",
     ("hoodie.datasource.write.table.type", "hoodie.datasource.write.storage.type"),
 )
-WRITE_TABLE_VERSION: Final = Key("hoodie.write.table.version", _whole(0), 9, ("hoodie.table.version",))
+WRITE_TABLE_VERSION: Final = Key("hoodie.write.table.version", whole(0), 9, ("hoodie.table.version",))
 RECORD_KEY_FIELDS: Final[Key[tuple[str, ...]]] = Key(
-    "hoodie.datasource.write.recordkey.field", _names, _NONE, ("hoodie.table.recordkey.fields",)
+    "hoodie.datasource.write.recordkey.field", names, _NONE, ("hoodie.table.recordkey.fields",)
 )
 PARTITION_FIELDS: Final[Key[tuple[str, ...]]] = Key(
-    "hoodie.datasource.write.partitionpath.field", _names, _NONE, ("hoodie.table.partition.fields",)
+    "hoodie.datasource.write.partitionpath.field", names, _NONE, ("hoodie.table.partition.fields",)
 )
 ORDERING_FIELDS: Final[Key[tuple[str, ...]]] = Key(
     "hoodie.table.ordering.fields",
-    _names,
+    names,
     _NONE,
     ("hoodie.datasource.write.precombine.field", "hoodie.table.precombine.field"),
 )
-HIVE_STYLE: Final = Key("hoodie.datasource.write.hive_style_partitioning", _flag, False)
-URL_ENCODE: Final = Key("hoodie.datasource.write.partitionpath.urlencode", _flag, False)
-TIMELINE_TIMEZONE: Final = Key("hoodie.table.timeline.timezone", _one_of("LOCAL", "UTC"), "LOCAL")
+HIVE_STYLE: Final = Key("hoodie.datasource.write.hive_style_partitioning", flag, False)
+URL_ENCODE: Final = Key("hoodie.datasource.write.partitionpath.urlencode", flag, False)
+TIMELINE_TIMEZONE: Final = Key("hoodie.table.timeline.timezone", one_of("LOCAL", "UTC"), "LOCAL")
 KEY_GENERATOR_CLASS: Final = Key(
-    "hoodie.datasource.write.keygenerator.class", _text, "", ("hoodie.table.keygenerator.class",)
+    "hoodie.datasource.write.keygenerator.class", as_text, "", ("hoodie.table.keygenerator.class",)
 )
 KEY_GENERATOR_TYPE: Final = Key(
-    "hoodie.datasource.write.keygenerator.type", _text, "", ("hoodie.table.keygenerator.type",)
+    "hoodie.datasource.write.keygenerator.type", as_text, "", ("hoodie.table.keygenerator.type",)
 )
 TIME_TYPE: Final = _timed("timebased.timestamp.type", "")
 """Of the values that a key generator by time makes paths of: UNIX_TIMESTAMP, EPOCHMILLISECONDS, DATE_STRING ..."""
@@ -403,70 +298,70 @@ TIME_KEYS: Final = (
     TIME_TYPE, TIME_SCALAR_UNIT, TIME_INPUT_PATTERN, TIME_INPUT_DELIMITER, TIME_INPUT_ZONE, TIME_OUTPUT_PATTERN,
     TIME_OUTPUT_ZONE, TIME_ZONE, TIME_PARSER,
 )  # fmt: skip
-PAYLOAD_CLASS: Final = Key("hoodie.datasource.write.payload.class", _text, "", ("hoodie.compaction.payload.class",))
+PAYLOAD_CLASS: Final = Key("hoodie.datasource.write.payload.class", as_text, "", ("hoodie.compaction.payload.class",))
 MERGE_MODE: Final = Key(
     "hoodie.record.merge.mode",
-    _one_of("EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING", "CUSTOM"),
+    one_of("EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING", "CUSTOM"),
     "",
     ("hoodie.write.record.merge.mode",),
 )
-COMMIT_METADATA_PREFIX: Final = Key("hoodie.datasource.write.commitmeta.key.prefix", _named, "_")
+COMMIT_METADATA_PREFIX: Final = Key("hoodie.datasource.write.commitmeta.key.prefix", a_name, "_")
 """Settings whose names begin so are copied into ``extraMetadata`` of commits."""
-COMBINE_BEFORE_INSERT: Final = Key("hoodie.combine.before.insert", _flag, False)
-PARQUET_MAX_FILE_SIZE: Final = Key("hoodie.parquet.max.file.size", _whole(1), 120 * 1024 * 1024)
+COMBINE_BEFORE_INSERT: Final = Key("hoodie.combine.before.insert", flag, False)
+PARQUET_MAX_FILE_SIZE: Final = Key("hoodie.parquet.max.file.size", whole(1), 120 * 1024 * 1024)
 PARQUET_SMALL_FILE_LIMIT: Final = Key("hoodie.parquet.small.file.limit", int, 104_857_600)
-PARQUET_COMPRESSION: Final = Key("hoodie.parquet.compression.codec", _text, "gzip")
-INDEX_TYPE: Final = Key("hoodie.index.type", _index, "SIMPLE")
-BLOOM_MOVES_ROWS: Final = Key("hoodie.bloom.index.update.partition.path", _flag, True)
-SIMPLE_MOVES_ROWS: Final = Key("hoodie.simple.index.update.partition.path", _flag, True)
-RECORD_INDEX_MOVES_ROWS: Final = Key("hoodie.record.index.update.partition.path", _flag, False)
+PARQUET_COMPRESSION: Final = Key("hoodie.parquet.compression.codec", as_text, "gzip")
+INDEX_TYPE: Final = Key("hoodie.index.type", index, "SIMPLE")
+BLOOM_MOVES_ROWS: Final = Key("hoodie.bloom.index.update.partition.path", flag, True)
+SIMPLE_MOVES_ROWS: Final = Key("hoodie.simple.index.update.partition.path", flag, True)
+RECORD_INDEX_MOVES_ROWS: Final = Key("hoodie.record.index.update.partition.path", flag, False)
 """Whether a row whose key a global index finds in another partition moves to the partition that its values say."""
-BUCKET_COUNT: Final = Key("hoodie.bucket.index.num.buckets", _whole(1), 256)
+BUCKET_COUNT: Final = Key("hoodie.bucket.index.num.buckets", whole(1), 256)
 """Of a table with a bucket index; the same in all its writers, because nothing in the table says it."""
-BUCKET_FIELDS: Final[Key[tuple[str, ...]]] = Key("hoodie.bucket.index.hash.field", _names, _NONE)
+BUCKET_FIELDS: Final[Key[tuple[str, ...]]] = Key("hoodie.bucket.index.hash.field", names, _NONE)
 """Empty: all fields of the record key."""
-BUCKET_ENGINE: Final = Key("hoodie.index.bucket.engine", _one_of("SIMPLE", "CONSISTENT_HASHING"), "SIMPLE")
-LOG_BLOCK_FORMAT: Final = Key("hoodie.logfile.data.block.format", _one_of("AVRO", "PARQUET"), "AVRO")
-MERGE_SMALL_FILES_MAX: Final = Key("hoodie.merge.small.file.group.candidates.limit", _whole(0), 1)
-BLOOM_NUM_ENTRIES: Final = Key("hoodie.index.bloom.num_entries", _whole(1), 60_000)
-BLOOM_FPP: Final = Key("hoodie.index.bloom.fpp", _share, 1e-9)
-BLOOM_TYPE: Final = Key("hoodie.bloom.index.filter.type", _one_of("SIMPLE", "DYNAMIC_V0"), "DYNAMIC_V0")
-BLOOM_MAX_ENTRIES: Final = Key("hoodie.bloom.index.filter.dynamic.max.entries", _whole(1), 100_000)
-INSERT_SPLIT_SIZE: Final = Key("hoodie.copyonwrite.insert.split.size", _whole(1), 500_000)
-INSERT_AUTO_SPLIT: Final = Key("hoodie.copyonwrite.insert.auto.split", _flag, True)
-RECORD_SIZE_ESTIMATE: Final = Key("hoodie.copyonwrite.record.size.estimate", _whole(1), 1024)
-RECORD_SIZE_THRESHOLD: Final = Key("hoodie.record.size.estimation.threshold", _number, 1.0)
-ALLOW_EMPTY_COMMIT: Final = Key("hoodie.allow.empty.commit", _flag, True)
+BUCKET_ENGINE: Final = Key("hoodie.index.bucket.engine", one_of("SIMPLE", "CONSISTENT_HASHING"), "SIMPLE")
+LOG_BLOCK_FORMAT: Final = Key("hoodie.logfile.data.block.format", one_of("AVRO", "PARQUET"), "AVRO")
+MERGE_SMALL_FILES_MAX: Final = Key("hoodie.merge.small.file.group.candidates.limit", whole(0), 1)
+BLOOM_NUM_ENTRIES: Final = Key("hoodie.index.bloom.num_entries", whole(1), 60_000)
+BLOOM_FPP: Final = Key("hoodie.index.bloom.fpp", share, 1e-9)
+BLOOM_TYPE: Final = Key("hoodie.bloom.index.filter.type", one_of("SIMPLE", "DYNAMIC_V0"), "DYNAMIC_V0")
+BLOOM_MAX_ENTRIES: Final = Key("hoodie.bloom.index.filter.dynamic.max.entries", whole(1), 100_000)
+INSERT_SPLIT_SIZE: Final = Key("hoodie.copyonwrite.insert.split.size", whole(1), 500_000)
+INSERT_AUTO_SPLIT: Final = Key("hoodie.copyonwrite.insert.auto.split", flag, True)
+RECORD_SIZE_ESTIMATE: Final = Key("hoodie.copyonwrite.record.size.estimate", whole(1), 1024)
+RECORD_SIZE_THRESHOLD: Final = Key("hoodie.record.size.estimation.threshold", number, 1.0)
+ALLOW_EMPTY_COMMIT: Final = Key("hoodie.allow.empty.commit", flag, True)
 RECORD_INDEX_ENABLED: Final = Key(
-    "hoodie.metadata.global.record.level.index.enable", _flag, False, ("hoodie.metadata.record.index.enable",)
+    "hoodie.metadata.global.record.level.index.enable", flag, False, ("hoodie.metadata.record.index.enable",)
 )
 RECORD_INDEX_GROUPS_MIN: Final = Key(
     "hoodie.metadata.global.record.level.index.min.filegroup.count",
-    _whole(1),
+    whole(1),
     10,
     ("hoodie.metadata.record.index.min.filegroup.count",),
 )
 RECORD_INDEX_GROUPS_MAX: Final = Key(
     "hoodie.metadata.global.record.level.index.max.filegroup.count",
-    _whole(1),
+    whole(1),
     10_000,
     ("hoodie.metadata.record.index.max.filegroup.count",),
 )
-RECORD_INDEX_GROWTH: Final = Key("hoodie.metadata.record.index.growth.factor", _number, 2.0)
-RECORD_INDEX_GROUP_BYTES_MAX: Final = Key("hoodie.metadata.record.index.max.filegroup.size", _whole(1), 1 << 30)
-METADATA_ENABLED: Final[Key[bool | None]] = Key("hoodie.metadata.enable", _flag, None)
+RECORD_INDEX_GROWTH: Final = Key("hoodie.metadata.record.index.growth.factor", number, 2.0)
+RECORD_INDEX_GROUP_BYTES_MAX: Final = Key("hoodie.metadata.record.index.max.filegroup.size", whole(1), 1 << 30)
+METADATA_ENABLED: Final[Key[bool | None]] = Key("hoodie.metadata.enable", flag, None)
 """None: keep the metadata table if the table has one. False: the metadata table may be deleted."""
-METADATA_COMPACT_DELTA_COMMITS_MAX: Final = Key("hoodie.metadata.compact.max.delta.commits", _whole(1), 10)
-NEW_COMPLEX_KEY_ENCODING: Final[Key[bool | None]] = Key("hoodie.write.complex.keygen.new.encoding", _flag, None)
-BULK_INSERT_PARALLELISM: Final = Key("hoodie.bulkinsert.shuffle.parallelism", _whole(0), 0)
-UPSERT_PARALLELISM: Final = Key("hoodie.upsert.shuffle.parallelism", _whole(0), 0)
-INSERT_PARALLELISM: Final = Key("hoodie.insert.shuffle.parallelism", _whole(0), 0)
-DELETE_PARALLELISM: Final = Key("hoodie.delete.shuffle.parallelism", _whole(0), 0)
-SINGLE_PASS_BYTES: Final = Key("hoodie_py.write.single.pass.max.bytes", _whole(0), 32 * 1024 * 1024)
+METADATA_COMPACT_DELTA_COMMITS_MAX: Final = Key("hoodie.metadata.compact.max.delta.commits", whole(1), 10)
+NEW_COMPLEX_KEY_ENCODING: Final[Key[bool | None]] = Key("hoodie.write.complex.keygen.new.encoding", flag, None)
+BULK_INSERT_PARALLELISM: Final = Key("hoodie.bulkinsert.shuffle.parallelism", whole(0), 0)
+UPSERT_PARALLELISM: Final = Key("hoodie.upsert.shuffle.parallelism", whole(0), 0)
+INSERT_PARALLELISM: Final = Key("hoodie.insert.shuffle.parallelism", whole(0), 0)
+DELETE_PARALLELISM: Final = Key("hoodie.delete.shuffle.parallelism", whole(0), 0)
+SINGLE_PASS_BYTES: Final = Key("hoodie_py.write.single.pass.max.bytes", whole(0), 32 * 1024 * 1024)
 """Not known to Hudi. Rows larger than this, by Spark's estimate, are written in two passes; 0 for all rows."""
-READ_BYTES_MAX: Final = Key("hoodie_py.read.max.bytes", _whole(1), 1 << 30)
+READ_BYTES_MAX: Final = Key("hoodie_py.read.max.bytes", whole(1), 1 << 30)
 """Not known to Hudi. Larger metadata files are not read."""
-READ_ARCHIVE_BYTES_MAX: Final[Key[int | None]] = Key("hoodie_py.read.archive.max.bytes", _whole(0), None)
+READ_ARCHIVE_BYTES_MAX: Final[Key[int | None]] = Key("hoodie_py.read.archive.max.bytes", whole(0), None)
 """Our own: a larger archive is not asked for files that are missing; by default 512 for each data file."""
 
 ALL_KEYS: Final[tuple[Key[Any], ...]] = tuple(value for value in list(globals().values()) if isinstance(value, Key))

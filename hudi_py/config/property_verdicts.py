@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from typing import Final
 
-from hudi_py.config import keys
+from hudi_py.config import keys, parse
 from hudi_py.config.keys import Settings
 from hudi_py.config.refused import Refused
 from hudi_py.config.table import TableConfig
@@ -102,7 +102,7 @@ REFUSED_PROPERTIES: Final[tuple[Refused, ...]] = (
     Refused("hoodie.record.merge.property.*", (), _W, _MARKED),
     Refused("hoodie.payload.delete.*", (), _W, _MARKED),
     Refused("hoodie.write.partial.update.*", (), _FILES, f"its updates contain only some of the columns; {_BY_HUDI}"),
-    Refused("hoodie.index.type", keys.INDEXES, _W, f"its rows are found by another index; {_BY_HUDI}"),
+    Refused("hoodie.index.type", parse.INDEXES, _W, f"its rows are found by another index; {_BY_HUDI}"),
     Refused("hoodie.bucket.index.*", (), _W, _BUCKETS),
     Refused("hoodie.index.bucket.engine", ("SIMPLE",), _W, _BUCKETS),
 )  # fmt: skip
