@@ -28,8 +28,9 @@ from hudi_py.rows.predicate import OneOf
 from hudi_py.rows.read import chosen_columns, read_batches
 from hudi_py.snapshot.batches import Batches, Pieces
 from hudi_py.snapshot.change_plan import Mode, Source, Step, is_change, logging_mode, plan_commit
-from hudi_py.snapshot.changes import WRITES, Look
 from hudi_py.snapshot.merged_changes import Merges
+from hudi_py.snapshot.range_facts import WRITES
+from hudi_py.snapshot.range_look import Look
 from hudi_py.snapshot.select import check_files_have_all_columns
 from hudi_py.snapshot.window import Window
 from hudi_py.storage.base import Storage

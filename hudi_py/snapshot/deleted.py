@@ -26,7 +26,8 @@ from hudi_py.model.files import FileSlice, join_path, parse_log_file
 from hudi_py.rows.predicate import OneOf
 from hudi_py.snapshot.batches import Batches, Pieces
 from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took
-from hudi_py.snapshot.changes import Changes, Look, open_changes
+from hudi_py.snapshot.changes import Changes, open_changes
+from hudi_py.snapshot.range_look import Look
 from hudi_py.snapshot.select import size_of
 from hudi_py.snapshot.window import Window
 from hudi_py.timeline.archive import load_archived_replaced

@@ -1,36 +1,32 @@
 """
-Read-only views of a table at one time: the latest snapshot, an earlier one, or a savepoint.
+A read-only view of a table at one time: its columns, rows and statistics.
 
-A snapshot keeps the timeline that was loaded when it was opened, so later changes to the table do not move it.
+A snapshot keeps the timeline that was loaded when it was opened, so later changes to the table do not move it. Which
+file slices it has depends on the time: see `hudi_py.snapshot.moments`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 
-from hudi_py.config import keys
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import RefusedError
-from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, latest_slices
-from hudi_py.fsview.gone import first_gone, first_log_gone
-from hudi_py.fsview.listing import Listing
+from hudi_py.fsview.build import ViewContext
 from hudi_py.fsview.loader import load_context
 from hudi_py.fsview.needed import NeededFiles
 from hudi_py.fsview.written_ranges import WrittenRanges
 from hudi_py.mdt.read_statistics import StatisticsReader
 from hudi_py.mdt.statistics import COLUMN_STATS
 from hudi_py.mdt.table import MetadataTable
-from hudi_py.model.files import BaseFile, FileSlice, parse_log_file
+from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.model.instant import Action
 from hudi_py.model.shown import Shown
 from hudi_py.rows.log_rules import log_rules_of
-from hudi_py.snapshot.archived import refuse_what_is_missing
-from hudi_py.snapshot.beside_clean import lost_meanwhile, refuse_what_a_clean_took
+from hudi_py.snapshot.beside_clean import lost_meanwhile
 from hudi_py.snapshot.schema import (
     committed_schema_text,
     moved_columns,
@@ -46,8 +42,6 @@ from hudi_py.snapshot.select import (
     check_rows_are_whole,
     context_as_of,
     has_logs,
-    readable_slices,
-    slices_of_names,
     with_recorded_sizes,
 )
 from hudi_py.storage.base import Storage
@@ -288,122 +282,3 @@ class Snapshot(Shown):
 
     def _slices(self) -> Iterable[FileSlice]:
         raise NotImplementedError
-
-
-@attrs.frozen(kw_only=True, eq=False, slots=False, repr=False)
-class LatestSnapshot(Snapshot):
-    """
-    The rows of all completed commits.
-
-    Args:
-        listing: Returns the listing of partitions and files; called only when files are needed: a schema comes from
-            commits.
-    """
-
-    _listing: Callable[[], Listing]
-
-    _is_present = True
-
-    def __getstate__(self) -> dict[str, Any]:
-        # The table that lists on demand stays behind, so the listing itself is sent.
-        return {**vars(self), "_listing": partial(_itself, self._listing())}
-
-    def _slices(self) -> Iterable[FileSlice]:
-        context = load_context(self.timeline, self._contents, with_clustering=False)
-        for path, entries in self._listing().walk():
-            partition = build_partition(context, path, ((e.name, e.size_bytes) for e in entries))
-            yield from readable_slices(context, partition, self._pending_compactions)
-
-    def sized_slices(self, *, read_optimized: bool = False) -> tuple[FileSlice, ...]:
-        """As in `Snapshot`; if folders were listed, refuses where files of archived commits are missing."""
-        found = super().sized_slices(read_optimized=read_optimized)
-        # A listing by the metadata table names every file, whether its commit is archived or not.
-        if self._listing().is_fresh:
-            bytes_max = self._settings[keys.READ_ARCHIVE_BYTES_MAX]
-            refuse_what_is_missing(self._contents, self.timeline, bases_of(found), bytes_max)
-        return found
-
-
-def _itself(listing: Listing) -> Listing:
-    """Replaces the table's listing in a pickled snapshot."""
-    return listing
-
-
-@attrs.frozen(kw_only=True, eq=False, slots=False, repr=False)
-class SavepointSnapshot(Snapshot):
-    """The rows of a savepoint; cleans keep its files, and its own metadata names them after archival."""
-
-    requested_time: str
-    _held: dict[str, tuple[str, ...]]
-
-    def _slices(self) -> Iterable[FileSlice]:
-        """The slices without log files of later writes, which a restore to the savepoint would delete."""
-        # Log names of layout 1 have the time of their slice, not of a write: there `_logs_until` ends at later blocks.
-        held: Mapping[str, Iterable[str]] = self._held
-        if not self.config.format.log_naming.tells_slice:
-            held = {path: [name for name in names if not self._is_later_log(name)] for path, names in held.items()}
-        return slices_of_names(held)
-
-    def _is_later_log(self, name: str) -> bool:
-        log = parse_log_file(name)
-        return log is not None and log.instant_time > self.requested_time
-
-
-@attrs.frozen(kw_only=True, eq=False, slots=False, repr=False)
-class EarlierSnapshot(Snapshot):
-    """
-    The table as it was at an earlier time, from the files that existed when the snapshot was opened.
-
-    Args:
-        requested_time: The time as an instant time.
-        view_context: View context of that time.
-        listing: The listing of partitions and files.
-    """
-
-    requested_time: str
-    view_context: ViewContext
-    _listing: Listing
-
-    def partitions(self) -> tuple[str, ...]:
-        """Relative paths of all partitions, sorted; partitions created later are among them."""
-        return tuple(sorted(path for path, _ in self._listing.walk()))
-
-    def partition(self, partition_path: str) -> PartitionView:
-        """The file groups of one partition at that time; sizes are known."""
-        entries = self._listing.partition(partition_path, details=True)
-        return build_partition(self.view_context, partition_path, ((e.name, e.size_bytes) for e in entries))
-
-    def file_slices(self, partition_path: str = "") -> tuple[FileSlice, ...]:
-        """The newest slice at that time of each file group in the partition that was live then."""
-        return latest_slices(self.view_context, self.partition(partition_path))
-
-    def refuse_what_a_clean_took(self) -> None:
-        """
-        Compare the folders that a pending clean names with this snapshot.
-
-        Raises:
-            RefusedError: The clean deleted a file of this snapshot.
-        """
-        refuse_what_a_clean_took(self._contents, self.timeline, self.view_context, self.requested_time)
-
-    def _log_context(self) -> ViewContext:
-        return self.view_context
-
-    def _slices(self) -> Iterable[FileSlice]:
-        found: list[FileSlice] = []
-        for path, entries in self._listing.walk():
-            partition = build_partition(self.view_context, path, ((e.name, e.size_bytes) for e in entries))
-            found += readable_slices(self.view_context, partition, self._pending_compactions)
-        # Again after the listing: a clean may have begun in between, and then the listing may lack files already.
-        self.refuse_what_a_clean_took()
-        gone = first_gone(
-            self._contents, self.timeline, self.view_context, self.requested_time, bases_of(found), with_pending=False
-        )
-        if gone is None:
-            gone = first_log_gone(self._contents, self.timeline, self.view_context, self.requested_time, found)
-        if gone is not None:
-            raise RefusedError(
-                f"the table cannot be read as of {self.requested_time}: a clean deleted {gone}, which held rows at "
-                "that time; read a later instant, or the latest snapshot"
-            )
-        return found

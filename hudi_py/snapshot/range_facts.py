@@ -1,0 +1,102 @@
+"""
+What the timeline and the archive say about a range of time: each fact is read once, when it is first needed.
+
+Nothing is decided here: `hudi_py.snapshot.range_look` works out which commits and files belong to the range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any, Final
+
+from hudi_py.config.table import TableType
+from hudi_py.fsview.loader import load_context
+from hudi_py.model.instant import Action, Instant
+from hudi_py.snapshot.retained import earliest_retained
+from hudi_py.snapshot.window import Window, needs_archive, order_times
+from hudi_py.timeline.archive import load_archived, load_archived_contents, load_archived_written
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
+
+WRITES: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
+_COMPACT: Final = "COMPACT"
+_BEHIND_ALL: Final = "~"  # greater than every digit
+
+
+class RangeFacts:
+    """
+    Reads what a range needs to know of the table.
+
+    Args:
+        contents: Reads the instants of the timeline.
+        timeline: The active timeline.
+        window: The range.
+
+    Attributes:
+        now: View context of the table as it is now.
+        by_completion: Whether ranges compare completion times (layout 2), else requested times.
+        times: Requested time of each completed write to the time that ranges compare.
+        knows_archive: Whether archived writes are among *times*.
+    """
+
+    def __init__(self, contents: Contents, timeline: Timeline, window: Window) -> None:
+        self._contents, self._timeline, self._window = contents, timeline, window
+        self.by_completion = contents.store.layout.has_completion_times
+        # A pending clustering hides nothing from a range of layout 2: what has not completed is not in it.
+        self.now = load_context(timeline, contents, with_clustering=not self.by_completion)
+        self.times: Mapping[str, str] = order_times(timeline, by_completion=self.by_completion)
+        self.knows_archive = False
+        # Only completion times need the archive here: requested times say by themselves on which side of a bound a
+        # write lies, but when an archived write completed stands in the archive alone.
+        if self.by_completion and needs_archive(window, timeline, self.times):
+            store = contents.store
+            archived = load_archived(store.storage, store.config).of(WRITES)
+            self.times = {**order_times(archived, by_completion=True), **self.times}
+            self.knows_archive = True
+
+    @cached_property
+    def compactions(self) -> frozenset[str]:
+        """
+        Requested times of completed compactions (layout 2); of archived ones those that were under way at the end.
+
+        Costs a read for each commit of a merge-on-read table, because the name of a compaction's instant is that of a
+        commit: only its content tells them apart.
+        """
+        store = self._contents.store
+        if store.config.table_type is not TableType.MERGE_ON_READ:
+            return frozenset()
+        active = self._timeline.completed(Action.COMMIT)
+        found = {each.requested_time for each in active if self._contents.commit(each).operation_type == _COMPACT}
+        until = self._window.until or ""
+        known = {each.requested_time for each in self._timeline.writes.completed()}
+        for time in {time for time, compared in self.times.items() if time <= until < compared} - known:
+            archived = load_archived_contents(store.storage, store.config, time)
+            found |= {each.requested_time for each, said in archived.items() if _is_compaction(each, said)}
+        return frozenset(found)
+
+    @cached_property
+    def archived_files(self) -> Mapping[str, frozenset[str]]:
+        """Partition path to names of the data files that archived commits of the range wrote (layout 1)."""
+        store, until = self._contents.store, self._window.until
+        # The upper bound is exclusive and the end belongs to the range: with one more digit it comes right behind it.
+        behind = _BEHIND_ALL if until is None else f"{until}0"
+        return load_archived_written(store.storage, store.config, self._window.after, behind)
+
+    def files_written(self, path: str, instants: Iterable[Instant]) -> frozenset[str]:
+        """Names of the files that commits wrote to a partition, by their metadata."""
+        stats = (self._contents.commit(each).partition_to_write_stats.get(path, ()) for each in instants)
+        return frozenset((stat.path or "").rpartition("/")[2] for each in stats for stat in each)
+
+    def partitions_touched(self, instants: Iterable[Instant]) -> frozenset[str]:
+        """Paths of the partitions that commits wrote to or replaced file groups of."""
+        return frozenset(path for each in instants for path in self._contents.touched(each).partition_paths)
+
+    def earliest_retained(self) -> str:
+        """The earliest time, as ranges compare it, of which the last clean kept all files."""
+        earliest = earliest_retained(self._contents, self._timeline)
+        return self.times.get(earliest, earliest)
+
+
+def _is_compaction(instant: Instant, said: Any) -> bool:
+    return instant.action is Action.COMMIT and isinstance(said, dict) and said.get("operationType") == _COMPACT
