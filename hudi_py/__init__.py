@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         RuntimeStats,
         WriteStat,
     )
+    from hudi_py.row_verbs import Words
     from hudi_py.rows.condition import Column, Condition, Where
     from hudi_py.runtime.clock import Clock
     from hudi_py.services.archive.plan import Bound
@@ -74,14 +75,15 @@ if TYPE_CHECKING:
     from hudi_py.snapshot.changes import Changes
     from hudi_py.snapshot.difference import Difference
     from hudi_py.snapshot.history import Event, Numbers
+    from hudi_py.snapshot.moments import EarlierSnapshot
     from hudi_py.snapshot.overview import Amount, ColumnRange, FileTotals, Overview
     from hudi_py.snapshot.rows import Rows
-    from hudi_py.snapshot.snapshot import EarlierSnapshot, Snapshot
+    from hudi_py.snapshot.snapshot import Snapshot
     from hudi_py.spark.client import WriteClient
     from hudi_py.spark.read import read
     from hudi_py.spark.source import register
     from hudi_py.table import Table, open_table
-    from hudi_py.table_writing import MergeStatement, Words
+    from hudi_py.table_writing import MergeStatement
     from hudi_py.timeline.timeline import Timeline
     from hudi_py.writing.result import WriteResult
 
@@ -121,16 +123,18 @@ _NAMES = {
     "snapshot.difference": "Difference",
     "snapshot.history": "Event Numbers",
     "services.usage.facts": "Holder Share Usage",
+    "snapshot.moments": "EarlierSnapshot",
     "snapshot.overview": "Amount ColumnRange FileTotals Overview",
     "snapshot.rows": "Rows",
-    "snapshot.snapshot": "EarlierSnapshot Snapshot",
+    "snapshot.snapshot": "Snapshot",
     "spark.client": "WriteClient",
     "spark.read": "read",
     "spark.source": "register",
     "table": "Table open_table",
     "timeline.timeline": "Timeline",
     "local_writing": "write",
-    "table_writing": "MergeStatement Words",
+    "table_writing": "MergeStatement",
+    "row_verbs": "Words",
     "writing.result": "WriteResult",
 }
 _LAZY = {name: module for module, names in _NAMES.items() for name in names.split()}

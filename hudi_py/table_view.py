@@ -1,45 +1,27 @@
-"""The reading half of an opened table: timeline, partitions, files, rows, and earlier states. Needs no JVM."""
+"""The reading half of an opened table: partitions, files, rows, changes, and earlier states. Needs no JVM."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime, tzinfo
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
 
-from hudi_py.config.door import admitted, require_served
-from hudi_py.config.table import TableConfig
 from hudi_py.config.uses import Use
-from hudi_py.errors import ConfigError, CorruptMetadata, NotFound
-from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, latest_slices
+from hudi_py.errors import ConfigError
+from hudi_py.fsview.build import PartitionView, build_partition, latest_slices
 from hudi_py.fsview.checked import CheckedListing
-from hudi_py.fsview.listing import Listing
-from hudi_py.fsview.loader import load_context
-from hudi_py.mdt.listing import open_snapshot
 from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.model.holes import holes_of
 from hudi_py.model.instant import Action
-from hudi_py.model.instant_time import is_time, resolve_time
-from hudi_py.model.shown import Shown
-from hudi_py.runtime.clock import Clock, SystemClock
-from hudi_py.runtime.log import log
-from hudi_py.services.savepoint.plan import time_of_name
+from hudi_py.opened_table import OpenedTable
+from hudi_py.snapshot.moments import EarlierSnapshot, LatestSnapshot, SavepointSnapshot
 from hudi_py.snapshot.overview import Overview
 from hudi_py.snapshot.retained import completed_clean
 from hudi_py.snapshot.select import check_as_of, context_as_of
-from hudi_py.snapshot.snapshot import EarlierSnapshot, LatestSnapshot, SavepointSnapshot, Snapshot
-from hudi_py.storage.base import Storage
-from hudi_py.storage.wrappers import ReadOnlyStorage
-from hudi_py.timeline.archive import load_archived
-from hudi_py.timeline.contents import Contents
-from hudi_py.timeline.properties_file import read_table_config
-from hudi_py.timeline.store import TimelineStore
-from hudi_py.timeline.timeline import Timeline
-from hudi_py.txn.table_lock import table_lock
+from hudi_py.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from typing_extensions import Self
 
     from hudi_py.rows.condition import Where
     from hudi_py.snapshot.batches import Batches
@@ -54,92 +36,8 @@ OVERVIEW_FILES_MAX = 1000
 """For this number of files, the statistics of about thirty columns are read in a few seconds."""
 
 
-class TableView(Shown):
-    """
-    A table, for reading; no method changes it.
-
-    Args:
-        storage: Storage whose root is the table's base path.
-        settings: ``hoodie.*`` settings.
-        clock: Replaces the machine's clock.
-
-    Raises:
-        ConfigError: A setting is unknown, invalid, or not supported even for reading.
-    """
-
-    def __init__(
-        self, storage: Storage, *, settings: Mapping[str, Any] | None = None, clock: Clock | None = None
-    ) -> None:
-        self.storage = storage
-        self.settings = admitted(settings)
-        self.config: TableConfig = read_table_config(storage)
-        require_served(self.settings, Use.LOOK)
-        clock = clock or SystemClock()
-        # The lock is only built here, from the settings; nothing is locked by looking at a table.
-        self._store = TimelineStore(storage, self.config, clock, lock=table_lock(storage, self.settings, clock))
-        self._contents = Contents(self._store)
-
-    def _facts(self) -> Mapping[str, object]:
-        config = self.config
-        return {"location": self.storage.root, "name": config.name, "type": config.table_type.value,
-                "version": config.version, "partitioned_by": ", ".join(config.partition_fields)}  # fmt: skip
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return partial(type(self), settings=self.settings.as_dict(), clock=self._store.clock), (self.storage,)
-
-    def require(self, use: Use) -> None:
-        """
-        Raise if the settings or the table's properties ask for something that hudi_py does not do in an operation.
-
-        Raises:
-            ConfigError: A setting is not supported.
-            UnsupportedTable: A property of the table is not supported.
-        """
-        from hudi_py.config.property_verdicts import require_table_served, unknown_properties
-
-        require_served(self.settings, use)
-        require_table_served(self.config, self.settings, use, self.storage.root)
-        unknown = unknown_properties(self.config.properties)
-        if unknown:
-            log.warning("table.properties.unknown", table=self.storage.root, properties=unknown)
-
-    @cached_property
-    def timeline(self) -> Timeline:
-        """The active timeline, loaded on first use; `refresh` forgets it."""
-        try:
-            return self._opened[0]
-        except (CorruptMetadata, NotFound):  # the metadata table is damaged; `listing` raises this for its users
-            return self._store.load()
-
-    @property
-    def listing(self) -> Listing:
-        """Lists partitions and files: from the metadata table if there is one, else from the folders."""
-        return self._opened[1]
-
-    @cached_property
-    def _opened(self) -> tuple[Timeline, Listing]:
-        return open_snapshot(self._store, self.config, self.settings)
-
-    @property
-    def contents(self) -> Contents:
-        """Decoded contents of the instants."""
-        return self._contents
-
-    def refresh(self) -> Self:
-        """Forget what was loaded, so that the next call reads the current state of the table."""
-        self.config = read_table_config(self.storage)
-        self._forget()
-        return self
-
-    def _forget(self) -> None:
-        # Timeline and listing belong together: one without the other would mix two times of the table.
-        for name in ("timeline", "view_context", "_opened"):
-            self.__dict__.pop(name, None)
-
-    @cached_property
-    def view_context(self) -> ViewContext:
-        """The facts of the timeline that are needed to build the view of any partition."""
-        return load_context(self.timeline, self._contents)
+class TableView(OpenedTable):
+    """A table, for reading; no method changes it. Arguments and errors as for `OpenedTable`."""
 
     def partitions(self) -> tuple[str, ...]:
         """Return the relative paths of all partitions, sorted; ``("",)`` for a table without partition columns."""
@@ -403,65 +301,3 @@ class TableView(Shown):
 
         now = self._store.clock.now()
         return take_overview(self._contents, self._latest(), self.listing, columns_files_max=columns_files_max, now=now)
-
-    def archived_timeline(self) -> Timeline:
-        """
-        Return the archived instants, completed and pending, oldest first. In layout 2 only completed ones are archived.
-
-        Raises:
-            CorruptMetadata: A file of the archive is damaged.
-        """
-        return load_archived(self.storage, self.config)
-
-    @property
-    def zone(self) -> tzinfo:
-        """The time zone of the table's instant times."""
-        return self._store.zone
-
-    def resolve_time(self, time: str | datetime) -> str:
-        """
-        Return the instant time that a user's input stands for.
-
-        Args:
-            time: A datetime, or a text: digits of an instant time, ISO 8601, a duration before now, or the name of a
-                savepoint.
-
-        Raises:
-            ConfigError: *time* has none of these forms.
-            RefusedError: Two savepoints have this name.
-        """
-        try:
-            return resolve_time(time, now=self._store.clock.now(), zone=self.zone)
-        except ConfigError as error:
-            if not isinstance(time, str):
-                raise
-            if is_time(time.strip()) and self._knows(time.strip()):
-                return time.strip()  # not a valid date, but the table has an instant with this time
-            savepoints = self.timeline.completed(Action.SAVEPOINT)
-            found = time_of_name(time, ((each, self._contents.savepoint(each)) for each in savepoints))
-            if found is None:
-                raise ConfigError(f"{error}; and there is no savepoint {time!r}") from error
-            return found
-
-    def _knows(self, requested_time: str) -> bool:
-        """Return whether an instant of the timeline, active or archived, has this requested time."""
-        if self.timeline.find(requested_time) is not None:
-            return True
-        try:
-            return self.archived_timeline().find(requested_time) is not None
-        except (CorruptMetadata, NotFound):
-            return False
-
-    def read_only(self) -> Self:
-        """Return the same table on a storage that refuses all changes."""
-        return type(self)(ReadOnlyStorage(self.storage), settings=self.settings.as_dict(), clock=self._store.clock)
-
-    def rehearsal(self) -> Self:
-        """
-        Return the table as `read_only` does, for a dry run: also checks that the lock provider is known.
-
-        Raises:
-            ConfigError: The settings name an unknown lock provider.
-        """
-        self._store.lock.examine()
-        return self.read_only()

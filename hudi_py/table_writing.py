@@ -7,11 +7,12 @@ What writes is imported when it is first used, so that looking at a table does n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from hudi_py.errors import ConfigError
+from hudi_py.row_verbs import RowVerbs, Words
 from hudi_py.table_view import TableView
 
 if TYPE_CHECKING:
@@ -22,57 +23,16 @@ if TYPE_CHECKING:
     from hudi_py.write_service import WriteService
     from hudi_py.writing.result import WriteResult
 
-__all__ = ["MergeStatement", "TableWriting", "Words"]
+__all__ = ["MergeStatement", "TableWriting"]
 
 
-class Words(TypedDict, total=False):
-    """
-    What a commit says besides its files; see `write`.
-
-    Args:
-        write_key: Application and version of the write, which is done once.
-        extra_metadata: Entries for ``extraMetadata`` of the commit.
-        retries: How often the write is begun again, on the current state, when another writer was faster; only where
-            the settings allow several writers. Default: ``hoodie.write.num.retries.on.conflict.failures``, or 4.
-    """
-
-    write_key: tuple[str, int] | None
-    extra_metadata: Mapping[str, str] | None
-    retries: int | None
-
-
-class TableWriting(TableView):
+class TableWriting(TableView, RowVerbs[Any]):
     """
     What writes rows to a table, without Spark. Each call is one commit, and cleans and archives as the settings say.
 
     *data* is, in all of them, an Arrow table, batch or stream (anything with ``__arrow_c_stream__``: polars, DuckDB), a
     pandas DataFrame, or one or several paths of Parquet, CSV or JSON-lines files; *words* are those of `Words`.
     """
-
-    def upsert(self, data: Any, **words: Unpack[Words]) -> WriteResult:
-        """
-        Update rows whose key is in the table, insert all others.
-
-        Of several rows with the same key, the one with the largest ordering value is written. Rows whose boolean column
-        ``_hoodie_is_deleted`` is true are deleted.
-
-        Raises:
-            ConfigError, WriteError: The rows do not fit the table; nothing was committed.
-            UnsupportedTable: hudi_py does not write this kind of table.
-            RefusedError: Writing could lose rows; the message says what to do.
-            ConflictError: Another process is writing to the table.
-            StorageError: The storage failed; nothing was committed, and the next write cleans up.
-            ServiceFailed: The rows are committed, but the clean or the archival after the commit failed.
-        """
-        return self._write(data, "upsert", words)
-
-    def insert(self, data: Any, **words: Unpack[Words]) -> WriteResult:
-        """Add rows without looking up their keys. Raises as `upsert`."""
-        return self._write(data, "insert", words)
-
-    def bulk_insert(self, data: Any, **words: Unpack[Words]) -> WriteResult:
-        """Add rows in new file groups only; use it to load many rows at once. Raises as `upsert`."""
-        return self._write(data, "bulk_insert", words)
 
     def delete(self, data: Any = None, *, where: Where = (), **words: Unpack[Words]) -> WriteResult:
         """
@@ -90,7 +50,7 @@ class TableWriting(TableView):
         if (data is None) == (where == ()):
             raise ConfigError("delete needs either rows with the keys, or a condition: delete(where=...)")
         if data is not None:
-            return self._write(data, "delete", words)
+            return self._write(data, "DELETE", words)
         from hudi_py.table_statements import rows_to_delete
         from hudi_py.writing.commit_words import commit_words
 
@@ -126,29 +86,6 @@ class TableWriting(TableView):
             on: Columns with equal values in a source row and a row of the table that match.
         """
         return MergeStatement(self._changed_by, data, (on,) if isinstance(on, str) else tuple(on))
-
-    def insert_overwrite(self, data: Any, **words: Unpack[Words]) -> WriteResult:
-        """Replace all rows of the partitions that *data* has rows of. Raises as `upsert`."""
-        return self._write(data, "insert_overwrite", words)
-
-    def insert_overwrite_table(self, data: Any, **words: Unpack[Words]) -> WriteResult:
-        """Replace all rows of the table; no rows replace nothing, as in Apache Hudi. Raises as `upsert`."""
-        return self._write(data, "insert_overwrite_table", words)
-
-    def drop_partitions(self, paths: Sequence[str], **words: Unpack[Words]) -> WriteResult:
-        """
-        Delete all rows of partitions; the clean deletes the files later.
-
-        Args:
-            paths: Relative paths of the partitions, as `partitions` returns them.
-
-        Raises:
-            ConfigError: The table has no such partition.
-            As `upsert`.
-        """
-        from hudi_py.writing.commit_words import commit_words
-
-        return self._changed_by(lambda service: service.drop_partitions(paths, commit_words(**words)))
 
     def _write(self, data: Any, operation: str, words: Words) -> WriteResult:
         from hudi_py.local_writing import written

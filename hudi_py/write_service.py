@@ -1,8 +1,9 @@
 """
 Runs a write from the user's rows to the clean after the commit, with any engine for rows.
 
-The steps: open or create the table, select columns, resolve the schema, begin the write, have the engine write the data
-files, commit, clean, archive. Nothing here depends on Spark: `hudi_py.spark` and `hudi_py.local` implement the rows.
+The steps: open or create the table (`hudi_py.write_target`), select columns, resolve the schema, begin the write, have
+the engine write the data files, commit, clean, archive. Nothing here depends on Spark: `hudi_py.spark` and
+`hudi_py.local` implement the rows.
 """
 
 from __future__ import annotations
@@ -17,17 +18,13 @@ from hudi_py.after_commit import serve_after
 from hudi_py.config import keys
 from hudi_py.config.concurrency import concurrency_of
 from hudi_py.config.door import require_served
-from hudi_py.config.key_generators import key_generator_asked_for
 from hudi_py.config.keys import Settings
-from hudi_py.config.new_table import new_table_properties
 from hudi_py.config.table import TableType
-from hudi_py.config.uses import Use
 from hudi_py.engine.base import Engine
 from hudi_py.errors import (
     ConfigError,
     ConflictError,
     RefusedError,
-    TableNotFound,
     UnsupportedTable,
     WriteError,
 )
@@ -36,29 +33,24 @@ from hudi_py.formats.schema_evolution import ResolvedSchema, resolve_schema
 from hudi_py.fsview.needed import NeededFiles
 from hudi_py.local.rows import ArrowRows
 from hudi_py.mdt.lookup import RECORD_INDEX
-from hudi_py.model.files import join_path
 from hudi_py.model.records import CommitMetadata
-from hudi_py.rows.bucket_index import BucketIndex, bucket_index_of
-from hudi_py.rows.keys import KeyGenerator, KeyGeneratorKind, is_prefixed, key_generator_of
-from hudi_py.rows.lookup import read_keys
+from hudi_py.rows.bucket_index import BucketIndex
+from hudi_py.rows.keys import KeyGenerator
 from hudi_py.rows.precedence import MergeMode, MergeRules, merge_rules_of
 from hudi_py.rows.stored_keys import StoredKeys
 from hudi_py.rows.time_partitions import time_partitions_of
 from hudi_py.rows.written import WrittenFile
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.stopwatch import Stopwatch
-from hudi_py.snapshot.schema import column_schema_text
 from hudi_py.storage.base import Storage
 from hudi_py.storage.retry import Retry
 from hudi_py.table_services import TableServices
 from hudi_py.table_statements import Find
 from hudi_py.table_view import TableView
 from hudi_py.timeline.fence import is_fenced
-from hudi_py.txn.table_lock import TableLock
+from hudi_py.write_target import WRITE_USE, WriteTarget, columns_needed
 from hudi_py.writing.anywhere import global_index_of
-from hudi_py.writing.buckets import check_buckets
 from hudi_py.writing.commit_words import NO_WORDS, CommitWords, copied_settings
-from hudi_py.writing.create_table import create_table
 from hudi_py.writing.incoming import IncomingRows
 from hudi_py.writing.job import WriteJob
 from hudi_py.writing.log_slices import LogWriting, keyless_logs
@@ -69,15 +61,10 @@ from hudi_py.writing.replaced import check_replaced
 from hudi_py.writing.replacing import DELETE_PARTITION, OVERWRITES, groups_to_replace
 from hudi_py.writing.result import WriteResult
 from hudi_py.writing.rivals import BasedOn, Rivals
-from hudi_py.writing.same_table import require_same_table
 from hudi_py.writing.schema import schema_to_write
-from hudi_py.writing.stored_paths import check_stored_paths
 from hudi_py.writing.transaction import WriteTransaction, begin_write
 
 _BY_HUDI: Final = "nothing was written; hudi_py does not do this yet, use Apache Hudi"
-_USE: Final = Use.WRITE | Use.SERVICES
-"""A write includes the services that run after its commit."""
-
 _ONE_FILE: Final = 1 << 62
 """A bucket has one file, whatever its size."""
 
@@ -107,24 +94,19 @@ class WriteService:
         *,
         delays: Retry = DELAYS,
     ) -> None:
-        require_served(settings, _USE)
+        require_served(settings, WRITE_USE)
         check_options(settings)
         self._delays = delays
         self._storage = storage
         self._settings = settings
         self._clock = clock
         self._cleaning = cleaning
-        self._table: TableView | None = None
-        self._are_buckets_checked = False
-        self._are_paths_checked = False
-        try:
-            self._table = self._open()
-        except TableNotFound:
-            new_table_properties(self._settings)  # raises for invalid settings now, not at the first write
+        self._target = WriteTarget(storage, settings, clock)
 
     def stored_schema(self) -> pa.Schema | None:
         """Return the columns of the table's rows as they are stored; None if the table has none yet."""
-        text = None if self._table is None else self._table.refresh().schema_text()
+        table = self._target.known
+        text = None if table is None else table.refresh().schema_text()
         return None if text is None else parse_record_schema(text)
 
     def write(self, rows: IncomingRows, operation: str, words: CommitWords = NO_WORDS) -> WriteResult:
@@ -143,12 +125,13 @@ class WriteService:
         return self._repeated(words, operation, lambda: self._write(rows, operation, words))
 
     def _write(self, rows: IncomingRows, operation: str, words: CommitWords) -> WriteResult:
-        table = self._opened_or_created(rows, operation).refresh()
-        generator = self._key_generator(table)
-        buckets = self._checked(table, generator)
+        table = self._target.opened_or_created(rows, operation).refresh()
+        generator = self._target.key_generator(table)
+        buckets = self._target.check(table, generator)
         rules = merge_rules_of(table.config.properties)
         text = table.schema_text()
-        rows = rows.shaped(text, self._needed(operation, generator, rules), keys_only=operation == "DELETE")
+        needed = columns_needed(self._settings, operation, generator, rules)
+        rows = rows.shaped(text, needed, keys_only=operation == "DELETE")
         schema = schema_to_write(text, rows.schema, table.config.name, keys_only=operation == "DELETE")
 
         def write_files(transaction: WriteTransaction) -> list[WrittenFile]:
@@ -176,14 +159,14 @@ class WriteService:
         return self._repeated(words, operation, lambda: self._change(find, operation, words))
 
     def _change(self, find: Find, operation: str, words: CommitWords) -> WriteResult:
-        table = (self._table or self._open()).refresh()
-        generator = self._key_generator(table, computes_paths=operation != "DELETE")
+        table = self._target.opened().refresh()
+        generator = self._target.key_generator(table, computes_paths=operation != "DELETE")
         if operation != "DELETE" and time_partitions_of(table.config) is not None:
             raise UnsupportedTable(  # read rows show the text of the path there, which must not be written as the value
                 f"{self._storage.root} has partitions by time: rows are not updated or merged by conditions there; "
                 "upsert them instead"
             )
-        buckets = self._checked(table, generator)
+        buckets = self._target.check(table, generator)
         text = self._schema_text(table)
         schema = resolve_schema(text, parse_record_schema(text), table.config.name)
         keys_of = StoredKeys.like(generator)
@@ -217,8 +200,8 @@ class WriteService:
         return self._repeated(words, DELETE_PARTITION, lambda: self._drop_partitions(paths, words))
 
     def _drop_partitions(self, paths: Collection[str], words: CommitWords) -> WriteResult:
-        table = (self._table or self._open()).refresh()
-        self._checked(table, self._key_generator(table, computes_paths=False))
+        table = self._target.opened().refresh()
+        self._target.check(table, self._target.key_generator(table, computes_paths=False))
         absent = sorted(set(paths) - set(table.partitions()))
         if absent or not paths:
             what = f"no partition {absent[0]!r}" if absent else "to be told which partitions"
@@ -331,91 +314,7 @@ class WriteService:
             paths.update(table.partitions())
         return groups_to_replace(table.view_context, table.listing, paths)
 
-    # --- the table ------------------------------------------------------------------------------------------------
-    def _open(self) -> TableView:
-        table = TableView(self._storage, settings=self._settings.as_dict(), clock=self._clock)
-        table.require(_USE)
-        require_same_table(self._settings, table.config, self._storage.root)
-        return table
-
-    def _checked(self, table: TableView, generator: KeyGenerator) -> BucketIndex | None:
-        """Return the bucket index of *table* if its rows can be written; see `WriteService`."""
-        buckets = bucket_index_of(self._settings, table.config.properties, generator, table.config.version)
-        if not self._are_buckets_checked:  # once: an existing table never gets buckets later
-            check_buckets(self._storage, table.timeline, table.contents, buckets)
-            self._are_buckets_checked = True
-        if column_schema_text(table.contents, table.timeline) is not None:
-            raise UnsupportedTable(
-                f"{self._storage.root} uses schema on read, and hudi_py does not write the ids of its columns: "
-                "renamed columns would lose their values; write it with Apache Hudi"
-            )
-        return buckets
-
-    def _opened_or_created(self, rows: IncomingRows, operation: str) -> TableView:
-        if self._table is None:
-            try:
-                self._table = self._open()
-            except TableNotFound:
-                if operation == "DELETE":
-                    raise  # there is nothing to delete; creating a table with only key columns helps nobody
-                self._check_new(rows, operation)  # raises before anything is created that would have to be undone
-                create_table(self._storage, self._settings, self._clock)
-                self._table = self._open()
-        return self._table
-
-    def _check_new(self, rows: IncomingRows, operation: str) -> None:
-        """Check the first rows of a new table, as far as possible without touching the storage."""
-        properties = new_table_properties(self._settings)
-        if self._settings[keys.LOCK_PROVIDER]:
-            TableLock(self._storage, self._settings, self._clock).require_usable()
-        # The form of single-field keys does not matter for the checks; it is decided when rows are written.
-        generator = key_generator_of(properties, self._settings, single_field_prefixed=False)
-        bucket_index_of(self._settings, {}, generator, int(properties["hoodie.table.version"]))
-        needed = self._needed(operation, generator, merge_rules_of(properties))
-        shaped = rows.shaped(None, needed, keys_only=False)
-        schema_to_write(None, shaped.schema, self._settings[keys.TABLE_NAME], keys_only=False)
-
     # --- what the tasks need to know --------------------------------------------------------------------------------
-    def _needed(self, operation: str, generator: KeyGenerator, rules: MergeRules) -> tuple[str, ...]:
-        """Return the columns that the rows must have."""
-        fields = (*generator.record_key_fields, *generator.partition_fields)
-        combines = operation not in ("BULK_INSERT", "DELETE") and self._settings[keys.COMBINE_BEFORE_INSERT]
-        ordered = operation == "UPSERT" or combines
-        return (*fields, *rules.batch_fields) if ordered else fields
-
-    def _key_generator(self, table: TableView, *, computes_paths: bool = True) -> KeyGenerator:
-        """Return the table's key generator; if releases of Hudi write its keys differently, a stored key decides."""
-        config = table.config
-        properties = dict(config.properties)
-        asked = key_generator_asked_for(self._settings)
-        actual = key_generator_of(properties, single_field_prefixed=False, computes_paths=False).kind
-        if asked not in (None, actual.value):
-            raise ConfigError(
-                f"the settings ask for key generator {asked}, but the table at {self._storage.root} has "
-                f"{actual.value}; leave the setting out or write to another table"
-            )
-        prefixed = self._settings[keys.NEW_COMPLEX_KEY_ENCODING]
-        if prefixed is None and len(config.record_key_fields) == 1 and actual is KeyGeneratorKind.COMPLEX:
-            prefixed = self._is_prefixed_there(table)
-            if prefixed is None and not config.format.prefixes_single_key:
-                prefixed = False
-        generator = key_generator_of(
-            properties, self._settings, single_field_prefixed=prefixed, computes_paths=computes_paths
-        )
-        if generator.times and not self._are_paths_checked:
-            check_stored_paths(self._storage, table.snapshot().slices_with_rows(), generator)
-            self._are_paths_checked = True
-        return generator
-
-    def _is_prefixed_there(self, table: TableView) -> bool | None:
-        """Return whether stored keys have the form ``column:value``; None if the table has no rows."""
-        for each in table.snapshot().slices_with_rows():
-            if each.base_file is not None:
-                with self._storage.open_read(join_path(each.partition_path, each.base_file.name)) as stream:
-                    first = read_keys(stream)
-                return is_prefixed(first[0].as_py(), table.config.record_key_fields[0]) if len(first) else None
-        return None
-
     def _job(
         self,
         table: TableView,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hudi_py.config import keys
 from hudi_py.config.door import admitted
 from hudi_py.engine.choice import AutoEngine
+from hudi_py.row_verbs import RowVerbs, Words
 from hudi_py.runtime.clock import Clock, SystemClock
 from hudi_py.services.clean.executing.watch import OnProgress
 from hudi_py.services.clean.result import CleanResult
@@ -20,7 +21,6 @@ from hudi_py.spark.incoming import SparkRows
 from hudi_py.spark.session import require_classic
 from hudi_py.storage.factory import open_storage
 from hudi_py.table import Table
-from hudi_py.table_writing import Words
 from hudi_py.write_service import WriteService
 from hudi_py.writing.commit_words import commit_words
 from hudi_py.writing.result import WriteResult
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["WriteClient", "WriteResult"]
 
 
-class WriteClient:
+class WriteClient(RowVerbs[DataFrame]):
     """
     Writes to a table. The first write creates the table if it does not exist.
 
@@ -77,64 +77,18 @@ class WriteClient:
         """
         return Table(self._storage, settings=self._settings.as_dict(), clock=self._clock)
 
-    def upsert(self, rows: DataFrame, **words: Unpack[Words]) -> WriteResult:
-        """
-        Update rows whose key is in the table, insert all others.
-
-        Of several rows with the same key, the one with the largest ordering value is written. Rows whose boolean column
-        ``_hoodie_is_deleted`` is true are deleted.
-
-        Raises:
-            ConfigError, WriteError: The rows do not fit the table; nothing was committed.
-            RefusedError: See `MetadataTableKeeper`.
-            ConflictError: Another process is writing to the table.
-            StorageError: The storage failed; nothing was committed, and the next write cleans up.
-            ServiceFailed: The rows are committed, but the clean or the archival after the commit failed.
-        """
-        return self._write(rows, "UPSERT", words)
-
-    def insert(self, rows: DataFrame, **words: Unpack[Words]) -> WriteResult:
-        """Add rows without looking up their keys. Raises as `upsert`."""
-        return self._write(rows, "INSERT", words)
-
-    def bulk_insert(self, rows: DataFrame, **words: Unpack[Words]) -> WriteResult:
-        """Add rows in new file groups only; use it to load many rows at once. Raises as `upsert`."""
-        return self._write(rows, "BULK_INSERT", words)
-
-    def delete(self, rows: DataFrame, **words: Unpack[Words]) -> WriteResult:
+    def delete(self, data: DataFrame, **words: Unpack[Words]) -> WriteResult:
         """
         Delete the rows with these keys.
 
         Args:
-            rows: At least the record key and partition columns; keys that are not in the table are ignored.
+            data: At least the record key and partition columns; keys that are not in the table are ignored.
 
         Raises:
             TableNotFound: There is no table.
             As `upsert`.
         """
-        return self._write(rows, "DELETE", words)
-
-    def insert_overwrite(self, rows: DataFrame, **words: Unpack[Words]) -> WriteResult:
-        """Replace all rows of the partitions that *rows* have rows of. Raises as `upsert`."""
-        return self._write(rows, "INSERT_OVERWRITE", words)
-
-    def insert_overwrite_table(self, rows: DataFrame, **words: Unpack[Words]) -> WriteResult:
-        """Replace all rows of the table; no rows replace nothing, as in Hudi. Raises as `upsert`."""
-        return self._write(rows, "INSERT_OVERWRITE_TABLE", words)
-
-    def drop_partitions(self, paths: Sequence[str], **words: Unpack[Words]) -> WriteResult:
-        """
-        Delete all rows of partitions; the clean deletes the files later.
-
-        Args:
-            paths: Relative paths of the partitions, as `Table.partitions` returns them.
-
-        Raises:
-            ConfigError: The table has no such partition.
-            TableNotFound: There is no table.
-            As `upsert`.
-        """
-        return self._service.drop_partitions(paths, commit_words(**words))
+        return self._write(data, "DELETE", words)
 
     def clean(self, *, on_progress: OnProgress | None = None) -> list[CleanResult]:
         """
@@ -175,5 +129,8 @@ class WriteClient:
         """Return the engine for the clean after a commit: threads for few files, because a Spark job takes longer."""
         return AutoEngine(lambda: SparkEngine(self._spark))
 
-    def _write(self, rows: DataFrame, operation: str, words: Words) -> WriteResult:
-        return self._service.write(SparkRows(rows, self._settings), operation, commit_words(**words))
+    def _write(self, data: DataFrame, operation: str, words: Words) -> WriteResult:
+        return self._service.write(SparkRows(data, self._settings), operation, commit_words(**words))
+
+    def _changed_by(self, write_with: Callable[[WriteService], WriteResult]) -> WriteResult:
+        return write_with(self._service)

@@ -1,18 +1,20 @@
 """
-Holds a key generator by time against rows that the table has.
+Compares the keys and paths that a write would compute with those of rows that the table has.
 
-Releases of Hudi store only some of its settings in the table. A write with others would put rows of one time into
-another folder than before, and an upsert would not find the older row there.
+Releases of Hudi store only some settings of a key generator by time in the table. A write with others would put rows of
+one time into another folder than before, and an upsert would not find the older row there. In the same way releases
+differ in the form of single-column keys, and a key in the other form would be a second row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from hudi_py.errors import ConfigError
 from hudi_py.model.files import FileSlice, join_path
-from hudi_py.rows.keys import KeyGenerator
+from hudi_py.rows.keys import KeyGenerator, is_prefixed
+from hudi_py.rows.lookup import read_keys
 from hudi_py.rows.read import open_parquet
 from hudi_py.rows.stored_keys import PATH
 from hudi_py.storage.base import Storage
@@ -49,3 +51,20 @@ def check_stored_paths(storage: Storage, slices: Sequence[FileSlice], keys: KeyG
                     f"with these hoodie.keygen.timebased.* settings a row that {storage.root} has in the partition "
                     f"{wanted!r} would belong to {path!r}; give the settings that the table's other writers have"
                 )
+
+
+def are_keys_prefixed(storage: Storage, slices: Iterable[FileSlice], field: str) -> bool | None:
+    """
+    Return whether stored keys have the form ``column:value``; None if the table has no rows.
+
+    Args:
+        storage: The table's storage.
+        slices: File slices with the rows of the table.
+        field: The record key column.
+    """
+    for each in slices:
+        if each.base_file is not None:
+            with storage.open_read(join_path(each.partition_path, each.base_file.name)) as stream:
+                first = read_keys(stream)
+            return is_prefixed(first[0].as_py(), field) if len(first) else None
+    return None

@@ -1,0 +1,159 @@
+"""
+The table that a write goes to: opened or created, and checked before anything is written.
+
+Most checks compare settings with properties and cost nothing. Two read data files, because no property says what the
+table's other writers did: the form of single-column keys, and the paths of partitions by time.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hudi_py.config import keys
+from hudi_py.config.key_generators import key_generator_asked_for
+from hudi_py.config.keys import Settings
+from hudi_py.config.new_table import new_table_properties
+from hudi_py.config.uses import Use
+from hudi_py.errors import ConfigError, TableNotFound, UnsupportedTable
+from hudi_py.rows.bucket_index import BucketIndex, bucket_index_of
+from hudi_py.rows.keys import KeyGenerator, KeyGeneratorKind, key_generator_of
+from hudi_py.rows.precedence import MergeRules, merge_rules_of
+from hudi_py.runtime.clock import Clock
+from hudi_py.snapshot.schema import column_schema_text
+from hudi_py.storage.base import Storage
+from hudi_py.table_view import TableView
+from hudi_py.txn.table_lock import TableLock
+from hudi_py.writing.buckets import check_buckets
+from hudi_py.writing.create_table import create_table
+from hudi_py.writing.incoming import IncomingRows
+from hudi_py.writing.same_table import require_same_table
+from hudi_py.writing.schema import schema_to_write
+from hudi_py.writing.stored_paths import are_keys_prefixed, check_stored_paths
+
+WRITE_USE: Final = Use.WRITE | Use.SERVICES
+"""A write includes the services that run after its commit."""
+
+
+class WriteTarget:
+    """
+    Opens, creates and checks the table of a write service, which may not exist yet.
+
+    Args:
+        storage: Storage of the table.
+        settings: Settings of the writer.
+        clock: Source of the time of creation.
+
+    Raises:
+        ConfigError: A setting is invalid, or contradicts the table.
+        UnsupportedTable: hudi_py does not write this kind of table.
+    """
+
+    def __init__(self, storage: Storage, settings: Settings, clock: Clock) -> None:
+        self._storage = storage
+        self._settings = settings
+        self._clock = clock
+        self._table: TableView | None = None
+        # Both checks read files, so each is made once: an existing table never gets buckets, or other paths, later.
+        self._are_buckets_checked = False
+        self._are_paths_checked = False
+        try:
+            self._table = self._open()
+        except TableNotFound:
+            new_table_properties(settings)  # raises for invalid settings now, not at the first write
+
+    @property
+    def known(self) -> TableView | None:
+        """The table as it was opened before; None if it did not exist then."""
+        return self._table
+
+    def opened(self) -> TableView:
+        """
+        Return the table.
+
+        Raises:
+            TableNotFound: It does not exist.
+        """
+        return self._table or self._open()
+
+    def opened_or_created(self, rows: IncomingRows, operation: str) -> TableView:
+        """Return the table, created for *rows* if it does not exist and *operation* is no deletion."""
+        if self._table is None:
+            try:
+                self._table = self._open()
+            except TableNotFound:
+                if operation == "DELETE":
+                    raise  # there is nothing to delete; creating a table with only key columns helps nobody
+                self._check_new(rows, operation)  # raises before anything is created that would have to be undone
+                create_table(self._storage, self._settings, self._clock)
+                self._table = self._open()
+        return self._table
+
+    def key_generator(self, table: TableView, *, computes_paths: bool = True) -> KeyGenerator:
+        """Return the table's key generator; if releases of Hudi write its keys differently, a stored key decides."""
+        config = table.config
+        properties = dict(config.properties)
+        asked = key_generator_asked_for(self._settings)
+        actual = key_generator_of(properties, single_field_prefixed=False, computes_paths=False).kind
+        if asked not in (None, actual.value):
+            raise ConfigError(
+                f"the settings ask for key generator {asked}, but the table at {self._storage.root} has "
+                f"{actual.value}; leave the setting out or write to another table"
+            )
+        prefixed = self._settings[keys.NEW_COMPLEX_KEY_ENCODING]
+        if prefixed is None and len(config.record_key_fields) == 1 and actual is KeyGeneratorKind.COMPLEX:
+            prefixed = are_keys_prefixed(
+                self._storage, table.snapshot().slices_with_rows(), config.record_key_fields[0]
+            )
+            if prefixed is None and not config.format.prefixes_single_key:
+                prefixed = False
+        return key_generator_of(
+            properties, self._settings, single_field_prefixed=prefixed, computes_paths=computes_paths
+        )
+
+    def check(self, table: TableView, generator: KeyGenerator) -> BucketIndex | None:
+        """
+        Return the bucket index of *table* if its rows can be written, None if it has none.
+
+        Raises:
+            ConfigError: The settings are not those of the table's other writers.
+            UnsupportedTable: hudi_py does not write this kind of table.
+        """
+        if generator.times and not self._are_paths_checked:
+            check_stored_paths(self._storage, table.snapshot().slices_with_rows(), generator)
+            self._are_paths_checked = True
+        buckets = bucket_index_of(self._settings, table.config.properties, generator, table.config.version)
+        if not self._are_buckets_checked:
+            check_buckets(self._storage, table.timeline, table.contents, buckets)
+            self._are_buckets_checked = True
+        if column_schema_text(table.contents, table.timeline) is not None:
+            raise UnsupportedTable(
+                f"{self._storage.root} uses schema on read, and hudi_py does not write the ids of its columns: "
+                "renamed columns would lose their values; write it with Apache Hudi"
+            )
+        return buckets
+
+    def _open(self) -> TableView:
+        table = TableView(self._storage, settings=self._settings.as_dict(), clock=self._clock)
+        table.require(WRITE_USE)
+        require_same_table(self._settings, table.config, self._storage.root)
+        return table
+
+    def _check_new(self, rows: IncomingRows, operation: str) -> None:
+        """Check the first rows of a new table, as far as possible without touching the storage."""
+        properties = new_table_properties(self._settings)
+        if self._settings[keys.LOCK_PROVIDER]:
+            TableLock(self._storage, self._settings, self._clock).require_usable()
+        # The form of single-field keys does not matter for the checks; it is decided when rows are written.
+        generator = key_generator_of(properties, self._settings, single_field_prefixed=False)
+        bucket_index_of(self._settings, {}, generator, int(properties["hoodie.table.version"]))
+        needed = columns_needed(self._settings, operation, generator, merge_rules_of(properties))
+        shaped = rows.shaped(None, needed, keys_only=False)
+        schema_to_write(None, shaped.schema, self._settings[keys.TABLE_NAME], keys_only=False)
+
+
+def columns_needed(settings: Settings, operation: str, generator: KeyGenerator, rules: MergeRules) -> tuple[str, ...]:
+    """Return the columns that the rows of a write must have."""
+    fields = (*generator.record_key_fields, *generator.partition_fields)
+    combines = operation not in ("BULK_INSERT", "DELETE") and settings[keys.COMBINE_BEFORE_INSERT]
+    ordered = operation == "UPSERT" or combines
+    return (*fields, *rules.batch_fields) if ordered else fields
