@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -17,9 +17,8 @@ import pyarrow as pa
 from hudi_py.errors import HudiError, RefusedError, UnsupportedTable
 from hudi_py.model.instant import Action, Instant
 from hudi_py.rows.precedence import merge_rules_of
-from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
-from support.history_world import START, STEP, Kind, Rows, Violation, World, compare
+from support.history_world import START, Kind, Rows, Violation, World, compare
 from support.history_writer import SCHEMA, Row
 
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 2}
@@ -60,37 +59,12 @@ class RowsWorld(World):
     @classmethod
     def of_fixture(cls, kind: Kind, files: Mapping[str, bytes]) -> World:
         """A table of Apache Hudi: what it holds at each time is asked before the first step, and checked elsewhere."""
-        last = Table(MemoryStorage.from_files(files)).timeline.last_time
-        start = START if last is None else datetime.strptime(last[:14], "%Y%m%d%H%M%S").replace(tzinfo=timezone.utc)
-        world = cls(kind, "/lake/fixture", {}, start)
-        for path, data in files.items():
-            world.storage.replace(path, data)
-        world.clock.move(STEP)
-        table = world.open(metadata=None)
-        world.is_dirty = bool(table.timeline.pending())
+        world, table = cls.with_files(kind, files)
         world.is_ordered = bool(merge_rules_of(table.config.properties).stored_fields)
         changeless = [*table.timeline.pending(*REWRITING)]
         changeless += [each for each in table.timeline.pending() if table.contents.is_clustering(each)]
-        for instant in changeless:
-            world.rows[instant.requested_time] = {}
-            world.clusterings.add(instant.requested_time)
-        for time in world.completed(table):
-            world.chain.append(time)
-            try:
-                world.rows[time] = world.rows_at(table, as_of=time)
-            except HudiError:
-                world.unknown.add(time)
-                world.rows[time] = {}
-        if world.chain:
-            world.rows[world.chain[-1]] = world.rows_at(table)
-            world.unknown.discard(world.chain[-1])
-        for instant in table.timeline.completed(Action.SAVEPOINT):
-            time = instant.requested_time
-            world.savepoints[time] = None
-            world.saved[time] = world.rows[time] = world.rows_at(table, savepoint=time)
-            world.unknown.discard(time)
+        world.ask_rows(table, changeless)
         for rows in world.rows.values():
-            world.templates |= {partition: row for (partition, _), row in rows.items()}
             world.next_ts = max(
                 [world.next_ts, *(row["ts"] for row in rows.values() if isinstance(row.get("ts"), int))]
             )

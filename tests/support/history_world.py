@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta, timezone
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -19,7 +19,7 @@ from hudi_py.config.new_table import new_table_properties
 from hudi_py.config.table import TableType
 from hudi_py.errors import HudiError, RefusedError, UnsupportedTable
 from hudi_py.model.files import BaseFile, join_path
-from hudi_py.model.instant import Action
+from hudi_py.model.instant import Action, Instant
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.services.check.findings import Severity
 from hudi_py.storage.base import Storage
@@ -28,6 +28,9 @@ from hudi_py.table import Table
 from hudi_py.timeline.properties_file import create_properties
 from support.history_deltas import FileModel
 from support.history_writer import SCHEMA, Row, pending_clusterings, rows_of_file
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Rows = Mapping[tuple[str, str], Row]
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -161,15 +164,8 @@ class World:
     @classmethod
     def of_fixture(cls, kind: Kind, files: Mapping[str, bytes]) -> World:
         """A table of Apache Hudi: what it holds at each time is asked before the first step, and checked elsewhere."""
-        last = Table(MemoryStorage.from_files(files)).timeline.last_time
-        start = START if last is None else datetime.strptime(last[:14], "%Y%m%d%H%M%S").replace(tzinfo=timezone.utc)
-        world = cls(kind, "/lake/fixture", {}, start)
-        for path, data in files.items():
-            world.storage.replace(path, data)
-        world.clock.move(STEP)
-        table = world.open(metadata=None)
+        world, table = cls.with_files(kind, files)
         world.is_mor = table.config.table_type is TableType.MERGE_ON_READ
-        world.is_dirty = bool(table.timeline.pending())
         if world.is_mor:
             world.chain = world.completed(table)
             world.rows = {time: {} for time in world.chain}
@@ -177,27 +173,44 @@ class World:
             world.savepoints = dict.fromkeys(i.requested_time for i in table.timeline.completed(Action.SAVEPOINT))
             world.settle()
             return world
-        for time in world.completed(table):
-            try:
-                world.rows[time] = world.rows_at(table, as_of=time)
-            except HudiError:
-                world.unknown.add(time)
-                world.rows[time] = {}
-            world.chain.append(time)
-        if world.chain:
-            world.rows[world.chain[-1]] = world.rows_at(table)
-            world.unknown.discard(world.chain[-1])
-        for instant in pending_clusterings(table):
-            world.rows[instant.requested_time] = {}
-            world.clusterings.add(instant.requested_time)
-        for instant in table.timeline.completed(Action.SAVEPOINT):
-            world.savepoints[instant.requested_time] = None
-            rows = world.rows_at(table, savepoint=instant.requested_time)
-            world.saved[instant.requested_time] = world.rows[instant.requested_time] = rows
-            world.unknown.discard(instant.requested_time)
-        for rows in world.rows.values():
-            world.templates |= {partition: row for (partition, _), row in rows.items()}
+        world.ask_rows(table, pending_clusterings(table))
         return world
+
+    @classmethod
+    def with_files(cls, kind: Kind, files: Mapping[str, bytes]) -> tuple[Self, Table]:
+        """A table with these files, opened a while after its last instant."""
+        last = Table(MemoryStorage.from_files(files)).timeline.last_time
+        start = START if last is None else datetime.strptime(last[:14], "%Y%m%d%H%M%S").replace(tzinfo=timezone.utc)
+        world = cls(kind, "/lake/fixture", {}, start)
+        for path, data in files.items():
+            world.storage.replace(path, data)
+        world.clock.move(STEP)
+        table = world.open(metadata=None)
+        world.is_dirty = bool(table.timeline.pending())
+        return world, table
+
+    def ask_rows(self, table: Table, changeless: Iterable[Instant]) -> None:
+        """Ask a table for its rows after each commit and at each savepoint; *changeless* ones are pending."""
+        for instant in changeless:
+            self.rows[instant.requested_time] = {}
+            self.clusterings.add(instant.requested_time)
+        for time in self.completed(table):
+            self.chain.append(time)
+            try:
+                self.rows[time] = self.rows_at(table, as_of=time)
+            except HudiError:
+                self.unknown.add(time)
+                self.rows[time] = {}
+        if self.chain:
+            self.rows[self.chain[-1]] = self.rows_at(table)
+            self.unknown.discard(self.chain[-1])
+        for instant in table.timeline.completed(Action.SAVEPOINT):
+            time = instant.requested_time
+            self.savepoints[time] = None
+            self.saved[time] = self.rows[time] = self.rows_at(table, savepoint=time)
+            self.unknown.discard(time)
+        for rows in self.rows.values():
+            self.templates |= {partition: row for (partition, _), row in rows.items()}
 
     # ------------------------------------------------------------------ looking
     def open(self, storage: Storage | None = None, *, metadata: bool | str | None = "kind", **settings: Any) -> Table:
