@@ -160,6 +160,7 @@ def encode_entry(entry: ArchivedEntry) -> bytes:
         "version": None,
     }
     if entry.record_name is not None:
+        # Two fields can hold commit metadata; an inflight replacecommit has its own.
         is_profile = entry.action == "replacecommit" and entry.state == "INFLIGHT"
         names = [name for name, record in _PAYLOADS.items() if record == entry.record_name]
         value["HoodieInflightReplaceMetadata" if is_profile else names[0]] = entry.payload

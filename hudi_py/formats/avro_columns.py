@@ -78,6 +78,7 @@ def decode_columns(
     """
     try:
         fields = _fields_of(schema_text)
+        # Padded, so that numbers of a fixed width can be read at the last record without a test of each position.
         at = At(np.frombuffer(data + _PADDING, np.uint8), np.asarray(starts, np.int64), np.asarray(ends, np.int64))
         found: dict[str, Array] = {}
         for name, node in fields:  # unwanted fields too: only decoding them shows where the next field begins
@@ -120,9 +121,11 @@ class _Compiler:
             return self._union(avro, enclosing, path)
         if isinstance(avro, str):
             namespace = enclosing.rpartition(".")[0]
+            # A name without a namespace means the one of the enclosing record.
             full = avro if avro in self._named else f"{namespace}.{avro}"
             if full not in self._named:
                 return self._primitive(avro, None, path)
+            # Decoding goes by type, not by record, so a type within itself would never end.
             if full in self._open:
                 raise UnsupportedTable(f"column {path!r} contains itself; such columns cannot be read")
             return self.node(self._named[full], full, path)
@@ -209,6 +212,7 @@ def _optional(at: At, inner: Node, branch: int, count: int) -> Any:
         return inner.decode(at)
     if not len(rows):
         return _nulls(len(at), inner.arrow)
+    # Only the records that have a value are decoded; then each record takes the value of its number, or null.
     there = at.of_rows(rows)
     values = inner.decode(there)
     at.pos[rows] = there.pos
@@ -260,6 +264,7 @@ def _elements(at: At, nodes: Sequence[Node]) -> tuple[Array, list[Any]]:
         at.pos[rows] = block.pos
         counts = np.abs(counts)
         size_min = sum(node.size_min for node in nodes)
+        # Each element takes at least *size_min* bytes, so a larger count cannot be true and would only reserve memory.
         bound = (block.end - block.pos) // size_min if size_min else _EMPTY_ELEMENTS_MAX
         if np.any(counts < 0) or np.any(counts > bound):
             raise ValueError("a list does not fit into its record")

@@ -183,6 +183,7 @@ def _parse_header(data: bytes, source: str) -> _Header:
                 schema_bytes = value
             elif key == b"avro.codec":
                 codec = value
+            # Kept for applications: savepoints of hudi_py have their name there.
             elif not key.startswith(b"avro."):
                 notes[key.decode(errors="replace")] = value
     if schema_bytes is None:
@@ -260,6 +261,7 @@ def _foreign_writer(schema_bytes: bytes, source: str) -> _Writer:
 
 @functools.lru_cache(maxsize=64)
 def _writer(schema_bytes: bytes) -> _Writer:
+    # Before it is parsed: the schema comes from a file that anyone may have written.
     if len(schema_bytes) > SCHEMA_BYTES_MAX:
         raise ValueError(f"{len(schema_bytes)} bytes are too many")
     text = schema_bytes.decode()

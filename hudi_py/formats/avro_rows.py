@@ -62,6 +62,7 @@ def encode_data_block(rows: pa.RecordBatch, schema_text: str) -> bytes:
     starts = _HEAD.size + _starts(piece.sizes + _SIZE.itemsize)
     out = np.empty(_HEAD.size + int(piece.sizes.sum()) + _SIZE.itemsize * rows.num_rows, np.uint8)
     out[: _HEAD.size] = np.frombuffer(_HEAD.pack(DATA_BLOCK_VERSION, rows.num_rows), np.uint8)
+    # Java writes sizes big endian.
     lengths = piece.sizes.astype(_SIZE).view(np.uint8).reshape(-1, _SIZE.itemsize)
     out[starts[:, None] + np.arange(_SIZE.itemsize)] = lengths
     piece.write(out, starts + _SIZE.itemsize)
@@ -156,6 +157,7 @@ def _numbers(values: Numbers) -> _Piece:
     def write(out: Bytes, at: Numbers) -> None:
         for place in range(int(sizes.max(initial=0))):
             rows = np.flatnonzero(sizes > place)
+            # The highest bit of a byte says that another byte follows.
             part = (zigzag[rows] >> np.uint64(_SEVEN_BITS * place)).astype(np.uint8) & 0x7F
             out[at[rows] + place] = part | np.where(sizes[rows] > place + 1, 0x80, 0).astype(np.uint8)
 
@@ -173,6 +175,7 @@ def _texts(array: Any) -> _Piece:
 
     def write(out: Bytes, at: Numbers) -> None:
         head.write(out, at)
+        # Numbers each byte within its text: one assignment then copies all texts, however many there are.
         within = np.arange(int(lengths.sum())) - np.repeat(_starts(lengths), lengths)
         out[np.repeat(at + head.sizes, lengths) + within] = values[bounds[0] : bounds[-1]]
 

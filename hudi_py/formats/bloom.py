@@ -128,6 +128,7 @@ class BloomFilter:
                 rows.append(row)
         except (struct.error, binascii.Error) as error:
             raise CorruptMetadata(f"bloom filter of {len(text)} characters does not parse: {error}") from error
+        # A filter that was cut off would say "no" for keys that the file has.
         if offset != len(data) or not rows:
             raise CorruptMetadata(f"bloom filter has {len(data)} bytes, but according to its header {offset}")
         return cls(kind, bits, hashes, per_row, per_row * row_count, rows, in_row)
@@ -181,6 +182,7 @@ class BloomFilter:
 
     def _found(self, hashed: Positions) -> npt.NDArray[np.bool_]:
         positions = hashed % np.uint32(self.bits)
+        # Bits are numbered from the lowest bit of each byte on, as packbits does with "little".
         places, shifts = positions >> np.uint32(3), (positions & np.uint32(7)).astype(np.uint8)
         found = np.zeros(hashed.shape[1], dtype=np.bool_)
         for row in self._rows:
@@ -322,6 +324,7 @@ def _positions(
     starts, lengths = offsets[:-1][order], lengths[order]
     words = _mixed_words(data, starts, lengths)
     tails = _tails(data, starts + lengths, lengths & 3)
+    # A key without a tail skips the last multiplication, as in Hudi.
     factors = np.where(lengths & 3, _M, np.uint32(1))
     sizes = lengths.astype(np.uint32)
 

@@ -144,10 +144,12 @@ def _decode_replaced(value: dict[str, Any]) -> dict[str, tuple[str, ...]] | None
 
 def _decode_stat(value: dict[str, Any]) -> WriteStat:
     get = value.get
+    # One call for all fields: a commit may have a hundred thousand stats.
     scalars: list[Any] = list(map(get, _SCALARS))
     _check_types(tuple(map(type, scalars)))
     split = len(_NULLABLE)
     log_files, cdc_stats, runtime = get("logFiles"), get("cdcStats"), get("runtimeStats")
+    # A counter that is null or absent means 0.
     scalars[split:] = [number or 0 for number in scalars[split:]]
     scalars.append(None if log_files is None else tuple(map(_text, log_files)))
     scalars.append(None if cdc_stats is None else {path: int(size) for path, size in _map(cdc_stats).items()})

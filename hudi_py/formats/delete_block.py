@@ -71,6 +71,7 @@ def decode_delete_block(content: bytes, source: str) -> tuple[DeletedKey, ...]:
     """
     try:
         version, length = _HEAD.unpack_from(content)
+        # Java's own serialization can only be read with its classes.
         if version in _SERIALIZED_BY_JAVA:
             raise UnsupportedTable(
                 f"{source}: a delete block of version {version}, as Apache Hudi before 0.13 wrote it; compact the "
@@ -118,6 +119,7 @@ def _wrapped(ordering: tuple[OrderingValue, ...]) -> Any:
 
 
 def _unscaled(value: Decimal) -> bytes:
+    # In a context of its own: the default one rounds to 28 digits, and decimals here have up to 38.
     number = int(value.scaleb(_DECIMAL_SCALE, _EXACT))
     return number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True)
 

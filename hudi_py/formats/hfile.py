@@ -68,6 +68,7 @@ class HFile:
         self._body_bytes = size - TRAILER_BYTES
         if size < TRAILER_BYTES:
             raise self._corrupt(0, f"{size} bytes are too few for an HFile")
+        # From the end: only the trailer says where everything else is.
         last = read_exactly(stream, self._body_bytes, TRAILER_BYTES, source)
         self.trailer: Trailer = decode_trailer(last, source, self._body_bytes)
         self._check_trailer()
@@ -150,6 +151,7 @@ class HFile:
         for entry in self.scan():
             count += 1
             yield entry
+        # Blocks are checked one by one, so only the count shows that whole blocks are missing.
         if count != self.trailer.entry_count:
             raise self._corrupt(
                 self._body_bytes, f"the trailer announces {self.trailer.entry_count} entries, the file has {count}"
@@ -170,6 +172,7 @@ class HFile:
         """Return the data block that can contain *key*, or None."""
         rows, pointers = self._rows, self._root
         for level in range(self.trailer.index_levels, 0, -1):
+            # The last block that begins at or before the key: no other block can have it.
             position = bisect_right(rows, key) - 1
             if position < 0:
                 return None

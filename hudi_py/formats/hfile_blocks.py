@@ -67,6 +67,7 @@ class HFileBlocks:
             raise self._corrupt(
                 offset, f"the block claims {head.uncompressed_bytes} bytes, more than a block of Hudi has"
             )
+        # Before decompressing: a few kilobytes can claim to become gigabytes.
         if self._codec == CODEC_GZIP and head.uncompressed_bytes > inflated_bytes_max(head.payload_bytes):
             raise self._corrupt(
                 offset,

@@ -208,6 +208,7 @@ def decode_trailer(block: bytes, source: str, offset: int) -> Trailer:
 
     def number(key: int, default: int = 0) -> int:
         value = fields.get(key, default)
+        # -1 as an unsigned number: the file has no data block.
         if key in _OF_DATA and value == _NOWHERE:
             return -1
         if not isinstance(value, int) or value >= 1 << 63:

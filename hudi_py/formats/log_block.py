@@ -97,11 +97,13 @@ def iterate_log_blocks(data: bytes, source: str) -> Iterator[LogBlock]:
     for _ in range(_BLOCKS_MAX + 1):
         if position >= len(data):
             return
+        # Too few bytes for a magic are the begin of a write that died, not another kind of file.
         is_cut = len(data) - position < len(MAGIC)
         if not is_cut and data[position : position + len(MAGIC)] != MAGIC:
             raise _corrupt(data, source, position, "a log file should start with '#HUDI#'")
         end = _block_end(data, position)
         if end is None:
+            # Behind the magic of the torn block itself, else it would be found again and again.
             found = data.find(MAGIC, position + len(MAGIC))
             end = len(data) if found < 0 else found
             yield LogBlock(BlockType.CORRUPT, {}, data[position:end], position, end - position)
@@ -221,6 +223,7 @@ def _scanned_end(stream: BinaryIO, position: int, size_bytes: int) -> int | None
     end = position + _FRAME_SIZE_BYTES + int(size)
     if size < _LONG.size or end > size_bytes:
         return None
+    # One read for the size at the end of this block and the magic of the next one.
     tail = _read_at(stream, end - _LONG.size, _LONG.size + len(MAGIC))
     is_whole, behind = tail[: _LONG.size] == _LONG.pack(size + len(MAGIC)), tail[_LONG.size :]
     return end if is_whole and (len(behind) < len(MAGIC) or behind == MAGIC) else None

@@ -85,6 +85,7 @@ def storage_schema(incoming: pa.Schema) -> pa.Schema:
     fields = [field for field in incoming if field.name not in NOT_DATA]
     seen: dict[str, str] = {}
     for field in fields:
+        # Spark takes names that differ only by case for one, and would refuse to read the table.
         other = seen.get(field.name.lower())
         if other is not None:
             raise ConfigError(f"columns {other!r} and {field.name!r} have the same name for Spark; rename one")

@@ -142,6 +142,8 @@ class BaseFileWriter:
         partition_paths = _constant(self.target.partition_path, count)
         columns = [commit_times, sequence_numbers, keys, partition_paths, file_names, *rows.columns]
         batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        # Of copied rows, too: readers ask the filter and the range about every row of the file, not only about new
+        # ones.
         self._bloom.add(keys)
         self._key_range = _widest(self._key_range, key_range(keys))
         self._ranges.add(batch)
@@ -177,6 +179,7 @@ class BaseFileWriter:
     def close(self) -> int:
         """Write the last row group and the footer; return the file's size in bytes. The sink stays open."""
         self.flush()
+        # Only now: the filter and the key range cover all rows, and Parquet's footer is written at the end.
         self._writer.add_key_value_metadata(self._footer())
         self._writer.close()
         return self._sink.size_bytes
@@ -206,6 +209,8 @@ class BaseFileWriter:
     def _estimate_bytes(self) -> int:
         written = self._sink.size_bytes
         ratio = written / self._flushed_arrow_bytes if self._flushed_arrow_bytes else 1.0
+        # Rows that wait are counted as if they compressed like those before them, and the filter with its Base64 text
+        # in the footer: 6 bits in a byte of text.
         return written + int(self._pending_bytes * ratio) + self._bloom.row_count * self._bloom.bits // 6
 
 
@@ -266,6 +271,7 @@ def write_new_files(
                     target, sink = open_file(len(results))
                     writer = BaseFileWriter(sink, target, schema, avro_schema, options, first_row_index)
                 writer.write_new(part, part_keys)
+                # Held until the file is whole, because a file that is abandoned has added no keys.
                 if options.tracks_keys:
                     written.append(part_keys)
                 if writer.is_full():
@@ -321,6 +327,7 @@ def open_parquet(
         schema,
         compression=options.compression,
         compression_level=_LEVELS.get(options.compression) if level is None else level,
+        # Keys and sequence numbers differ in every row, so a dictionary of them would only cost time and memory.
         use_dictionary=[path for field in schema for path in _leaf_paths(field, field.name) if _has_repeats(path)],
         data_page_size=options.page_bytes,
         data_page_version="1.0",

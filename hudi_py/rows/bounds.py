@@ -65,6 +65,7 @@ class PathBounds:
             return Bounds(has_nulls=has_nulls)  # without bounds the counts may be those of a file without statistics
         if self._wanted is str and any(each >= _FIRST_SURROGATE for each in low + high):
             return Bounds(has_nulls=has_nulls)
+        # The common types take this short way: it is passed once for each file and column of a condition.
         if type(low) is type(high) is self._wanted:
             return (
                 Bounds(minimum=low, maximum=high, has_nulls=has_nulls) if low <= high else Bounds(has_nulls=has_nulls)
@@ -104,6 +105,7 @@ def bounds_of_chunk(chunk: pq.ColumnChunkMetaData, stored: pa.DataType, arrow: p
     if nulls is not None and nulls >= chunk.num_values:  # those of a column that is not nested count nulls too
         return Bounds(has_only_nulls=True)
     has_nulls = nulls != 0
+    # The number of nulls is certain even where the bounds are of no use.
     if not statistics.has_min_max or not _is_comparable(stored, arrow):
         return Bounds(has_nulls=has_nulls)
     try:

@@ -65,7 +65,9 @@ class BucketIndex:
         """
         code = np.ones(len(keys), dtype=np.uint32)
         for text in self._texts(keys):
+            # The hash of a Java list of texts; 32 bits wrap around as Java's int does.
             code = code * np.uint32(31) + java_hashes(text)
+        # The sign bit is cleared first, as in Hudi; the remainder of a negative number would be another bucket.
         return (code & np.uint32(_POSITIVE)).astype(np.int64) % self.count
 
     def _texts(self, keys: Array) -> list[Array]:
@@ -105,6 +107,7 @@ def bucket_index_of(
         ConfigError: A setting contradicts the table's properties, or a hashed field is not part of the record key.
         UnsupportedTable: The index uses consistent hashing.
     """
+    # Apache Hudi does not depend on these properties, but what a table has and what the settings say must agree.
     named = {key.name: properties[key.name] for key in _SETTINGS if key.name in properties}
     for key in _SETTINGS:
         given = Settings(named)[key]

@@ -138,6 +138,7 @@ def read_ranges(file: pq.ParquetFile, columns: Iterable[str]) -> tuple[ColumnRan
 def _range_of(name: str, arrow: Any, column: Any) -> ColumnRange:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    # As numbers before Python sees them: datetime has no years after 9999, and Parquet files do.
     column = column.cast(pa.int64()) if pa.types.is_timestamp(arrow) else column
     column = column.cast(pa.int32()) if pa.types.is_date32(arrow) else column
     bounds = compute.min_max(column)
@@ -161,6 +162,8 @@ def _outer(first: Any, second: Any, *, low: bool) -> Any:
         return second if first is None else first
     if isinstance(first, float):
         nans = [each for each in (first, second) if math.isnan(each)]
+        # NaN is the largest value to Spark, so it stays the upper bound, and is never the lower one while there are
+        # numbers.
         if nans and not low:
             return math.nan
         if nans:

@@ -236,6 +236,7 @@ class _Parser:
             return None
         if token.kind != "word" or token.word in _KEYWORDS:
             self._refuse("a value (a number, text in quotes, true, false, null, date '2026-11-21', timestamp '...')")
+        # Words in a row are one value, with the blanks between them: names of places need no quotes.
         last = token
         while self._next.kind == "word" and self._next.word not in _KEYWORDS:
             last = self._next

@@ -53,9 +53,11 @@ def column_codes(column: Array, prefix: bytes = b"") -> Codes:
         if pa.types.is_temporal(kind):
             column = column.view(pa.int32() if bits == 32 else pa.int64())
         numbers = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+        # Flipping the sign bit puts negative numbers before positive ones in an unsigned order.
         codes = numbers.view(np.uint64) ^ np.uint64(1 << 63)
     if column.null_count:
         is_null = column.is_null().to_numpy(zero_copy_only=False)
+        # The smallest value shares its number with the one above it, so that null alone has 0.
         codes = np.where(is_null, np.uint64(0), np.maximum(codes, np.uint64(1)))
     return codes
 
@@ -74,8 +76,10 @@ def common_prefix(column: Array) -> bytes:
 
 def _float_codes(values: npt.NDArray[np.float64]) -> Codes:
     """Order of IEEE 754 as that of numbers; NaN is the largest."""
+    # Both zeros are equal, but have different bits.
     bits = np.where(values == 0, 0.0, values).view(np.uint64)
     sign = np.uint64(1 << 63)
+    # Bits of negative numbers grow with their size, so they are turned around.
     codes = np.where(bits & sign, ~bits, bits | sign)
     return np.where(np.isnan(values), np.uint64(0xFFFFFFFFFFFFFFFF), codes)
 

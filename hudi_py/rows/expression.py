@@ -83,6 +83,7 @@ class Expression:
                 repeat: Any = pa.repeat
                 found = repeat(found, batch.num_rows)
             values: Array = _cast(found, target)
+            # A float that overflows becomes infinite without an error; "too large" has to be an error for it, too.
             _refuse_infinite(found, values)
         except (pa.ArrowInvalid, OverflowError) as error:
             raise WriteError(f"{self.text!r} gives a value that does not fit {target}: {error}") from error

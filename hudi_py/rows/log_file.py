@@ -138,6 +138,7 @@ def encode_log_file(
     if deletes is not None:
         kept = compute.invert(deletes)
         rows, keys = rows.filter(kept), keys.filter(kept)
+    # Rows before deletes: within one file no key is in both, and Hudi writes them in this order.
     for piece in _pieces(_with_meta(rows, keys, target, first_row_index)):
         if options.in_parquet:
             content = _parquet(piece, schema_text, options.parquet)
@@ -233,6 +234,7 @@ def _deleted(
 
 def _ordering(column: Any) -> list[OrderingValue]:
     kind = next(kind for is_kind, kind in _KINDS if is_kind(column.type))
+    # As the number behind the type: days, or the unit of the timestamp.
     if pa.types.is_date(column.type):
         column = column.view(pa.int32())
     elif pa.types.is_timestamp(column.type):

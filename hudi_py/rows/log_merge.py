@@ -122,10 +122,12 @@ def _ranks(ordering: Sequence[Array]) -> Numbers:
     for each in ordering:
         values = comparable(each)
         rank: Numbers = compute.rank(values, tiebreaker="dense").to_numpy(zero_copy_only=False).astype(np.int64)
+        # Dense ranks begin at 1, so 0 is before all values.
         rank[values.is_null().to_numpy(zero_copy_only=False)] = 0
         if pa.types.is_floating(values.type):
             is_nan = compute.is_nan(values).fill_null(False).to_numpy(zero_copy_only=False)
             rank[is_nan] = rank.max(initial=0) + 1
+        # Like digits of a number: the rank of an earlier field outweighs all ranks of the later ones.
         total = rank if total is None else total * (int(rank.max(initial=0)) + 1) + rank
     assert total is not None
     return total
@@ -162,6 +164,7 @@ def _in_order(code: Numbers, kinds: npt.NDArray[np.uint8], rank: Numbers, rules:
         np.minimum.at(first, code[is_row], number[is_row])
         is_reset = last[code] >= 0
         counts = ~is_reset | (number == last[code]) | (is_behind & (number >= first[code]))
+        # Below every row behind it: the first of them wins over it whatever its ordering value.
         rank[resets] = rank.min(initial=0) - 1
     chosen = np.flatnonzero(counts)
     found: Numbers = chosen[np.lexsort((rank[chosen], code[chosen]))]
@@ -174,6 +177,8 @@ def _fold_resets(winners: Numbers, code: Numbers, kinds: npt.NDArray[np.uint8], 
     if not len(with_deletes):
         return
     is_meant = np.zeros(len(winners), np.bool_)
+    # One Python step for each record is slow; only the keys that have deletes need it, and all others are decided by
+    # the sort.
     is_meant[with_deletes] = True
     left: dict[int, int] = {}
     for at in np.flatnonzero(is_meant[code]).tolist():
@@ -214,6 +219,7 @@ def _column_winners(
     place = np.arange(len(order))
     is_delete = kinds[order] != Kind.ROW
     last_delete = np.full(count, _NEVER, np.int64)
+    # In order of precedence, not of arrival: a delete that loses to an earlier row takes no columns away from it.
     last_delete[code[order][is_delete]] = place[is_delete]
     kept = order[place > last_delete[code[order]]]
     block_of = np.repeat(np.arange(len(records)), [len(each.keys) for each in records])

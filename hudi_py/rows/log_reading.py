@@ -81,6 +81,7 @@ def log_reading(
             "columns only; read the table with Apache Hudi, or its base files alone (read-optimized)"
         )
     known = [schema.field(name).with_nullable(nullable=True) for name in rules.ordering_fields if name in schema.names]
+    # Without any ordering column no two records can be compared, so the later one wins.
     if not known:
         rules = attrs.evolve(rules, orders_logs=False, orders_base=False)
     return LogReading(rules=rules, counts=counts, until=until, ordering=tuple(known))
@@ -105,6 +106,8 @@ def load_logs(storage: Storage, file_slice: FileSlice, shape: RecordShape, logs:
         RefusedError: A range of time begins between a row and an update of some of its columns.
     """
     records = list(records_of(blocks_of(storage, file_slice, logs), shape))
+    # In both cases the row that an update belongs to is not read: there is no base file, or its rows are before the
+    # range.
     if file_slice.base_file is None or logs.only is not None:
         _refuse_parts_of_rows(records, f"{storage.root}/{join_path(file_slice.partition_path, file_slice.file_id)}")
     return merge_records(records, shape, logs.rules)
@@ -156,11 +159,13 @@ def blocks_of(storage: Storage, file_slice: FileSlice, logs: LogReading) -> Iter
     files = sorted((log for log in file_slice.log_files if not log.is_cdc), key=lambda each: each.order)
     sources = [Source(partial(blocks_in, log), log.size_bytes or 0) for log in files]
     threads = REMOTE_THREADS if "://" in storage.root else 1  # a local disk answers at once
+    # Closed at the end, because blocks that were read ahead hold threads and open streams.
     with closing(in_turn(sources, threads=threads, weight_max=_AHEAD_BYTES_MAX)) as blocks:
         found = scan_blocks(blocks, logs.counts, logs.until)
     for log, block in found.torn:
         path = join_path(file_slice.partition_path, log.name)
         end = block.offset + block.size_bytes
+        # Bytes between blocks are no proof of a loss: a writer that died left them, and its rows never were committed.
         if any(first < end and block.offset < behind for first, behind in logs.written(path)):
             raise CorruptMetadata(
                 f"{storage.root}/{path} holds {block.size_bytes} bytes at byte {block.offset} that are not a log "

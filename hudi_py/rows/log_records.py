@@ -159,6 +159,7 @@ def _hfile_rows(content: bytes, schema: str, columns: frozenset[str], source: st
 def _rows(batch: pa.RecordBatch, shape: RecordShape, source: str, *, is_partial: bool) -> LogRecords:
     if KEY_COLUMN not in batch.schema.names:
         raise CorruptMetadata(f"{source}: the records have no column {KEY_COLUMN}")
+    # The stored key decides and is not computed again, because releases of Hudi write some keys differently.
     keys: Any = batch.column(KEY_COLUMN)
     if keys.null_count:
         raise CorruptMetadata(f"{source}: {keys.null_count} records have no key")
@@ -190,6 +191,7 @@ def _flagged(batch: pa.RecordBatch, marker: tuple[str, str] | None) -> npt.NDArr
         found |= _mask(compute.is_in(batch.column(_OPERATION_COLUMN).cast(pa.string()), value_set=operations))
     if marker is not None and marker[0] in names:
         column = batch.column(marker[0])
+        # As text, because the table property holds the marker as text whatever the type of the column.
         text = column.cast(pa.string()) if not pa.types.is_nested(column.type) else pa.nulls(len(column), pa.string())
         found |= _mask(compute.equal(text, marker[1]))
     return found

@@ -78,6 +78,7 @@ def log_rules_of(properties: Mapping[str, str], source: str) -> LogRules:
         raise UnsupportedTable(
             f"{source}: hoodie.table.partial.update.mode={partial}: columns are merged one by one; {_BY_HUDI}"
         )
+    # The first name is that of Hudi 1.1, the second that of earlier releases.
     fields = properties.get("hoodie.table.ordering.fields") or properties.get("hoodie.table.precombine.field") or ""
     ordering = tuple(part.strip() for part in fields.split(",") if part.strip())
     payload = properties.get("hoodie.compaction.payload.class", "")

@@ -79,6 +79,7 @@ class FileFooter:
     def _in_range(self, keys: Array) -> npt.NDArray[np.bool_]:
         if self.num_rows == 0:
             return np.zeros(len(keys), dtype=np.bool_)
+        # In doubt the file may have the key: a wrong "no" would make the row a duplicate.
         if self.min_key is None or self.max_key is None:
             return np.ones(len(keys), dtype=np.bool_)
         low, high = (java_order(pa.array([key]))[0] for key in (self.min_key, self.max_key))
@@ -142,6 +143,7 @@ def lookup_keys(stream: BinaryIO, keys: Array) -> npt.NDArray[np.bool_]:
     found = _footer_of(file, stream.seek(0, 2)).might_contain(keys)
     if found.any():
         stored = file.read(columns=[_KEY_COLUMN]).column(0)
+        # A filter has false positives, so what passed it is compared with the keys themselves.
         candidates = keys.filter(pa.array(found))
         found[found] = compute.is_in(candidates, value_set=stored.combine_chunks()).to_numpy(zero_copy_only=False)
     return found

@@ -180,6 +180,8 @@ class _Merge:
         """Return the change that meets each stored row, -1 where none does."""
         found: Any = compute.index_in(stored_keys, value_set=self._changes.keys)
         places: npt.NDArray[np.int64] = found.fill_null(-1).to_numpy().astype(np.int64)
+        # Also for a change that loses against its stored row: it must not be inserted at the end as if its key were
+        # new.
         self._met[places[places >= 0]] = True
         return places
 
@@ -188,6 +190,7 @@ class _Merge:
         writer = self._writer
         replaced = places >= 0
         if replaced.any():
+            # Only rows that meet a change are compared; the assignment through the mask leaves the others as they are.
             replaced[replaced] = self._wins(stored, replaced, places)
             dropped = replaced & self._is_delete[places]
             if dropped.any():
@@ -205,6 +208,8 @@ class _Merge:
             columns[_COMMIT_TIME] = compute.if_else(fresh, writer.target.instant_time, columns[_COMMIT_TIME])
             columns[_SEQUENCE_NUMBER] = compute.if_else(fresh, sequence_numbers, columns[_SEQUENCE_NUMBER])
             used = _numbers(places[replaced])
+            # Old and new rows stand behind each other in one array, and each row takes its number there: Arrow arrays
+            # cannot be changed in place.
             origins = np.arange(count)
             origins[replaced] = np.arange(count, count + updates)
             for index, new in enumerate(self._changes.rows.columns, start=len(META_COLUMNS)):
@@ -222,6 +227,7 @@ class _Merge:
     def key_changes(self) -> KeyChanges:
         """Return which keys came and went."""
         keys = self._changes.keys
+        # Updated keys stay where they are, so the record index need not hear of them.
         return KeyChanges(keys.take(self._rest()), keys.take(_numbers(np.flatnonzero(self._dropped))))
 
     def _rest(self) -> Array:

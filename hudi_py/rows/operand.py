@@ -62,6 +62,8 @@ class Operand:
             return low, high
         if isinstance(low, Decimal):
             least, greatest = float(low), float(high)
+            # Wider, never narrower: a bound that was rounded the wrong way would rule out a file that has matching
+            # rows.
             return least - abs(least) * _ROUNDING, greatest + abs(greatest) * _ROUNDING
         return float(low), float(high)
 
@@ -191,6 +193,7 @@ def _number(value: Any, *, scale: int, whole: int) -> Operand | None:
     number = Decimal(value)
     if not number.is_finite():
         return None
+    # With room for the digits of both, the comparison is exact; a decimal that would need more is refused.
     exponent = number.as_tuple().exponent
     scale = max(scale, -exponent if isinstance(exponent, int) else 0)
     whole = max(whole, number.adjusted() + 1, 1)

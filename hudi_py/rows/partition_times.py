@@ -67,6 +67,7 @@ class PartitionTime:
             ConfigError: The column has a type that cannot be such a time.
             WriteError: A value is no time of the years 1 to 9999, or has none of the input patterns.
         """
+        # Each distinct value is formatted once: a batch has few days and many rows.
         values = self._as_read(column, name).dictionary_encode()
         texts = [self.text(value, name) for value in values.dictionary.to_pylist()]
         found: Any = pa.array(texts, pa.string()).take(values.indices)
@@ -179,6 +180,7 @@ def partition_time(properties: Mapping[str, str], settings: Settings | None, col
     """
 
     def given(key: Key[str]) -> str | None:
+        # A table may have the setting under its older name.
         stored = next((properties[each] for each in (key.name, *key.aliases) if each in properties), None)
         asked = settings[key] if settings is not None and key in settings else None
         if stored is not None and asked is not None and stored != asked:
@@ -222,6 +224,7 @@ def partition_time(properties: Mapping[str, str], settings: Settings | None, col
     for zone, key in ((found.input_zone, keys.TIME_INPUT_ZONE), (found.output_zone, keys.TIME_OUTPUT_ZONE)):
         if zone is not None:
             zone_of(zone, key.name)
+    # Only a zone that is used has to be given: one whose texts all have an offset is not.
     lacks_input = found.input_zone is None and not all(each.has_offset for each in inputs)
     if lacks_input or (found.output_zone is None and unit is not None):
         key = keys.TIME_INPUT_ZONE if lacks_input else keys.TIME_OUTPUT_ZONE

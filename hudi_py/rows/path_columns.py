@@ -34,6 +34,7 @@ def texts_of_path(
         is_hive_style: Segments begin with ``name=``.
         is_encoded: Segments are URL-encoded.
     """
+    # A single column may have slashes in its values, so its path is one segment however deep the folder is.
     segments = [partition_path] if len(fields) == 1 else partition_path.split("/")
     if len(segments) != len(fields):
         return {}

@@ -132,7 +132,9 @@ def combine_before_write(
     columns.update({f"o{index}": comparable(rows.column(name)) for index, name in enumerate(ordering_fields)})
     columns["row"] = pa.array(np.arange(len(codes)))
     order = pa.table(columns).sort_by([(name, "ascending") for name in columns]).column("row").to_numpy()
+    # Sorted by key, ordering values and arrival, so the last row of each key is the one to keep.
     is_last = np.append(codes[order[1:]] != codes[order[:-1]], True)
+    # Back in order of arrival: rows are written in the order in which the user gave them.
     winners: Array = pa.array(np.sort(order[is_last]))
     return winners
 
@@ -176,6 +178,7 @@ def incoming_wins(incoming: Sequence[Array], stored: Sequence[Array]) -> Mask:
         greater, equal = _mask(compute.greater(left, right)), _mask(compute.equal(left, right))
         if pa.types.is_floating(left.type):
             new_nan, old_nan = _mask(compute.is_nan(left)), _mask(compute.is_nan(right))
+            # To Arrow every comparison with NaN is false; in Java's order NaN is equal to itself and above all numbers.
             greater, equal = greater | (new_nan & ~old_nan), equal | (new_nan & old_nan)
         absent = _mask(compute.is_null(left)) | _mask(compute.is_null(right))
         wins = absent | greater | (equal & wins)

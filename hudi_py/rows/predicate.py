@@ -120,6 +120,7 @@ class Leaf(Condition):
         if not values:
             return found
         null = pa.scalar(None, pa.bool_())
+        # With a null among the values, "not found" is unknown: the null might have been equal.
         is_open = compute.invert(found) if None in values else compute.is_null(column)
         result: Array = compute.if_else(is_open, null, found)
         return result
@@ -193,6 +194,7 @@ def filters_of(conditions: Sequence[Condition], schema: pa.Schema, names: Iterab
         ConfigError: A value cannot be compared with its column, or a struct has no such field.
     """
     known = frozenset(names)
+    # Split at each and, so that each part rules out files and is evaluated on its own, on ever fewer rows.
     parts = [part for each in conditions for part in (each.parts if isinstance(each, And) else (each,))]
     return tuple(Filter(part, map_leaves(part, lambda leaf: _bound(leaf, schema, known))) for part in parts)
 

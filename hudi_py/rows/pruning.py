@@ -60,6 +60,7 @@ def _may(tree: Condition, bounds_of: BoundsOf, *, wanted: bool) -> bool:
     if isinstance(tree, Not):
         return _may(tree.part, bounds_of, wanted=not wanted)
     assert isinstance(tree, (And, Or))
+    # An or is false only where all its parts are, so below a not the two change places.
     has_to_be_all = isinstance(tree, And) is wanted
     for part in tree.parts:
         if _may(part, bounds_of, wanted=wanted) is not has_to_be_all:
@@ -74,6 +75,7 @@ def leaf_may(leaf: Leaf, bounds: Bounds, *, wanted: bool) -> bool:
         return bounds.has_nulls if wanted else not bounds.has_only_nulls
     if isinstance(condition, IsIn) and not condition.values:
         return not wanted
+    # A comparison with null is null, neither true nor false, so no such row is selected either way.
     if bounds.has_only_nulls:
         return False
     if isinstance(condition, Comparison) and leaf.operands:
@@ -82,6 +84,7 @@ def leaf_may(leaf: Leaf, bounds: Bounds, *, wanted: bool) -> bool:
     if isinstance(condition, IsIn):
         if wanted:
             return any(_compares(each, "=", leaf, bounds) for each in leaf.operands)
+        # With a null among the values "not in" is never true.
         return None not in condition.values and all(_compares(each, "!=", leaf, bounds) for each in leaf.operands)
     return leaf.pattern is not None and _has_form(leaf.pattern, bounds, wanted=wanted)
 

@@ -60,6 +60,7 @@ def row_schema(storage: Storage, files: Callable[[], Sequence[tuple[str, BaseFil
     present = files()
     if not present:
         return pa.schema([])
+    # The newest file has the columns that were added last; older ones lack them.
     newest = max(present, key=lambda each: each[1].instant_time)
     return pa.schema([field for field in file_schema(storage, *newest) if field.name not in META_COLUMNS])
 

@@ -91,6 +91,8 @@ def in_order(read: Read, schema: pa.Schema, order: RowOrder, memory_bytes: int) 
     held_rows = sum(batch.num_rows for batch in held)
     with scratch_folder() as folder:
         line, count = _line_of(read, schema, order)
+        # Twice as many parts as memory needs, because a sample cuts unevenly; bounded, because each part is an open
+        # file.
         parts = min(_FILES_MAX, max(2, -(-2 * size * count // (held_rows * memory_bytes))))
         spill = _Spill(folder, schema, line.cut(parts), line)
         spill.add(held)

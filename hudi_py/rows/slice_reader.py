@@ -193,12 +193,14 @@ class _Pending:
         met = places[rows].astype(np.int64)
         is_first = np.zeros(len(rows), np.bool_)
         is_first[np.unique(met, return_index=True)[1]] = True
+        # A key that an earlier row group had is merged already.
         is_first &= ~self._is_met[met]
         rows, met = rows[is_first], met[is_first]
         if not len(rows):
             return _Group(None, rows, met)
         self._is_met[met] = True
         wins = self._wins(rows, met, ordering)
+        # The stored row is newer, so the record of the logs is shown nowhere.
         self.is_shown[met[~wins]] = False
         rows, met = rows[wins], met[wins]
         updated = int((self.logs.kinds[met] == Kind.ROW).sum())

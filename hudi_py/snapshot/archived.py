@@ -51,6 +51,7 @@ def refuse_what_is_missing(
     if not bytes_max:
         return
     try:
+        # Asked before anything is read: a long archive may take longer to read than the table.
         size = archive_bytes(store.storage, store.config)
         if size > bytes_max:
             log.info("read.archive.passed", table=store.storage.root, bytes=size, bytes_max=bytes_max)

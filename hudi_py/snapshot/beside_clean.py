@@ -66,6 +66,7 @@ def lost_meanwhile(contents: Contents, file_slice: FileSlice, error: NotFound) -
         error: The error that names the missing file.
     """
     names = frozenset(file_slice.file_names)
+    # The newest clean first, because it is the most likely one.
     for clean in reversed(contents.store.load().instants):
         if clean.action is not Action.CLEAN:
             continue

@@ -98,6 +98,7 @@ class ReadChanges:
     def _merged(self, step: Step) -> pa.RecordBatch:
         """The changes of the keys that the commit logged; rows that are equal before and after are left out."""
         assert step.merge is not None, step
+        # All columns, whatever was asked for: a row has changed if any of its columns has.
         keys, *tables = step.merge.tables(self._storage, self._whole)
         before, after = (dict(zip(each[_RECORD_KEY].to_pylist(), range(len(each)), strict=True)) for each in tables)
         rows = [each.select(self._whole.names).to_pylist() for each in tables]
@@ -323,6 +324,7 @@ def _refuse_archived(contents: Contents, window: Window, look: Look) -> None:
         return
     store = contents.store
     archived = load_archived(store.storage, store.config).of(WRITES).completed()
+    # Layout 1 has no completion times: its ranges compare requested times.
     times = [each.completion_time or each.requested_time for each in archived]
     last = max((time for time in times if time in window), default=None)
     if last is not None:

@@ -190,6 +190,8 @@ def open_changed_rows(
         RefusedError: As `open_changes`, or a clean deleted files that held rows before the range.
         ConfigError, UnsupportedTable, CorruptMetadata: As `open_changes`.
     """
+    # Three looks at one listing: the rows that changed, all rows of the same groups at the end, and all before the
+    # range.
     changed = open_changes(contents, timeline, listing, settings, window)
     after = open_changes(contents, timeline, listing, settings, window, whole=True)
     before = _before(contents, timeline, listing, window, after)

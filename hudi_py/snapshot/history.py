@@ -129,6 +129,7 @@ def written_files(content: Any) -> Iterator[tuple[str, str, int]]:
 
 def _number(content: Mapping[str, Any], name: str) -> int:
     value = content.get(name)
+    # A counter below 0, or of another type, says nothing.
     return value if isinstance(value, int) and value > 0 else 0
 
 

@@ -98,6 +98,7 @@ class KeyIndexes:
             return None
         table = MetadataTable(self._storage)
         metadata = table.store.load()
+        # The properties again: since the snapshot was opened, another process may have dropped the index.
         if not is_ready(RECORD_INDEX, read_table_config(self._storage), self.settings):
             return None
         if self.contents.store.load().instants != self.timeline.instants:

@@ -130,6 +130,8 @@ class Merges:
         self._visible: dict[str, dict[str, list[str]]] = {}
         tells_slice = context.log_naming.tells_slice
         rules = log_rules_of(config.properties, source)
+        # In layout 1 the name of a log file does not have the time of its write, so reading has to end at the first
+        # later block.
         self._reading = log_reading(rules, context.is_completed, time if tells_slice else None, schema, source)
 
     def of(self, partition: str, file_id: str, logs: Iterable[str], names: Iterable[str]) -> Merge:

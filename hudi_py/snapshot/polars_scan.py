@@ -122,6 +122,7 @@ def _condition(tree: Any, schema: pa.Schema) -> Condition:
         operator, left, right = content["op"], content["left"], content["right"]
         if operator in ("And", "LogicalAnd"):
             return _both(left, right, schema)
+        # Both sides or none: rows that meet the side which is not understood would be lost.
         if operator in ("Or", "LogicalOr"):
             return _condition(left, schema) | _condition(right, schema)
         return _comparison(operator, left, right, schema)

@@ -106,6 +106,7 @@ class Look:
         """
         files = visible_files(self.context, entries)
         if only_of_range and self._window.after:
+            # Names of layout 1 do not say which commit wrote a log file, so there the metadata of the commits is asked.
             named = frozenset[str]() if self._tells_write else self._logs_of_range(path)
             files = (file for file in files if self._is_of_range(file[0], named))
         return readable_slices(self.context, build_partition(self.context, path, files), self.pending_compactions)

@@ -115,6 +115,7 @@ class Snapshot(Shown):
         check_rows_are_whole(self.config.properties, self.storage.root)
         moved = moved_columns(self._contents, self.timeline, self.requested_time)
         check_columns_keep_names(moved, self.storage.root)
+        # Sorted, so that rows come in the same order whether files were listed in folders or in the metadata table.
         found = sorted(self._slices(), key=lambda each: (each.partition_path, each.file_id))
         check_base_files(found, self.storage.root)
         return tuple(found)
@@ -150,6 +151,7 @@ class Snapshot(Shown):
         """
         from hudi_py.snapshot.rows import Rows
 
+        # Sizes first: a reader that knows the size of a file notices one that was cut off or swapped.
         slices = self.sized_slices(read_optimized=read_optimized)
         schema = self._row_schema(slices)
         return Rows(

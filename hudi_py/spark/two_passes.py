@@ -75,9 +75,12 @@ def write_in_two_passes(
     else:
         tagged = frame.mapInArrow(partial(tag_inserts, job), schema)
     keys = [quoted(name) for name in job.keys.record_key_fields]
+    # Kept in the cache: the counts and the second pass must see the same file groups, and looking keys up again would
+    # double the work.
     tagged = tagged.withColumn(_HASH, F.xxhash64(*keys)).persist()
     try:
         groups = [(row[0], row[1], row[2]) for row in tagged.groupBy(PATH, FILE_ID).count().collect()]
+        # Counting has filled the cache of the tagged rows, so the user's rows are not needed a second time.
         frame.unpersist()
         if not groups:
             return []
@@ -94,10 +97,12 @@ def _bucketed(frame: DataFrame, counted: Counted, job: WriteJob, slots: int) -> 
     """
     columns = partitioning(frame, job.keys)
     total = max(sum(count for _, count in counted.rows), 1)
+    # By bytes and by rows: a bucket is combined in the memory of one Python process.
     rows_max = max(min(_BUCKET_ROWS, _BUCKET_BYTES * total // max(counted.size_bytes, 1)), 1)
     cut: dict[int, list[tuple[str, ...]]] = {}
     for values, count in counted.rows:
         parts = max(-(-count // rows_max), count * 2 * slots // total, 1)
+        # Rounded up to a power of two, so that the expression for the bucket has few branches.
         cut.setdefault(1 << (parts - 1).bit_length(), []).append(values)
     tasks = sum(parts * len(partitions) for parts, partitions in cut.items())
     bucket = _bucket(job, columns, cut)
@@ -133,6 +138,7 @@ def _write(
 ) -> list[WrittenFile]:
     buckets, weights = _assigned(groups, job)
     count = parallelism or max(1, min(len(buckets), max(2 * slots, sum(weights) // _TASK_BYTES)))
+    # Spark places rows by a hash, so each task gets a number whose hash leads exactly to it.
     codes = [int_hashing_to(task, count) for task in range(count)]
     tasks = [codes[task] for task in share_out(weights, count)]
     plan = tagged.sparkSession.createDataFrame(_plan_rows(groups, buckets, tasks), _PLAN)
@@ -175,6 +181,7 @@ def _assigned(groups: Sequence[tuple[str, str | None, int]], job: WriteJob) -> t
             base = files.latest.get(file_id)
             sizes[path, file_id] = 0 if base is None else base.size_bytes or 0
 
+    # Listings wait for answers of the storage, so many run at once.
     with ThreadPoolExecutor(_LISTING_THREADS) as pool:
         list(pool.map(look, {*inserts, *updated}))
     buckets = assign_buckets(

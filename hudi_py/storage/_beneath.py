@@ -143,6 +143,7 @@ def _enter(descriptor: int, part: str, walked: str, *, create: bool) -> int:
                 raise
             with contextlib.suppress(FileExistsError):
                 os.mkdir(part, dir_fd=descriptor)
+            # Also if another process created the folder: it may have died before it made the name durable.
             synchronise(descriptor)
         except OSError as error:
             if error.errno in (errno.ENOTDIR, errno.ELOOP):

@@ -127,6 +127,7 @@ class LocalStorage:
         with self.open_read(path) as stream:
             try:
                 size = os.fstat(stream.fileno()).st_size
+                # Not read at all above the bound, so a huge file cannot fill the memory before it is refused.
                 data = b"" if size > bound else stream.read(size + 1)
                 # one byte more than the size arrived: the file is being appended to right now
                 while size < len(data) <= bound and (more := stream.read(_GROWTH_BYTES)):

@@ -175,6 +175,7 @@ class MemoryStorage:
         return _version(data)
 
     def open_write(self, path: str) -> BinaryIO:
+        # Visible at once and empty, like a data file on a local disk that is still being written.
         self.replace(path, b"")
         return cast("BinaryIO", _DataFile(self, path))
 

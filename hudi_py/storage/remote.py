@@ -335,6 +335,8 @@ class RemoteStorage:
                 raise
             except Exception as error:
                 fault = self._classified(error)
+                # Remembered over all attempts: the last one may have failed for certain although an earlier one took
+                # effect.
                 is_doubtful |= fault.meaning is Meaning.UNKNOWN
                 if not (fault.is_retryable and repeats and attempts.again(self._redact(fault.message))):
                     raise _GivenUp(fault, error, is_doubtful) from error

@@ -141,6 +141,7 @@ class S3Backend:
         return self._fs.open(f"{self._bucket}/{self._key(path)}", "wb", block_size=_PART_BYTES)
 
     def delete(self, path: str) -> bool:
+        # S3 reports success for absent objects, too; asking first is the only way to tell the two apart.
         if self._head(path) is None:
             return False
         self._call("delete_object", Key=self._key(path))
@@ -163,6 +164,7 @@ class S3Backend:
 
     def _delete_keys(self, keys: Sequence[str]) -> dict[str, StorageFailure]:
         """Delete keys and return the failures by key; s3fs's own bulk deletion ignores that part of the response."""
+        # Quiet: the answer lists failures only.
         request = {"Objects": [{"Key": key} for key in keys], "Quiet": True}
         failures = {}
         for found in self._call("delete_objects", Delete=request).get("Errors", []):

@@ -83,6 +83,7 @@ def delete_in_pages(
                 answer = dict.fromkeys(page, failure)
             found.update(answer)
         again = [path for page in pages for path in page if _may_succeed(found[path])]
+        # Each round that deletes something starts a new budget: only a store that does nothing at all ends the work.
         if len(again) < sum(map(len, pages)):
             attempts = begin()
         if refused is not None or (again and not attempts.again(_why(found[again[0]]))):

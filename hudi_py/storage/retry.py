@@ -62,6 +62,7 @@ class Attempts:
         self._failed += 1
         delay_s = (0.5 + retry.chance() / 2) * min(retry.delay_s_first * 2**number, retry.delay_s_max)
         waited_s = retry.clock() - self._started_s
+        # The delay counts too: an attempt that could only begin after the limit is not waited for.
         if self._failed >= retry.attempts_max or waited_s + delay_s > retry.total_s:
             return False
         waited = round(waited_s, 1)

@@ -91,6 +91,7 @@ def assign_buckets(
     if record_bytes < 1:
         raise ValueError(f"record_bytes is {record_bytes}; a stored row has at least one byte")
     buckets: list[Bucket] = []
+    # Sorted, so that the same rows always get the same buckets whatever order the tasks' counts arrived in.
     for partition_path in sorted({*inserts, *updated}):
         rest = inserts.get(partition_path, 0)
         packed = _pack(rest, existing.get(partition_path, ()), record_bytes, limits)
@@ -118,6 +119,8 @@ def spread_inserts(hashes: npt.NDArray[np.uint64], buckets: Sequence[Bucket]) ->
     Returns:
         Shape (n,), positions in *buckets*; a bucket is chosen in proportion to its number of inserts.
     """
+    # Each bucket owns a part of the number line as long as its inserts; the remainder of the hash is a point on that
+    # line. This needs no random numbers, so a task that is retried makes the same choice.
     bounds = np.cumsum([bucket.num_inserts for bucket in buckets], dtype=np.uint64)
     if not len(bounds) or not bounds[-1]:
         raise ValueError("none of the buckets takes inserts")
@@ -152,6 +155,8 @@ def average_record_bytes(
     for position, (written_bytes, rows) in enumerate(commits):
         if commits_max is not None and position >= commits_max:
             break
+        # A commit without rows, and one that is mostly Bloom filters, would make rows look much larger than they are,
+        # and files of the next write much too small.
         net_bytes = written_bytes - file_overhead_bytes
         if rows > 0 and net_bytes > threshold * limits.small_file_bytes:
             return max(-(-net_bytes // rows), 1)
@@ -163,6 +168,7 @@ def _pack(inserts: int, files: Sequence[ExistingFile], record_bytes: int, limits
     packed: dict[str, int] = {}
     small = (file for file in files if file.size_bytes < limits.small_file_bytes)
     for file in sorted(small, key=lambda file: (file.size_bytes, file.file_id)):
+        # Negative for a file above the maximum, which a small-file limit above the maximum lets in: it gets nothing.
         take = min((limits.max_file_bytes - file.size_bytes) // record_bytes, inserts)
         if take > 0:
             packed[file.file_id] = take

@@ -60,6 +60,7 @@ def check_buckets(storage: Storage, timeline: Timeline, contents: Contents, buck
         ConfigError: The settings name a bucket index, and the table has none.
     """
     # The index need not be among the table's properties, so the file ids in recent commits are the evidence.
+    # Not the newest commit alone: it may have written nothing, or too few files to tell numbers from random ids.
     newest = timeline.commits.completed()[-_COMMITS_LOOKED_AT:]
     for instant in reversed(newest):
         file_ids = _file_ids(contents.commit(instant))
@@ -138,6 +139,7 @@ def bucket_targets(job: WriteJob, partition: PartitionFiles, buckets: BucketInde
     if job.overwrites:  # in new files, but in the buckets that the earlier ones have
         files_by_bucket(job, load_partition(attrs.evolve(job, operation="INSERT"), partition.path), buckets)
     files = files_by_bucket(job, partition, buckets)
+    # Each bucket once: a batch has many rows and few buckets.
     numbers, codes = np.unique(buckets.numbers(keys), return_inverse=True)
     file_ids = [files.get(number, f"{new_bucket_prefix(job, partition.path, number)}-0") for number in numbers.tolist()]
     return BucketTargets(file_ids, codes, files.values())

@@ -79,11 +79,15 @@ class Found:
         }
         same = {file_id: counts for file_id, counts in changed.items() if file_id not in again}
         others = {file_id: counts for file_id, counts in wanted.items() if file_id not in again}
+        # Counts are compared by file group, not only in total: a duplicate that changed in one group and a row that was
+        # missed in another would add up to the right total.
         updates = sum(updates for updates, _ in changed.values())
         inserted = sum(stat.num_inserts for stat in stats) + updates - self.updated
         if same != others or inserted != self.inserted or (again and self.before is None):
             self._refuse_duplicates()
         if again and self.before is not None:
+            # Write stats cannot tell an insert over a deleted key from an update of a duplicate, so the rows are read
+            # as they would be after the commit.
             shown = self.before.rows_shown(instant_time, [stat for stat in stats if stat.file_id in again])
             if any(keys - self._keys(None) != self._keys(file_id) for file_id, keys in shown.items()):
                 self._refuse_duplicates()

@@ -79,6 +79,7 @@ def _write(
     previous = partition.latest.get(file_id)
     if previous is None and file_id not in partition.logs:  # a new group: streamed, never in memory as a whole
         rows = ((run.rows, run.keys) for run in group)
+        # The writer numbers the files of a new group itself, if rows do not fit into one.
         prefix = file_id.rpartition("-")[0]
         return files.create(partition.path, rows, prefix=prefix, has_metafile=partition.has_metafile)
     collected = list(group)

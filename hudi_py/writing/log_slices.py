@@ -106,9 +106,12 @@ def _group(
     # Once a compaction is planned, new log files belong to the slice that it opens: it would not merge them.
     time = max(group.slices[0].base_instant_time, compaction or "")
     start = "" if base is None else base.instant_time
+    # Log files of older slices are merged into the base file already; their keys are in it.
     below = {log.name for each in group.slices if each.base_instant_time < start for log in each.log_files}
     behind = sorted((log for log in logs if log.name not in below), key=lambda log: log.order)
     if context.log_naming.tells_slice:
+        # Names of layout 1 have the time of their slice, so the name decides. In layout 2 the name has the time of the
+        # write, and every log file behind the base file may belong to the slice.
         in_slice = tuple(log for log in behind if log.instant_time == time)
         behind = [log for log in behind if log.instant_time >= start]
     else:
@@ -138,6 +141,8 @@ def keys_in_logs(storage: Storage, partition_path: str, logs: Iterable[LogFile])
     for log in logs:
         path = join_path(partition_path, log.name)
         source = f"{storage.root}/{path}"
+        # Blocks are not filtered by their commits: a key too many is only searched for once more, a key too few would
+        # be written twice.
         blocks = iterate_log_blocks(storage.read(path), source)
         data = ((block, source) for block in blocks if block.block_type in _DATA)
         yield from (records.keys for records in records_of(data, _KEYS_ONLY))
@@ -161,6 +166,7 @@ def deleted_in_logs(storage: Storage, partition_path: str, logs: GroupLogs) -> s
         ((block, f"{storage.root}/{partition_path}/{log.name}") for log, block in found), _KEYS_ONLY
     ):
         keys = [str(key) for key in records.keys.to_pylist()]
+        # In the order of the records: a key that was deleted and inserted again is not deleted.
         deleted.difference_update(keys)
         deleted.update(key for key, kind in zip(keys, records.kinds.tolist(), strict=True) if kind != Kind.ROW)
     return deleted
@@ -172,6 +178,8 @@ def keyless_logs(commits: Iterable[tuple[Instant, CommitMetadata]]) -> dict[str,
     for _, metadata in commits:
         for partition, stats in metadata.partition_to_write_stats.items():
             for stat in stats:
+                # Only a commit that says "no inserts" frees a file from being searched; files of commits that are
+                # archived are searched, too.
                 if stat.log_version is not None and not stat.num_inserts:
                     found.setdefault(partition, set()).add((stat.path or "").rpartition("/")[2])
     return {partition: frozenset(names) for partition, names in found.items()}

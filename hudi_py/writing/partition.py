@@ -96,6 +96,7 @@ class PartitionFiles:
         A deleted key stays in its base file until a compaction. If it is then inserted again (an insert looks up no
         keys), its row is in another group.
         """
+        # Keys that only one group has need no further reading of log files, and those are nearly all of them.
         counts = np.bincount(np.concatenate(found_in), minlength=len(keys))
         is_open = counts > 1
         for position, (file_id, found) in enumerate(zip(self.file_ids, found_in, strict=True)):
@@ -106,6 +107,8 @@ class PartitionFiles:
             logs = self.logs.get(file_id)
             gone = set() if logs is None else deleted_in_logs(storage, self.path, logs)
             lives = np.array([key not in gone for key in some.to_pylist()], dtype=np.bool_)
+            # The first living group wins, as in `owners_of`; where all groups have deleted the key, its first owner
+            # stays.
             owners[asked[lives]] = position
             is_open[asked[lives]] = False
 
@@ -151,6 +154,8 @@ def load_partition(job: WriteJob, path: str) -> PartitionFiles:
     """
     context = job.context
     entries = [entry for entry in job.storage.list(path, details=True) if not entry.is_folder]
+    # With any extension: Hudi may write the metafile in the format of the base files
+    # (hoodie.partition.metafile.use.base.format).
     has_metafile = any(entry.name.startswith(PARTITION_METAFILE) for entry in entries)
     if job.overwrites:  # all rows go to new groups, so neither keys nor small files of the earlier ones matter
         return PartitionFiles(path=path, has_metafile=has_metafile, latest={}, clustering={})

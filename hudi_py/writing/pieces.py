@@ -45,6 +45,7 @@ def named_pieces(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[P
         if not batch.num_rows:
             continue
         keys, paths = job.keys.record_keys(batch), job.keys.partition_paths(batch)
+        # Other values of a row to delete may be anything, even invalid: only its key is used.
         if are_deletions:
             rows = key_deletes(keys, job.schema).rows
         else:

@@ -17,6 +17,7 @@ _COMMITS_READ_MAX: Final = 5
 
 def record_bytes_of(timeline: Timeline, contents: Contents, settings: Settings) -> int:
     """Return the average size of a row in recent commits, in bytes (E-56)."""
+    # Five commits are read at most, whatever Hudi's own limit is for this version: each costs a request.
     newest = list(reversed(timeline.completed("commit", "deltacommit")))[:_COMMITS_READ_MAX]
     return average_record_bytes(
         (_written(contents.commit(instant)) for instant in newest),

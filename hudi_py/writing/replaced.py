@@ -70,6 +70,7 @@ def check_replaced(results: Iterable[WrittenFile], timeline: Timeline, contents:
                 if result_of is None or (stat.path or "").rpartition("/")[2] != result_of.stat.prev_base_file:
                     continue
                 there, recorded = result_of.prev_size_bytes, stat.file_size_in_bytes
+                # A commit may have recorded no size; then nothing can be compared.
                 if there is not None and recorded > 0 and there != recorded:
                     raise CorruptMetadata(
                         f"{root}/{stat.path} has {there} bytes, and the completed commit {time} wrote {recorded}: it "

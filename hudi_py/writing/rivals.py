@@ -83,6 +83,8 @@ class Rivals:
         Raises:
             ConflictError: As `check`; or another process has committed this write key.
         """
+        # Conflicts first: a conflict is worth another attempt, and that attempt looks for the write key before it
+        # writes anything.
         self.check(now, instant, metadata)
         if self.words.committed_before(now, self.contents) is not None:
             raise ConflictError(
@@ -120,6 +122,7 @@ class Rivals:
             strategy=self.concurrency.strategy,
             slices_by_completion=not self.table.format.log_naming.tells_slice,
         )
+        # In order of cost: the timeline alone, then the metadata of other commits, then a request for the properties.
         for restore in now.pending(Action.RESTORE):
             yield f"{restore} takes the table back"
         undone = scope.undone()
@@ -131,6 +134,7 @@ class Rivals:
         candidates = scope.candidates(instant, kind_of(metadata))
         others = list(read_others(self.contents, candidates))
         ours = attrs.evolve(touched_by(instant, metadata), reads=self._reads(metadata))
+        # With buckets, a new file group of another writer may be that of the same bucket under another id.
         by_bucket = self.based_on.by_bucket or self.concurrency.strategy is Strategy.BUCKETS
         touched = (other.touched for other in others)
         conflict = scope.first_conflict(ours, touched, self.concurrency.isolation, by_bucket=by_bucket)
@@ -168,6 +172,7 @@ class Rivals:
         if theirs in (ours, self.based_on.schema):
             return False
         known = {text for text in (ours, self.based_on.schema) if text}
+        # Parsed before they are compared, because the same columns can be written as different texts.
         columns = parse_record_schema(theirs)
         return all(parse_record_schema(text) != columns for text in known)
 

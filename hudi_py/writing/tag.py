@@ -51,6 +51,8 @@ def tag_buckets(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
     """
     partition: PartitionFiles | None = None
     for (path, _), parts in itertools.groupby(_buckets(job, batches), key=lambda part: part[0]):
+        # Rows of a partition are adjacent, so one partition at a time is enough; with all of them in memory a task over
+        # many partitions would hold the list of all their files.
         if partition is None or partition.path != path:
             partition = load_partition(job, path)
         yield from _tag(job, partition, pa.Table.from_batches([rows for _, rows in parts]))
@@ -62,6 +64,7 @@ def tag_inserts(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
     for batch in batches:
         if not batch.num_rows:
             continue
+        # Inserts look up no keys, so a row that asks for a deletion has nothing to delete.
         deletes = delete_mask(batch)
         kept = batch if deletes is None else batch.filter(compute.invert(deletes))
         paths = job.keys.partition_paths(kept)
@@ -85,6 +88,7 @@ def _buckets(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple
         buckets = batch.column(batch.schema.get_field_index(BUCKET)).to_numpy(zero_copy_only=False).astype(np.int64)
         codes = paths.indices.to_numpy(zero_copy_only=False)
         rows = batch.select([name for name in batch.schema.names if name not in (BUCKET, ARRIVAL)])
+        # One number stands for both partition and bucket: it differs where either of them changes.
         for start, stop in runs(buckets * len(paths.dictionary) + codes):
             where = paths.dictionary[codes[start]].as_py(), int(buckets[start])
             yield where, rows.slice(start, stop - start)
@@ -95,6 +99,8 @@ def _tag(job: WriteJob, partition: PartitionFiles, rows: pa.Table) -> Iterator[p
     is_delete = job.operation == "DELETE"
     deletes = None if is_delete else delete_mask(rows)
     if not is_delete:
+        # Ordering values are compared in the types of the table. The rows themselves go on as the user gave them,
+        # because the second pass converts them.
         conformed = pa.Table.from_batches([conform_batch(batch, job.schema) for batch in rows.to_batches()])
         refuse_null_ordering(conformed, job.rules.batch_fields, deletes)
         winners = combine_before_write(conformed, keys, job.rules.batch_fields)
@@ -113,6 +119,7 @@ def _tag(job: WriteJob, partition: PartitionFiles, rows: pa.Table) -> Iterator[p
     partition.refuse_clustering(file_ids[position] for position in np.unique(owners[owners >= 0]))
     kept = owners >= 0
     if not is_delete:
+        # A deletion of a key that the table does not have is nothing to write.
         kept |= True if deletes is None else ~deletes.to_numpy(zero_copy_only=False)
     names: Any = pa.array(file_ids, pa.string())
     owned: Any = pa.array(owners, pa.int64(), mask=owners < 0)
@@ -131,6 +138,8 @@ def _tag_by_number(
     partition.refuse_clustering(targets.file_ids)
     paths: Any = pa.repeat(partition.path, rows.num_rows)
     tagged = rows.append_column(PATH, paths).append_column(FILE_ID, targets.of_rows())
+    # Here no file was searched, so whether the key exists is unknown; only a bucket without a file says that it does
+    # not.
     dropped = targets.is_new() & (True if job.operation == "DELETE" else _mask(deletes, len(keys)))
     if dropped.any():
         tagged = tagged.filter(pa.array(~dropped))

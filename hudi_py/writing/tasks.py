@@ -69,6 +69,7 @@ def run_task(
     searches = job.looks_up and job.buckets is None and job.anywhere is None
     if searches and not is_alone and sum(len(partition.latest) for partition in loaded.values()) > files_max:
         raise TooMuchForOneTask
+    # Popped, so that the rows as they came are released while their conformed changes are built.
     plans = [_plan(job, loaded[path], pieces.pop(path)) for path in sorted(pieces)]
     rewritten = [
         plan.partition.latest[file_id]
@@ -76,6 +77,7 @@ def run_task(
         for file_id, _ in plan.old
         if job.logs is None or file_id in plan.filled
     ]
+    # A single file cannot be split among tasks, however large it is.
     if len(rewritten) > 1 and not is_alone and sum(base.size_bytes or 0 for base in rewritten) > _REWRITE_BYTES_MAX:
         raise TooMuchForOneTask
     with task_files(job, task) as files:
