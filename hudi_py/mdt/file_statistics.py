@@ -97,8 +97,8 @@ def statistics_records(
 
     Args:
         form: How the table's version stores statistics.
-        written: Partition path to name of each new base file to its ranges.
-        deleted: Partition path to names of base files.
+        written: Partition path to name of each new base or log file to its ranges.
+        deleted: Partition path to names of base and log files.
     """
     columns: dict[str, bytes | None] = {}
     partitions: dict[str, bytes | None] = {}
@@ -107,6 +107,8 @@ def statistics_records(
         for name, ranges in files.items():
             for each in ranges:
                 columns[column_prefix(each.column) + key_suffix(path, name)] = _encoded(form, COLUMN_STATS, name, each)
+                if not each.value_count:  # a log file with nothing but deletes
+                    continue
                 known = together.get(each.column)
                 together[each.column] = each if known is None else joined(known, each)
         # A table without partitions has no `partition_stats` in any release (rules/data-files 10).
@@ -136,7 +138,7 @@ def _encoded(form: StatisticsForm, partition: str, where: str, of: ColumnRange) 
         "isDeleted": False,
     }
     if form.names_types:
-        ordinal, info = _value_type(of.arrow)
+        ordinal, info = _value_type(of.arrow) if of.value_count else _NO_VALUES
         named = {"typeOrdinal": ordinal, "additionalInfo": info}
         fields["valueType"] = (f"{_MODEL}HoodieValueTypeInfo", named)
     return _bytes(form, partition, fields)
@@ -206,6 +208,7 @@ _WRAPPERS: Final = {
     pa.string(): "StringWrapper",
     pa.binary(): "BytesWrapper",
 }
+_NO_VALUES: Final = (1, None)
 _ORDINALS: Final = {
     pa.bool_(): 2, pa.int32(): 3, pa.int64(): 4, pa.float32(): 5, pa.float64(): 6, pa.string(): 7, pa.binary(): 8,
 }  # fmt: skip

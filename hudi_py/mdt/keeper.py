@@ -172,8 +172,8 @@ class MetadataTableKeeper:
             timeline: The data table's timeline; the commit is still pending there.
             instant: The commit.
             metadata: What the commit recorded.
-            ranges: Path of a base file to the ranges of its columns; files that are missing are read, where the table
-                has statistics.
+            ranges: Path of a base or log file to the ranges of its columns; files that are missing are read, where the
+                table has statistics.
             tracked: Path of a file to the keys that came and went; those of missing files are read, where the table has
                 a record index.
 
@@ -187,7 +187,7 @@ class MetadataTableKeeper:
             kept = KeptRecordIndex(storage=self.storage, table=table, timeline=timeline)
             return kept.of_commit(instant, metadata, tracked or {})
 
-        return self._record(timeline, instant, changes_of_commit(metadata), ranges, of_keys)
+        return self._record(timeline, instant, changes_of_commit(metadata), ranges or {}, of_keys)
 
     def record_clean(self, timeline: Timeline, instant: Instant, metadata: CleanMetadata) -> str | None:
         """Record a clean that is about to complete; as `record_commit`."""
@@ -283,7 +283,7 @@ class MetadataTableKeeper:
             from hudi_py.mdt.kept_statistics import KeptStatistics
 
             kept = KeptStatistics(self.storage, config, table, timeline)
-            owed |= {} if kept.is_empty else kept.records(changes, ranges or {})
+            owed |= {} if kept.is_empty else kept.records(changes, ranges)
         if BLOOM_FILTERS in config.metadata_partitions:
             from hudi_py.mdt.kept_keys import bloom_records
 

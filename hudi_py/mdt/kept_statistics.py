@@ -2,6 +2,7 @@
 Computes the records that an action owes to the statistics: of which columns, and in which form.
 
 Which columns a table of layout 2 indexes stands in its index definitions; in layout 1 the records themselves tell.
+Log files have records as base files do, without sizes; one with nothing but deletes has records without values.
 Deleted files get tombstones, except in layout 1: those of 0.15.0 have no effect either, and nobody asks for them.
 
 Source: rules/data-files 11.1; Hudi 1.0.2, 1.1.1 ``HoodieIndexDefinition``.
@@ -16,7 +17,7 @@ from typing import Any, Final
 import attrs
 import pyarrow as pa
 
-from hudi_py.config.table import TableConfig, TableType
+from hudi_py.config.table import TableConfig
 from hudi_py.errors import NotFound
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.mdt.changes import ListingChanges
@@ -26,14 +27,15 @@ from hudi_py.mdt.read_statistics import StatisticsReader
 from hudi_py.mdt.shares import Encoded
 from hudi_py.mdt.statistics import COLUMN_STATS, TYPES
 from hudi_py.mdt.table import MetadataTable
-from hudi_py.model.files import join_path, parse_base_file
-from hudi_py.rows.column_ranges import ColumnRange, read_ranges
+from hudi_py.model.files import join_path, parse_base_file, parse_log_file
+from hudi_py.rows.column_ranges import ColumnRange, ranges_of_rows, read_ranges
+from hudi_py.rows.log_records import rows_of_log_file
 from hudi_py.rows.lookup import open_base_file
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.timeline import Timeline
 
 Ranges = Mapping[str, tuple[ColumnRange, ...]]
-"""Path of a base file to its ranges, as its writer gathered them."""
+"""Path of a base or log file to its ranges, as its writer gathered them."""
 
 _NAMES_TYPES: Final = {"V1": False, "V2": True}
 """Version of the index to `StatisticsForm.names_types`."""
@@ -67,8 +69,7 @@ def kept_partitions(storage: Storage, config: TableConfig) -> frozenset[str]:
 def _kept(storage: Storage, config: TableConfig) -> tuple[frozenset[str], _Definition | None]:
     """Return the partitions, and the definition of the statistics where the layout has one."""
     ready = set(config.metadata_partitions) - set(config.metadata_partitions_inflight)
-    # Rows in log files are in no base file, and bounds without them would hide them from readers.
-    if config.table_type is not TableType.COPY_ON_WRITE or COLUMN_STATS not in ready:
+    if COLUMN_STATS not in ready:
         return frozenset(), None
     definition = None
     if config.format.layout.has_completion_times:
@@ -117,24 +118,26 @@ class KeptStatistics:
             partitions=self._partitions,
         )
 
-    def records(self, changes: ListingChanges, ranges: Ranges) -> Encoded:
+    def records(self, changes: ListingChanges, ranges: Ranges | None) -> Encoded:
         """
         Return the records that an action owes.
 
         Args:
             changes: What it did.
-            ranges: Of its files; those that are missing are read from the files.
+            ranges: Of the files of a commit; those that are missing are read from the files. None for other actions:
+                they write no rows, so log files that they list again or append a rollback block to get no records,
+                and readers open files without records.
         """
         written: dict[str, dict[str, tuple[ColumnRange, ...]]] = {}
         for path, sizes in changes.added.items():
             for name in sizes:
-                if parse_base_file(name) is not None:
-                    known = ranges.get(join_path(path, name))
+                if parse_base_file(name) is not None or (ranges is not None and _is_log(name)):
+                    known = (ranges or {}).get(join_path(path, name))
                     written.setdefault(path, {})[name] = self._read(path, name) if known is None else known
         deleted: dict[str, list[str]] = {}
         if self._config.format.layout.has_completion_times:
             for path, names in changes.deleted.items():
-                deleted[path] = [name for name in map(_last, names) if parse_base_file(name) is not None]
+                deleted[path] = [each for each in map(_last, names) if parse_base_file(each) or _is_log(each)]
         return statistics_records(self.form(None), written, deleted)
 
     def _columns(self, schema: pa.Schema | None) -> tuple[tuple[str, ...], bool]:
@@ -156,11 +159,19 @@ class KeptStatistics:
 
     def _read(self, path: str, name: str) -> tuple[ColumnRange, ...]:
         try:
+            if _is_log(name):
+                batches = rows_of_log_file(self._storage, join_path(path, name))
+                return ranges_of_rows(batches, self.form(batches[0].schema).columns) if batches else ()
             with self._storage.open_read(join_path(path, name)) as stream:
                 file = open_base_file(stream)
                 return read_ranges(file, self.form(file.schema_arrow).columns)
         except NotFound:  # deleted since; whoever deleted it records that
             return ()
+
+
+def _is_log(name: str) -> bool:
+    log = parse_log_file(name)
+    return log is not None and not log.is_cdc
 
 
 def _last(path: str) -> str:

@@ -1,8 +1,9 @@
 """
-Statistics of each column of a base file: bounds, counts and sizes, collected while the file is written.
+Statistics of each column of a file: bounds, counts and sizes, collected while the file is written.
 
 Bounds are computed from the values, not read from the footer: Parquet leaves out bounds of long texts and ignores NaN,
-which Spark orders after all numbers. Source: rules/data-files 11.1; Hudi ``ParquetUtils.readColumnStatsFromMetadata``.
+which Spark orders after all numbers. Source: rules/data-files 11.1; Hudi ``ParquetUtils.readColumnStatsFromMetadata``,
+``HoodieTableMetadataUtil.collectColumnRangeMetadata``.
 """
 
 from __future__ import annotations
@@ -98,6 +99,10 @@ class RangeCollector:
             known = self._ranges.get(name)
             self._ranges[name] = found if known is None else joined(known, found)
 
+    def without_sizes(self) -> tuple[ColumnRange, ...]:
+        """Return the range of each column of a log file, where columns have no sizes of their own."""
+        return tuple(self._ranges.values())
+
     def finish(self, footer: pq.FileMetaData) -> tuple[ColumnRange, ...]:
         """
         Return the range of each column.
@@ -119,6 +124,21 @@ class RangeCollector:
             attrs.evolve(each, size_bytes=sizes[name][0], uncompressed_bytes=sizes[name][1])
             for name, each in self._ranges.items()
         )
+
+
+def ranges_of_rows(batches: Iterable[pa.RecordBatch], columns: Iterable[str]) -> tuple[ColumnRange, ...]:
+    """
+    Collect the ranges of the rows of a log file.
+
+    Args:
+        batches: The rows with their meta columns, all with one schema, at least one batch; it may be without rows.
+        columns: As `RangeCollector`.
+    """
+    collector: RangeCollector | None = None
+    for batch in batches:
+        collector = collector or RangeCollector(batch.schema, columns)
+        collector.add(batch)
+    return () if collector is None else collector.without_sizes()
 
 
 def read_ranges(file: pq.ParquetFile, columns: Iterable[str]) -> tuple[ColumnRange, ...]:

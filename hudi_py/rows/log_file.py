@@ -25,6 +25,7 @@ from hudi_py.formats.record_schema import meta_fields, with_meta_fields
 from hudi_py.model.files import LogFile, join_path
 from hudi_py.model.records import RuntimeStats, WriteStat
 from hudi_py.rows.base_file import AVRO_SCHEMA_KEY, BaseFileOptions, open_parquet
+from hudi_py.rows.column_ranges import ranges_of_rows
 from hudi_py.rows.merge import RowChanges
 from hudi_py.rows.written import NO_KEYS, FileTarget, KeyChanges, WrittenFile, sequence_numbers
 
@@ -133,13 +134,10 @@ def encode_log_file(
     """
     schema_text = with_meta_fields(avro_schema)
     header = {int(HeaderKey.INSTANT_TIME): target.instant_time, int(HeaderKey.SCHEMA): schema_text}
-    rows, keys, deletes = changes.rows, changes.keys, changes.deletes
+    deletes = changes.deletes
     blocks = []
-    if deletes is not None:
-        kept = compute.invert(deletes)
-        rows, keys = rows.filter(kept), keys.filter(kept)
     # Rows before deletes: within one file no key is in both, and Hudi writes them in this order.
-    for piece in _pieces(_with_meta(rows, keys, target, first_row_index)):
+    for piece in _pieces(_stored_rows(changes, target, first_row_index)):
         if options.in_parquet:
             content = _parquet(piece, schema_text, options.parquet)
             blocks.append(LogBlock(BlockType.PARQUET_DATA, header, content))
@@ -153,9 +151,23 @@ def encode_log_file(
 
 
 def written_log(
-    target: LogTarget, changes: RowChanges, *, size_bytes: int, elapsed_ms: int, tracks_keys: bool = False
+    target: LogTarget,
+    changes: RowChanges,
+    options: BaseFileOptions,
+    *,
+    size_bytes: int,
+    elapsed_ms: int,
+    first_row_index: int = 0,
 ) -> WrittenFile:
-    """Return the stat of a log file as the table's release records it (rules/data-files 8)."""
+    """
+    Return the stat of a log file as the table's release records it (rules/data-files 8).
+
+    Args:
+        target, changes, first_row_index: As `encode_log_file`.
+        options: Tells what is gathered for the indexes of the metadata table (`ranged`, `tracks_keys`).
+        size_bytes: Size of the file.
+        elapsed_ms: Time that writing it took.
+    """
     file_slice, name = target.file_slice, target.name
     deleted = 0 if changes.deletes is None else int(compute.sum(changes.deletes).as_py() or 0)
     written = len(changes.keys) - deleted
@@ -176,13 +188,28 @@ def written_log(
         file_size_in_bytes=size_bytes,
         runtime_stats=RuntimeStats(total_upsert_time=elapsed_ms),
     )
-    return WrittenFile(stat, keys=_key_changes(changes) if tracks_keys else None)
+    return WrittenFile(
+        stat,
+        ranges=ranges_of_rows([_stored_rows(changes, target, first_row_index)], options.ranged)
+        if options.ranged
+        else (),
+        keys=_key_changes(changes) if options.tracks_keys else None,
+    )
 
 
 def _key_changes(changes: RowChanges) -> KeyChanges:
     if changes.deletes is None:
         return KeyChanges(changes.keys, NO_KEYS)
     return KeyChanges(changes.keys.filter(compute.invert(changes.deletes)), changes.keys.filter(changes.deletes))
+
+
+def _stored_rows(changes: RowChanges, target: LogTarget, first_row_index: int) -> pa.RecordBatch:
+    """The rows of the data blocks; deletes stand in a block of their own."""
+    rows, keys = changes.rows, changes.keys
+    if changes.deletes is not None:
+        kept = compute.invert(changes.deletes)
+        rows, keys = rows.filter(kept), keys.filter(kept)
+    return _with_meta(rows, keys, target, first_row_index)
 
 
 def _with_meta(rows: pa.RecordBatch, keys: Array, target: LogTarget, first_row_index: int) -> pa.RecordBatch:

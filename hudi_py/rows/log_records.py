@@ -25,11 +25,13 @@ from hudi_py.formats.conform import conform_batch
 from hudi_py.formats.data_block import decode_data_block
 from hudi_py.formats.delete_block import DeletedKey, OrderingValue, decode_delete_block
 from hudi_py.formats.hfile import HFile
-from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock
+from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, iterate_log_blocks
+from hudi_py.storage.base import Storage
 
 KEY_COLUMN: Final = "_hoodie_record_key"
 _FLAG_COLUMN: Final = "_hoodie_is_deleted"
 _OPERATION_COLUMN: Final = "_hoodie_operation"
+_ROWS: Final = (BlockType.AVRO_DATA, BlockType.PARQUET_DATA, BlockType.HFILE_DATA)
 _DELETING_OPERATIONS: Final = ("D", "-U")
 _KINDS: Final = (
     (pa.types.is_boolean, ("boolean",)),
@@ -118,8 +120,29 @@ def records_of(blocks: Iterable[tuple[LogBlock, str]], shape: RecordShape) -> It
             yield _rows(batch, shape, source, is_partial=block.header.get(HeaderKey.IS_PARTIAL, "").lower() == "true")
 
 
-def _batch_of(block: LogBlock, columns: frozenset[str], source: str) -> pa.RecordBatch:
-    """The rows of a data block in the schema that they were written in."""
+def rows_of_log_file(storage: Storage, path: str) -> list[pa.RecordBatch]:
+    """
+    Return the rows of a log file with all their columns, as they are stored; one batch without rows if it has only
+    deletes, none if it has neither.
+
+    Raises:
+        NotFound: There is no such file.
+        CorruptMetadata: A block does not decode.
+    """
+    source = f"{storage.root}/{path}"
+    blocks = iterate_log_blocks(storage.read(path), source)
+    found, nothing = [], np.empty(0, np.int64)
+    for block in blocks:
+        schema = block.header.get(HeaderKey.SCHEMA)
+        if block.block_type in _ROWS:
+            found.append(_batch_of(block, None, source))
+        elif block.block_type is BlockType.DELETE and schema is not None:
+            found.append(decode_columns(b"", nothing, nothing, schema, source))
+    return [batch for batch in found if batch.num_rows] or found[:1]
+
+
+def _batch_of(block: LogBlock, columns: frozenset[str] | None, source: str) -> pa.RecordBatch:
+    """The rows of a data block in the schema that they were written in; all columns if *columns* is None."""
     if block.block_type is BlockType.PARQUET_DATA:
         return _parquet_rows(block.content, columns, source)
     schema = block.header.get(HeaderKey.SCHEMA)
@@ -132,17 +155,17 @@ def _batch_of(block: LogBlock, columns: frozenset[str], source: str) -> pa.Recor
     raise UnsupportedTable(f"{source}: a block {block.block_type.name} where rows are wanted")
 
 
-def _parquet_rows(content: bytes, columns: frozenset[str], source: str) -> pa.RecordBatch:
+def _parquet_rows(content: bytes, columns: frozenset[str] | None, source: str) -> pa.RecordBatch:
     try:
         file = pq.ParquetFile(io.BytesIO(content))
-        table = file.read(columns=[name for name in file.schema_arrow.names if name in columns])
+        table = file.read(columns=[name for name in file.schema_arrow.names if columns is None or name in columns])
         batches = table.combine_chunks().to_batches()
         return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
     except (pa.ArrowException, OSError) as error:
         raise CorruptMetadata(f"{source}: a Parquet block does not decode: {error}") from error
 
 
-def _hfile_rows(content: bytes, schema: str, columns: frozenset[str], source: str) -> pa.RecordBatch:
+def _hfile_rows(content: bytes, schema: str, columns: frozenset[str] | None, source: str) -> pa.RecordBatch:
     """Rows of an HFile block; its keys are next to the records, not in them."""
     found = list(HFile(io.BytesIO(content), len(content), source))
     sizes = np.fromiter((len(value) for _, value in found), np.int64, len(found))

@@ -95,7 +95,12 @@ class TaskFiles:
             ) from None
         elapsed_ms = round((MONOTONIC() - started) * 1000)
         result = written_log(
-            target, changes, size_bytes=len(content), elapsed_ms=elapsed_ms, tracks_keys=job.options.tracks_keys
+            target,
+            changes,
+            job.options,
+            size_bytes=len(content),
+            elapsed_ms=elapsed_ms,
+            first_row_index=self._task.rows_written,
         )
         self._task.rows_written += result.stat.num_writes
         return result

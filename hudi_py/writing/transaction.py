@@ -111,7 +111,7 @@ class WriteTransaction:
             operation: Operation of the write, as in commit metadata.
             extra_metadata: Further entries of the commit metadata, among them ``schema``.
             replaced: Partition path to ids of replaced file groups; None unless the write is a replacecommit.
-            ranges: Path of a base file to the ranges of its columns, for the statistics of the metadata table.
+            ranges: Path of a base or log file to the ranges of its columns, for the statistics of the metadata table.
             settle: Called under the lock with the current timeline, before anything is recorded; raises if another
                 writer is in the way, and returns further entries of the metadata.
             tracked: Path of a file to the keys that came and went, for its record index.

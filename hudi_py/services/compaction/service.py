@@ -250,7 +250,9 @@ class CompactionService:
             instant_time=instant.requested_time,
             schema=schema,
             avro_schema=text,
-            options=self.options,
+            options=attrs.evolve(
+                self.options, ranged=self.metadata_table.columns_to_range(timeline, schema, is_widened=False)
+            ),
             reading=attrs.evolve(reading, written=WrittenRanges(self.contents, timeline)),
         )
 
