@@ -38,6 +38,14 @@ class Engine(Protocol):
             ConfigError: The machines of the engine cannot do this work; nothing was deleted.
         """
 
+    def for_listing(self, storage: Storage, folders: int) -> Engine | None:
+        """
+        Return the engine to use for listing that number of *folders* of *storage*; None to list them in this process.
+
+        Raises:
+            ConfigError: The machines of the engine cannot do this work.
+        """
+
     def map(self, function: Callable[[T], R], items: Sequence[T], *, parallelism: int, description: str) -> Iterable[R]:
         """
         Call *function* for each item and return the results in the order of *items*.

@@ -46,6 +46,9 @@ class LocalEngine:
         self._is_on_disk = "://" not in storage.root
         return self
 
+    def for_listing(self, storage: Storage, folders: int) -> None:
+        """See `Engine.for_listing`: threads of this process list without an engine."""
+
     def map(self, function: Callable[[T], R], items: Sequence[T], *, parallelism: int, description: str) -> Iterable[R]:
         workers = min(parallelism, self.slots, len(items))
         if workers <= 1:

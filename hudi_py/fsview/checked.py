@@ -9,10 +9,11 @@ Files of archived commits are not covered, because nothing on the active timelin
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any, Final
 
+from hudi_py.engine.base import Engine
 from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
 from hudi_py.fsview.expected import (
     Mismatch,
@@ -121,6 +122,18 @@ class CheckedListing:
     def _holds_data(self, path: str) -> bool:
         """Partitions within one that holds rows are hidden from Apache Hudi, too."""
         return hold_data(self.folders.partition(path))
+
+    def by_engine(self, engine: Engine) -> CheckedListing:
+        """The same, whose folders an engine may list; it needs executors that reach the table."""
+        found = CheckedListing(self._contents, self._timeline, self._until, self._only)
+        found.folders = FolderListing(self._contents.store.storage, engine)
+        return found
+
+    def each(self, paths: Sequence[str], *, details: bool = False) -> Iterator[tuple[str, list[Entry]]]:
+        """As `partition`, of many at once, with their paths."""
+        for path, entries in zip(paths, self.folders.each(paths, details=details), strict=True):
+            self.check(path, entries)
+            yield path, entries
 
     def partition(self, path: str, *, details: bool = False) -> list[Entry]:
         """Files directly in one partition; raises as `walk`."""

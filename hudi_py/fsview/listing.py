@@ -8,14 +8,17 @@ A folder is a partition when it holds a partition metafile; below one nothing is
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from operator import itemgetter
 from typing import Final, Protocol
 
+from hudi_py.engine.base import Engine
+from hudi_py.fsview.lister import FolderLister
 from hudi_py.model.files import METADATA_FOLDER, PARTITION_METAFILE, PARTITION_METAFILES, join_path
 from hudi_py.storage.base import Entry, Storage
 
 _name, _is_folder = itemgetter(Entry._fields.index("name")), itemgetter(Entry._fields.index("is_folder"))
+
+
 _REMOTE_THREADS: Final = 16  # object stores answer a listing in tens of milliseconds; local folders at once
 
 
@@ -43,25 +46,31 @@ class FolderListing:
 
     Args:
         storage: The table's storage.
+        engine: Lists very many folders on its executors; None for threads alone.
     """
 
     is_fresh = True
     compared: Collection[str] = ()
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, engine: Engine | None = None) -> None:
         self._storage = storage
+        self._lister = FolderLister(storage, engine, listing_threads(storage))
 
     def walk(self, *, details: bool = False, named: Iterable[str] = ()) -> Iterator[tuple[str, list[Entry]]]:
         """See `Listing`; *named* as for `walk_partitions`."""
-        return walk_partitions(self._storage, details=details, threads=listing_threads(self._storage), named=named)
+        return _partitions_of(self._storage, self.walk_folders(details=details), details=details, named=named)
 
     def walk_folders(self, *, details: bool = False) -> Iterator[tuple[str, list[Entry], bool]]:
         """Every folder down to the partitions: its path, the files directly in it, whether it is a partition."""
-        return walk_folders(self._storage, details=details, threads=listing_threads(self._storage))
+        return _walk_folders(self._lister, details=details)
 
     def partition(self, path: str, *, details: bool = False) -> list[Entry]:
         """See `Listing`."""
         return _files(self._storage.list(path, details=details))
+
+    def each(self, paths: Sequence[str], *, details: bool = False) -> Iterator[list[Entry]]:
+        """As `partition`, of many at once, in their order."""
+        return map(_files, self._lister.each(paths, details=details))
 
 
 def _files(entries: list[Entry]) -> list[Entry]:
@@ -97,8 +106,16 @@ def walk_partitions(
         threads: Folders listed at once; more than 1 pays off where a listing is a round trip.
         named: Partitions that the metadata table or the commits know, for `walk_within`; consumed at the end.
     """
+    return _partitions_of(
+        storage, walk_folders(storage, details=details, threads=threads), details=details, named=named
+    )
+
+
+def _partitions_of(
+    storage: Storage, folders: Iterable[tuple[str, list[Entry], bool]], *, details: bool, named: Iterable[str]
+) -> Iterator[tuple[str, list[Entry]]]:
     walked = set()
-    for folder, entries, is_partition in walk_folders(storage, details=details, threads=threads):
+    for folder, entries, is_partition in folders:
         if is_partition:
             walked.add(folder)
             yield folder, entries
@@ -133,27 +150,24 @@ def walk_folders(
         start: Folder to begin with.
         to_the_bottom: Go on below partitions.
     """
+    lister = FolderLister(storage, threads=threads)
+    return _walk_folders(lister, details=details, start=start, to_the_bottom=to_the_bottom)
+
+
+def _walk_folders(
+    lister: FolderLister, *, details: bool, start: str = "", to_the_bottom: bool = False
+) -> Iterator[tuple[str, list[Entry], bool]]:
     level = [start]
-    pool = ThreadPoolExecutor(threads) if threads > 1 else None
-    try:
-        while level:
-            listings = (
-                pool.map(lambda folder: storage.list(folder, details=details), level)
-                if pool
-                else (storage.list(folder, details=details) for folder in level)
-            )
-            below: list[str] = []
-            for folder, entries in zip(level, listings, strict=True):
-                found = is_partition(entries)
-                yield folder, _files(entries), found
-                if found and not to_the_bottom:
-                    continue
-                below += [
-                    join_path(folder, entry.name)
-                    for entry in entries
-                    if entry.is_folder and not (folder == "" and entry.name == METADATA_FOLDER)
-                ]
-            level = below
-    finally:
-        if pool:
-            pool.shutdown(wait=True, cancel_futures=True)
+    while level:
+        below: list[str] = []
+        for folder, entries in zip(level, lister.each(level, details=details), strict=True):
+            found = is_partition(entries)
+            yield folder, _files(entries), found
+            if found and not to_the_bottom:
+                continue
+            below += [
+                join_path(folder, entry.name)
+                for entry in entries
+                if entry.is_folder and not (folder == "" and entry.name == METADATA_FOLDER)
+            ]
+        level = below

@@ -8,7 +8,7 @@ Everything else is checked as `hudi_py.fsview.checked` does for readers.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from hudi_py.fsview.checked import CheckedListing, has_sizes, hold_data
 from hudi_py.storage.base import Entry
@@ -45,6 +45,10 @@ class ListingForPlan:
                 self._may_hide = self._may_hide or hold_data(entries)
         if self._may_hide:
             self._listing.check_hidden(walked)
+
+    def each(self, paths: Sequence[str], *, details: bool = False) -> Iterator[tuple[str, list[Entry]]]:
+        """As `partition`, of many at once, with their paths."""
+        return zip(paths, self._listing.folders.each(paths, details=details), strict=True)
 
     def partition(self, path: str, *, details: bool = False) -> list[Entry]:
         """Files directly in one partition."""

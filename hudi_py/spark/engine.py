@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from hudi_py.engine.answers import Answering, packed, raise_first
 from hudi_py.engine.base import R, T
+from hudi_py.engine.choice import is_listing_for_spark
 from hudi_py.errors import StorageError
 from hudi_py.spark.failures import executor_errors, naming_executors
 from hudi_py.spark.probe import probe
@@ -54,6 +55,11 @@ class SparkEngine:
             probe(self._run_probe, storage, self.slots)
             self._checked.add(storage.root)
         return self
+
+    def for_listing(self, storage: Storage, folders: int) -> SparkEngine | None:
+        """See `Engine.for_listing`."""
+        is_worth_it = is_listing_for_spark(folders, is_remote="://" in storage.root)
+        return self.prepared(storage, folders) if is_worth_it else None
 
     def map(self, function: Callable[[T], R], items: Sequence[T], *, parallelism: int, description: str) -> Iterable[R]:
         """

@@ -12,6 +12,7 @@ import pytest
 import hudi_py
 from hudi_py.engine import choice
 from hudi_py.errors import ConfigError
+from hudi_py.fsview import lister
 from hudi_py.services.clean.executing import execute
 from hudi_py.services.clean.executing.tasks import delete_files
 from hudi_py.spark.engine import SparkEngine
@@ -76,6 +77,45 @@ def test_a_large_clean_is_deleted_by_executors(by, trips, tmp_path, monkeypatch)
     assert str(os.getpid()) not in {process for process, *_ in found}
     assert "driver" not in {where for _, where, *_ in found}
     assert sorted(clean.deleted_files) == sorted(path for _, _, *paths in found for path in paths)
+
+
+def audited_listing(folder):
+    """``list_folders``, leaving a note as `audited` does."""
+
+    def run(task):
+        import os
+        from pathlib import Path
+        from uuid import uuid4
+
+        from pyspark import TaskContext
+
+        from hudi_py.fsview.lister import list_folders
+
+        context = TaskContext.get()
+        where = "driver" if context is None else f"{context.stageId()}.{context.partitionId()}"
+        Path(folder, str(uuid4())).write_text("\n".join((str(os.getpid()), where, *task.folders)))
+        return list_folders(task)
+
+    return run
+
+
+def test_many_partitions_are_listed_by_executors(trips, tmp_path, monkeypatch):
+    """For the plan of a clean: each partition by a task of a Spark job, none in the driver's process."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    table = trips(PARTITIONED | {"hoodie.clean.automatic": "false", "hoodie.clean.commits.retained": "1"})
+    for version in range(3):
+        table.upsert([trip(number, version) for number in range(6)])
+    monkeypatch.setattr(lister, "list_folders", audited_listing(str(folder)))
+    monkeypatch.setattr("hudi_py.spark.engine.is_listing_for_spark", lambda folders, **_: folders > 1)
+    expected = hudi_py.open_table(table.path).plan_clean(commits_retained=1)
+    assert expected.files
+    (clean,) = table.client.clean()
+    found = notes(folder)
+    assert sorted(expected.files) == sorted(path for _, _, *paths in found for path in paths)
+    assert str(os.getpid()) not in {process for process, *_ in found}
+    assert "driver" not in {where for _, where, *_ in found}
+    assert sum(len(expected.files.names(path)) for path in expected.files) == len(clean.deleted_files)
 
 
 def test_few_files_after_a_commit_stay_on_the_driver(trips, tmp_path, monkeypatch):

@@ -43,6 +43,7 @@ SIBLINGS = {  # an import within one layer
     ("formats", "versions"),
     ("storage", "runtime"),  # what is repeated is told
     ("fsview", "timeline"),
+    ("fsview", "engine"),
     ("txn", "timeline"),
     ("services", "mdt"),
     ("table_view", "opened_table"),

@@ -25,7 +25,7 @@ FOR_OUR_COMMANDS = {
     ),  # of a table
     *("column_statistics", "row_commits"),  # of a snapshot
     *("format",),  # of a table's properties
-    *("prepared",),  # of an engine
+    *("prepared", "for_listing"),  # of an engine
     *("add_names",),  # of planned files
 }
 """Attributes of public classes that users do not need; what they mention may change."""

@@ -47,7 +47,7 @@ class CleanService:
         contents: The table's timeline.
         table: Its properties.
         config: How to clean.
-        engine: Deletes the files.
+        engine: Deletes the files, and lists partitions if they are very many.
         now: Replaces the clock for planning by hours.
         metadata_table: Keeper of the metadata table.
         partitions: Paths of the table's partitions if its own commits do not show them; None otherwise.
@@ -75,6 +75,7 @@ class CleanService:
             metadata_table=self.metadata_table,
             partitions=self.partitions,
             reporter=self.reporter,
+            engine=self.engine,
         )
 
     def plan(self, *, details: bool = False, sizes: bool = False) -> CleanPlan:

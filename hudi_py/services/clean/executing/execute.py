@@ -80,7 +80,7 @@ def execute_clean(
             next one tries again.
     """
     store = contents.store
-    recheck = recheck_of(contents, instant, only=partitions, is_held=is_held)
+    recheck = recheck_of(contents, instant, only=partitions, is_held=is_held, engine=engine)
     is_first_attempt = instant.state is State.REQUESTED
     engine = engine.prepared(store.storage, sum(map(len, recheck.names.values())))
     began = _begin(recheck)

@@ -14,14 +14,14 @@ Source: docs/decisions/stale-clean-plans.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 
 import attrs
 
+from hudi_py.engine.base import Engine
 from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.fsview.fate import Promise, TableFacts, judge_partition_files
-from hudi_py.fsview.listing import FolderListing, listing_threads
+from hudi_py.fsview.listing import FolderListing
 from hudi_py.fsview.loader import load_facts
 from hudi_py.fsview.needs import Fallback, Fate, Needed, Removable
 from hudi_py.fsview.survivors import group_of, lost_survivors
@@ -95,6 +95,7 @@ class Recheck:
         only: Partition paths that the table still has; None for all.
         is_held: Whether the newest files of its groups were compared with the commits when the plan was made just now.
         timeline: The timeline of the last comparison.
+        engine: Lists the partitions if they are very many.
     """
 
     contents: Contents
@@ -106,6 +107,7 @@ class Recheck:
     only: frozenset[str] | None = None
     is_held: bool = False
     timeline: Timeline | None = None
+    engine: Engine | None = attrs.field(default=None, repr=False)
 
     def look(self) -> Timeline:
         """
@@ -141,7 +143,9 @@ class Recheck:
             for path, names in self.names.items()
             if everything or facts.holds_any(path, names) or (pending and _any_carries(names, pending))
         ]
-        for path, there in _listed(FolderListing(self.contents.store.storage), paths, self.contents):
+        listed = FolderListing(self.contents.store.storage, self.engine).each(paths)
+        for path, entries in zip(paths, listed, strict=True):
+            there = [entry.name for entry in entries]
             spared = _spared(facts, path, there, self.names[path])
             if spared:
                 self.spared[path] = {**self.spared.get(path, {}), **spared}
@@ -210,13 +214,18 @@ class Recheck:
 
 
 def recheck_of(
-    contents: Contents, instant: Instant, *, only: frozenset[str] | None = None, is_held: bool = False
+    contents: Contents,
+    instant: Instant,
+    *,
+    only: frozenset[str] | None = None,
+    is_held: bool = False,
+    engine: Engine | None = None,
 ) -> Recheck:
     """
     A pending clean, before the first comparison.
 
     Args:
-        contents, instant, only, is_held: As `Recheck`.
+        contents, instant, only, is_held, engine: As `Recheck`.
 
     Raises:
         CorruptMetadata, RefusedError: Its plan is damaged, or points outside the table.
@@ -225,7 +234,9 @@ def recheck_of(
     plan = contents.clean_plan(instant)
     names = planned_names(plan, store.storage.root, store.path(instant))
     plan = attrs.evolve(plan, files_to_delete={})  # the names are all that is needed of a million files
-    return Recheck(contents=contents, instant=instant, plan=plan, names=names, only=only, is_held=is_held)
+    return Recheck(
+        contents=contents, instant=instant, plan=plan, names=names, only=only, is_held=is_held, engine=engine
+    )
 
 
 def _spared(facts: TableFacts, path: str, there: Sequence[str], planned: Sequence[str]) -> dict[str, Fate]:
@@ -237,17 +248,3 @@ def _spared(facts: TableFacts, path: str, there: Sequence[str], planned: Sequenc
 
 def _any_carries(names: Sequence[str], times: tuple[str, ...]) -> bool:
     return any(time in name for name in names for time in times)
-
-
-def _listed(listing: FolderListing, paths: list[str], contents: Contents) -> Iterator[tuple[str, list[str]]]:
-    """Each partition with the names of the files in its folder."""
-
-    def names(path: str) -> list[str]:
-        return [entry.name for entry in listing.partition(path)]
-
-    threads = min(listing_threads(contents.store.storage), len(paths))
-    if threads <= 1:
-        yield from ((path, names(path)) for path in paths)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        yield from zip(paths, pool.map(names, paths), strict=True)

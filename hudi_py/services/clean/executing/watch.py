@@ -200,6 +200,10 @@ class WatchedEngine:
         """See `Engine.prepared`."""
         return WatchedEngine(self._inner.prepared(storage, files), self._reporter)
 
+    def for_listing(self, storage: Storage, folders: int) -> Engine | None:
+        """See `Engine.for_listing`."""
+        return self._inner.for_listing(storage, folders)
+
     def map(self, function: Callable[[T], R], items: Sequence[T], *, parallelism: int, description: str) -> Iterable[R]:
         # A counting storage would count in a copy on each executor, so only local tasks get one.
         counted = self._counted(items) if self.name == "local" else items

@@ -14,6 +14,7 @@ import attrs
 
 from hudi_py.config.clean import CleanConfig
 from hudi_py.config.table import TableConfig
+from hudi_py.engine.base import Engine
 from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.fsview.checked import CheckedListing
 from hudi_py.fsview.listing import FolderListing, Listing, is_partition
@@ -69,6 +70,7 @@ class TablePlanner:
         metadata_table: Its settings decide whether files are listed through the metadata table.
         partitions: Paths of the table's partitions if its own commits do not show them; None otherwise.
         reporter: Receives the progress.
+        engine: Lists partitions that no metadata table lists, if they are very many; None for threads alone.
     """
 
     contents: Contents
@@ -78,6 +80,7 @@ class TablePlanner:
     metadata_table: MetadataTableKeeper
     partitions: frozenset[str] | None
     reporter: Reporter = attrs.field(eq=False)
+    engine: Engine | None = attrs.field(default=None, eq=False, repr=False)
     _scopes: dict[Scope, tuple[str, ...]] = attrs.field(factory=dict, init=False, eq=False, repr=False)
 
     def plan(self, *, details: bool = False, sizes: bool = False) -> CleanPlan:
@@ -167,6 +170,8 @@ class TablePlanner:
         timeline, listing = open_snapshot(
             self.contents.store, self.table, self.metadata_table.settings, self.partitions
         )
+        if self.engine is not None and isinstance(listing, CheckedListing):
+            listing = listing.by_engine(self.engine)
         expired = self.savepoints.expired(timeline) if without_expired else ()
         timeline = timeline.without_savepoints({e.instant.requested_time for e in expired if e.stays_because is None})
         last = self._last_clean(timeline)
@@ -325,7 +330,11 @@ class TablePlanner:
         if scope.everything:
             found: Iterable[tuple[str, list[Entry]]] = listing.walk(details=details)
         else:
-            found = ((path, listing.partition(path, details=details)) for path in self.scope_partitions(scope))
+            paths = self.scope_partitions(scope)
+            if isinstance(listing, (CheckedListing, ListingForPlan)):  # folders: a request each in an object store
+                found = listing.each(paths, details=details)
+            else:
+                found = ((path, listing.partition(path, details=details)) for path in paths)
         yield from (each for each in found if each[0] not in seen.leftovers) if seen.leftovers else found
 
     def unseen_after(self, seen: Situation, plan: CleanPlan) -> Unseen:
