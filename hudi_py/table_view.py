@@ -58,7 +58,8 @@ class TableView(OpenedTable):
 
         Args:
             as_of: A time as for `resolve_time`; None for the latest snapshot.
-            savepoint: Requested time of a savepoint, which can be read whatever cleans and archivals came after it.
+            savepoint: Requested time or name of a savepoint, which can be read whatever cleans and archivals came after
+                it.
 
         Raises:
             ConfigError: There is no such savepoint, or both arguments are given.
@@ -70,7 +71,7 @@ class TableView(OpenedTable):
             raise ConfigError(
                 f"as_of={as_of} and savepoint={savepoint} both say which time to read; give only one of them"
             )
-        instant = self.timeline.find(savepoint, Action.SAVEPOINT)
+        instant = self.timeline.find(self.resolve_time(savepoint), Action.SAVEPOINT)
         if instant is None or not instant.is_completed:
             raise ConfigError(f"there is no savepoint {savepoint}; see hudi-py savepoint list")
         held = {path: tuple(names) for path, names in self._contents.savepoint(instant).files.items()}
@@ -79,7 +80,7 @@ class TableView(OpenedTable):
             timeline=self.timeline,
             config=self.config,
             settings=self.settings,
-            requested_time=savepoint,
+            requested_time=instant.requested_time,
             held=held,
         )
 

@@ -112,6 +112,19 @@ def test_restore_and_delete_take_the_name(builder):
     assert builder.table().timeline.writes.completed()[-1].requested_time == at(2)
 
 
+def test_a_read_takes_the_name(builder):
+    """As it takes the time of its commit, from Python as from the command line."""
+    builder.table().create_savepoint(at(2), name="before import")
+    table = builder.table()
+    named, timed = (table.snapshot(savepoint=each) for each in ("before import", at(2)))
+    assert named.base_files() == timed.base_files() == table.base_files(savepoint="before import")
+    assert at(2) == named.requested_time
+    with pytest.raises(ConfigError, match="no savepoint 'before export'"):
+        table.snapshot(savepoint="before export")
+    with pytest.raises(ConfigError, match=f"no savepoint {at(3)}"):
+        table.snapshot(savepoint=at(3))
+
+
 def test_unknown_name_is_refused(builder):
     """Neither restore nor delete guess what was meant; nothing is written."""
     builder.table().create_savepoint(at(2), name="second")
