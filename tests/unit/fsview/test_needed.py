@@ -13,7 +13,7 @@ from hudi_py.fsview import needed
 from hudi_py.fsview.expected import expected_slices
 from hudi_py.fsview.needed import NeededFiles, archived_replacements
 from hudi_py.model.instant import State
-from hudi_py.model.records import CommitMetadata
+from hudi_py.model.records import CommitMetadata, WriteStat
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
 from hudi_py.versions.format import LogNaming
@@ -269,3 +269,31 @@ def test_newest_files_of_a_partition_are_all_that_are_known_or_not_the_newest(st
         assert files.are_newest(path, sizes.keys())
         for name in sizes:
             assert not files.are_newest(path, sizes.keys() - {name})
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_the_commit_of_the_time_asked_for_counts(layout):
+    """Files of a snapshot are those of its own commit and of the ones before, as the commits were made here."""
+    table = rewritten(layout).table()
+    for number in (1, 2, 3, 4):
+        eu = {f"a_0-1-0_{at(number)}.parquet", f"b_0-1-0_{at(min(number, 3))}.parquet"}
+        wanted = {"eu": eu, "us/ny": {f"c_0-1-0_{at(min(number, 3))}.parquet"}}
+        assert wanted == NeededFiles(table.contents, table.timeline, at(number)).by_partition
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_the_newest_files_of_some_groups_are_those_of_all_commits(layout):
+    """A log file that grew with several commits is that of the last one, which messages name."""
+    builder = TableBuilder(layout, table_type="MERGE_ON_READ")
+    builder.commit(at(1), {"eu": ["a", "b"]}, action="deltacommit")
+    for number in (2, 3):
+        stat = WriteStat(file_id="a", path=f"eu/.a_{at(1)}.log.1_0-1-0", partition_path="eu", file_size_in_bytes=number)
+        metadata = CommitMetadata(partition_to_write_stats={"eu": (stat,)})
+        content = encode_commit(metadata, as_json=layout == 1, sync=SYNC)
+        builder.instant(at(number), "deltacommit", State.COMPLETED, content)
+    table = builder.table()
+    files = NeededFiles(table.contents, table.timeline)
+    expected = expected_slices(files.metadata, table.config.format.log_naming)
+    found = files.newest_of({"eu": ["a"]})
+    assert {("eu", "a"): expected["eu", "a"]} == found
+    assert [at(3)] == [log.commit.requested_time for log in found["eu", "a"].logs]

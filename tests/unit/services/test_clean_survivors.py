@@ -336,3 +336,26 @@ def test_sizes_of_groups_are_those_of_their_paths():
     (path,) = by_group
     assert group_of(path) == b"r0/a"
     assert by_group == base_sizes(data, at(3), {path}) == {path: 4}
+
+
+@pytest.mark.parametrize("size", [3, 5])
+def test_a_newest_base_file_of_another_size_is_not_as_written(size):
+    """Longer is as wrong as shorter: only log files grow after their commit."""
+    builder = versions()
+    builder.put(path_of(builder, "a", 4), b"P" * size)
+    table = builder.table()
+    assert set(lost_survivors(table.contents, table.timeline, {"r0": (NAME("a", at(1)),)})) == {("r0", "a")}
+
+
+@pytest.mark.parametrize("damage", [emptied, pipe, folder])
+def test_of_archived_files_the_newest_has_to_be_a_regular_file(damage, tmp_path):
+    """No active commit names it, so neither its size is known nor that it is one of several."""
+    builder = versions()
+    old, newest = ("r0/" + NAME("c", time) for time in ("20200101000000000", "20200102000000000"))
+    for path, data in {**builder.storage.files(), old: b"PAR1", newest: b"PAR1"}.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(data)
+    table, losing = Table(LocalStorage(str(tmp_path))), {"r0": (old.removeprefix("r0/"),)}
+    assert lost_survivors(table.contents, table.timeline, losing) == {}
+    damage(tmp_path / newest)
+    assert set(lost_survivors(table.contents, table.timeline, losing)) == {("r0", "c")}

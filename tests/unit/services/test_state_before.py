@@ -262,3 +262,24 @@ def test_the_archive_is_asked_from_the_oldest_undone_write_on(builder, monkeypat
     asked.clear()
     _judged(builder, *undone)
     assert asked == [("load_archived_cleans", at(4)), ("load_archived_written", at(1), at(4))]
+
+
+@pytest.mark.parametrize("is_archived", [False, True])
+@pytest.mark.parametrize("layout", [1, 2])
+def test_what_archived_cleans_deleted_is_lost_too(layout, is_archived, monkeypatch):
+    """The commits of the group are archived, an older file is left, and the newest one is known from a clean alone."""
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"eu": ["a"], "us": ["b"]})
+    builder.commit(at(2), {"eu": ["a"]})
+    for path in [path for path in builder.storage.files() if path.startswith(f"{builder.folder}/20")]:
+        builder.storage.delete(path)  # archived
+    builder.commit(at(3), {"us": ["b"]})
+    builder.commit(at(4), {"eu": ["n"]}, replaced={"eu": ["a"]})
+    newest = builder.base_name("a", at(2))
+    builder.storage.delete(f"eu/{newest}")
+    told = {"eu": frozenset({newest})} if is_archived else {}
+    monkeypatch.setattr(state_before, "load_archived_cleans", lambda *_: told)
+    table = builder.table()
+    undone = [each for each in table.timeline.writes.completed() if each.requested_time == at(4)]
+    found = StateBefore(table.contents, table.config).judge(table.timeline, undone)
+    assert ((f"eu/{newest}",) if is_archived else ()) == found.lost
