@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from hudi_py.local_writing import write
     from hudi_py.model.files import BaseFile, FileGroup, FileSlice, LogFile
     from hudi_py.model.instant import Action, Instant, State
+    from hudi_py.model.lease import Lease
     from hudi_py.model.records import (
         CleanMetadata,
         CleanPartitionMetadata,
@@ -94,6 +95,7 @@ _NAMES = {
     "engine.base": "Engine",
     "fsview.build": "PartitionView",
     "model.files": "BaseFile FileGroup FileSlice LogFile",
+    "model.lease": "Lease",
     "model.instant": "Action Instant State",
     "model.records": (
         "CleanMetadata CleanPartitionMetadata CommitMetadata InstantInfo RestoreMetadata RollbackMetadata "
@@ -180,6 +182,7 @@ __all__ = [
     "HudiError",
     "Instant",
     "InstantInfo",
+    "Lease",
     "LogFile",
     "MergeStatement",
     "Moment",

@@ -11,6 +11,7 @@ from datetime import datetime, tzinfo
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from hudi_py.config import keys
 from hudi_py.config.door import admitted, require_served
 from hudi_py.config.table import TableConfig
 from hudi_py.config.uses import Use
@@ -62,7 +63,13 @@ class OpenedTable(Shown):
         require_served(self.settings, Use.LOOK)
         clock = clock or SystemClock()
         # The lock is only built here, from the settings; nothing is locked by looking at a table.
-        self._store = TimelineStore(storage, self.config, clock, lock=table_lock(storage, self.settings, clock))
+        self._store = TimelineStore(
+            storage,
+            self.config,
+            clock,
+            lock=table_lock(storage, self.settings, clock),
+            ignores_leases=self.settings[keys.LEASES_IGNORED],
+        )
         self._contents = Contents(self._store)
 
     def _facts(self) -> Mapping[str, object]:

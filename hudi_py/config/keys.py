@@ -149,6 +149,8 @@ CLEAN_MAX_FILES: Final[Key[int | None]] = Key("hoodie_py.clean.max.files", whole
 CLEAN_MAX_PARTITIONS: Final[Key[int | None]] = Key("hoodie_py.clean.max.partitions", whole(1), None)
 CLEAN_MAX_BYTES: Final[Key[int | None]] = Key("hoodie_py.clean.max.bytes", whole(1), None)
 CLEAN_MAX_DURATION: Final[Key[timedelta | None]] = Key("hoodie_py.clean.max.duration", duration, None)
+LEASES_IGNORED: Final = Key("hoodie_py.leases.ignored", flag, False)
+"""Delete what leases of readers need; each one that is hurt is named in the log."""
 FAILED_WRITES_POLICY: Final = Key(
     "hoodie.clean.failed.writes.policy",
     one_of("EAGER", "LAZY", "NEVER"),

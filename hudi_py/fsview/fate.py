@@ -10,6 +10,7 @@ needed by      rule
 `Latest`       its slice is the newest of a live file group, or the one below it that holds the base file
 `Snapshot`     its slice is what the table as of a promised time shows (`Promise`)
 `Savepoint`    a savepoint names it, or another file of its slice (rule A-39); or a restore to the savepoint ends in it
+`Lease`        a reader holds a lease at a time that shows its slice (`hudi_py.model.lease`)
 `Pending`      a pending compaction, log compaction or clustering reads it (rules A-40, K-15); or a pending rollback or
                restore takes back what superseded it
 `Fallback`     the newest file of its group is not as its commit wrote it (`hudi_py.fsview.survivors`)
@@ -32,6 +33,7 @@ from hudi_py.fsview.needs import (
     Failed,
     Fate,
     Latest,
+    Lease,
     Need,
     Needed,
     Pending,
@@ -43,6 +45,8 @@ from hudi_py.fsview.needs import (
 )
 from hudi_py.model.files import FileGroup, FileSlice, parse_base_file
 from hudi_py.model.instant import Action
+from hudi_py.model.lease import Lease as HeldLease
+from hudi_py.model.lease import iso
 
 FileKey: TypeAlias = tuple[str, str]
 """(partition path, file name)"""
@@ -135,6 +139,7 @@ class TableFacts:
         undoing: Requested times of writes that still count as completed, but are being undone, to the pending rollback
             or restore.
         promise: Times that have to stay readable.
+        leases: Leases of readers.
     """
 
     context: ViewContext
@@ -142,6 +147,7 @@ class TableFacts:
     savepoints: Mapping[str, Mapping[str, frozenset[str]]] = attrs.field(factory=dict)
     undoing: Mapping[str, Pending] = attrs.field(factory=dict)
     promise: Promise = NO_PROMISE
+    leases: tuple[HeldLease, ...] = ()
 
     def with_promise(self, promise: Promise) -> TableFacts:
         """The same table, with other times that stay readable."""
@@ -253,6 +259,7 @@ def _add_group(
         promised = None if by else facts.promise.within(begins, ends)
         if promised is not None:
             by += (Snapshot(promised),)
+        by += tuple(Lease(held.id, held.holder, iso(held.expires)) for held in facts.leases if held.needs(begins, ends))
         if is_held:
             by += tuple(_holders(facts, each, is_replaced=not latest))
         if by:

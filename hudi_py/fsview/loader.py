@@ -13,6 +13,7 @@ from hudi_py.fsview.needed import NeededFiles
 from hudi_py.fsview.needs import Pending
 from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
+from hudi_py.model.lease import Lease
 from hudi_py.model.records import ClusteringPlan, CompactionPlan
 from hudi_py.runtime.log import log
 from hudi_py.timeline.archive import has_archive, load_archived, load_archived_commits
@@ -65,7 +66,9 @@ def load_context(
     )
 
 
-def load_facts(timeline: Timeline, contents: Contents, *, promise: Promise = NO_PROMISE) -> TableFacts:
+def load_facts(
+    timeline: Timeline, contents: Contents, *, promise: Promise = NO_PROMISE, leases: tuple[Lease, ...] | None = None
+) -> TableFacts:
     """
     Collect what decides the fate of every file of a table at this moment; no folder is listed.
 
@@ -73,9 +76,10 @@ def load_facts(timeline: Timeline, contents: Contents, *, promise: Promise = NO_
         timeline: The active timeline, just loaded.
         contents: Reads its instants.
         promise: Which times stay readable.
+        leases: The leases that count; None for all that are in force, which are read.
 
     Raises:
-        CorruptMetadata: A savepoint, a replacecommit or a pending plan does not decode: nothing can be judged.
+        CorruptMetadata: A savepoint, a replacecommit, a pending plan or a lease does not decode: nothing can be judged.
     """
     context = load_context(timeline, contents, for_planning=True, with_clustering=False)
     savepoints = load_savepoints(timeline, contents)
@@ -85,6 +89,7 @@ def load_facts(timeline: Timeline, contents: Contents, *, promise: Promise = NO_
         savepoints=savepoints,
         undoing=load_undoing(timeline, contents),
         promise=promise,
+        leases=contents.store.leases.in_force() if leases is None else leases,
     )
 
 

@@ -48,6 +48,17 @@ class Savepoint(NamedTuple):
         return f"savepoint {self.time} holds it"
 
 
+class Lease(NamedTuple):
+    """A reader holds a lease at a time that shows it."""
+
+    id: str
+    holder: str
+    until: str
+
+    def __str__(self) -> str:
+        return f"lease {self.id} of {self.holder} needs it until {self.until}"
+
+
 class Pending(NamedTuple):
     """A pending action reads it, or undoes what superseded it."""
 
@@ -67,7 +78,7 @@ class Fallback(NamedTuple):
         return f"the newest file of its group is lost: {self.why}"
 
 
-Need: TypeAlias = Latest | Snapshot | Savepoint | Pending | Fallback
+Need: TypeAlias = Latest | Snapshot | Savepoint | Lease | Pending | Fallback
 
 
 @attrs.frozen

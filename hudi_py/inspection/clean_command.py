@@ -12,6 +12,7 @@ from hudi_py.errors import ConfigError, CorruptMetadata
 from hudi_py.inspection import render
 from hudi_py.inspection.clean_options import clean_options, full_option, look_everywhere
 from hudi_py.inspection.engine_options import chosen_engine, engine_options
+from hudi_py.inspection.lease_command import force_option, forced
 from hudi_py.inspection.options import Common, command, print_json
 from hudi_py.inspection.progress_bar import clean_bar
 from hudi_py.inspection.say import say
@@ -39,6 +40,7 @@ _SWITCHED_OFF = f"{keys.TABLE_SERVICES_ENABLED.name}=false switches cleaning off
 @full_option
 @click.option("--verify", is_flag=True, help="Compare the plan with that of a second planner; if different, stop.")
 @click.option("--no-breakers", is_flag=True, help="Clean even if a circuit breaker reports a suspicious plan.")
+@force_option
 @click.option("--dry-run", is_flag=True, help="Show the plan; write and delete nothing.")
 @click.option("--schedule-only", is_flag=True, help="Store the plan; delete nothing yet.")
 @engine_options("Delete on threads (local), on Spark executors, or on Spark only if there are many files (auto).")
@@ -50,6 +52,7 @@ def clean(
     full: bool,
     verify: bool,
     no_breakers: bool,
+    force: bool,
     dry_run: bool,
     schedule_only: bool,
     engine: str,
@@ -58,7 +61,7 @@ def clean(
     """Delete old files. Removes file slices that the retention does not keep; finishes pending cleans first."""
     if dry_run and schedule_only:
         raise ConfigError("--dry-run and --schedule-only exclude each other")
-    opened = common.open(table)
+    opened = (forced(common) if force else common).open(table)
     if full:
         look_everywhere(opened)
     opened.settings = opened.settings.merged(

@@ -224,6 +224,7 @@ from hudi_py.inspection import (  # noqa: E402
     explain_command,
     fleet_command,
     history_commands,
+    lease_command,
     life_commands,
     over_tables,
     overview_command,
@@ -243,6 +244,7 @@ main.add_command(du_command.du)
 main.add_command(explain_command.explain)
 main.add_command(fleet_command.entry)
 main.add_command(fleet_command.fleet)
+main.add_command(lease_command.lease)
 main.add_command(life_commands.history)
 main.add_command(life_commands.diff)
 main.add_command(life_commands.simulate)

@@ -9,6 +9,7 @@ import click
 
 from hudi_py.errors import ConfigError
 from hudi_py.inspection import render
+from hudi_py.inspection.lease_command import force_option, forced
 from hudi_py.inspection.options import Common, command, print_json
 from hudi_py.inspection.say import say
 
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("table")
 @click.argument("instant")
+@force_option
 @click.option("--dry-run", is_flag=True, help="Show what would be deleted; nothing is written.")
 @command
-def rollback(common: Common, table: str, instant: str, dry_run: bool) -> None:
+def rollback(common: Common, table: str, instant: str, force: bool, dry_run: bool) -> None:
     """Undo a write, failed or completed. Deletes its rows and files."""
-    opened = common.open(table)
+    opened = (forced(common) if force else common).open(table)
     time = opened.resolve_time(instant)
     if dry_run:
         opened = opened.rehearsal()
@@ -201,15 +203,16 @@ for _of_savepoints in (create, delete, list_savepoints):  # commands of their ow
 @click.command()
 @click.argument("table")
 @click.argument("savepoint")
+@force_option
 @click.option("--dry-run", is_flag=True, help="Show what would be undone; write nothing.")
 @command
-def restore(common: Common, table: str, savepoint: str, dry_run: bool) -> None:
+def restore(common: Common, table: str, savepoint: str, force: bool, dry_run: bool) -> None:
     """
     Go back to a savepoint, given by instant or name. Undoes all later writes.
 
     Run it again to continue a restore that was interrupted.
     """
-    opened = common.open(table)
+    opened = (forced(common) if force else common).open(table)
     time = opened.resolve_time(savepoint)
     if dry_run:
         plan, withdrawn = opened.rehearsal().services.restore().preview(time)

@@ -18,7 +18,10 @@ from hudi_py.model.words import counted, human_bytes
 PARALLEL_DEFAULT: Final = 4
 _PLACEHOLDER: Final = "TABLE"
 _ONE_TABLE: Final = frozenset(
-    {"write", "delete", "update", "merge", "drop-partition", "restore", "rollback", "report", "serve", "fleet"}
+    {
+        *("write", "delete", "update", "merge", "drop-partition", "restore", "rollback", "report", "serve", "fleet"),
+        *("renew", "release", "run"),
+    }
 )
 """Commands whose arguments are about one table, so that running them on many would rarely be meant."""
 _TABLES_HELP: Final = (

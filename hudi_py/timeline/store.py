@@ -20,6 +20,7 @@ from hudi_py.model.instant_time import next_instant_time
 from hudi_py.runtime.clock import Clock, SystemClock, zone_of
 from hudi_py.runtime.randomness import MACHINE, Randomness
 from hudi_py.storage.base import Storage
+from hudi_py.timeline.leases import LeaseFolder
 from hudi_py.timeline.lock import NO_LOCK, Lock
 from hudi_py.timeline.timeline import Timeline, build_timeline
 
@@ -44,6 +45,7 @@ class TimelineStore:
         clock: Tells the time; the machine's by default.
         lock: The table's lock.
         randomness: Gives so many random bytes.
+        ignores_leases: Whether deletions go on in spite of leases.
     """
 
     def __init__(
@@ -54,11 +56,13 @@ class TimelineStore:
         *,
         lock: Lock = NO_LOCK,
         randomness: Randomness = MACHINE,
+        ignores_leases: bool = False,
     ) -> None:
         self.storage = storage
         self.lock = lock
         self.config = config
         self.clock = clock or SystemClock()
+        self.leases = LeaseFolder(storage, self.clock, ignores_leases)
         self.zone = zone_of(config.timezone)
         self.layout = config.format.layout
         self.folder = config.timeline_folder

@@ -22,6 +22,7 @@ LAYERS = (
         "table_view",
         "table_services",
         "table_insight",
+        "table_leases",
         "table_rewriting",
         "table_merge",
         "after_commit",
@@ -51,6 +52,8 @@ SIBLINGS = {  # an import within one layer
     ("table_insight", "table_services"),
     ("table_insight", "table_view"),
     ("table", "table_insight"),
+    ("table", "table_leases"),
+    ("table_leases", "table_view"),
     ("table_rewriting", "table_services"),
     ("after_commit", "table_services"),
     ("after_commit", "table_view"),
@@ -83,6 +86,7 @@ SIBLINGS = {  # an import within one layer
 SERVICES = {  # an import between two services; None stands for all of them
     "restore": {"rollback", "savepoint"},
     "clean": {"savepoint"},  # those whose time to live is over go before a plan is made
+    "lease": {"clean"},  # what a plan covers is known there
     "archive": {"clean"},  # archival must not overtake the clean, so it asks for the same window
     "upkeep": {"clean", "archive"},  # of the metadata table, which is a table itself
     "compaction": {"rewriting", "rollback"},  # what an earlier attempt left is rolled back first (B-25)

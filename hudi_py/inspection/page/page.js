@@ -25,7 +25,7 @@
     return `${Math.round(seconds)} s`;
   };
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const HELD = new Set(["live", "retained", "savepoint", "pending", "removable", "unexamined", "uncommitted", "orphan"]);
+  const HELD = new Set(["live", "retained", "savepoint", "lease", "pending", "removable", "unexamined", "uncommitted", "orphan"]);
   const holderColor = (name) => (HELD.has(name) ? `var(--${name})` : "var(--other)");
   const LANES = ["commit", "deltacommit", "replacecommit", "clustering", "compaction", "logcompaction", "indexing",
     "clean", "rollback", "restore", "savepoint"];
@@ -304,7 +304,7 @@
       const button = make("button", each.partition || "(none)", "plain");
       button.type = "button";
       button.addEventListener("click", () => filesOf(each.partition));
-      return [button, each.files.toLocaleString("en"), bytes(each.bytes), bytes(sum("live")), bytes(sum("retained", "savepoint", "pending")), bytes(sum("removable", "unexamined", "orphan"))];
+      return [button, each.files.toLocaleString("en"), bytes(each.bytes), bytes(sum("live")), bytes(sum("retained", "savepoint", "lease", "pending")), bytes(sum("removable", "unexamined", "orphan"))];
     }));
     if (!all.length) byId("partitions").createCaption().textContent = data.partitions && data.partitions.length ? "No partition matches." : "No partitions yet.";
     else if (all.length > 200) byId("partitions").createCaption().textContent = `The largest 200 of ${counted(all.length, "partition")}; filter to see others.`;

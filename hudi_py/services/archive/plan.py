@@ -32,6 +32,7 @@ class Bound(enum.Enum):
     REMOVED_SAVEPOINT = "a savepoint was removed, and no clean has examined its replaced files since"
     REPLACED_FILES = "files that a replacecommit replaced still exist, and readers would see them again"
     SAVEPOINT = "savepointed"
+    LEASE = "a reader holds a lease on it, or on an earlier commit"
     BEHIND_SAVEPOINT = "its rows are the newest, and Apache Hudi does not show what is archived behind a savepoint"
     METADATA_TABLE = "the metadata table has not compacted it yet"
     RESTORE = "a restore is pending"
@@ -79,6 +80,7 @@ class ArchiveFacts:
         newest_behind_savepoint: If archival continues after savepoints: `newest_writes_since` of the first savepoint.
         data_timeline_start: For a metadata table: instants of the data table from this time on are active or pending,
             so the corresponding instants here stay active.
+        leased_from: The earliest time that a lease depends on; None without leases.
     """
 
     table_type: TableType
@@ -90,6 +92,7 @@ class ArchiveFacts:
     replaced_files_of: str | None = None
     newest_behind_savepoint: str | None = None
     data_timeline_start: str | None = None
+    leased_from: str | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -255,6 +258,7 @@ def _bounds(
         (facts.replaced_files_of, Bound.REPLACED_FILES),
         (_metadata_bound(completed, facts), Bound.METADATA_TABLE),
         (facts.data_timeline_start, Bound.DATA_TIMELINE),
+        (facts.leased_from, Bound.LEASE),
     ]
     if facts.table_type is TableType.MERGE_ON_READ and config.delta_commits_kept is not None:
         found.append((_compaction_bound(timeline, config.delta_commits_kept), Bound.COMPACTION))

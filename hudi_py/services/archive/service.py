@@ -29,6 +29,7 @@ from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
 from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import parse_instant_time
+from hudi_py.model.lease import floor_of
 from hudi_py.model.records import CommitMetadata
 from hudi_py.model.shown import Shown
 from hudi_py.runtime.log import log
@@ -164,7 +165,7 @@ class ArchiveService:
         if self._to_logs:
             logs.recover()
         # Before the plan: a savepoint that is created while the plan is made must not be taken for a known one.
-        known = _savepoints(self.contents.store.load())
+        known = self._held()
         plan = self.plan()
         if not plan.instants:
             return ArchiveResult(bound=plan.bound)
@@ -178,7 +179,7 @@ class ArchiveService:
             self._delete(going)
             done += [group.instant for group in going]
             if len(going) < len(archived):
-                bound = Bound.SAVEPOINT
+                bound = self.plan().bound or Bound.SAVEPOINT
                 break
             if len(archived) < len(groups) and self._to_logs:
                 break  # a damaged commit stays active, and so must all later ones: readers take a gap for archived
@@ -186,18 +187,23 @@ class ArchiveService:
         log.info("archive.completed", instants_archived=len(done), merges=merges)
         return ArchiveResult(instants=tuple(done), bound=bound, merges=merges)
 
-    def _still_going(self, groups: tuple[Group, ...], known: frozenset[Instant]) -> tuple[Group, ...]:
+    def _held(self) -> frozenset[Instant | str]:
+        """Savepoints and leases at this moment."""
+        leases = (each.id for each in self.contents.store.leases.in_force())
+        return frozenset((*_savepoints(self.contents.store.load()), *leases))
+
+    def _still_going(self, groups: tuple[Group, ...], known: frozenset[Instant | str]) -> tuple[Group, ...]:
         """
-        Leave out what is needed by savepoints that were created since the plan was made.
+        Leave out what is needed by savepoints and leases that were created since the plan was made.
 
         Savepoints are created without the table's lock, by Apache Hudi too. What is archived already stays active as
         well, as after an interrupted archival.
 
         Args:
             groups: The instants to be archived or deleted.
-            known: Savepoints at the time of the plan.
+            known: Savepoints and leases at the time of the plan.
         """
-        if _savepoints(self.contents.store.load()) == known:
+        if self._held() == known:
             return groups
         allowed = frozenset(self.plan().instants)
         return tuple(group for group in groups if group.instant in allowed)
@@ -266,6 +272,7 @@ class ArchiveService:
             has_metadata_table=has_metadata,
             metadata_compaction=self._metadata_compaction() if has_metadata else None,
             newest_behind_savepoint=self._newest_behind_savepoint(timeline) if self.config.beyond_savepoint else None,
+            leased_from=floor_of(self.contents.store.leases.in_force()),
             data_timeline_start=None if self.data_timeline is None else data_timeline_start(self.data_timeline),
         )
 

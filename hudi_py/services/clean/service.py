@@ -96,6 +96,7 @@ class CleanService:
         """
         if not self.config.services_enabled:
             return None
+        self.contents.store.leases.purge()
         self.remove_expired_savepoints()
         return self._schedule(deadline or self.planner.deadline())
 
@@ -129,6 +130,9 @@ class CleanService:
                 f"{'; '.join(plan.breakers)}. Look at hudi-py clean --dry-run; if it is meant, clean with "
                 "hoodie_py.clean.breakers=false (--no-breakers)"
             )
+        # Otherwise its plan would only be withdrawn before anything is deleted.
+        if not {each.id for each in store.leases.in_force()} <= {each.id for each in seen.leases}:
+            return self._schedule(deadline)
         with store.lock.held("clean"):
             if store.lock.is_used:
                 timeline = store.load()
@@ -196,6 +200,7 @@ class CleanService:
         """Schedule a clean if none is pending, carry out pending ones, and plan again if a plan was withdrawn."""
         if not self.config.services_enabled:
             return []
+        self.contents.store.leases.purge()
         deadline = self.planner.deadline()
         expired = tuple(each.requested_time for each in self.remove_expired_savepoints())
         planned = self._schedule(deadline)

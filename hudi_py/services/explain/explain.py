@@ -20,6 +20,7 @@ from hudi_py.fsview.fate import Protection
 from hudi_py.model.files import FileSlice
 from hudi_py.model.instant import Instant
 from hudi_py.model.instant_time import format_instant_time, parse_instant_time
+from hudi_py.model.lease import Lease
 from hudi_py.services.clean.retention.policy import Keeps, PartitionJudgement, Reason, Verdict
 from hudi_py.timeline.timeline import Timeline
 
@@ -43,6 +44,7 @@ class Need(enum.Enum):
     FULL_CLEAN = "by a clean that looks at every partition: {}"
     PENDING_CLEAN = "after clean {}, which is pending, is finished"
     TRIGGER = "after {} more commits make a clean due"
+    LEASE = "when {} is released or has expired"
     LADDER = "when newer snapshots push {} off the ladder"
     NEVER = "never by a clean: {}"
 
@@ -74,6 +76,7 @@ class Surroundings:
         savepoints: Time of each savepoint to its files, by partition.
         savepoint_notes: Time of each savepoint to who created it, and what for.
         keeps: All keeps, if there are more than Hudi's policy.
+        leases: Leases of readers.
         always: Conditions for all deletions at this time: a pending clean, or a clean that is not due.
     """
 
@@ -85,6 +88,7 @@ class Surroundings:
     savepoints: Mapping[str, Mapping[str, frozenset[str]]] = attrs.field(factory=dict)
     savepoint_notes: Mapping[str, str] = attrs.field(factory=dict)
     keeps: Keeps | None = None
+    leases: tuple[Lease, ...] = ()
     always: tuple[Awaited, ...] = ()
 
 
@@ -233,7 +237,8 @@ def _conditions(
     successor = slices[position - 1].base_instant_time if position else None
     if replaced_by is not None:
         ends = replaced_by if successor is None else min(successor, replaced_by)
-        return [*(_window(replaced_by, around) if around.config.has_window else []), *_ladder(begins, ends, around)]
+        window = _window(replaced_by, around) if around.config.has_window else []
+        return [*window, *_ladder(begins, ends, around), *_leased(begins, ends, around)]
     found = []
     if around.config.versions:
         key = (verdict.file_slice.partition_path, verdict.file_slice.file_id)
@@ -241,7 +246,13 @@ def _conditions(
         found += [Awaited(Need.VERSIONS, str(missing))] if missing > 0 else []
     if around.config.has_window:
         found += _window(successor, around)
-    return [*found, *_ladder(begins, successor, around)]
+    return [*found, *_ladder(begins, successor, around), *_leased(begins, successor, around)]
+
+
+def _leased(begins: str, ends: str | None, around: Surroundings) -> list[Awaited]:
+    """Every lease that needs the slice; none while the slice is the latest."""
+    leases = () if ends is None else around.leases
+    return [Awaited(Need.LEASE, str(each)) for each in leases if each.needs(begins, ends)]
 
 
 def _ladder(begins: str, ends: str | None, around: Surroundings) -> list[Awaited]:

@@ -303,6 +303,7 @@ class Explainer:
             zone=self._store.zone,
             savepoints=load_savepoints(seen.timeline, contents),
             keeps=seen.keeps,
+            leases=seen.leases,
             savepoint_notes={time: _note(each) for time, each in made.items()},
             always=tuple(self._always()),
         )

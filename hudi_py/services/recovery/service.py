@@ -114,7 +114,9 @@ class RecoveryService:
         """The table as the last round left it; what was read before is read again."""
         store = self.contents.store
         config = read_table_config(store.storage)
-        afresh = TimelineStore(store.storage, config, store.clock, lock=store.lock)
+        afresh = TimelineStore(
+            store.storage, config, store.clock, lock=store.lock, ignores_leases=store.leases.is_ignored
+        )
         return attrs.evolve(self, contents=Contents(afresh), table=config)
 
     @property

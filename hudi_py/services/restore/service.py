@@ -15,6 +15,7 @@ Source: rules/table-services B-27 to B-33, J.8; Hudi ``BaseRestoreActionExecutor
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ from hudi_py.errors import ConfigError, ConflictError, HudiError, RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.mdt.keeper import MetadataTableKeeper
-from hudi_py.model.instant import Action, Instant
+from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import InstantInfo, RestoreMetadata, RestorePlan, RollbackMetadata, RollbackPlan
 from hudi_py.runtime.log import log
 from hudi_py.services.restore.plan import (
@@ -40,6 +41,7 @@ from hudi_py.services.restore.plan import (
 from hudi_py.services.rollback.before import together
 from hudi_py.services.rollback.beside import Beside, pulses_of, refuse_alive
 from hudi_py.services.rollback.execute import RollbackExecutor
+from hudi_py.services.rollback.leased import refuse_leased
 from hudi_py.services.rollback.leftovers import Leftovers
 from hudi_py.services.rollback.markers import sweep_markers
 from hudi_py.services.rollback.metadata import prepare_metadata_table
@@ -116,7 +118,12 @@ class RestoreService:
         timeline = store.load()
         instant = self._pending(timeline, savepoint_time)
         if instant is not None:
-            return Requested(store, instant), self._pending_plan(timeline, instant)
+            plan = self._pending_plan(timeline, instant)
+            if instant.state is State.REQUESTED:  # once it has begun, only finishing it makes the table whole again
+                self._refuse_leased(
+                    timeline, savepoint_time, (each.requested_time for each in plan.instants_to_rollback)
+                )
+            return Requested(store, instant), plan
         judged = self._new_plan(timeline, savepoint_time)
         plan = judged.plan
         # Asked again after a crash between completion and the end: the restore is done, only its rollbacks are left.
@@ -273,6 +280,7 @@ class RestoreService:
             is_merge_on_read=self.table.table_type is TableType.MERGE_ON_READ,
             clusterings=clusterings,
         )
+        self._refuse_leased(timeline, savepoint_time, (each.requested_time for each in targets))
         savepoint = timeline.find(savepoint_time, Action.SAVEPOINT)
         assert savepoint is not None  # or there would be no targets
         storage = self.contents.store.storage
@@ -320,10 +328,17 @@ class RestoreService:
         savepoint_time = judged.plan.savepoint_to_restore_timestamp or ""
         with requested.withdrawn_if_refused() as timeline:
             now = timeline.without(requested.instant)
+            # A lease may have been taken since, which does not change the timeline.
+            self._refuse_leased(now, savepoint_time, (each.requested_time for each in judged.plan.instants_to_rollback))
             again = judged if now == before else self._judged_plan(now, savepoint_time)
             if again.plan != judged.plan or now.pending(Action.RESTORE):
                 raise ConflictError("other writes have to be undone than planned; restore again")
             withdraw(self.contents.store, again.withdrawn, f"restore to {savepoint_time}")
+
+    def _refuse_leased(self, timeline: Timeline, savepoint_time: str, undone: Iterable[str]) -> None:
+        times = frozenset(undone)
+        completed = {each.requested_time for each in timeline.writes.completed() if each.requested_time in times}
+        refuse_leased(self.contents, f"restore to {savepoint_time}", completed)
 
     def _check_result(self, savepoint_time: str) -> None:
         """Rule B-32: the savepointed commit is the newest one now."""

@@ -26,6 +26,7 @@ from hudi_py.runtime.log import log
 from hudi_py.services.rollback import plan as planning
 from hudi_py.services.rollback.beside import Beside, pulses_of, refuse_alive
 from hudi_py.services.rollback.execute import RollbackExecutor
+from hudi_py.services.rollback.leased import refuse_leased
 from hudi_py.services.rollback.leftovers import Leftovers
 from hudi_py.services.rollback.markers import sweep_markers
 from hudi_py.services.rollback.metadata import prepare_metadata_table
@@ -199,6 +200,8 @@ class RollbackService:
         """
         with requested.withdrawn_if_refused() as timeline:
             now = timeline.without(requested.instant)
+            if target.is_completed:  # a lease may have been taken since, which does not change the timeline
+                refuse_leased(self.contents, f"rollback of {target}", (target.requested_time,))
             if target.is_completed and now != before:
                 checked = self._checked_plan(now, planning.named_write(now, target.requested_time))
             withdraw(self.contents.store, checked.withdrawn, f"rollback of {target}")
@@ -216,6 +219,7 @@ class RollbackService:
                 raise RefusedError(f"{target} is only planned: there is nothing to roll back yet")
             written = self._leftovers.of_pending(target)
             return CheckedRollback(planning.rollback_plan(planning.target_info(target), written, root))
+        refuse_leased(self.contents, f"rollback of {target}", (target.requested_time,))
         metadata = self.contents.commit(target)
         before = StateBefore(self.contents, self.table).judge(timeline, (target,))
         times = frozenset((target.requested_time,))

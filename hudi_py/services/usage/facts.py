@@ -19,6 +19,7 @@ class Holder(enum.Enum):
     LIVE = "live"
     RETAINED = "retained"
     SAVEPOINT = "savepoint"
+    LEASE = "lease"
     PENDING = "pending"
     REMOVABLE = "removable"
     UNEXAMINED = "unexamined"
@@ -43,6 +44,7 @@ _MEANINGS = {
     Holder.LIVE: "the newest rows",
     Holder.RETAINED: "older versions that the retention policy keeps",
     Holder.SAVEPOINT: "older versions that only savepoints keep",
+    Holder.LEASE: "older versions that only leases of readers keep",
     Holder.PENDING: "older versions that a pending compaction or clustering needs",
     Holder.REMOVABLE: "the next clean that is due deletes them",
     Holder.UNEXAMINED: "not kept by anything, but the next clean does not look at their partition",
@@ -199,4 +201,6 @@ def _holder(verdict: Verdict, *, is_examined: bool) -> Holder:
         return Holder.REMOVABLE if is_examined else Holder.UNEXAMINED
     if verdict.reason is Reason.SAVEPOINT:
         return Holder.SAVEPOINT
+    if verdict.reason is Reason.LEASE:
+        return Holder.LEASE
     return Holder.PENDING if verdict.reason in _PENDING else Holder.RETAINED

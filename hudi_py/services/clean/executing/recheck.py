@@ -2,12 +2,13 @@
 Checks whether a stored clean plan is still right, immediately before its files are deleted.
 
 A plan describes the table at one moment. Before it is carried out, the newest commits may be rolled back, so that files
-which they superseded are the newest again; or a savepoint may be created, or a compaction planned. So each planned file
-is judged once more (`hudi_py.fsview.fate`), with a timeline that has just been loaded.
+which they superseded are the newest again; or a savepoint may be created, a compaction planned, or a lease taken. So
+each planned file is judged once more (`hudi_py.fsview.fate`), with a timeline that has just been loaded.
 
 That would need a listing of each partition of the plan, and make every clean slower. But if the last commit that the
 plan is based on is still completed and nothing older was undone, no commit of the plan was undone: commits are undone
-newest first. Then only partitions are listed in which a savepoint or a pending action names a planned file.
+newest first. Then only partitions are listed in which a savepoint or a pending action names a planned file. A lease
+names no files, so one that the plan does not cover costs a listing of every partition of the plan.
 
 Source: docs/decisions/stale-clean-plans.md.
 """
@@ -28,6 +29,7 @@ from hudi_py.fsview.survivors import group_of, lost_survivors
 from hudi_py.model.files import join_path
 from hudi_py.model.holes import holes_of
 from hudi_py.model.instant import Action, Instant
+from hudi_py.model.lease import Lease
 from hudi_py.model.records import CleanerPlan
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.executing.tasks import DeleteTask
@@ -46,6 +48,16 @@ def promise_of(plan: CleanerPlan) -> Promise:
     earliest = plan.earliest_instant_to_retain
     start = holes.window or ("" if earliest is None else earliest.requested_time)
     return Promise(earliest=start or None, times=holes.snapshots)
+
+
+def covers(plan: CleanerPlan, lease: Lease) -> bool:
+    """Whether a plan keeps what a lease needs, as far as the times in the plan show. Pure."""
+    promise = promise_of(plan)
+    if not lease.pending and lease.instant in promise.times:
+        return True
+    # A plan by file versions names no window; it keeps what was the newest after the last commit that it knows.
+    start = promise.earliest or plan.last_completed_commit_timestamp
+    return bool(start) and lease.floor >= start
 
 
 def stands_as_planned(timeline: Timeline, contents: Contents, plan: CleanerPlan) -> bool | None:
@@ -96,6 +108,7 @@ class Recheck:
         is_held: Whether the newest files of its groups were compared with the commits when the plan was made just now.
         timeline: The timeline of the last comparison.
         engine: Lists the partitions if they are very many.
+        leases: The leases at the last comparison that the plan does not cover.
     """
 
     contents: Contents
@@ -108,6 +121,7 @@ class Recheck:
     is_held: bool = False
     timeline: Timeline | None = None
     engine: Engine | None = attrs.field(default=None, repr=False)
+    leases: tuple[Lease, ...] = ()
 
     def look(self) -> Timeline:
         """
@@ -120,23 +134,27 @@ class Recheck:
             RefusedError: A completed commit is being undone; that has to be finished first.
             CorruptMetadata: What decides does not decode; nothing is judged.
         """
+        leases = tuple(each for each in self.contents.store.leases.in_force() if not covers(self.plan, each))
         now = self.contents.store.load()
         decides = now.of(_JUDGED_BY)
-        if self.timeline is None or is_outdated(self.timeline, decides):
+        is_new = self.timeline is None or is_outdated(self.timeline, decides)
+        if is_new or not {each.id for each in leases} <= {each.id for each in self.leases}:
             refuse_under_undoing(self.contents, now)
-            self._judge(now)
+            self._judge(now, leases)
+        if is_new:
             self._hold(now)
-        self.timeline = decides  # only after both: an error must not leave the plan as if it had been judged
+        # only after all: an error must not leave the plan as if it had been judged
+        self.timeline, self.leases = decides, leases
         return now
 
-    def _judge(self, timeline: Timeline) -> None:
+    def _judge(self, timeline: Timeline, leases: tuple[Lease, ...]) -> None:
         stands = stands_as_planned(timeline, self.contents, self.plan)
         self.is_undone = self.is_undone or stands is False
-        everything = stands is not True
-        # If no commit of the plan was undone, only savepoints and pending writes can need a planned file again.
+        everything = stands is not True or bool(leases)
+        # If no commit of the plan was undone, only savepoints, leases and pending writes can need a planned file again.
         if not everything and not timeline.writes.pending() and not timeline.completed(Action.SAVEPOINT):
             return
-        facts = load_facts(timeline, self.contents, promise=promise_of(self.plan))
+        facts = load_facts(timeline, self.contents, promise=promise_of(self.plan), leases=leases)
         pending = tuple(facts.context.pending_times)
         paths = [
             path

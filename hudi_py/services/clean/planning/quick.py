@@ -20,6 +20,7 @@ from hudi_py.config.clean import CleanConfig, CleanPolicy
 from hudi_py.fsview.build import ViewContext
 from hudi_py.fsview.fate import Protection
 from hudi_py.model.files import PARTITION_METAFILE, PARTITION_METAFILES, parse_base_file
+from hudi_py.model.lease import Lease
 from hudi_py.services.clean.retention.policy import Condemned, Keeps, PartitionJudgement, Reason
 
 _UNDERSCORES: Final = 2  # in the name of a base file: after the file id, and before the instant time
@@ -38,12 +39,14 @@ class QuickJudge:
         protection: Files that no policy may delete.
         earliest: Requested time at which the window begins; None if versions are counted.
         versions: Number of versions to keep of each group, if they are counted.
+        leases: Leases that reach back behind the window.
     """
 
     context: ViewContext
     protection: Protection
     earliest: str | None
     versions: int
+    leases: tuple[Lease, ...] = ()
     _others: frozenset[str]
     _times: dict[str, str | None] = attrs.field(factory=dict)
 
@@ -64,7 +67,7 @@ class QuickJudge:
         Args:
             context, protection, config, earliest, commit_count, keeps: As `judge_partition`.
         """
-        if keeps is not None or (config.has_window and (earliest is None or commit_count <= config.commits_required)):
+        if config.is_union or (config.has_window and (earliest is None or commit_count <= config.commits_required)):
             return None
         by_versions = config.policy is CleanPolicy.KEEP_LATEST_FILE_VERSIONS
         others = {path for path, _ in (*context.replaced, *context.pending_compactions, *protection.pending)}
@@ -76,6 +79,7 @@ class QuickJudge:
             earliest=None if by_versions else earliest,
             versions=config.file_versions_retained if by_versions else 0,
             others=frozenset(others),
+            leases=() if keeps is None else keeps.leases,
         )
 
     def judge(
@@ -145,7 +149,7 @@ class QuickJudge:
     def _by_window(self, slices: list[_Slice], earliest: str) -> _Judged | None:
         """Rules A-43 to A-46. None if two files belong to one slice, as a task that ran twice leaves them."""
         condemned, newest = [], []
-        window = before = 0
+        window = before = leased = 0
         group = last = ""
         has_bridge = False
         for file_id, end, name in slices:
@@ -157,18 +161,21 @@ class QuickJudge:
                 return None
             elif end >= earliest:
                 window += 1
-            elif has_bridge:
-                condemned.append(name)
-            else:
+            elif not has_bridge:
                 has_bridge = True
                 before += 1
+            elif self.leases and self._is_leased(end, last):
+                leased += 1
+            else:
+                condemned.append(name)
             last = end
-        return {Reason.LATEST: len(newest), Reason.WINDOW: window, Reason.BEFORE_WINDOW: before}, condemned, newest
+        kept = {Reason.LATEST: len(newest), Reason.WINDOW: window, Reason.BEFORE_WINDOW: before, Reason.LEASE: leased}
+        return kept, condemned, newest
 
     def _by_versions(self, slices: list[_Slice]) -> _Judged | None:
         """Rules A-48 and A-49. None as in `_by_window`."""
         condemned, newest = [], []
-        position = 0
+        position = leased = 0
         group = last = ""
         for file_id, end, name in slices:
             if file_id != group:
@@ -180,10 +187,19 @@ class QuickJudge:
             else:
                 position += 1
                 if position > self.versions:
-                    condemned.append(name)
+                    if self.leases and self._is_leased(end, last):
+                        leased += 1
+                    else:
+                        condemned.append(name)
             last = end
-        versions = len(slices) - len(newest) - len(condemned)
-        return {Reason.LATEST: len(newest), Reason.VERSIONS: versions}, condemned, newest
+        versions = len(slices) - len(newest) - len(condemned) - leased
+        return {Reason.LATEST: len(newest), Reason.VERSIONS: versions, Reason.LEASE: leased}, condemned, newest
+
+    def _is_leased(self, end: str, newer: str) -> bool:
+        """Whether a lease needs the slice with this ending of its name, which is superseded by that of the other."""
+        begins, ends = self._times[end], self._times[newer]
+        assert begins is not None
+        return any(lease.needs(begins, ends) for lease in self.leases)
 
 
 def _without_metafile(names: Sequence[str]) -> Sequence[str]:

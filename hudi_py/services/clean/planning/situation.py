@@ -18,6 +18,7 @@ from hudi_py.fsview.planned import ListingForPlan
 from hudi_py.model.holes import Holes
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import format_instant_time, parse_instant_time
+from hudi_py.model.lease import Lease
 from hudi_py.services.clean.memory.leftovers import Leftovers
 from hudi_py.services.clean.planning.plan import COUNTED_VERSIONS, CleanPlan, LastClean, Scope, Trigger, Unseen
 from hudi_py.services.clean.planning.quick import QuickJudge
@@ -45,6 +46,7 @@ class Situation:
         now: The time of planning, with a time zone.
         earliest: First instant of the window that reaches back farthest, if there is one.
         keeps: All keeps, if the settings have more than Hudi's policy.
+        leases: All leases in force.
         whole_times: Commits whose snapshots a ladder may keep.
         warnings: Doubtful settings, one sentence each.
         last_clean: What the last completed clean recorded.
@@ -63,6 +65,7 @@ class Situation:
     now: datetime
     earliest: Instant | None
     keeps: Keeps | None = None
+    leases: tuple[Lease, ...] = ()
     whole_times: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     last_clean: LastClean | None
@@ -87,22 +90,33 @@ class Situation:
         return (*(i for i in commits if self._last_window < i.requested_time < end), self.earliest)
 
     def retained_from(self, window: Instant | None) -> Instant | None:
-        """The instant to record for a plan of this window: the oldest snapshot on the ladder if that is earlier."""
-        snapshots = self._snapshots
-        if not snapshots or (window is not None and window.requested_time <= snapshots[0].time):
+        """The instant to record for a plan of this window: the oldest snapshot that is kept if that is earlier."""
+        oldest = self._oldest_kept
+        if oldest is None or (window is not None and window.requested_time <= oldest):
             return window
-        found = self.timeline.commits_and_compaction.find(snapshots[0].time)
+        found = self.timeline.commits_and_compaction.find(oldest)
         if found is not None:
             return found
         action = (window or self.table_commits[-1]).action  # archived: only its time matters
-        return Instant(snapshots[0].time, action, State.COMPLETED)
+        return Instant(oldest, action, State.COMPLETED)
+
+    @property
+    def _oldest_kept(self) -> str | None:
+        """The oldest snapshot of the ladder and of leases; when it goes, the next clean looks at all changes since."""
+        times = [each.time for each in self._snapshots[:1]]
+        for lease in self._leases:
+            # Not the pending write itself: the recorded instant is a completed one for Apache Hudi.
+            commits = (i.requested_time for i in self.timeline.commits.completed() if i.requested_time <= lease.floor)
+            times.append(max(commits, default=lease.floor))
+        return min(times, default=None)
 
     @property
     def extra_metadata(self) -> dict[str, str]:
         """What a plan records about keeps of hudi_py: the next clean, savepoints and readers need it."""
         # With versions there is no window: every time before the newest snapshot that is not on the ladder is a hole.
         window = self.last_completed_commit if self.earliest is None else self.earliest.requested_time
-        times = tuple(dict.fromkeys(each.time for each in self._snapshots if not window or each.time < window))
+        kept = {*(each.time for each in self._snapshots), *(each.instant for each in self._leases)}
+        times = tuple(sorted(time for time in kept if not window or time < window))
         extra = Holes(window, times).as_extra_metadata()
         if self.keeps is not None and self.keeps.versions and self.retained_from(self.earliest) is not None:
             extra[COUNTED_VERSIONS] = str(self.keeps.versions)
@@ -111,6 +125,10 @@ class Situation:
     @property
     def _snapshots(self) -> tuple[Snapshot, ...]:
         return () if self.keeps is None else self.keeps.snapshots
+
+    @property
+    def _leases(self) -> tuple[Lease, ...]:
+        return () if self.keeps is None else self.keeps.leases
 
     @property
     def window_before(self) -> Instant | None:

@@ -47,6 +47,7 @@ from hudi_py.services.clean.retention.windows import (
     check_forgotten,
     keeps_of,
     questionable,
+    reaching_back,
 )
 from hudi_py.services.clean.verifying.verification import check, compare
 from hudi_py.services.clean.verifying.verify import Disagreement
@@ -167,6 +168,7 @@ class TablePlanner:
         Args:
             without_expired: Leave out savepoints whose time to live is over.
         """
+        leases = self.contents.store.leases.in_force()
         timeline, listing = open_snapshot(
             self.contents.store, self.table, self.metadata_table.settings, self.partitions
         )
@@ -186,6 +188,8 @@ class TablePlanner:
         unseen = UNSEEN.load(self.contents.store.storage)
         check_forgotten(self.config, earliest, whole, savepoints)
         whole = tuple(time for time in whole if time not in self.config.forget)
+        table_commits = timeline.table_commits(self.table.table_type).completed()
+        last_commit = table_commits[-1].requested_time if table_commits else ""
         return Situation(
             timeline=timeline,
             listing=listing,
@@ -194,7 +198,8 @@ class TablePlanner:
             savepoints=savepoints,
             now=now,
             earliest=earliest,
-            keeps=keeps_of(kept, whole, self.config),
+            keeps=keeps_of(kept, whole, self.config, reaching_back(leases, earliest, last_commit)),
+            leases=leases,
             whole_times=whole,
             warnings=(*questionable(self.config, kept, timeline), *map(_told, expired)),
             last_clean=last,
@@ -202,7 +207,7 @@ class TablePlanner:
             leftovers=LEFTOVERS.load(self.contents.store.storage),
             unseen=unseen,
             trigger=planning.trigger(timeline, last, self.config),
-            table_commits=timeline.table_commits(self.table.table_type).completed(),
+            table_commits=table_commits,
         )
 
     def _scope(

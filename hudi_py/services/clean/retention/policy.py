@@ -20,6 +20,7 @@ from hudi_py.fsview.fate import Protection, latest_of
 from hudi_py.model.files import PARTITION_METAFILE, FileGroup, FileSlice
 from hudi_py.model.instant import Instant
 from hudi_py.model.instant_time import time_before
+from hudi_py.model.lease import Lease
 from hudi_py.timeline.timeline import Timeline
 
 
@@ -36,6 +37,7 @@ class Reason(enum.Enum):
     WEEKLY = "in the newest snapshot of a week that is kept"
     MONTHLY = "in the newest snapshot of a month that is kept"
     SAVEPOINT = "held by a savepoint"
+    LEASE = "in a snapshot that a reader holds a lease on"
     PENDING_COMPACTION = "needed by a pending compaction"
     PENDING_CLUSTERING = "read by a pending clustering"
     BASE_OF_LATEST = "holds the base file of its file group: the newest slice has none"
@@ -169,17 +171,20 @@ class Keeps:
         windows: Reason and first requested time of each window that does not keep everything.
         snapshots: The snapshots on the ladder, ascending.
         versions: Number of slices to keep per group; 0 if they are not counted.
+        leases: Leases that reach back behind every window.
     """
 
     windows: tuple[tuple[Reason, str], ...] = ()
     snapshots: tuple[Snapshot, ...] = ()
     versions: int = 0
+    leases: tuple[Lease, ...] = ()
 
     def rungs(self, begins: str, ends: str | None) -> tuple[Reason, ...]:
-        """Rungs of the snapshots that see a slice that begins at one time and is superseded at the other, if ever."""
+        """Why snapshots are kept that see a slice which begins at one time and is superseded at the other, if ever."""
         low = bisect_left(self.snapshots, begins, key=_time_of)
         high = len(self.snapshots) if ends is None else bisect_left(self.snapshots, ends, key=_time_of)
-        return tuple(dict.fromkeys(each.reason for each in self.snapshots[low:high]))
+        rungs = tuple(dict.fromkeys(each.reason for each in self.snapshots[low:high]))
+        return (*rungs, Reason.LEASE) if any(each.needs(begins, ends) for each in self.leases) else rungs
 
 
 class Condemned(NamedTuple):

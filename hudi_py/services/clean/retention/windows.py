@@ -10,16 +10,41 @@ from hudi_py.config.clean import CleanConfig
 from hudi_py.errors import ConfigError
 from hudi_py.model.instant import Instant
 from hudi_py.model.instant_time import format_instant_time
+from hudi_py.model.lease import Lease
 from hudi_py.services.clean.retention.ladder import climb
 from hudi_py.services.clean.retention.policy import Keeps, Window
 from hudi_py.timeline.timeline import Timeline
 
 
-def keeps_of(kept: Sequence[Window], whole: Iterable[str], config: CleanConfig) -> Keeps | None:
-    """All keeps of *config*; None if there is only Hudi's policy, which needs no union."""
-    if not config.is_union:
+def reaching_back(leases: Iterable[Lease], window: Instant | None, last_commit: str) -> tuple[Lease, ...]:
+    """
+    The leases that need more than a clean keeps anyway.
+
+    Args:
+        leases: All leases in force.
+        window: First instant of the window; from it on, every snapshot is kept. None if versions are counted.
+        last_commit: Requested time of the last completed commit: the newest slices are kept by every policy.
+    """
+    start = last_commit if window is None else window.requested_time
+    return tuple(lease for lease in leases if lease.floor < start)
+
+
+def keeps_of(
+    kept: Sequence[Window], whole: Iterable[str], config: CleanConfig, leases: tuple[Lease, ...] = ()
+) -> Keeps | None:
+    """
+    All keeps of *config*; None if there is only Hudi's policy, which needs no union.
+
+    Args:
+        kept: The windows, the policy's own first.
+        whole: Commits whose snapshots are complete.
+        config: The settings of the clean.
+        leases: Leases that reach back behind the windows.
+    """
+    if not config.is_union and not leases:
         return None
     return Keeps(
+        leases=leases,
         windows=tuple((each.reason, each.earliest.requested_time) for each in kept if each.earliest is not None),
         snapshots=climb(whole, config),
         versions=config.versions,

@@ -43,6 +43,7 @@ class More:
         versions: Number of slices to reach in each group.
         times: Commits whose snapshots are complete.
         daily, weekly, monthly: Number of days, weeks and months whose last snapshot is reached.
+        read: Commits that somebody reads, each with earlier writes that may or may not belong to it.
     """
 
     cut_off: str | None = None
@@ -55,6 +56,7 @@ class More:
     daily: int = 0
     weekly: int = 0
     monthly: int = 0
+    read: tuple[tuple[str, frozenset[str]], ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -218,6 +220,14 @@ def _live(
     for snapshot in _ladder(roots.more):  # what a reader at that moment sees
         if gone_at is None or snapshot < gone_at:
             live.update(newest_first[sum(time > snapshot for time in newest_first) :][:1])
+    for moment, unsure in roots.more.read:
+        # with and without each write that may or may not belong to it: just before that write, and at the end
+        before = [time for time in unsure if time in slices or time == gone_at]
+        if gone_at is None or moment < gone_at:
+            live.update(newest_first[sum(time > moment for time in newest_first) :][:1])
+        for time in before:
+            if gone_at is None or time <= gone_at:
+                live.update(newest_first[sum(other >= time for other in newest_first) :][:1])
     if gone_at is not None:
         if not roots.counts_only and (window is None or gone_at >= window):
             live.update(slices)

@@ -1,0 +1,152 @@
+"""The command ``hudi-py lease``, and ``--force`` of commands that delete what leases need."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import click
+
+from hudi_py.config import keys
+from hudi_py.inspection import render
+from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.say import say
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from hudi_py.model.lease import Lease
+
+force_option = click.option("--force", is_flag=True, help="Go on in spite of leases of readers, and name who is hurt.")
+
+
+def forced(common: Common) -> Common:
+    """Return the options of a call that goes on in spite of leases; the log names each lease when it is passed over."""
+    return attrs.evolve(common, settings={**common.settings, keys.LEASES_IGNORED.name: "true"})
+
+
+@click.group()
+def lease() -> None:
+    """
+    Keep a commit readable while a job reads it. A lease ends by itself, so nothing stays behind when the job is killed.
+
+    Cleans, rollbacks, restores and archival of hudi-py keep what leases need. Apache Hudi does not know them: where it
+    cleans the table, create a savepoint instead.
+    """
+
+
+_ttl = click.option("--ttl", required=True, metavar="SPAN", help="How long the lease counts (90m, 3h), from now on.")
+_at = click.option("--at", metavar="TIME", help="Time to keep readable. Default: the latest commit.")
+_holder = click.option("--holder", metavar="NAME", help="Who reads. Default: user, host and process.")
+
+
+@lease.command()
+@click.argument("table")
+@_ttl
+@_at
+@_holder
+@command
+def create(common: Common, table: str, ttl: str, at: str | None, holder: str | None) -> None:
+    r"""
+    Take a lease, which ends by itself. Prints its id.
+
+    \b
+    Examples:
+      hudi-py lease create s3://lake/trips --ttl 3h --holder nightly-report
+      hudi-py lease create TABLE --ttl 90m --at 2026-11-01 --json
+    """
+    _show(common, common.open(table).take_lease(ttl=ttl, at=at, holder=holder))
+
+
+@lease.command("list")
+@click.argument("table")
+@command
+def list_leases(common: Common, table: str) -> None:
+    """List leases, oldest first, expired ones too."""
+    opened = common.open(table).read_only()
+    found, now = opened.leases(), opened.contents.store.clock.now()
+    if common.as_json:
+        print_json([{**lease_entry(each), "is_expired": not each.is_usable(now)} for each in found])
+        return
+    rows = [(each.id, each.holder, each.instant, _until(each, now)) for each in found]
+    render.table(f"leases of {opened.config.name}, {len(rows)}", ("id", "holder", "instant", "expires"), rows)
+
+
+@lease.command()
+@click.argument("table")
+@click.argument("lease_id", metavar="ID")
+@_ttl
+@command
+def renew(common: Common, table: str, lease_id: str, ttl: str) -> None:
+    """Let a lease last longer. An expired one cannot be renewed, because files may be deleted."""
+    _show(common, common.open(table).renew_lease(lease_id, ttl))
+
+
+@lease.command()
+@click.argument("table")
+@click.argument("lease_id", metavar="ID")
+@command
+def release(common: Common, table: str, lease_id: str) -> None:
+    """End a lease, even one whose file is damaged."""
+    found = common.open(table).release_lease(lease_id)
+    if common.as_json:
+        print_json({"id": lease_id, "released": found})
+        return
+    say(f"lease {lease_id} released" if found else f"there is no lease {lease_id}")
+
+
+@lease.command(context_settings={"allow_interspersed_args": True})
+@click.argument("table")
+@click.argument("words", metavar="-- COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
+@_ttl
+@_at
+@_holder
+@command
+def run(common: Common, table: str, words: tuple[str, ...], ttl: str, at: str | None, holder: str | None) -> None:
+    r"""
+    Run a command under a lease, which is renewed while the command runs.
+
+    The command finds the lease in HUDI_PY_LEASE_ID, HUDI_PY_LEASE_INSTANT (the commit that stays readable) and
+    HUDI_PY_LEASE_TABLE. The exit code is that of the command. With --json its output goes to stderr.
+
+    \b
+    Examples:
+      hudi-py lease run --ttl 3h s3://lake/trips -- spark-submit report.py
+      hudi-py lease run --ttl 1h TABLE -- sh -c 'hudi-py read TABLE --as-of $HUDI_PY_LEASE_INSTANT -o rows.parquet'
+    """
+    from hudi_py.inspection.lease_child import run_child
+
+    with common.open(table).kept_lease(ttl=ttl, at=at, holder=holder) as taken:
+        names = {"ID": taken.id, "INSTANT": taken.instant, "TABLE": table}
+        code = run_child(words, {f"HUDI_PY_LEASE_{name}": value for name, value in names.items()}, quiet=common.as_json)
+    if common.as_json:
+        print_json({**lease_entry(taken), "command_exit_code": code})
+    sys.stdout.flush()
+    click.get_current_context().exit(code)
+
+
+def lease_entry(lease: Lease) -> dict[str, Any]:
+    """Return a lease as the commands print it with ``--json``."""
+    from hudi_py.model.lease import iso
+
+    return {
+        "id": lease.id,
+        "holder": lease.holder,
+        "instant": lease.instant,
+        "created": iso(lease.created),
+        "expires": iso(lease.expires),
+    }
+
+
+def _show(common: Common, lease: Lease) -> None:
+    if common.as_json:
+        print_json(lease_entry(lease))
+    else:
+        say(lease)
+
+
+def _until(lease: Lease, now: datetime) -> str:
+    from hudi_py.model.lease import iso
+
+    return iso(lease.expires) + ("" if lease.is_usable(now) else ", expired")

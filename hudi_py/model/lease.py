@@ -1,0 +1,191 @@
+"""
+Leases: a reader asks for a time of the table to stay readable until another time. Pure.
+
+A lease names a time, not files, so taking one costs the same for every table. Which files it needs follows from the
+times of slices, in the same way as for a reader of the table as of that time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import datetime, timedelta, timezone
+from typing import Any, Final
+
+import attrs
+
+from hudi_py.errors import ConfigError, CorruptMetadata
+from hudi_py.model.instant_time import EPOCH, parse_duration
+
+CLOCKS_DIFFER_BY: Final = timedelta(minutes=1)
+"""Assumed difference between the clocks of two machines; a lease counts for so much longer than its reader thinks."""
+HOLDER_LENGTH_MAX: Final = 200
+_ID_LENGTH_MAX: Final = 64
+_VERSION: Final = 1
+
+
+@attrs.frozen(kw_only=True)
+class Lease:
+    """
+    A lease.
+
+    Args:
+        id: Names it within the table.
+        holder: Who reads, in words.
+        instant: Requested time of the commit that is read.
+        pending: Requested times of writes up to *instant* that were pending when the lease was taken. They may complete
+            later, and supersede files that the reader still needs.
+        created: When it was taken; with a time zone.
+        expires: Until when its reader may rely on it; with a time zone.
+    """
+
+    id: str
+    holder: str
+    instant: str
+    pending: tuple[str, ...] = ()
+    created: datetime
+    expires: datetime
+
+    @property
+    def floor(self) -> str:
+        """The earliest time that it depends on: that of its commit, or of a write that was pending then."""
+        return min((self.instant, *self.pending))
+
+    def shows(self, write: str) -> bool:
+        """Whether rows of a write, by requested time, belong to what is read."""
+        return write <= self.instant and write not in self.pending
+
+    def needs(self, begins: str, ends: str | None) -> bool:
+        """
+        Whether it needs a slice.
+
+        Args:
+            begins: Base instant of the slice.
+            ends: Base instant of the next newer slice, or time of the replacement of its group; None for neither.
+        """
+        return begins <= self.instant and (ends is None or ends > self.instant or ends in self.pending)
+
+    def is_usable(self, now: datetime) -> bool:
+        """Whether its reader may still rely on it."""
+        return now < self.expires
+
+    def is_dead(self, now: datetime) -> bool:
+        """Whether nobody can rely on it any more, whatever other machines' clocks say."""
+        return now >= self.expires + CLOCKS_DIFFER_BY
+
+    def __str__(self) -> str:
+        return f"lease {self.id} of {self.holder} at {self.instant}, until {iso(self.expires)}"
+
+
+def floor_of(leases: Iterable[Lease]) -> str | None:
+    """The earliest time that any of them depends on; None without leases."""
+    return min((lease.floor for lease in leases), default=None)
+
+
+def lease_span(ttl: str | timedelta) -> timedelta:
+    """
+    A time to live.
+
+    Args:
+        ttl: A span, or text as ``"90m"``, ``"3h"``.
+
+    Raises:
+        ConfigError: It is not a positive span of time, or longer than ten years: such a lease would never end.
+    """
+    span = parse_duration(ttl) if isinstance(ttl, str) else ttl
+    if span is None or not timedelta(0) < span <= timedelta(days=3653):
+        raise ConfigError(f"time to live {ttl!r} of a lease is not a span of time up to ten years, as 90m or 3h")
+    return span
+
+
+def check_holder(holder: str) -> str:
+    """
+    The name of a holder, as given.
+
+    Raises:
+        ConfigError: It is too long, or has characters that cannot be printed.
+    """
+    if not holder.isprintable() or not 0 < len(holder) <= HOLDER_LENGTH_MAX:
+        raise ConfigError(
+            f"{holder!r} cannot be the holder of a lease: give 1 to {HOLDER_LENGTH_MAX} printable characters"
+        )
+    return holder
+
+
+def check_id(id_: str) -> str:
+    """
+    The id of a lease, as given; it is part of a path.
+
+    Raises:
+        ConfigError: It cannot be the id of a lease.
+    """
+    if not id_.isascii() or not id_.replace("-", "").isalnum() or len(id_) > _ID_LENGTH_MAX:
+        raise ConfigError(f"{id_!r} is no id of a lease; see hudi-py lease list")
+    return id_
+
+
+def iso(moment: datetime) -> str:
+    """A moment as text, in UTC, to the millisecond."""
+    return moment.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def encode_lease(lease: Lease) -> bytes:
+    """Content of its file."""
+    document = {
+        "version": _VERSION,
+        "id": lease.id,
+        "holder": lease.holder,
+        "instant": lease.instant,
+        "pending": list(lease.pending),
+        "created": iso(lease.created),
+        "expires": iso(lease.expires),
+    }
+    return json.dumps(document, indent=1).encode()
+
+
+def decode_lease(data: bytes, path: str) -> Lease:
+    """
+    The lease in a file.
+
+    Args:
+        data: Content of the file.
+        path: Its path, for messages; the name has to be that of the lease.
+
+    Raises:
+        CorruptMetadata: It does not decode. Then it is unknown what its reader needs.
+    """
+    try:
+        document = json.loads(data)
+        found = Lease(
+            id=_text(document["id"]),
+            holder=_text(document["holder"]),
+            instant=_digits(document["instant"]),
+            pending=tuple(map(_digits, document["pending"])),
+            created=_moment(document["created"]),
+            expires=_moment(document["expires"]),
+        )
+        if document["version"] != _VERSION or path.rpartition("/")[2] != f"{found.id}.json":
+            raise ValueError("its version or id is another")
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise CorruptMetadata(
+            f"{path} does not decode as a lease ({error!r}), so it is unknown which files a reader needs: nothing was "
+            f"deleted; if no reader uses it any more, hudi-py lease release TABLE {path.rpartition('/')[2][:-5]}"
+        ) from error
+    return found
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _digits(value: Any) -> str:
+    if not _text(value).isdigit():
+        raise ValueError(f"{value!r} is no instant time")
+    return str(value)
+
+
+def _moment(value: Any) -> datetime:
+    moment = datetime.fromisoformat(_text(value).replace("Z", "+00:00"))
+    return EPOCH + (moment - EPOCH)  # raises for one without a time zone

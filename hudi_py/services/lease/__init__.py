@@ -1,0 +1,1 @@
+"""Leases of readers: taken beside whatever else is going on, renewed, released."""

@@ -1,0 +1,165 @@
+"""
+Takes leases: a reader asks for a commit to stay readable while it reads.
+
+The lease is stored first; then it is checked that nothing deletes files that it needs. Whatever deletes looks for
+leases after it has put its plan on the timeline, and before it deletes. So of a lease and a clean that begin at the
+same time at least one notices the other: the lease is refused, or the clean makes a new plan, or both. No order loses a
+file.
+
+What a crash leaves: a lease that is not renewed. It counts until it expires.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+import attrs
+
+from hudi_py.errors import ConfigError, ConflictError, HudiError, NotFound, RefusedError
+from hudi_py.fsview.fate import judge_partition_files
+from hudi_py.fsview.listing import FolderListing
+from hudi_py.fsview.loader import load_facts, load_undoing
+from hudi_py.fsview.needs import Lease as LeaseNeed
+from hudi_py.fsview.needs import Needed
+from hudi_py.model.files import join_path
+from hudi_py.model.instant import Action, Instant
+from hudi_py.model.lease import Lease, check_holder, lease_span
+from hudi_py.runtime.log import log
+from hudi_py.runtime.randomness import MACHINE, Randomness
+from hudi_py.services.clean.executing.recheck import covers
+from hudi_py.services.clean.planning.stored_plan import planned_names
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
+
+_ID_BYTES = 6
+
+
+@attrs.frozen(kw_only=True)
+class LeaseService:
+    """
+    Leases of one table.
+
+    Args:
+        contents: The table's timeline.
+        randomness: Gives the ids of leases.
+    """
+
+    contents: Contents
+    randomness: Randomness = MACHINE
+
+    def take(self, seen: Timeline, requested_time: str | None = None, *, ttl: str | timedelta, holder: str) -> Lease:
+        """
+        Take a lease on a commit that is readable as a whole.
+
+        Args:
+            seen: The timeline of the moment when it was found to be readable.
+            requested_time: Requested time of the commit, or a later time before the next one; None for the last one.
+            ttl: How long the lease counts, a span or text as ``"3h"``.
+            holder: Who reads, in words.
+
+        Raises:
+            ConfigError: There is no such commit, or an argument is invalid.
+            RefusedError: Files of the commit are deleted or going to be; the message names the clean.
+            ConflictError: The commit was undone meanwhile, or another process holds the table's lock.
+        """
+        store = self.contents.store
+        now = store.clock.now()
+        commit = _commit_at(seen, requested_time)
+        lease = Lease(
+            id=self.randomness(_ID_BYTES).hex(),
+            holder=check_holder(holder),
+            instant=commit.requested_time,
+            pending=tuple(i.requested_time for i in seen.writes.pending() if i.requested_time < commit.requested_time),
+            created=now,
+            expires=now + lease_span(ttl),
+        )
+        with store.lock.held(f"lease of {lease.holder}"):
+            try:
+                store.leases.create(lease)
+                self._check(lease, seen, commit)
+            except BaseException:
+                self._give_up(lease)
+                raise
+        log.info("lease.taken", lease=lease.id, holder=lease.holder, instant=lease.instant)
+        return lease
+
+    def _give_up(self, lease: Lease) -> None:
+        """Delete a lease that was refused; if that fails, it counts until it expires."""
+        try:
+            self.contents.store.leases.release(lease.id)
+        except HudiError as error:
+            log.warning("lease.not_released", lease=lease.id, why=str(error))
+
+    def _check(self, lease: Lease, seen: Timeline, commit: Instant) -> None:
+        now = self.contents.store.load()
+        found = now.find(commit.requested_time, commit.action)
+        if found is None or not found.is_completed:
+            raise ConflictError(f"{self._root}: {commit} was undone or archived meanwhile; take the lease again")
+        for time, by in load_undoing(now, self.contents).items():
+            if lease.shows(time):
+                raise RefusedError(
+                    f"{self._root}: no lease on {commit}: {by.action.value} {by.time} is pending and deletes files of "
+                    f"{time}; wait until it is completed"
+                )
+        for clean in now.of([Action.CLEAN]):
+            before = seen.find(clean.requested_time, Action.CLEAN)
+            if before is None or not before.is_completed:
+                self._check_clean(lease, commit, clean, now)
+
+    def _check_clean(self, lease: Lease, commit: Instant, clean: Instant, timeline: Timeline) -> None:
+        """
+        Raises:
+            RefusedError: The clean, which was not completed when the commit was found to be readable, takes a file.
+        """
+        store = self.contents.store
+        try:
+            plan = self.contents.clean_plan(clean)
+        except NotFound:  # withdrawn since the timeline was loaded
+            return
+        if covers(plan, lease):
+            return
+        facts = load_facts(timeline, self.contents, leases=(lease,))
+        listing = FolderListing(store.storage)
+        for path, names in planned_names(plan, store.storage.root, store.path(clean)).items():
+            there = {*names, *(entry.name for entry in listing.partition(path))}  # as it was before the clean
+            fates = judge_partition_files(facts, path, sorted(there))
+            for name in names:
+                fate = fates.of(name)
+                if isinstance(fate, Needed) and any(isinstance(need, LeaseNeed) for need in fate.by):
+                    raise RefusedError(
+                        f"{self._root}: no lease on {commit}: {clean} deletes {join_path(path, name)}, which it shows; "
+                        "take a lease on a later commit, or wait until the clean is completed"
+                    )
+
+    @property
+    def _root(self) -> str:
+        return self.contents.store.storage.root
+
+    def renew(self, id_: str, ttl: str | timedelta) -> Lease:
+        """
+        Let a lease last for a time to live from now on; it is never shortened.
+
+        Raises:
+            ConfigError: There is no such lease, or the time to live is invalid.
+            ConflictError: It has expired, or another process changed it.
+        """
+        store = self.contents.store
+        return store.leases.renew(id_, store.clock.now() + lease_span(ttl))
+
+    def release(self, id_: str) -> bool:
+        """Delete a lease; False if there was none."""
+        return self.contents.store.leases.release(id_)
+
+    def list(self) -> tuple[Lease, ...]:
+        """All leases, expired ones too, oldest first."""
+        return self.contents.store.leases.all()
+
+
+def _commit_at(timeline: Timeline, requested_time: str | None) -> Instant:
+    completed: Iterable[Instant] = timeline.commits.completed()
+    found = [i for i in completed if requested_time is None or i.requested_time <= requested_time]
+    if not found:
+        what = "the table has no completed commit" if requested_time is None else f"no commit up to {requested_time}"
+        raise ConfigError(f"{what} on the active timeline, so there is nothing to lease; see hudi-py timeline")
+    return found[-1]

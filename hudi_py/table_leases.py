@@ -1,0 +1,129 @@
+"""Leases of an opened table: they keep a snapshot readable while a job reads it, whatever is cleaned meanwhile."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from hudi_py.config.uses import Use
+from hudi_py.model.lease import Lease, lease_span
+from hudi_py.table_view import TableView
+
+if TYPE_CHECKING:
+    from hudi_py.services.lease.service import LeaseService
+    from hudi_py.snapshot.snapshot import Snapshot
+
+__all__ = ["TableLeases"]
+
+
+class TableLeases(TableView):
+    """A table of which snapshots can be leased."""
+
+    @contextmanager
+    def lease(
+        self, *, ttl: str | timedelta, at: str | datetime | None = None, holder: str | None = None
+    ) -> Iterator[Snapshot]:
+        """
+        Keep a snapshot readable for the time of a ``with`` block, and return it.
+
+        Cleans, rollbacks, restores and archival of hudi_py keep what it shows. Apache Hudi does not know leases: where
+        it cleans the table, create a savepoint instead. The lease is renewed while the block runs and released at its
+        end, so *ttl* only decides how long it outlives a process that is killed.
+
+        Args:
+            ttl: Time to live, a span or text as ``"3h"``; counted again from each renewal.
+            at: A time as for `resolve_time`; None for the latest snapshot.
+            holder: Who reads, shown by ``hudi-py lease list``; default: user, host and process.
+
+        Yields:
+            The snapshot.
+
+        Raises:
+            ConfigError: An argument is invalid, or the table has no commit.
+            RefusedError: Files of that time are deleted or going to be; the message names the clean.
+            ConflictError: The table changed while the lease was taken, or its lock is held; try again.
+        """
+        span = lease_span(ttl)
+        snapshot, lease = self._leased(span, at, holder)
+        with self._kept(lease, span):
+            yield snapshot
+
+    @contextmanager
+    def kept_lease(
+        self, *, ttl: str | timedelta, at: str | datetime | None = None, holder: str | None = None
+    ) -> Iterator[Lease]:
+        """Take a lease as `lease` does, for another process to read under it; yields the lease itself."""
+        span = lease_span(ttl)
+        lease = self.take_lease(ttl=span, at=at, holder=holder)
+        with self._kept(lease, span):
+            yield lease
+
+    @contextmanager
+    def _kept(self, lease: Lease, span: timedelta) -> Iterator[None]:
+        from hudi_py.services.lease.keeper import LeaseKeeper
+
+        keeper = LeaseKeeper(self._leases, lease, span)
+        keeper.start()
+        try:
+            yield
+        finally:
+            keeper.stop()
+
+    def take_lease(self, *, ttl: str | timedelta, at: str | datetime | None = None, holder: str | None = None) -> Lease:
+        """
+        Take a lease that nothing renews or releases by itself; arguments and errors as for `lease`.
+
+        Returns:
+            The lease; its ``instant`` is the requested time of the commit that stays readable.
+        """
+        return self._leased(lease_span(ttl), at, holder)[1]
+
+    def leases(self) -> tuple[Lease, ...]:
+        """
+        All leases, expired ones too, oldest first.
+
+        Raises:
+            CorruptMetadata: The file of a lease does not decode.
+        """
+        return self._leases.list()
+
+    def renew_lease(self, lease_id: str, ttl: str | timedelta) -> Lease:
+        """
+        Let a lease last for a time to live from now on; it is never shortened.
+
+        Raises:
+            ConfigError: There is no such lease, or the time to live is invalid.
+            ConflictError: It has expired: files may be deleted, so take a new one. Or another process changed it.
+        """
+        return self._leases.renew(lease_id, ttl)
+
+    def release_lease(self, lease_id: str) -> bool:
+        """Delete a lease, even one whose file is damaged; return False if there was none."""
+        return self._leases.release(lease_id)
+
+    def _leased(self, span: timedelta, at: str | datetime | None, holder: str | None) -> tuple[Snapshot, Lease]:
+        self.require(Use.READ)
+        self.refresh()
+        time = None if at is None else self.resolve_time(at)
+        # First the snapshot, which refuses a time that is not readable, then the lease, which keeps it so.
+        snapshot = self.snapshot(time)
+        return snapshot, self._leases.take(self.timeline, time, ttl=span, holder=holder or _this_reader())
+
+    @property
+    def _leases(self) -> LeaseService:
+        from hudi_py.services.lease.service import LeaseService
+
+        return LeaseService(contents=self._contents)
+
+
+def _this_reader() -> str:
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):  # a container without users
+        user = "unknown"
+    return f"{user}@{socket.gethostname()}:{os.getpid()}"

@@ -1,0 +1,100 @@
+"""``hudi-py lease``: a job keeps what it reads, and commands that delete honour it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from support.tables import TableBuilder, at, on_disk
+
+
+@pytest.fixture
+def trips(tmp_path):
+    """A table on disk of three commits, of which a clean would delete the first."""
+    builder = TableBuilder()
+    for number in (1, 2, 3):
+        builder.commit(at(number), {"r0": ["a"]})
+    on_disk(builder, tmp_path / "t")
+    return str(tmp_path / "t")
+
+
+def test_a_lease_is_taken_listed_renewed_and_released(run, trips):
+    """The JSON of the contract; a second release finds nothing, and that is no failure."""
+    taken = run("lease", "create", trips, "--ttl", "3h", "--at", at(1), "--holder", "report", "--json").json
+    assert ("report", at(1)) == (taken["holder"], taken["instant"])
+    (listed,) = run("lease", "list", trips, "--json").json
+    assert {**taken, "is_expired": False} == listed
+    renewed = run("lease", "renew", trips, taken["id"], "--ttl", "5h", "--json").json
+    assert taken["id"] == renewed["id"]
+    assert taken["expires"] < renewed["expires"]
+    assert run("lease", "release", trips, taken["id"], "--json").json["released"]
+    assert not run("lease", "release", trips, taken["id"], "--json").json["released"]
+    assert run("lease", "list", trips, "--json").json == []
+
+
+def test_commands_that_delete_honour_a_lease_and_name_it(run, trips):
+    """The clean keeps its files, explain and du name it, a rollback is refused; with --force it is named and hurt."""
+    taken = run("lease", "create", trips, "--ttl", "3h", "--at", at(1), "--holder", "report", "--json").json
+    clean = ("clean", trips, "--commits-retained", "1", "--dry-run", "--json")
+    assert run(*clean).json["plan"]["files_to_delete"] == {}
+    explained = run("explain", trips, TableBuilder.base_name("a", at(1)), "--commits-retained", "1").out
+    assert f"lease {taken['id']} of report" in " ".join(explained.split())
+    reasons = {each["reason"]: each for each in run("du", trips, "--commits-retained", "1", "--json").json["by_reason"]}
+    assert 1 == reasons["lease"]["files"]
+    newest = run("lease", "create", trips, "--ttl", "3h", "--holder", "other", "--json").json
+    refused = run("rollback", trips, at(3))
+    assert 1 == refused.code
+    assert f"lease {newest['id']} of other" in refused.err
+    forced = run(*clean[:4], "--force", "--json")
+    assert taken["id"] in forced.err
+    assert 1 == forced.json["cleans"][0]["metadata"]["totalFilesDeleted"]
+
+
+def test_a_time_that_is_cleaned_cannot_be_leased(run, trips):
+    """The message names the earliest time that can be read; nothing is left behind."""
+    assert run("clean", trips, "--commits-retained", "1").code == 0
+    refused = run("lease", "create", trips, "--ttl", "3h", "--at", at(1))
+    assert 1 == refused.code
+    assert "the earliest readable instant is" in refused.err
+    assert run("lease", "list", trips, "--json").json == []
+
+
+def test_a_command_runs_under_a_lease(run, trips, tmp_path):
+    """It knows the lease, its exit code is passed on, and the lease is released whatever happened."""
+    out = tmp_path / "out"
+    tell = f"pathlib.Path({str(out)!r}).write_text(os.environ['HUDI_PY_LEASE_INSTANT'])"
+    script = f"import os, pathlib, sys; {tell}; sys.exit(7)"
+    done = run("lease", "run", "--ttl", "1h", "--json", trips, "--", sys.executable, "-c", script)
+    assert (7, 7) == (done.code, done.json["command_exit_code"])
+    assert at(3) == out.read_text()
+    missing = run("lease", "run", "--ttl", "1h", trips, "--", str(tmp_path / "no-such-command"))
+    assert 2 == missing.code
+    assert run("lease", "list", trips, "--json").json == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_end_the_command_and_release_the_lease(run, trips, number):
+    """Asked to end, it waits for the command, which gets the signal too."""
+    command = [sys.executable, "-m", "hudi_py", "lease", "run", "--ttl", "1h", trips, "--", "sleep", "60"]
+    process = subprocess.Popen(command, start_new_session=True)
+    deadline = time.monotonic() + 30
+    while not run("lease", "list", trips, "--json").json:
+        assert time.monotonic() < deadline
+    while not (children := _children(process.pid)):
+        assert time.monotonic() < deadline
+    process.send_signal(number)
+    if number is signal.SIGINT:  # as a terminal sends it: to the command, too
+        for child in children:
+            subprocess.run(["kill", "-INT", child], check=True)
+    assert 128 + number == process.wait(30)
+    assert run("lease", "list", trips, "--json").json == []
+
+
+def _children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return file.read().split()
