@@ -112,6 +112,8 @@ class TableLeases(TableView):
         time = None if at is None else self.resolve_time(at)
         # First the snapshot, which refuses a time that is not readable, then the lease, which keeps it so.
         snapshot = self.snapshot(time)
+        if time is not None:  # after cleans by file versions, only its files show whether an earlier time is whole
+            snapshot.slices_with_rows()
         return snapshot, self._leases.take(self.timeline, time, ttl=span, holder=holder or _this_reader())
 
     @property

@@ -19,7 +19,7 @@ Source: rules/table-services A.7, A.8; docs/decisions/stale-clean-plans.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -29,10 +29,12 @@ import attrs
 from hudi_py.config.clean import CleanConfig
 from hudi_py.engine.base import Engine
 from hudi_py.errors import AlreadyExists, ConflictError, StorageError
-from hudi_py.fsview.needs import Needed, Savepoint
+from hudi_py.fsview.needs import Fate, Lease, Needed, Savepoint
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.files import PARTITION_METAFILE, join_path
+from hudi_py.model.holes import Holes, holes_of
 from hudi_py.model.instant import Action, Instant, State, advance
+from hudi_py.model.lease import floor_of
 from hudi_py.model.records import CleanerPlan, CleanMetadata
 from hudi_py.runtime.clock import Deadline
 from hudi_py.runtime.log import log
@@ -207,13 +209,39 @@ def _as_carried_out(recheck: Recheck) -> CleanerPlan:
     if recheck.is_undone and plan.earliest_instant_to_retain is None and recheck.timeline is not None:
         last = recheck.timeline.committed.instants[-1:]
         plan = attrs.evolve(plan, last_completed_commit_timestamp=last[0].requested_time if last else "")
-    fates = (fate for names in recheck.spared.values() for fate in names.values())
+    fates = [fate for names in recheck.spared.values() for fate in names.values()]
+    plan = _back_to_leases(recheck, plan, fates)
     held = {need.time for fate in fates if isinstance(fate, Needed) for need in fate.by if isinstance(need, Savepoint)}
     if not held:
         return plan
     known = filter(None, plan.extra_metadata.get(SAVEPOINTED_TIMES, "").split(","))
     times = ",".join(sorted(held.union(each.strip() for each in known)))
     return attrs.evolve(plan, extra_metadata={**plan.extra_metadata, SAVEPOINTED_TIMES: times})
+
+
+def _back_to_leases(recheck: Recheck, plan: CleanerPlan, fates: Iterable[Fate]) -> CleanerPlan:
+    """
+    The plan, reaching back to the leases for which files were kept, as one made with them would.
+
+    When they are released, the next clean looks at all changes since, Apache Hudi's too; and until then archival leaves
+    what replaced those files active.
+    """
+    ids = {need.id for fate in fates if isinstance(fate, Needed) for need in fate.by if isinstance(need, Lease)}
+    leases = [each for each in recheck.leases if each.id in ids]
+    earliest, floor = plan.earliest_instant_to_retain, floor_of(leases)
+    if earliest is None or floor is None or floor >= earliest.requested_time:
+        return plan
+    known = holes_of(plan)
+    window = known.window or earliest.requested_time
+    times = {*known.snapshots, *(each.instant for each in leases if each.instant < window)}
+    extra = Holes(window, tuple(sorted(times))).as_extra_metadata()
+    commits = () if recheck.timeline is None else recheck.timeline.commits.completed()
+    start = max((each.requested_time for each in commits if each.requested_time <= floor), default=floor)
+    return attrs.evolve(
+        plan,
+        earliest_instant_to_retain=attrs.evolve(earliest, requested_time=start),
+        extra_metadata={**plan.extra_metadata, **extra},
+    )
 
 
 def _start(requested: Requested) -> Begun:
