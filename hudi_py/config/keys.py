@@ -184,6 +184,22 @@ LOCK_RENEW_S: Final = Key(
 ATOMIC_CREATION_SCHEMES: Final[Key[tuple[str, ...]]] = Key("hoodie.fs.atomic_creation.support", names, _NONE)
 LOCK_FILE_FOLDER: Final = Key("hoodie.write.lock.filesystem.path", as_text, "")
 LOCK_FILE_EXPIRE_MINUTES: Final = Key("hoodie.write.lock.filesystem.expire", whole(0), 0)
+ZOOKEEPER_URL: Final = Key("hoodie.write.lock.zookeeper.url", as_text, "")
+ZOOKEEPER_PORT: Final[Key[int | None]] = Key("hoodie.write.lock.zookeeper.port", whole(1), None)
+ZOOKEEPER_BASE_PATH: Final = Key("hoodie.write.lock.zookeeper.base_path", as_text, "")
+ZOOKEEPER_LOCK_KEY: Final = Key("hoodie.write.lock.zookeeper.lock_key", as_text, "")
+ZOOKEEPER_SESSION_TIMEOUT_MS: Final = Key("hoodie.write.lock.zookeeper.session_timeout_ms", whole(1), 60_000)
+ZOOKEEPER_CONNECTION_TIMEOUT_MS: Final = Key("hoodie.write.lock.zookeeper.connection_timeout_ms", whole(1), 15_000)
+DYNAMODB_TABLE: Final = Key("hoodie.write.lock.dynamodb.table", as_text, "")
+DYNAMODB_PARTITION_KEY: Final = Key("hoodie.write.lock.dynamodb.partition_key", as_text, "")
+DYNAMODB_REGION: Final = Key("hoodie.write.lock.dynamodb.region", as_text, "")
+DYNAMODB_ENDPOINT: Final = Key("hoodie.write.lock.dynamodb.endpoint_url", as_text, "")
+DYNAMODB_BILLING_MODE: Final = Key(
+    "hoodie.write.lock.dynamodb.billing_mode", one_of("PAY_PER_REQUEST", "PROVISIONED"), "PAY_PER_REQUEST"
+)
+DYNAMODB_READ_UNITS: Final = Key("hoodie.write.lock.dynamodb.read_capacity", whole(1), 20)
+DYNAMODB_WRITE_UNITS: Final = Key("hoodie.write.lock.dynamodb.write_capacity", whole(1), 10)
+DYNAMODB_CREATION_TIMEOUT_MS: Final = Key("hoodie.write.lock.dynamodb.table_creation_timeout", whole(1), 600_000)
 
 ARCHIVE_AUTOMATIC: Final = Key("hoodie.archive.automatic", flag, True)
 KEEP_MAX_COMMITS: Final = Key("hoodie.keep.max.commits", whole(2), 30)

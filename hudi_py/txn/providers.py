@@ -1,9 +1,24 @@
-"""Protocol of a lock, with an implementation for each of Hudi's lock providers that is served."""
+"""
+Protocol of a lock; plug-ins that implement it; and the lock of one process.
+
+Another package offers a provider as an entry point of the group ``hudi_py.lock_providers``: its name is the value of
+``hoodie.write.lock.provider``, its object is called with storage, settings and clock, and returns a `LockProvider`.
+"""
 
 from __future__ import annotations
 
 import threading
-from typing import Protocol
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Final, Protocol, TypeAlias
+
+from hudi_py.config.keys import Settings
+from hudi_py.errors import ConfigError
+from hudi_py.runtime.clock import Clock
+from hudi_py.storage.base import Storage
+
+PLUGINS: Final = "hudi_py.lock_providers"
 
 
 class LockProvider(Protocol):
@@ -30,6 +45,35 @@ class LockProvider(Protocol):
 
     def holder(self) -> str:
         """Text for those who wait: which lock it is, its holder, and since when it is held."""
+
+
+MakeProvider: TypeAlias = Callable[[Storage, Settings, Clock], LockProvider]
+
+
+@cache
+def _plugins() -> dict[str, EntryPoint]:
+    return {each.name: each for each in entry_points(group=PLUGINS)}
+
+
+def plugin_names() -> frozenset[str]:
+    """Return the names of the installed lock providers of other packages."""
+    return frozenset(_plugins())
+
+
+def plugin(name: str) -> MakeProvider:
+    """
+    Return what makes the lock provider of another package.
+
+    Raises:
+        ConfigError: It cannot be imported.
+    """
+    try:
+        made: MakeProvider = _plugins()[name].load()
+    except Exception as error:  # whatever the import of foreign code raises
+        raise ConfigError(
+            f"the lock provider {name} cannot be imported ({_plugins()[name].value}): {error!r}; nothing was changed"
+        ) from error
+    return made
 
 
 _LOCKS: dict[str, threading.Lock] = {}

@@ -21,9 +21,11 @@ from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage
 from hudi_py.storage.factory import open_storage
 from hudi_py.timeline.lock import NO_LOCK, Lock
+from hudi_py.txn.dynamodb_lock import DynamoDBLock
 from hudi_py.txn.file_lock import FileLock
 from hudi_py.txn.lease_lock import LeaseLock
-from hudi_py.txn.providers import InProcessLock, LockProvider
+from hudi_py.txn.providers import InProcessLock, LockProvider, plugin, plugin_names
+from hudi_py.txn.zookeeper_lock import ZookeeperLock
 
 _META_FOLDER = ".hoodie"
 _POLL_MS = 1000
@@ -81,7 +83,7 @@ class TableLock:
 
     def examine(self) -> None:
         """See `Lock`."""
-        check_lock_provider(self._settings)
+        check_lock_provider(self._settings, plugin_names())
 
     def require_usable(self) -> None:
         """
@@ -102,13 +104,19 @@ class TableLock:
 
     @cached_property
     def _config(self) -> LockConfig:
-        return lock_config(self._settings)
+        return lock_config(self._settings, plugin_names())
 
     @cached_property
     def _provider(self) -> LockProvider:
         config = self._config
+        if config.kind is None:
+            return plugin(config.provider)(self._storage, self._settings, self._clock)
         if config.kind is LockKind.IN_PROCESS:
             return InProcessLock(self._storage.root, config.wait_ms)
+        if config.zookeeper is not None:
+            return ZookeeperLock(config.zookeeper, config.wait_ms)
+        if config.dynamodb is not None:
+            return DynamoDBLock(config.dynamodb)
         if config.kind is LockKind.LEASE:
             if not self._storage.capabilities.conditional_replace:
                 raise ConfigError(
@@ -151,15 +159,21 @@ class TableLock:
             waited_ms += pause_ms
             if self._provider.try_acquire(purpose):
                 return
+        # The locks of services end by themselves some time after their holder; files may stay.
+        is_file = config.kind in (LockKind.FILE, LockKind.LEASE)
+        way_out = (
+            f". If no writer is running, hudi-py recover --dry-run {self._storage.root} shows how to release it"
+            if is_file
+            else ""
+        )
         raise ConflictError(
-            f"{self._provider.holder()}; {purpose} waited {waited_ms // 1000} s for it: try again. If no writer "
-            f"is running any more, hudi-py recover --dry-run {self._storage.root} shows how to release it"
+            f"{self._provider.holder()}; {purpose} waited {waited_ms // 1000} s for it: try again{way_out}"
         )
 
 
 def _pauses_ms(config: LockConfig) -> Iterator[int]:
     """Pauses before every try but the first. A lease can expire at any time, so it is tried every second."""
-    polls = config.wait_ms // _POLL_MS if config.kind is LockKind.LEASE else 0
+    polls = config.wait_ms // _POLL_MS if config.kind in (LockKind.LEASE, LockKind.DYNAMODB) else 0
     for attempt in range(config.attempts_max):
         if attempt:
             yield config.pause_ms
@@ -183,7 +197,7 @@ def _place(storage: Storage, config: LockConfig) -> tuple[Storage, str]:
     is_listed = not separator or scheme == "memory" or scheme in config.atomic_schemes
     if not (is_listed and storage.capabilities.atomic_create):
         raise ConfigError(
-            f"{storage.root}: {keys.LOCK_PROVIDER.name}={config.kind.value} needs a storage on which Apache Hudi "
+            f"{storage.root}: {keys.LOCK_PROVIDER.name}={config.provider} needs a storage on which Apache Hudi "
             "creates files atomically, as a local disk; nothing was changed. Let all writers use another lock provider"
         )
     return storage, folder

@@ -56,17 +56,14 @@ def test_the_way_out_is_told_and_works(run, table):
 def test_a_lock_that_is_not_served_is_wrong_usage(run, table):
     """Exit code 2 for what changes the table; looking goes on."""
     path = table("cow_nomdt-1.1.1")
-    zookeeper = (
-        "--conf",
-        "hoodie.write.lock.provider=org.apache.hudi.client.transaction.lock.ZookeeperBasedLockProvider",
-    )
+    hive = ("--conf", "hoodie.write.lock.provider=org.apache.hudi.hive.transaction.lock.HiveMetastoreBasedLockProvider")
     before = contents(path)
-    result = run("clean", path, "--commits-retained", "1", *zookeeper)
+    result = run("clean", path, "--commits-retained", "1", *hive)
     assert result.code == 2
     assert "hoodie.write.lock.provider" in result.err
     assert contents(path) == before
-    assert run("clean", path, "--dry-run", *zookeeper).code == 0
-    assert run("timeline", path, *zookeeper).code == 0
+    assert run("clean", path, "--dry-run", *hive).code == 0
+    assert run("timeline", path, *hive).code == 0
 
 
 def test_a_lock_provider_that_nobody_knows_is_refused_by_dry_runs_too(run, table):

@@ -410,8 +410,8 @@ def test_hudi_refuses_the_file_on_an_object_store_and_so_do_we(make_lock):
 @pytest.mark.parametrize(
     "provider",
     [
-        PACKAGE + "ZookeeperBasedLockProvider",
-        "org.apache.hudi.aws.transaction.lock.DynamoDBBasedLockProvider",
+        PACKAGE + "ZookeeperBasedImplicitBasePathLockProvider",
+        "org.apache.hudi.aws.transaction.lock.DynamoDBBasedImplicitPartitionKeyLockProvider",
         "org.apache.hudi.hive.transaction.lock.HiveMetastoreBasedLockProvider",
         "com.example.OurLock",
         "FileSystemBasedLockProvider",
@@ -431,7 +431,7 @@ def test_other_providers_are_refused_when_something_is_to_be_changed(make_storag
 
 def test_a_provider_that_nobody_knows_is_refused_in_a_dry_run_too(make_lock):
     """Misspelled it would be no lock; one that is known and not served is refused when something is to be changed."""
-    make_lock(PACKAGE + "ZookeeperBasedLockProvider", "memory").examine()
+    make_lock("org.apache.hudi.hive.transaction.lock.HiveMetastoreBasedLockProvider", "memory").examine()
     make_lock(FILE, "memory").examine()
     with pytest.raises(ConfigError, match="FileSystemLock"):
         make_lock(PACKAGE + "FileSystemLock", "memory").examine()

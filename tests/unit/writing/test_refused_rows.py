@@ -146,7 +146,7 @@ def test_the_operation_in_the_settings_is_done_or_contradicted(tmp_path):
 
 def test_a_lock_that_cannot_be_held_is_refused_before_a_table_is_created(tmp_path):
     """Else an empty table would stay behind."""
-    lock = {"hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.ZookeeperBasedLockProvider"}
+    lock = {"hoodie.write.lock.provider": "org.apache.hudi.hive.transaction.lock.HiveMetastoreBasedLockProvider"}
     with pytest.raises(ConfigError, match="not supported"):
         hudi_py.write(tmp_path / "t", pa.table({"id": ["a"]}), settings=SETTINGS | lock)
     assert not (tmp_path / "t" / ".hoodie").exists()
