@@ -45,7 +45,7 @@ def serve_after(commit: str, table: TableView, settings: Settings, engine: Calla
         engine: Returns the engine that deletes files.
 
     Raises:
-        ServiceFailed: One of them failed; the commit is completed, and nobody must repeat it.
+        ServiceFailed: One of them failed; the commit is completed and must not be repeated.
     """
     cleans: tuple[CleanResult, ...] = ()
     try:

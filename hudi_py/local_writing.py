@@ -100,6 +100,7 @@ def service_of(
     """
     checked = admitted(settings)
     storage = open_storage(location, storage_options, read_bytes_max=checked[keys.READ_BYTES_MAX])
+    # Read for the error alone: without a table the service would create one at the first write.
     if must_exist:
         read_table_config(storage)
     if is_rehearsal:
@@ -114,7 +115,7 @@ def written(service: WriteService, data: Any, operation: str, words: CommitWords
     Args:
         service: Writes to the table.
         data, operation: As for `write`.
-        words: What the commit says besides.
+        words: Further entries of the commit.
 
     Raises:
         As `write`.

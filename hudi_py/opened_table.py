@@ -100,6 +100,7 @@ class OpenedTable(Shown):
     def timeline(self) -> Timeline:
         """The active timeline, loaded on first use; `refresh` forgets it."""
         try:
+            # Timeline and listing are loaded together, so that both show the table at the same moment.
             return self._opened[0]
         except (CorruptMetadata, NotFound):  # the metadata table is damaged; `listing` raises this for its users
             return self._store.load()

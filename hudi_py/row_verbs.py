@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 class Words(TypedDict, total=False):
     """
-    What a commit says besides its files; see `write`.
+    Entries of a commit in addition to its files, and the number of retries; see `write`.
 
     Args:
         write_key: Application and version of the write, which is done once.

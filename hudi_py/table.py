@@ -67,14 +67,15 @@ def open_table(
     """
     from hudi_py.storage.factory import open_storage
 
+    # Before the settings are checked as a whole, because the storage needs its limit to read the table's properties.
     bound = Settings(settings)[READ_BYTES_MAX]
     return Table(open_storage(location, storage_options, read_bytes_max=bound), settings=settings, clock=clock)
 
 
 class Table(TableWriting, TableRewriting, TableInsight, TableLeases):
     """
-    A table and its services: what `TableInsight` tells, what `TableWriting` writes, what `TableRewriting` compacts,
-    what `TableLeases` keeps readable, and methods that change the table.
+    A table and its services: what `TableInsight` reports, `TableWriting` writes and `TableRewriting` compacts, what
+    `TableLeases` keeps readable, and methods that change the table.
 
     If ``hoodie.write.lock.provider`` is set, these methods take the table's lock as Apache Hudi does. They raise
     `ConflictError` if another process does not release it in time; try again then.
@@ -270,7 +271,7 @@ class Table(TableWriting, TableRewriting, TableInsight, TableLeases):
 
     def archive(self, **settings: int | bool) -> ArchiveResult:
         """
-        Move old instants that are not needed any more from the active timeline to the archived one.
+        Move old instants that are no longer needed from the active timeline to the archived one.
 
         Also compacts, cleans and archives the metadata table.
 

@@ -1,5 +1,5 @@
 """
-What a table tells about itself: its health, where its bytes are, its history, and how other settings would do.
+Reports about a table: its health, where its bytes are, its history, and what other settings would do.
 
 Nothing is changed, and no JVM is needed.
 """
@@ -52,7 +52,7 @@ class TableInsight(TableView):
 
     def usage(self, *, now: datetime | None = None, **options: Unpack[CleanOptions]) -> Usage:
         """
-        Return where the bytes of the table are, by what holds them, partition and commit. Lists all files once.
+        Return where the bytes of the table are, by what keeps them, by partition and by commit. Lists all files once.
 
         Args:
             now, options: As for `hudi_py.Table.plan_clean`; they decide which files are retained.
@@ -113,8 +113,8 @@ class TableInsight(TableView):
             start, end: As for `resolve_time`; *end* is the latest snapshot if None.
 
         Raises:
-            ConfigError: It is no time, or *end* lies before *start*.
-            RefusedError: The table has no single answer for one of the times (any more).
+            ConfigError: One of them is not a time, or *end* is before *start*.
+            RefusedError: The rows of one of the times are no longer complete, or may still change.
         """
         from hudi_py.snapshot.difference import columns_of, difference
         from hudi_py.snapshot.history import sum_of
@@ -125,6 +125,7 @@ class TableInsight(TableView):
         until = last if after.requested_time is None else after.requested_time
         if until < before.requested_time:
             raise ConfigError(f"{until} lies before {before.requested_time}; give the earlier time first")
+        # The archive is read only if the range begins before the active timeline: it may be long.
         is_archived = self.timeline.writes.is_before_start(before.requested_time)
         events = [
             event

@@ -115,6 +115,7 @@ class Merge:
         ours, theirs = self._numbers(stored, schema, _STORED), self._numbers(self.source, schema, _NUMBER)
         pairs = ours.join(theirs, list(self.on), join_type="inner")
         left, right = (pairs.column(name).to_numpy().astype(np.int64) for name in (_STORED, _NUMBER))
+        # Rows that match nothing are found from the pairs, so both kinds of clauses see each stored row exactly once.
         rest = np.setdiff1d(np.arange(stored.num_rows), left)
         changes = [*self._matched(stored, left, right, schema, generator), *self._left(stored, rest, schema)]
         refuse_twice(_concat([change.stored.select([KEY, PATH]) for change in changes]), "the table has")
@@ -207,6 +208,7 @@ class Merge:
                     f"several source rows match the row with the key {key!r}, so it is not clear what becomes of it; "
                     "leave one of them, or say by conditions which one counts. Nothing was committed"
                 )
+            # A plain deletion gives the same result however many source rows match, so one of them is enough.
             chosen[np.setdiff1d(np.arange(len(left)), np.unique(left, return_index=True)[1])] = -1
         for number, clause in enumerate(clauses):
             mine = _places(chosen == number)

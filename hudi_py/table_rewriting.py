@@ -48,6 +48,7 @@ class TableRewriting(TableView):
                 self.services.run_upkeep()
         finally:
             self._forget()
+        # The action may have changed the properties, too, such as the partitions of the metadata table.
         self.refresh()
         return result
 

@@ -260,7 +260,7 @@ class TableServices:
         )
 
     def usage(self, *, now: datetime | None = None, **options: Unpack[CleanOptions]) -> UsageService:
-        """Return the service that finds out what holds the files; arguments as for `hudi_py.Table.plan_clean`."""
+        """Return the service that finds out what keeps the files; arguments as for `hudi_py.Table.plan_clean`."""
         from hudi_py.services.usage.service import UsageService
 
         clean = self.clean(self.clean_config(now=now, **options), now=now)

@@ -254,7 +254,7 @@ class TableView(OpenedTable):
 
     def changed_until(self) -> str | None:
         """
-        The latest end of a range to which no commit can be added any more: where the next range of `changes` begins.
+        The latest end of a range to which no more commits can be added: where the next range of `changes` begins.
 
         Returns:
             The completion time of the last commit; in layout 1 the requested time of the last completed write before

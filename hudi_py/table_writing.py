@@ -43,7 +43,7 @@ class TableWriting(TableView, RowVerbs[Any]):
             where: As for `rows`.
 
         Raises:
-            ConfigError: Neither or both are given, or the condition makes no sense.
+            ConfigError: Neither or both are given, or the condition is invalid.
             RefusedError: Other rows have the key of a row that meets the condition; nothing was committed.
             As `upsert`.
         """
@@ -67,7 +67,7 @@ class TableWriting(TableView, RowVerbs[Any]):
 
         Raises:
             ConfigError: There is no such column, it is part of the key or partition, or an expression or the condition
-                makes no sense.
+                is invalid.
             WriteError: A value does not fit its column, or several rows have the same key.
             As `upsert`.
         """

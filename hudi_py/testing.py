@@ -275,7 +275,7 @@ def interruptions(
     Args:
         fresh: Builds the state before the operation; called once per case, must always build the same.
         modes: Which interruptions.
-        every: Each mode hits only one mutation in so many, neighbouring modes different ones.
+        every: Each mode hits only one of this number of mutations, neighbouring modes different ones.
 
     Raises:
         RuntimeError: A case was not run, or the operation never ends.

@@ -117,7 +117,7 @@ class WriteService:
             rows: Rows to write.
             operation: ``UPSERT``, ``INSERT``, ``BULK_INSERT``, ``DELETE``, ``INSERT_OVERWRITE`` or
                 ``INSERT_OVERWRITE_TABLE``.
-            words: What the commit says besides.
+            words: Further entries of the commit, and the number of retries.
 
         Raises:
             See `hudi_py.WriteClient.upsert`.
@@ -204,8 +204,8 @@ class WriteService:
         self._target.check(table, self._target.key_generator(table, computes_paths=False))
         absent = sorted(set(paths) - set(table.partitions()))
         if absent or not paths:
-            what = f"no partition {absent[0]!r}" if absent else "to be told which partitions"
-            raise ConfigError(f"{self._storage.root} has {what}; hudi-py files shows them")
+            what = f"has no partition {absent[0]!r}" if absent else "drops no partition, because none is named"
+            raise ConfigError(f"{self._storage.root} {what}; hudi-py files shows them")
         text = self._schema_text(table)
         based_on = BasedOn(schema=text, dropped=paths)
         return self._run(table, DELETE_PARTITION, text, lambda _: [], words, based_on)
@@ -255,6 +255,7 @@ class WriteService:
             if concurrency.is_shared and table.schema_text() not in (None, based_on.schema):
                 transaction.abandon()
                 raise ConflictError(f"{self._storage.root}: its columns were changed at this moment; write again")
+            # After the second look: conflicts are judged from the timeline on which the write is really based.
             rivals = Rivals(
                 concurrency=concurrency,
                 contents=table.contents,
@@ -292,6 +293,7 @@ class WriteService:
                 tracked={result.stat.path: result.keys for result in results if result.stat.path and result.keys},
             )
         watch.lap("commit")
+        # Behind the with block: the commit is complete, and a failing service must not roll it back.
         served = serve_after(transaction.instant_time, table.refresh(), self._settings, self._cleaning)
         watch.lap("services")
         return WriteResult(
@@ -327,7 +329,7 @@ class WriteService:
     ) -> WriteJob:
         is_shared = concurrency_of(self._settings).is_shared
         limits = sizing_limits(self._settings)
-        if is_shared and operation == "INSERT":  # in files of its own, an insert is in nobody's way
+        if is_shared and operation == "INSERT":  # files of its own never conflict with those of other writers
             limits = attrs.evolve(limits, small_file_bytes=0)
         searches_none = operation in OVERWRITES or (operation == "BULK_INSERT" and buckets is None)
         options = attrs.evolve(

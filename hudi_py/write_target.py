@@ -76,13 +76,13 @@ class WriteTarget:
         return self._table or self._open()
 
     def opened_or_created(self, rows: IncomingRows, operation: str) -> TableView:
-        """Return the table, created for *rows* if it does not exist and *operation* is no deletion."""
+        """Return the table, created for *rows* if it does not exist; a deletion creates none."""
         if self._table is None:
             try:
                 self._table = self._open()
             except TableNotFound:
                 if operation == "DELETE":
-                    raise  # there is nothing to delete; creating a table with only key columns helps nobody
+                    raise  # there is nothing to delete; a table with only key columns would be of no use
                 self._check_new(rows, operation)  # raises before anything is created that would have to be undone
                 create_table(self._storage, self._settings, self._clock)
                 self._table = self._open()
@@ -93,6 +93,7 @@ class WriteTarget:
         config = table.config
         properties = dict(config.properties)
         asked = key_generator_asked_for(self._settings)
+        # Only the kind is asked here, so the form of keys and the paths, which may have to be looked up, do not matter.
         actual = key_generator_of(properties, single_field_prefixed=False, computes_paths=False).kind
         if asked not in (None, actual.value):
             raise ConfigError(

@@ -61,6 +61,7 @@ def archive_config(settings: Settings) -> ArchiveConfig:
         raise ConfigError(
             f"{keys.KEEP_MAX_COMMITS.name}={keep_max} must be larger than {keys.KEEP_MIN_COMMITS.name}={keep_min}"
         )
+    # Only these triggers count delta commits, and archived ones would be missing from the count.
     counts = settings[keys.COMPACT_TRIGGER].upper() in _COUNTING_TRIGGERS
     return ArchiveConfig(
         keep_max=keep_max,

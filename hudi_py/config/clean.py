@@ -236,6 +236,7 @@ def _policy(settings: Settings) -> CleanPolicy:
     given = [policy for key, policy in _RETENTION_KEYS if key in settings]
     if not given and keys.CLEAN_AGE_RETAINED in settings:
         return CleanPolicy.KEEP_LATEST_BY_HOURS
+    # With several retentions nothing says which was meant; then Hudi's default applies, as in Hudi.
     return given[0] if len(given) == 1 else CleanPolicy.KEEP_LATEST_COMMITS
 
 

@@ -104,6 +104,7 @@ def clean_config_with(settings: Settings, options: CleanOptions, *, now: datetim
         raise TypeError(f"unknown keyword {unknown[0]!r}; known are {', '.join((*_KEYS, *_FOR_ONE_RUN))}")
     policy = _policy(given)
     values = {_KEYS[name].name: _text(value) for name, value in given.items() if name in _KEYS}
+    # None leaves the policy of the settings in place.
     values[keys.CLEAN_POLICY.name] = policy
     by_age, by_hours = "age_retained" in given, "hours_retained" in given
     if by_age != by_hours:  # hours and age set the same thing: the option of this run wins over the other's setting
@@ -119,7 +120,7 @@ def _policy(given: Mapping[str, Any]) -> str | None:
     Return the policy that is given, or that follows from the retention given; None to use that of the settings.
 
     Two retentions for one clean are refused, because only one could apply and which was meant is unknown. In settings
-    several retentions are allowed, as in Hudi (A-1): there they may be defaults that nobody looked at.
+    several retentions are allowed, as in Hudi (A-1): there they may be defaults that were never looked at.
     """
     policy: str | None = given.get("policy")
     retentions = [name for name in _RETENTIONS if name in given]
@@ -152,6 +153,7 @@ def _text(value: Any) -> Any:
 def _cut_off_time(moment: str | datetime | timedelta, now: datetime, zone: tzinfo) -> str:
     """Return the instant time for a value of ``older_than``."""
     if isinstance(moment, datetime):
+        # A datetime without a zone means the table's own time, as instants do.
         aware = moment if moment.tzinfo else moment.replace(tzinfo=zone)
         return format_instant_time(aware.astimezone(zone))
     try:

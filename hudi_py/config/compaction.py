@@ -46,7 +46,7 @@ class CompactionConfig:
         log_files_min: Number of log files from which on a slice is compacted (LogFileNumBased).
         days: Number of days, or of partitions, that the strategies of days choose.
         partition_regex: Partitions to compact (PartitionRegexBased); None for all.
-        max_file_bytes: Maximum size of base files: taken for what a slice without base file will write.
+        max_file_bytes: Maximum size of base files: the assumed size of the new base file of a slice without one.
         services_enabled: Whether table services run at all.
     """
 

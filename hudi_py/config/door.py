@@ -23,7 +23,7 @@ _PREFIX: Final = "hoodie."
 _WITHOUT_PREFIX: Final = frozenset({"as.of.instant"})
 _SHOWN_MAX: Final = 3
 _ALIKE: Final = 0.75
-"""From this similarity on, the first word of a setting is taken for a misspelled ``hoodie``."""
+"""From this similarity on, the first word of a setting counts as a misspelled ``hoodie``."""
 
 
 def admitted(values: Mapping[str, Any] | None) -> Settings:

@@ -65,6 +65,7 @@ class Settings:
 
     def raw(self, key: Key[Any]) -> str | None:
         """Return the text as given; None if the setting is not given under any of its names."""
+        # The same value under two names is not a contradiction.
         given = {name: self._values[name] for name in key.names if name in self._values}
         if len(set(given.values())) > 1:
             listed = ", ".join(f"{name}={value}" for name, value in given.items())
@@ -87,6 +88,7 @@ class Settings:
 
     def merged(self, values: Mapping[str, Any]) -> Settings:
         """Return these settings overridden by *values*; a key also replaces its other names."""
+        # A value under any name replaces the key's other names; else the same setting would be given twice.
         canonical = {alias: key.names for key in ALL_KEYS for alias in key.names}
         kept = dict(self._values)
         for name, value in values.items():
@@ -207,7 +209,7 @@ KEEP_MIN_COMMITS: Final = Key("hoodie.keep.min.commits", whole(1), 20)
 ARCHIVE_BATCH: Final = Key("hoodie.commits.archival.batch", whole(1), 10)
 ARCHIVE_BEYOND_SAVEPOINT: Final = Key("hoodie.archive.beyond.savepoint", flag, False)
 ARCHIVE_ANEW: Final = Key("hoodie_py.archive.anew", flag, False)
-"""Our own: archive although the archive of earlier commits is lost; times from before can never be told any more."""
+"""Our own: archive although the archive of earlier commits is lost; completion times in it can never be found again."""
 ARCHIVE_FAILS_ON_DAMAGE: Final = Key("hoodie.fail.on.timeline.archiving", flag, True)
 """False: a damaged commit of layout 1 is archived without its content; its bytes are saved in a separate file."""
 ARCHIVE_MERGE_ENABLED: Final = Key("hoodie.archive.merge.enable", flag, False)
@@ -310,7 +312,7 @@ TIME_OUTPUT_PATTERN: Final = _timed("timebased.output.dateformat", "")
 TIME_OUTPUT_ZONE: Final = _timed("timebased.output.timezone", "")
 """Empty: in Apache Hudi the zone of the machine, whatever its documentation says."""
 TIME_ZONE: Final = _timed("timebased.timezone", "")
-"""Of input and output; goes before the two."""
+"""Of input and output; overrides the two."""
 TIME_PARSER: Final = _timed("datetime.parser.class", "")
 TIME_KEYS: Final = (
     TIME_TYPE, TIME_SCALAR_UNIT, TIME_INPUT_PATTERN, TIME_INPUT_DELIMITER, TIME_INPUT_ZONE, TIME_OUTPUT_PATTERN,

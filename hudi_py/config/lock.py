@@ -136,6 +136,7 @@ def lock_config(settings: Settings, plugins: Collection[str] = ()) -> LockConfig
             renewed safely.
     """
     validity_s, renew_s = settings[keys.LOCK_VALIDITY_S], settings[keys.LOCK_RENEW_S]
+    # Hudi's own rule (F.1): a holder that misses a few renewals must not lose the lock.
     if validity_s < 10 * renew_s:
         raise ConfigError(
             f"{keys.LOCK_VALIDITY_S.name}={validity_s} must be at least ten times {keys.LOCK_RENEW_S.name}={renew_s}, "

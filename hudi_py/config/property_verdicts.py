@@ -116,6 +116,7 @@ def property_verdict(name: str) -> Verdict | None:
     rules = _rules()
     if name in rules:
         return rules[name]
+    # The longest family that fits is the most specific one.
     family = max(
         (rule for rule in rules if rule.endswith(FAMILY) and name.startswith(rule[:-1])), key=len, default=None
     )
@@ -143,6 +144,7 @@ def require_table_served(table: TableConfig, settings: Settings, use: Use, sourc
     found = [text for _, text in refused_properties(table.properties, use)]
     if found:
         raise UnsupportedTable(f"{source}: " + "; ".join(found))
+    # Reading goes on with a warning (`OpenedTable.require`): what could be wrong for such a table is a change.
     unknown = unknown_properties(table.properties)
     if unknown and use & (Use.WRITE | Use.SERVICES | Use.REWRITE) and not settings[keys.ALLOW_UNKNOWN]:
         raise UnsupportedTable(

@@ -7,7 +7,7 @@ Layout (rules/timeline 4.2)::
     | block: object count, size in bytes, objects, sync marker | more blocks, in foreign files only
 
 The header is parsed here, and schemas are cached by their text, because a timeline has thousands of small files with
-the same few schemas; parsing them anew would take most of the time. fastavro decodes the objects.
+the same few schemas; parsing them every time would take most of the time. fastavro decodes the objects.
 """
 
 from __future__ import annotations

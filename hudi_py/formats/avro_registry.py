@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from hudi_py.versions.served import FORMATS, NEWEST
 
-if TYPE_CHECKING:  # moved there in Python 3.11, gone from importlib.abc in 3.14
+if TYPE_CHECKING:  # moved there in Python 3.11, removed from importlib.abc in 3.14
     from importlib.resources.abc import Traversable
 
 NAMESPACE: Final = "org.apache.hudi.avro.model"

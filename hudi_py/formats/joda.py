@@ -35,7 +35,7 @@ _PRINTED: Final[Mapping[str, Callable[[datetime], int]]] = {
 }
 _PARSED: Final[Mapping[str, str]] = {"y": "year", "Y": "year", "M": "month", "d": "day", "H": "hour", "m": "minute",
                                      "s": "second", "S": "fraction", "Z": "offset"}  # fmt: skip
-_MONTH_NAME: Final = 3  # so many M, or more, print the month's name
+_MONTH_NAME: Final = 3  # three M or more print the name of the month
 
 
 def _pieces(pattern: str) -> Iterator[tuple[str, str]]:

@@ -84,6 +84,7 @@ def _table_of(data: Any, stored: Callable[[], pa.Schema | None]) -> pa.Table:
         return read_files([data], stored())
     if _is_paths(data):
         return read_files(data, stored())
+    # By name, so that pandas need not be installed or imported.
     if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns"):
         return pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata(None)
     if isinstance(data, pa.RecordBatchReader):

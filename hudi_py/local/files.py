@@ -1,4 +1,4 @@
-"""Reads the user's own files with rows: Parquet, CSV and JSON lines, told apart by the ends of their names."""
+"""Reads the user's own files with rows: Parquet, CSV and JSON lines; the end of the name decides which."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read_files(paths: Sequence[_Path], stored: pa.Schema | None) -> pa.Table:
         stored: Columns of the table, if it exists; values in CSV and JSON files are read as these types.
 
     Raises:
-        ConfigError: There is no such file, or its name says of no kind what it is.
+        ConfigError: There is no such file, or its name does not end like that of a known kind.
         WriteError: A file is damaged, or the files have a column with different types.
     """
     tables = [_read_file(os.fspath(path), stored) for path in paths]
@@ -84,9 +84,11 @@ def _read_csv(path: str, known: Mapping[str, pa.DataType]) -> pa.Table:
         return pc.read_csv(path, parse_options=pc.ParseOptions(newlines_in_values=True), convert_options=options)
 
     table = read({name: arrow for name, arrow in known.items() if not pa.types.is_nested(arrow)})
+    # Only new columns: known ones were read as the types that the table has.
     doubtful = [field.name for field in table.schema if field.name not in known and is_doubtful(field.type)]
     if not doubtful or len(set(table.column_names)) < table.num_columns:
         return table
+    # The file is read a second time, for these columns alone: Arrow keeps no text of what it converts.
     texts = read(dict.fromkeys(doubtful, pa.string()), doubtful)
     for name in doubtful:
         column = settled(table.column(name), texts.column(name))
@@ -155,7 +157,7 @@ def _named_in_json(path: str, names: Collection[str]) -> set[str]:
 
 
 def _is_inferred_in_json(arrow: pa.DataType) -> bool:
-    """Return whether Arrow recognizes values of a type in JSON texts by itself, and cannot be told to."""
+    """Return whether Arrow recognizes values of a type in JSON texts only by itself, not on request."""
     return pa.types.is_date(arrow) or pa.types.is_timestamp(arrow)
 
 

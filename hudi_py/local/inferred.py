@@ -21,7 +21,7 @@ _TRUTH: Final = r"^\s*(true|false|True|False|TRUE|FALSE)\s*$"
 
 
 def is_doubtful(arrow: pa.DataType) -> bool:
-    """Return whether values that Arrow took for a type have to be looked at as they stand in the file."""
+    """Return whether values that Arrow took for a type have to be compared with their text in the file."""
     types = pa.types
     return types.is_integer(arrow) or types.is_floating(arrow) or types.is_boolean(arrow) or types.is_time(arrow)
 
@@ -32,7 +32,7 @@ def settled(guessed: Any, texts: Any) -> Any:
 
     Args:
         guessed: As Arrow read it, n values.
-        texts: As they stand in the file, n texts.
+        texts: Their texts in the file, n of them.
     """
     types, arrow = pa.types, guessed.type
     if types.is_boolean(arrow):
@@ -68,6 +68,7 @@ def _all(texts: Any, pattern: str) -> bool:
 def _is_same(guessed: Any, exact: Any) -> bool:
     """Return whether floating-point numbers are shown as the decimals are."""
     try:
+        # Compared as they are shown: 0.1 is not exact as a float, and still reads as 0.1.
         shown = guessed.cast(pa.string()).cast(exact.type)
     except pa.ArrowInvalid:  # more digits than the decimals have
         return False

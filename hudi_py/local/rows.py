@@ -65,6 +65,7 @@ class ArrowRows:
     def _shares(self, job: WriteJob) -> list[pa.Table]:
         """Split the rows for threads, by whole partitions: no file group may be written twice."""
         threads = min(os.cpu_count() or 1, _THREADS_MAX, self.table.num_rows // _ROWS_PER_THREAD)
+        # With a global index rows of any partition may meet the same stored row, so one task has to see them all.
         if threads < 2 or job.anywhere is not None:
             return [self.table]
         found = [job.keys.partition_paths(batch) for batch in self.table.to_batches()]

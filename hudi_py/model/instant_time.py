@@ -57,6 +57,7 @@ def time_before(now: datetime, span: timedelta, zone: tzinfo) -> str:
     """
     try:
         moment = (now - span).astimezone(timezone.utc)
+        # Computed in UTC and converted once: arithmetic on local times would ignore that clocks are set back.
         local = moment.astimezone(zone).replace(tzinfo=None)
         later = (moment + _HOUR).astimezone(zone).replace(tzinfo=None)
         return format_instant_time(min(local, later - _HOUR))

@@ -77,7 +77,7 @@ class CleanPartitionMetadata:
     policy: str
     delete_path_patterns: tuple[str, ...] = ()  # all names that it tried to delete
     success_delete_files: tuple[str, ...] = ()
-    failed_delete_files: tuple[str, ...] = ()  # includes files that did not exist any more, as in Hudi
+    failed_delete_files: tuple[str, ...] = ()  # includes files that no longer existed, as in Hudi
     is_partition_deleted: bool | None = False
 
 

@@ -31,7 +31,7 @@ def column_codes(column: Array, prefix: bytes = b"") -> Codes:
     """
     Return a number for each value, in the order of the values; 0 for null.
 
-    Texts and binary values are told apart by the eight bytes behind *prefix*, so that different ones may have the same
+    Texts and binary values are distinguished by the eight bytes behind *prefix*, so different ones may have the same
     number.
 
     Args:

@@ -24,7 +24,7 @@ def keys_of_base_file(storage: Storage, path: str) -> Array:
 
     Raises:
         NotFound: There is no such file.
-        CorruptMetadata: It is no base file.
+        CorruptMetadata: It is not a base file.
     """
     with storage.open_read(path) as stream:
         keys: Array = read_keys(stream).combine_chunks()

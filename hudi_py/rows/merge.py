@@ -208,7 +208,7 @@ class _Merge:
             columns[_COMMIT_TIME] = compute.if_else(fresh, writer.target.instant_time, columns[_COMMIT_TIME])
             columns[_SEQUENCE_NUMBER] = compute.if_else(fresh, sequence_numbers, columns[_SEQUENCE_NUMBER])
             used = _numbers(places[replaced])
-            # Old and new rows stand behind each other in one array, and each row takes its number there: Arrow arrays
+            # Old and new rows are put into one array, and each row is taken from it by its number: Arrow arrays
             # cannot be changed in place.
             origins = np.arange(count)
             origins[replaced] = np.arange(count, count + updates)
@@ -249,7 +249,7 @@ def _stored_keys(file: Any, group: int, previous: BaseFile) -> Array:
     try:
         keys = file.read_row_group(group, columns=["_hoodie_record_key"]).column(0)
     except IndexError as error:
-        raise CorruptMetadata(f"{previous.name} has no column _hoodie_record_key; it is no base file") from error
+        raise CorruptMetadata(f"{previous.name} has no column _hoodie_record_key; it is not a base file") from error
     return _flat(keys)
 
 

@@ -36,7 +36,7 @@ def rows_met(where: Where, seen: pa.RecordBatch) -> npt.NDArray[np.bool_]:
         Shape (n,).
 
     Raises:
-        ConfigError: A condition makes no sense, or there is no such column.
+        ConfigError: A condition is invalid, or there is no such column.
     """
     met = np.ones(seen.num_rows, dtype=np.bool_)
     for condition in conditions_of(where):

@@ -65,7 +65,7 @@ class PartitionTime:
 
         Raises:
             ConfigError: The column has a type that cannot be such a time.
-            WriteError: A value is no time of the years 1 to 9999, or has none of the input patterns.
+            WriteError: A value is not a time in the years 1 to 9999, or matches none of the input patterns.
         """
         # Each distinct value is formatted once: a batch has few days and many rows.
         values = self._as_read(column, name).dictionary_encode()
@@ -107,7 +107,7 @@ class PartitionTime:
             return self.output.text(self._time(value, name))
         except (OverflowError, ValueError) as error:
             raise WriteError(
-                f"partition column {name!r} has the value {value!r}, which is no time of the years 1 to 9999 with "
+                f"partition column {name!r} has the value {value!r}, which is not a time in the years 1 to 9999 with "
                 f"{keys.TIME_TYPE.name}={self.kind}; check the setting"
             ) from error
 
@@ -161,7 +161,9 @@ def zone_of(name: str, setting: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ConfigError(f"{setting}={name} is no known time zone; write it as Europe/Rome, UTC or GMT+8") from error
+        raise ConfigError(
+            f"{setting}={name} is not a known time zone; write it as Europe/Rome, UTC or GMT+8"
+        ) from error
 
 
 def partition_time(properties: Mapping[str, str], settings: Settings | None, columns: str) -> PartitionTime:
@@ -238,7 +240,7 @@ def partition_time(properties: Mapping[str, str], settings: Settings | None, col
 def _unit(name: str) -> int:
     found = _NANOS.get(name.strip().upper())
     if found is None:
-        raise ConfigError(f"{keys.TIME_SCALAR_UNIT.name}={name} is no unit; use {', '.join(_NANOS)}")
+        raise ConfigError(f"{keys.TIME_SCALAR_UNIT.name}={name} is not a unit; use {', '.join(_NANOS)}")
     return found
 
 
@@ -246,4 +248,6 @@ def _split(delimiter: str, text: str) -> list[str]:
     try:
         return [each for each in re.split(delimiter, text) if each.strip()]
     except re.error as error:
-        raise ConfigError(f"{keys.TIME_INPUT_DELIMITER.name}={delimiter} is no regular expression: {error}") from error
+        raise ConfigError(
+            f"{keys.TIME_INPUT_DELIMITER.name}={delimiter} is not a regular expression: {error}"
+        ) from error

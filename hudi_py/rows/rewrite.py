@@ -44,7 +44,7 @@ def move_rows(
         schema: Storage schema, without meta columns.
         avro_schema: The same as Avro text.
         options: Layout and maximum size of the files.
-        rows_per_file: Another file begins after this number of rows; None for by size alone.
+        rows_per_file: Another file begins after this number of rows; None for a limit by size only.
 
     Returns:
         One result per file, none when there are no rows.

@@ -48,7 +48,7 @@ Numbers = npt.NDArray[np.int64]
 @attrs.define
 class MergeCount:
     """
-    What merging made of one file slice, counted along.
+    Counts of the rows that merging one file slice changed.
 
     Args:
         logged: Number of keys that the log files hold.
@@ -110,7 +110,7 @@ def merged_rows(
 
     Args:
         storage, file_slice, schema, reading, filters: As for `read_slices`.
-        merges: Counts along; complete behind the last batch.
+        merges: Counts rows; complete after the last batch.
 
     Raises:
         CorruptMetadata, UnsupportedTable: As `read_slices`.

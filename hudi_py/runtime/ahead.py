@@ -1,7 +1,7 @@
 """
 Streams read ahead in threads, in bounded memory, and given back in their order.
 
-A stream that stands in front of the others is waited for, so no item overtakes another. Threads end with the iterator
+The first stream is waited for, so no item overtakes another. Threads end with the iterator
 that they work for: when it is exhausted, closed or dropped, and before the interpreter ends.
 """
 
@@ -29,7 +29,7 @@ class Source(Generic[Item]):
 
     Args:
         open: Begins it, in the thread that reads it.
-        weight: What it takes of the bound on all that are read at one time.
+        weight: Its share of the limit on all that are read at one time.
     """
 
     open: Callable[[], Generator[Item, None, None]]
@@ -42,11 +42,12 @@ def in_turn(sources: Sequence[Source[Item]], *, threads: int, weight_max: int) -
 
     Args:
         sources: Opened one after the other, the first ones at once.
-        threads: So many are read at one time; with one, or with one source, everything stays in the caller's thread.
-        weight_max: Bound on the weights of those read at one time; one is always read.
+        threads: Number of streams that are read at one time; with one, or with one source, everything stays in the
+            caller's thread.
+        weight_max: Limit on the total weight of the streams read at one time; one is always read.
 
     Raises:
-        What the sources raise, where their next item would stand.
+        What the sources raise, in place of their next item.
     """
     if threads < 2 or len(sources) < 2:
         for each in sources:
@@ -56,6 +57,7 @@ def in_turn(sources: Sequence[Source[Item]], *, threads: int, weight_max: int) -
     rest, running, weight = deque(sources), deque[tuple[_Channel[Item], int]](), 0
     try:
         while rest or running:
+            # One stream is always read, however heavy it is: otherwise a single large file could never be read.
             while rest and len(running) < threads and (not running or weight + rest[0].weight <= weight_max):
                 source = rest.popleft()
                 running.append((_Channel(source.open), source.weight))

@@ -80,7 +80,7 @@ def lost_meanwhile(contents: Contents, file_slice: FileSlice, error: NotFound) -
 
 
 def _taken(contents: Contents, plan: CleanerPlan, context: ViewContext, time: str) -> Iterator[str]:
-    """Relative paths of files that the snapshot needs, the plan names, and no folder has any more."""
+    """Relative paths of files that the snapshot needs, that the plan names, and that no longer exist."""
     for partition, files in plan.files_to_delete.items():
         there = [entry.name for entry in contents.store.storage.list(partition) if not entry.is_folder]
         missing = sorted({file.name for file in files}.difference(there))

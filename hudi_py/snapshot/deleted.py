@@ -1,9 +1,9 @@
 """
 The rows that changed in a range of time together with those that were deleted in it.
 
-A row is deleted if its file group held its key before the range, and no file of its partition holds it at the end. It
+A row is deleted if its file group had its key before the range, and no file of its partition has it at the end. It
 is shown as it was before the range, with `DELETED` set. A row that was inserted and deleted within the range is not
-shown: nobody who reads before and after the range sees it.
+shown: it is neither in the snapshot before the range nor in the one at its end.
 """
 
 from __future__ import annotations

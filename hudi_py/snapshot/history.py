@@ -19,7 +19,7 @@ _HIDDEN: Final = frozenset({"schema"})
 @attrs.frozen(kw_only=True)
 class Numbers:
     """
-    What an action wrote and deleted; zero where an instant does not tell.
+    What an action wrote and deleted; zero where an instant does not record it.
 
     Args:
         files_written, bytes_written: Data files, log files among them, and their sizes.
@@ -48,7 +48,7 @@ class Event:
         instant: In its highest state.
         is_archived: Whether it is on the archived timeline.
         operation: Operation of a write in Hudi's words (``UPSERT``), else the action in capitals.
-        seconds: How long it took; None if the timeline does not tell.
+        seconds: How long it took; None if the timeline does not show it.
         numbers: What it wrote and deleted.
         partitions: Paths of the partitions that it wrote to or deleted from.
         parameters: What else it recorded: entries of the writer, policy of a clean, creator of a savepoint.

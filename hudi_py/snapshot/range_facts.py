@@ -48,7 +48,7 @@ class RangeFacts:
         self.times: Mapping[str, str] = order_times(timeline, by_completion=self.by_completion)
         self.knows_archive = False
         # Only completion times need the archive here: requested times say by themselves on which side of a bound a
-        # write lies, but when an archived write completed stands in the archive alone.
+        # write lies, but when an archived write completed is only in the archive.
         if self.by_completion and needs_archive(window, timeline, self.times):
             store = contents.store
             archived = load_archived(store.storage, store.config).of(WRITES)
@@ -61,7 +61,7 @@ class RangeFacts:
         Requested times of completed compactions (layout 2); of archived ones those that were under way at the end.
 
         Costs a read for each commit of a merge-on-read table, because the name of a compaction's instant is that of a
-        commit: only its content tells them apart.
+        commit: only its content shows which of the two it is.
         """
         store = self._contents.store
         if store.config.table_type is not TableType.MERGE_ON_READ:

@@ -36,7 +36,7 @@ def rewritten_schema_text(contents: Contents, timeline: Timeline) -> str | None:
     """
     The rows' Avro schema from the newest commit of any kind, compactions and clusterings included.
 
-    For rows of which neither a commit nor a base file tells the columns: those of log files, or none at all.
+    For rows whose columns neither a commit nor a base file records: those in log files, or none at all.
     """
     return _schemas(contents, timeline, None, passes=frozenset()).get("schema")
 
@@ -95,7 +95,7 @@ def schema_text_of_files(storage: Storage, files: Sequence[tuple[str, BaseFile]]
 
     partition_path, newest = max(files, key=lambda file: file[1].instant_time)
     with storage.open_read(join_path(partition_path, newest.name)) as stream:
-        told = read_footer(stream).avro_schema
-    if told is not None:
-        return without_meta_fields(told)
+        stored = read_footer(stream).avro_schema
+    if stored is not None:
+        return without_meta_fields(stored)
     return format_record_schema(storage_schema(file_schema(storage, partition_path, newest)), table_name)

@@ -244,7 +244,7 @@ class Snapshot(Shown):
             return bases_of(self.slices_with_rows() if slices is None else slices)
 
         text = self._committed_schema()
-        if text is None and not files():  # nothing shows rows, or log files alone: without columns they would be lost
+        if text is None and not files():  # no base file has rows; those in log files would be lost without columns
             text = rewritten_schema_text(self._contents, self.timeline)
         stored, columns = row_schema(self.storage, files, text), self._path_columns()
         return stored if columns is None else columns.schema(stored)

@@ -67,7 +67,7 @@ def order_times(timeline: Timeline, *, by_completion: bool) -> dict[str, str]:
 
 def last_end(timeline: Timeline, clusterings: frozenset[str], *, by_completion: bool) -> str:
     """
-    The latest end of a range to which no write can be added any more; ``""`` if there is none.
+    The latest end of a range to which no more writes can be added; ``""`` if there is none.
 
     Args:
         clusterings: Requested times of pending clusterings, which change no rows.
@@ -170,7 +170,7 @@ def visible_files(context: ViewContext, entries: Iterable[Entry]) -> Iterator[tu
 
 def refuse_pending_writes(timeline: Timeline, window: Window, clusterings: frozenset[str]) -> None:
     """
-    Refuse a range of layout 1 in which a write may still complete: a reader that goes on from its end would miss it.
+    Refuse a range of layout 1 in which a write may still complete: a reader that continues from its end would miss it.
 
     Args:
         clusterings: Requested times of pending clusterings, which change no rows.

@@ -51,6 +51,7 @@ class SparkEngine:
         Raises:
             ConfigError: They cannot; the message says what is missing and how to ship it.
         """
+        # Once per table: the check is a job of its own, and executors rarely change while a session lives.
         if storage.root not in self._checked and not is_in_this_process(self._spark):
             probe(self._run_probe, storage, self.slots)
             self._checked.add(storage.root)
@@ -70,6 +71,7 @@ class SparkEngine:
         """
         if len(items) <= 1:
             return [function(item) for item in items]
+        # cloudpickle, because the class of an item may be defined where executors cannot import it from.
         sent = [packed(item, cloudpickle.dumps) for item in items]
         with naming_executors():
             return raise_first(self._job(Answering(function), sent, min(parallelism, len(items)), description))

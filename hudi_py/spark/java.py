@@ -50,7 +50,7 @@ def parse_release(version: str) -> int | None:
 
 def find_java(spark_version: str, environ: Mapping[str, str] = os.environ) -> Java | None:
     """
-    Find the Java that Spark would start: that of JAVA_HOME if it is set, else ``java`` on PATH.
+    Find the Java that Spark would start: that of JAVA_HOME if it is set, otherwise ``java`` on PATH.
 
     Returns:
         The runtime; None if there is none, or this Spark does not support its release.

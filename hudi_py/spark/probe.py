@@ -95,6 +95,7 @@ def probe(run: Callable[[Callable[[Any], Any], list[bytes]], list[Finding]], sto
     Raises:
         ConfigError: See `check_finding`.
     """
+    # A task for each slot, so that every executor gets one if Spark spreads them evenly.
     asked = [pickle.dumps(storage)] * slots
     for found in run(look_around(PROPERTIES_FILE), asked):
         check_finding(found, root=storage.root, version=RELEASE)

@@ -1,11 +1,10 @@
 """
 Reading a table as a DataFrame.
 
-Spark's own Parquet reader reads base files without log files where nothing is asked but columns, and where Spark has a
-file system for the table's URL: what the query goes on to filter and to choose is pushed down into it. Everything else
-is read through our storage, on the executors: slices with log files are merged there, conditions (``where``) choose
-files and row groups there, and ``columns`` says which columns are read. Of a query's own filters nothing is known
-there.
+Spark's own Parquet reader reads base files without log files if only columns are chosen and Spark has a file system
+for the table's URL; filters and columns of the query are then pushed down into it. Everything else is read through our
+storage, on the executors: slices with log files are merged there, conditions (``where``) choose files and row groups
+there, and ``columns`` says which columns are read. A query's own filters are unknown there.
 """
 
 from __future__ import annotations
@@ -67,29 +66,29 @@ def read(
         location: Local path or URL.
         where: Conditions as for `Table.rows`: they decide which files and row groups are read, as those of a query on
             the DataFrame do only where Spark reads the files itself (docs/reading-with-spark.md).
-        columns: Names of those wanted, in their order; the others are not read. Of a change log: columns of the rows
-            before and after.
+        columns: Names of the columns to return, in this order; others are not read. For a change log: columns of the
+            rows before and after.
         as_of: Instant time, ISO 8601 or duration back from now (``36h``); default: the latest snapshot.
-        savepoint: Instant or name of a savepoint: what it holds, which no clean takes.
-        start, end: Only rows that changed in that range of time, as `Table.changes` tells; ``start="0"`` for everything
+        savepoint: Instant or name of a savepoint, which can be read whatever cleans came after it.
+        start, end: Only rows that changed in that range of time, as for `Table.changes`; ``start="0"`` for everything
             until *end*.
-        with_deletes: With *start*: what was deleted in the range too, as it was before; the last column,
-            ``_hoodie_is_deleted``, tells.
-        change_log: Each single change of the range, as `Table.change_log` tells; ``ts`` tells their order.
-        read_optimized: Base files alone: what the log files of merge-on-read tables hold is left out.
-        storage_options: For looking at the table, and for reading its files where Spark has no file system for the
-            URL; else that is Spark's, configured as Spark is.
+        with_deletes: With *start*: also rows that were deleted in the range, as they were before it; the last column,
+            ``_hoodie_is_deleted``, is true for them.
+        change_log: Each single change of the range, as for `Table.change_log`; ``ts`` gives their order.
+        read_optimized: Read base files only; rows in log files of merge-on-read tables are left out.
+        storage_options: For opening the table, and for reading its files where Spark has no file system for the URL;
+            otherwise Spark reads them with its own configuration.
         settings: As for `open_table`.
 
     Returns:
-        A DataFrame over the files of that snapshot. A clean that removes them later makes it fail, not wrong.
+        A DataFrame over the files of that snapshot. If a clean deletes them later, reading fails; rows are never wrong.
 
     Raises:
         TableNotFound: There is no table.
-        ConfigError: There is no such savepoint or column, a condition makes no sense, two questions are asked at once,
+        ConfigError: There is no such savepoint or column, a condition is invalid, two questions are asked at once,
             or a setting is unknown or refused.
-        RefusedError: The table cannot be read as of that time, or in that range (any more).
-        UnsupportedTable: Log files are merged by a Java class, or hold what is not read.
+        RefusedError: The table cannot be read as of that time, or no longer in that range.
+        UnsupportedTable: Log files are merged by a Java class, or have content that hudi_py does not read.
     """
     question = Question(
         where=where, columns=columns, as_of=as_of, savepoint=savepoint, start=start, end=end,
@@ -154,7 +153,7 @@ def _url_for_spark(spark: SparkSession, root: str) -> str | None:
     if not separator:
         return f"file://{root}"
     jvm: Any = getattr(spark, "_jvm", None)
-    if jvm is None:  # Spark Connect: what the server can read, only the server knows
+    if jvm is None:  # Spark Connect: only the server knows what it can read
         return root
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001  # the only way to it
     for each in filter(None, (scheme, _SAME_STORE.get(scheme))):
@@ -170,7 +169,7 @@ def _frame(
     spark: SparkSession, base: str, stored: pa.Schema, files: list[tuple[str, BaseFile]], schema: StructType
 ) -> DataFrame:
     """Files of one stored schema, their columns in the types of the table."""
-    # Days and instants are those of today's calendar all the way back, as Spark 3 and Hudi on it write them.
+    # Spark 3, and Hudi on it, write early dates and times in today's calendar, so nothing has to be converted.
     frame = spark.read.schema(from_arrow_schema(stored, prefer_timestamp_ntz=True)).parquet(
         *(_GLOB.sub(r"\\\g<0>", f"{base}/{join_path(partition, file.name)}") for partition, file in files),
         datetimeRebaseMode="CORRECTED",

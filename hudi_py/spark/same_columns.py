@@ -1,4 +1,4 @@
-"""Questions to a table whose answers have the columns that Spark was told before."""
+"""Answers of a table in the columns that were announced to Spark."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def fitted(question: Question, schema: StructType) -> Question:
 def check_types(batches: Batches, schema: StructType) -> None:
     """
     Raises:
-        ConfigError: The rows have other types than Spark was told.
+        ConfigError: The rows have other types than were announced to Spark.
     """
     found = spark_schema(batches.schema)
     if found.simpleString() == schema.simpleString():

@@ -2,7 +2,7 @@
 The data source ``hudi_py`` of Spark 4: ``spark.read.format("hudi_py")`` and ``spark.readStream.format("hudi_py")``.
 
 Spark plans in Python processes on the driver's machine and reads on executors. The table is looked at once, when Spark
-asks for the columns: what is read is settled there, for every use of the DataFrame.
+asks for the columns; this fixes what every use of the DataFrame reads.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class HudiDataSource(DataSource):  # type: ignore[misc]
     Reads a table; options as the arguments of `hudi_py.read`, see docs/reading-with-spark.md.
 
     Raises:
-        ConfigError: An option is unknown or makes no sense.
+        ConfigError: An option is unknown or invalid.
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -70,7 +70,7 @@ class HudiDataSource(DataSource):  # type: ignore[misc]
 
     def schema(self) -> StructType:
         """
-        The columns; settles what the DataFrame shows.
+        The columns; fixes what the DataFrame shows.
 
         Raises:
             As `hudi_py.open_table`, and `ConfigError` for columns that the table does not have.
@@ -110,7 +110,7 @@ class HudiDataSource(DataSource):  # type: ignore[misc]
 
     def streamReader(self, schema: StructType) -> Any:  # noqa: N802  # Spark's name
         """
-        Plans reads of what changed since the last one.
+        Plans reads of the changes since the last read.
 
         Raises:
             ConfigError: An option asks for a snapshot.

@@ -27,9 +27,9 @@ class SourceOptions:
 
     Args:
         location: Path or URL of the table.
-        question: What is asked of it; *start* may be `LATEST`, which streams alone understand.
+        question: What is asked of it; *start* may be `LATEST`, which only streams accept.
         storage_options: As for `hudi_py.open_table`.
-        settings: Likewise.
+        settings: As for `hudi_py.open_table`.
     """
 
     location: str
@@ -44,7 +44,7 @@ def source_options(options: Mapping[str, str]) -> SourceOptions:
         options: Names, in whatever case, to texts.
 
     Raises:
-        ConfigError: There is no location, or an option is unknown or makes no sense.
+        ConfigError: There is no location, or an option is unknown or invalid.
     """
     given = {name.lower(): text for name, text in options.items()}
     location = given.pop("path", None)
@@ -81,7 +81,7 @@ def _names(text: str) -> list[str]:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise ConfigError(f"the option columns is no JSON list: {error}") from error
+        raise ConfigError(f"the option columns is not a JSON list: {error}") from error
     if not all(isinstance(name, str) for name in found):
-        raise ConfigError("the option columns is a JSON list of something else than names")
+        raise ConfigError("the option columns has to be a JSON list of names")
     return list(found)

@@ -1,5 +1,5 @@
 """
-Streams of Spark 4 over a table: each micro-batch is what changed in a range of time, as `hudi_py.Table.changes` tells.
+Streams of Spark 4 over a table: each micro-batch has the changes in a range of time, see `hudi_py.Table.changes`.
 
 Offsets are times of commits: when they completed, in layout 1 (table version 6) when they were requested. A range that
 was read once is the same range when it is read again, so that a query goes on from its checkpoint without gaps.
@@ -38,7 +38,7 @@ class HudiStreamReader(DataSourceStreamReader):  # type: ignore[misc]
 
     Args:
         asked: What is read.
-        schema: What Spark was told of the columns.
+        schema: The columns as announced to Spark.
 
     Raises:
         ConfigError: An option asks for a snapshot, or for an end.
@@ -49,7 +49,7 @@ class HudiStreamReader(DataSourceStreamReader):  # type: ignore[misc]
         question = asked.question
         for name in ("as_of", "savepoint", "read_optimized", "end"):
             if getattr(question, name) not in (None, False):
-                raise ConfigError(f"a stream goes on and on, so {name} is not for it; start tells where it begins")
+                raise ConfigError(f"a stream has no end, so {name} cannot be given; start says where it begins")
         if not set(schema.names).difference(META_COLUMNS, [DELETED]):
             raise RefusedError(
                 f"{asked.location} has no columns yet; begin the stream when something was written to it"
@@ -67,7 +67,7 @@ class HudiStreamReader(DataSourceStreamReader):  # type: ignore[misc]
         return self._table
 
     def initialOffset(self) -> dict[str, str]:  # noqa: N802  # Spark's name
-        """Where a query without a checkpoint begins: before the first commit, or where *start* tells."""
+        """Where a query without a checkpoint begins: before the first commit, or at *start*."""
         start = self._asked.question.start
         if start is None or not str(start).strip("0 "):
             return {_TIME: ""}

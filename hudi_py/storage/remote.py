@@ -206,7 +206,7 @@ class RemoteStorage:
 
     def _create(self, path: str, data: bytes) -> None:
         """
-        Create an object, and tell "another writer has created it" from "we created it, but the answer was lost".
+        Create an object, and find out whether another writer created it or we did and the answer was lost.
 
         Comparing contents is not enough: two writers may create the same empty file. So each call marks its object
         with an id of its own.

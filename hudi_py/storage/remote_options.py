@@ -96,7 +96,7 @@ def nested_options(options: Mapping[str, str]) -> dict[str, Any]:
 
 
 def redact(text: str, options: Mapping[str, str]) -> str:
-    """Return *text* with the values of secret options replaced by asterisks; option names tell which are secret."""
+    """Return *text* with the values of secret options replaced by asterisks; names of options show which are."""
     for name, value in options.items():
         if value and _SECRET_NAME.search(name):
             text = text.replace(str(value), _HIDDEN)

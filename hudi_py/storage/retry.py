@@ -57,7 +57,7 @@ class Attempts:
     _failed: int = 0
 
     def again(self, reason: str) -> bool:
-        """After a failed attempt: wait and return True if there shall be another one, else return False at once."""
+        """After a failed attempt: wait and return True if another one is allowed, otherwise return False at once."""
         retry, number = self._retry, self._failed
         self._failed += 1
         delay_s = (0.5 + retry.chance() / 2) * min(retry.delay_s_first * 2**number, retry.delay_s_max)

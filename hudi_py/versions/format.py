@@ -46,7 +46,7 @@ class MetadataTableFormat:
         compaction_suffix: A compaction gets the time of the last delta commit plus this suffix; None for a new time.
         clean_suffix: The same for a clean.
         plan_extras: Whether compaction plans contain the maps that Hudi added later, even when these are empty.
-        defines_record_index: Whether a record index stands in the index definitions.
+        defines_record_index: Whether the index definitions list a record index.
     """
 
     properties: Mapping[str, str]

@@ -49,7 +49,7 @@ def _extensions(*, clustering: bool) -> dict[str, tuple[Action, State]]:
 
 @attrs.frozen
 class Layout:
-    """A timeline layout: which instant a file name stands for, and the other way round."""
+    """A timeline layout: which instant a file name means, and which file name an instant has."""
 
     version: int
     extensions: Mapping[str, tuple[Action, State]] = attrs.field(repr=False)
@@ -82,6 +82,7 @@ class Layout:
         if head.isdigit() and head.isascii():
             return Instant(head, action, state, None, name)
         requested, _, completion = head.partition("_")
+        # Only completed instants of layout 2 have a second time in their names.
         if self.version == 1 or state is not State.COMPLETED or not head.isascii():
             return None
         if not (requested.isdigit() and completion.isdigit()):

@@ -11,6 +11,7 @@ from hudi_py.versions.v8 import V8
 
 _INITIAL: Final = {"hoodie.table.initial.version": "9"}
 
+# Version 9 has the layout of version 8, so only what differs is listed.
 V9: Final = attrs.evolve(
     V8,
     version=9,

@@ -84,7 +84,7 @@ def placed_pieces(job: WriteJob, index: GlobalIndex, pieces: Iterable[Piece]) ->
     Raises:
         WriteError: A row has no ordering value.
         CorruptMetadata: A file, or the record index, is damaged.
-        UnsupportedTable: A row moves, and whether it wins is told by log files.
+        UnsupportedTable: A row moves, and only log files show whether it wins.
     """
     rows = _Rows.of(job, list(pieces))
     if rows is None:

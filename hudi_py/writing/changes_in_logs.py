@@ -1,9 +1,9 @@
 """
-Changes of stored rows that would not do what a statement says once they stand in log files.
+Changes of stored rows that would not have the effect of a statement once they are in log files.
 
-A base file that is rewritten holds the changed row and nothing else. A log file stands beside the earlier row: every
-reader orders the two again, and meets all rows of the base file that have the key. Apache Hudi commits such changes,
-and readers pass them over. Source: see `hudi_py.rows.log_rules`.
+A base file that is rewritten holds the changed row and nothing else. A log file comes in addition to the earlier row:
+every reader orders the two again, and merges the log record with the rows of the base file that have the key. Apache
+Hudi commits such changes, and readers ignore them. Source: see `hudi_py.rows.log_rules`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class LogsBefore:
 
     def check(self, stored: pa.Table, updated: pa.Table | None = None) -> None:
         """
-        Raise if changes of stored rows would not do what the statement says once they stand in log files.
+        Raise if changes of stored rows would not have the effect of the statement once they are in log files.
 
         Args:
             stored: Rows as they are read from the table, with their meta columns.
@@ -60,7 +60,7 @@ class LogsBefore:
 
         Raises:
             RefusedError: A base file holds one of their keys twice: both rows would change.
-            WriteError: Readers would pass over an updated row, because the stored one has the greater ordering value.
+            WriteError: Readers would ignore an updated row, because the stored one has the greater ordering value.
         """
         if stored.num_rows:
             self._refuse_duplicates(stored)
@@ -142,7 +142,7 @@ def file_id_of(name: str | None) -> str:
     if file is not None:
         return file.file_id
     if not name or "." in name:
-        raise RefusedError(f"a stored row says that it is in {name!r}, which is no name of a data file")
+        raise RefusedError(f"a stored row says that it is in {name!r}, which is not the name of a data file")
     return name
 
 

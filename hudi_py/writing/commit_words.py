@@ -1,5 +1,5 @@
 """
-Entries of a commit besides its files: entries of the user, and a write key that makes a repeated write do nothing.
+Entries of a commit in addition to its files: those of the user, and a write key that makes a repeated write do nothing.
 
 Each commit with a write key repeats in its ``extraMetadata`` the newest versions of all applications, so reading the
 newest such commit is enough. If it is archived, the archive is read; if it was rolled back, its write is undone, and
@@ -34,7 +34,7 @@ _Versions = dict[str, tuple[int, str]]
 @attrs.frozen(kw_only=True)
 class CommitWords:
     """
-    The entries of a commit besides its files.
+    The entries of a commit in addition to its files.
 
     Args:
         key: Application and version of the write; versions of an application rise.

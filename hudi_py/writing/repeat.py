@@ -63,7 +63,7 @@ def repeated(
 @contextmanager
 def given_up_after_conflict(transaction: WriteTransaction, concurrency: Concurrency) -> Iterator[None]:
     """
-    Roll the write back if other writers are expected and one was faster, so that its files are in nobody's way.
+    Roll the write back if other writers are expected and one was faster, so that its files do not hinder other writers.
 
     Raises:
         ServiceFailed: The write is completed, and what had to be cleaned up after it was not: it must not be repeated.

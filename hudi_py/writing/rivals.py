@@ -35,7 +35,7 @@ _ALL: Final = "INSERT_OVERWRITE_TABLE"
 @attrs.frozen(kw_only=True)
 class BasedOn:
     """
-    What a write is based on, besides the timeline.
+    What a write is based on, in addition to the timeline.
 
     Args:
         schema: Avro schema of the rows before this write; None if there were none.
@@ -63,7 +63,7 @@ class Rivals:
         table: Properties of the table that the write is based on.
         before: Timeline that it is based on, loaded after it began.
         based_on: What else it is based on.
-        words: What its commit says besides its files.
+        words: Entries of its commit in addition to its files.
     """
 
     concurrency: Concurrency
@@ -177,7 +177,7 @@ class Rivals:
         return all(parse_record_schema(text) != columns for text in known)
 
     def _properties_changed(self) -> Iterator[str]:
-        """Whether the table was upgraded or configured anew; what its metadata table has does not matter."""
+        """Whether the table was upgraded or its properties were changed; those of the metadata table do not matter."""
         now = _compared(read_table_config(self.contents.store.storage).properties)
         then = _compared(self.table.properties)
         for name in sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name)):

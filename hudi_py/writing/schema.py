@@ -23,12 +23,12 @@ def schema_to_write(text: str | None, incoming: pa.Schema, table_name: str, *, k
 
     Raises:
         ConfigError, WriteError: See `resolve_schema`.
-        ConfigError: The flag of deletions is no boolean: its rows would be stored and not deleted.
+        ConfigError: The flag of deletions is not a boolean: its rows would be stored and not deleted.
     """
     if keys_only and text is not None:
         table = parse_record_schema(text)
         given = [incoming.field(field.name) if field.name in incoming.names else field for field in table]
-        resolve_schema(text, pa.schema(given), table_name)  # a key of another type would be no key of the table
+        resolve_schema(text, pa.schema(given), table_name)  # keys of another type would never match those of the table
         return resolve_schema(text, table, table_name)
     _refuse_flag_that_is_none(text, incoming)
     resolved = resolve_schema(text, incoming, table_name)

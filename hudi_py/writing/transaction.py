@@ -214,7 +214,7 @@ class WriteTransaction:
 
     def give_up(self) -> None:
         """
-        Roll back this write after a conflict: nothing of it is visible, and its files are in nobody's way any more.
+        Roll back this write after a conflict: nothing of it is visible, and its files no longer hinder other writers.
 
         A completed write is never rolled back. What cannot be rolled back now is left, and its last heartbeat expires,
         so that a clean rolls it back.
