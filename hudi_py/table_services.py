@@ -98,6 +98,7 @@ class TableServices:
         from hudi_py.writing.buckets import check_buckets
         from hudi_py.writing.options import base_file_options
 
+        # The setting first, the files afterwards: a table without commits shows nothing in its files.
         if table.settings[keys.INDEX_TYPE] == "BUCKET":
             raise UnsupportedTable(
                 f"{table.storage.root} has a bucket index: rows belong to certain files, and stay there"
@@ -164,6 +165,7 @@ class TableServices:
         """Return the archival service; arguments as for `hudi_py.Table.archive`."""
         self._table.require(Use.ARCHIVE)
         named = {f"hoodie.{name.replace('_', '.')}": value for name, value in settings.items()}
+        # Archival takes the settings of the clean, too: it must not archive what the clean still has to see.
         merged = self._table.settings.merged(named)
         from hudi_py.services.archive.service import ArchiveService
 

@@ -85,6 +85,7 @@ def concurrency_of(settings: Settings) -> Concurrency:
             f"mode is for; let all writers use {SEVERAL_WRITERS} (reading, and everything that writes no rows, works "
             "with it)"
         )
+    # Without a lock two writers could both look for conflicts, find none, and both complete.
     if not settings[keys.LOCK_PROVIDER]:
         raise ConfigError(
             f"{name}={mode} needs a lock that all writers share, and {keys.LOCK_PROVIDER.name} is not set; set it to "

@@ -39,6 +39,7 @@ def admitted(values: Mapping[str, Any] | None) -> Settings:
     """
     settings = Settings(values)
     names = _unserved(settings)
+    # Loading all names of Hudi takes time, so it is done only if a name is given that hudi_py does not read.
     if names and not settings[keys.ALLOW_UNKNOWN]:
         unknown = [name for name in names if _is_unknown(name)]
         if unknown:
@@ -57,6 +58,7 @@ def require_served(settings: Settings, use: Use) -> None:
     Raises:
         ConfigError: Names the first of these settings, and the number of further ones.
     """
+    # A write without a clean may have settings that only a clean would refuse.
     if not settings[keys.CLEAN_AUTOMATIC] and Use.WRITE in use:
         use &= ~Use.CLEAN
     if not settings[keys.ARCHIVE_AUTOMATIC] and Use.WRITE in use:

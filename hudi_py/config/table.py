@@ -58,6 +58,7 @@ class TableConfig:
         return bool(self.partition_fields)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # Parsed again from the properties, because a read-only mapping cannot be pickled.
         return table_config, (dict(self.properties), "hoodie.properties")
 
     @property
@@ -110,6 +111,7 @@ def table_config(properties: Mapping[str, str], source: str) -> TableConfig:
             + ("upgrade the table with Apache Hudi first" if version < NEWEST else "upgrade hudi_py")
         )
     layout = _number(properties, "hoodie.timeline.layout.version", source)
+    # An interrupted upgrade can leave the version of one and the layout of the other.
     if layout != FORMATS[version].layout.version:
         raise UnsupportedTable(f"{source}: timeline layout {layout} is invalid for table version {version}")
     name = properties.get("hoodie.table.name", "")
@@ -162,6 +164,7 @@ def _table_type(properties: Mapping[str, str], source: str) -> TableType:
 
 def _folder(properties: Mapping[str, str], key: str, default: str, source: str) -> str:
     folder = properties.get(key) or default
+    # The file may come from anywhere: a folder outside the table would let it choose what is deleted.
     if folder.startswith("/") or ".." in folder.split("/"):
         raise ConfigError(f"{source}: {key}={folder!r} is not a folder inside the table")
     return folder.strip("/")

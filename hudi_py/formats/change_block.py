@@ -61,6 +61,7 @@ def decode_change_log(data: bytes, source: str) -> Iterator[ChangeBlock]:
 
 
 def _decode_block(content: bytes, schema: str, place: str) -> ChangeBlock:
+    # The time of a change is left out: the commit that names the file has it.
     found = decode_data_block(content, schema, place, _COLUMNS)
     columns: dict[str, Array] = dict(zip(found.schema.names, found.columns, strict=True))
     operations = columns.get("op")

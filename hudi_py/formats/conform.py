@@ -51,11 +51,13 @@ def conform_array(array: Array, target: pa.DataType, path: str) -> Array:
     Raises:
         WriteError: As for `conform_batch`.
     """
+    # The usual case, and it copies nothing.
     if array.type == target:
         return array
     if isinstance(target, pa.StructType) and isinstance(array, pa.StructArray):
         return _conform_struct(array, target, path)
     if isinstance(target, pa.MapType) and isinstance(array, pa.MapArray):
+        # A map is a list of pairs in memory, so its buffers can be used again around the conformed pairs.
         entries = _conform_list(array.cast(_entries_of(array.type)), _entries_of(target), path)
         make: Any = pa.MapArray.from_buffers
         result: Array = make(target, len(entries), entries.buffers()[:2], entries.null_count, 0, [_values_of(entries)])
@@ -108,6 +110,7 @@ def _refuse_elements(array: Array, path: str) -> None:
 
 
 def _conform_struct(array: Any, target: pa.StructType, path: str) -> Array:
+    # A struct that is null has no fields that could lack a value, so its own nulls excuse theirs.
     mask = array.is_null()
     children = []
     for field in target:
@@ -131,6 +134,7 @@ def _conform_list(array: Any, target: Any, path: str) -> Array:
     element = target.value_field
     values = conform_array(values, element.type, f"{path}.element")
     _refuse_nulls(values, None, nullable=element.nullable, path=f"{path}.element")
+    # A slice keeps the offsets of the array that it was cut from.
     offsets = compute.subtract(array.offsets, array.offsets[0])
     make: Any = pa.ListArray.from_arrays
     result: Array = make(offsets, values, type=target, mask=array.is_null() if array.null_count else None)

@@ -82,6 +82,7 @@ class HFileWriter:
         if not self._block:
             self._first_row = key
         full = _full_key(key)
+        # The last byte is the number of the transaction, always 0; readers expect it where the file info says so.
         self._block += ENTRY.pack(len(full), len(value)) + full + value + b"\0"
         self._last_row = key
         self._count += 1
@@ -154,11 +155,13 @@ class HFileWriter:
             machine = zlib.compressobj(6, zlib.DEFLATED, zlib.MAX_WBITS | 16)
             payload = machine.compress(content) + machine.flush()
         checked = HEAD.size + len(payload)
+        # The header is part of what is checked, but not the checksums themselves.
         sums = 4 * -(-checked // CHECKSUM_CHUNK)
         head = HEAD.pack(
             magic,
             len(payload) + sums,
             len(content),
+            # Each block has the offset of the previous one of its kind, -1 for the first.
             self._previous.get(magic, -1),
             CHECKSUM_CRC32C,
             CHECKSUM_CHUNK,

@@ -84,6 +84,8 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
         if not pending and not (content and (continued or content[0] not in "#!")):
             continued = False
             continue
+        # An even number of backslashes is a series of escaped backslashes; only an odd one leaves a backslash for the
+        # line end.
         backslashes = len(content) - len(content.rstrip("\\"))
         continued = backslashes % 2 == 1
         pending += content[:-1] if continued else content
@@ -126,5 +128,6 @@ def _escape_one(match: re.Match[str]) -> str:
 
 
 def _escape_value(value: str) -> str:
+    # Java drops blanks before a value, so a leading one has to be escaped, and only that one.
     escaped = _escape(value)
     return f"\\{escaped}" if escaped.startswith(" ") else escaped

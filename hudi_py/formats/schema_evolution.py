@@ -72,9 +72,11 @@ def resolve_schema(table_text: str | None, incoming: pa.Schema, table_name: str)
             promoted.append(field.name)
     for field in rows:
         if field.name not in table.names:
+            # Whatever the rows say: files that were written before have no values for it.
             columns.append(field.with_nullable(nullable=True))
             added.append(field.name)
     widened = storage_schema(pa.schema(columns))  # a new column may clash with a present one by case
+    # Unchanged rows keep the text byte for byte, so other writers do not see a new schema.
     text = append_fields(table_text, widened) if added or promoted else table_text
     return ResolvedSchema(
         text=text,

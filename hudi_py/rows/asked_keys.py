@@ -56,6 +56,7 @@ def asked_keys(filters: Sequence[Filter], key_fields: Sequence[str]) -> Mapping[
         if not fields or any(each is None for each in fields.values()):
             return None
         parts = [[(name, text) for text in each or ()] for name, each in fields.items()]
+        # Asked before the keys are built: two lists of some thousand values would give millions of keys.
         if prod(map(len, parts)) > KEYS_MAX:
             return None
         keys = {_joined(each): _joined(each) for each in product(*parts)}

@@ -49,6 +49,7 @@ def _judged(tree: Condition, columns: Collection[str], *, negated: bool) -> str 
         return _judged(tree.part, columns, negated=not negated)
     if isinstance(tree, (And, Or)):
         parts = [_judged(part, columns, negated=negated) for part in tree.parts]
+        # Below a not, and and or change places.
         needs_all = isinstance(tree, And) is not negated
         if any(part == _NEVER for part in parts) if needs_all else all(part == _NEVER for part in parts):
             return _NEVER

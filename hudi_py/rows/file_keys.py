@@ -41,6 +41,7 @@ def keys_of_log_file(storage: Storage, path: str) -> KeyChanges:
     """
     source = f"{storage.root}/{path}"
     blocks = iterate_log_blocks(storage.read(path), source)
+    # In the order of the records, so that the last one of a key decides.
     is_row: dict[str | None, bool] = {}
     for records in records_of(((each, source) for each in blocks if each.block_type in _RECORDS), _KEYS_ONLY):
         is_row.update(zip(records.keys.to_pylist(), (records.kinds == Kind.ROW).tolist(), strict=True))

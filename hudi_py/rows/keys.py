@@ -115,6 +115,7 @@ class KeyGenerator:
         texts = [(name, _text(_column(batch, name), name, "record key")) for name in self.record_key_fields]
         if len(texts) == 1:
             ((name, text),) = texts
+            # A single field has to have a value; of several fields one is enough, as in Hudi's ``KeyGenUtils``.
             _refuse_keys(_is_blank(text), name)
             return _prefixed(name, text) if self.single_field_prefixed else text
         blank = _is_blank(texts[0][1])
@@ -284,6 +285,7 @@ def _times(
     if kind is not KeyGeneratorKind.CUSTOM:
         return ()
     asked = settings[PARTITION_FIELDS] if settings is not None and PARTITION_FIELDS in settings else partitions
+    # The table's own kinds decide; version 6 stores names only, and then the settings say the kinds.
     typed = partitions if any(":" in each for each in partitions) else asked
     kinds = dict(_typed(each) for each in typed)
     if tuple(kinds) != names:
@@ -325,6 +327,7 @@ def _text(column: Array, name: str, role: str) -> Array:
     arrow = column.type
     types = pa.types
     if types.is_timestamp(arrow):
+        # Hudi's text of a timestamp is its number of microseconds, so another unit would give another key.
         if arrow.unit != "us":
             raise ConfigError(f"column {name!r} is {arrow}; cast it to microseconds to use it as {role}")
         column = column.cast(pa.int64())

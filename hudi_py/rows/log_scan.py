@@ -78,6 +78,7 @@ def scan_blocks(
         if is_ended and (block.block_type is not BlockType.COMMAND or not found):
             continue
         if block.block_type is BlockType.CORRUPT:
+            # Reported, not raised: whether rows are lost depends on who wrote these bytes (`log_reading.blocks_of`).
             torn.append((log, block))
             continue
         time = block.header.get(HeaderKey.INSTANT_TIME)
@@ -134,6 +135,7 @@ def with_content(storage: Storage, path: str, block: LogBlock, source: str) -> L
         stream.seek(block.offset)
         data = stream.read(block.size_bytes)
     read = next(iterate_log_blocks(data, f"{source} (from byte {block.offset})"), None)
+    # Compared because the file was opened twice: a different header means that it was replaced in between.
     if read is None or read.header != block.header:
         raise CorruptMetadata(f"{source}: the block at byte {block.offset} was overwritten while it was read")
     return attrs.evolve(read, offset=block.offset)
@@ -143,6 +145,7 @@ def _without_rolled_back(found: list[Placed], command: LogBlock, source: str) ->
     target = command.header.get(HeaderKey.TARGET_INSTANT_TIME)
     if command.header.get(HeaderKey.COMMAND_BLOCK_TYPE) != ROLLBACK_BLOCK or target is None:
         raise CorruptMetadata(f"{source}: byte {command.offset}: a command block that is not a rollback")
+    # Only blocks before the command: a later write may use the same slice, but never the same time.
     return [(log, block) for log, block in found if block.header.get(HeaderKey.INSTANT_TIME) != target]
 
 

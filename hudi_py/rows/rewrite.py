@@ -63,6 +63,7 @@ def move_rows(
             while piece is not None:
                 _write(writer, piece[0], schema)
                 is_last = piece[1] or writer.is_full()
+                # The next piece is fetched before the file is closed, so that no empty file follows the last row.
                 piece = next(pieces, None)
                 if is_last:
                     break

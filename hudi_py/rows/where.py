@@ -42,6 +42,7 @@ def conditions_of(where: Where) -> tuple[Condition, ...]:
         given = list(where)
     except TypeError:
         raise ConfigError(f"{where!r} is not a condition; write {_FORMS}") from None
+    # Only lists of lists mean "or": a tuple inside a list is a single condition.
     inner = [isinstance(each, list) for each in given]
     if given and all(inner):
         return (any_of([_all(each) for each in given]),)

@@ -117,6 +117,7 @@ def written_file(
         file_id=target.file_id,
         path=target.path,
         partition_path=target.partition_path,
+        # The word, not a JSON null: so Hudi marks an insert (rules/data-files 8).
         prev_commit="null" if previous is None else previous.instant_time,
         prev_base_file=None if previous is None else previous.name,
         num_writes=rows,

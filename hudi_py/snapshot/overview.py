@@ -127,6 +127,8 @@ def total_of(context: ViewContext, partitions: Iterable[tuple[PartitionView, Map
         for name, size in sizes.items():
             if name in names:
                 latest = latest.plus(size)
+            # In this order: a file of the latest slices is never counted as older, and one of a failed write never as
+            # garbage.
             elif _is_uncommitted(context, name):
                 uncommitted = uncommitted.plus(size)
             elif parse_base_file(name) is not None or parse_log_file(name) is not None:
@@ -190,12 +192,14 @@ def ranges_of(
     for key, each in records:
         if suffix_of(key) in suffixes:
             found.setdefault(each.column, []).append(each)
+    # A column that one file lacks could have any value there.
     whole = sorted(column for column, of_files in found.items() if len(of_files) == len(suffixes))
     return tuple(_range(column, found[column]) for column in whole) if whole else None
 
 
 def _range(column: str, of_files: list[ColumnStatistics]) -> ColumnRange:
     nulls = [each.null_count for each in of_files]
+    # Files with nulls only have no bounds, and do not make those of the others unknown.
     with_values = [each for each in of_files if each.null_count is None or each.null_count != each.value_count]
     kinds = {each.kind for each in with_values}
     kind = kinds.pop() if len(kinds) == 1 else None

@@ -166,6 +166,7 @@ class Rows(Batches):
         path_columns: PathColumns | None = None,
         indexes: KeyIndexes | None = None,
     ) -> None:
+        # Without columns and conditions, which `narrowed` replaces.
         self._again = partial(
             Rows, storage, slices, schema, statistics=statistics, partition_fields=partition_fields, commits=commits,
             logs=logs, time_partitions=time_partitions, lost=lost, path_columns=path_columns, indexes=indexes,
@@ -185,6 +186,7 @@ class Rows(Batches):
         self._conditions = conditions = conditions_of(where)
         if conditions:
             self._bind(schema, conditions)
+            # Before anything is read: a refusal must not depend on which rows a caller takes.
             check_default_partition({each.partition_path for each in slices}, self._filters, partition_fields)
         self._time_partitions = time_partitions
         if time_partitions is not None:
@@ -311,6 +313,7 @@ class Rows(Batches):
             if named is not None:
                 count.by_record_index = len(slices) - len(named)
                 slices = named
+        # A few named slices are opened at once: statistics would cost more requests than they save.
         if self._filters and self._statistics is not None and (named is None or len(named) > _FEW_SLICES):
             left = _not_ruled_out(slices, self._filters, self._statistics)
             count.by_metadata_table = len(slices) - len(left)
@@ -361,6 +364,8 @@ def _not_ruled_out(
         if reader is None:
             return slices
         with reader:
+            # One look-up for each column and not for each file: records of a column are neighbours in the metadata
+            # table.
             of_columns = {path: reader.of_column(".".join(path)) for path in paths_of(filters)}
     except HudiError as error:
         log.warning("read.statistics.unusable", partition=COLUMN_STATS, reason=str(error))

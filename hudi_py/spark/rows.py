@@ -80,9 +80,12 @@ def write_rows(frame: DataFrame, job: WriteJob, scale: Scale) -> list[WrittenFil
                 return _in_a_single_pass(frame, job, scale, guess)
             except TooMuchForOneTask:
                 log.info("write.single_pass.refused", instant=job.instant_time, bytes_estimated=guess)
+        # Cached, because counting and writing would otherwise compute the user's query twice, perhaps with different
+        # rows.
         frame = frame.persist()
         try:
             counted = count_rows(frame, job)
+            # The cache knows the real size; Catalyst's estimate of a query can be far too large.
             known = estimated_bytes(frame.select("*"))
             if guess > scale.single_pass_bytes >= known:
                 try:

@@ -59,6 +59,7 @@ class HudiStreamReader(DataSourceStreamReader):  # type: ignore[misc]
         self._table: Table | None = None
 
     def __getstate__(self) -> dict[str, Any]:
+        # The table is opened again in each process: its clients must not be pickled.
         return {**vars(self), "_table": None}
 
     def _looked_at(self) -> Table:
@@ -88,6 +89,7 @@ class HudiStreamReader(DataSourceStreamReader):  # type: ignore[misc]
             ConfigError: A column has another type now.
         """
         after, until = start[_TIME], end[_TIME]
+        # The end can only move back if commits that were read are undone, or a write before them has begun (layout 1).
         if until < after:
             raise RefusedError(
                 f"{self._asked.location}: this query has read until {after}, and what was committed after {until} was "

@@ -56,6 +56,7 @@ class _Task:
 
         context = TaskContext.get()
         assert context is not None
+        # Attempt and stage make the names of files unique, even if Spark runs a task twice at the same time.
         task = TaskIdentity(context.partitionId(), context.stageId(), context.taskAttemptId())
         try:
             for result in self._function(self._job, batches, task):

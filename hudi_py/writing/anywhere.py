@@ -93,11 +93,14 @@ def placed_pieces(job: WriteJob, index: GlobalIndex, pieces: Iterable[Piece]) ->
     found = table.places(index, rows.keys)
     at = [found.get(key, _NOWHERE) for key in rows.keys]
     moving = np.array([place is not _NOWHERE and place[0] != path for place, path in zip(at, rows.paths, strict=True)])
+    # A deletion stays where the key is found: it would delete nothing in another partition.
     moving &= ~rows.are_deletes & index.moves_rows
+    # Stored rows are read only for rows that move: those that stay are compared when their file is merged.
     if moving.any():
         table.check_moving(job, [at[number] for number in np.flatnonzero(moving)])
         losing = table.losing(job, rows, at, moving)
         rows, at, moving = rows.without(losing), [at[i] for i in np.flatnonzero(~losing)], moving[~losing]
+    # A row that moves is an insert in its new partition, under a new file group or an existing small one.
     stays = [_NOWHERE if moves else place for place, moves in zip(at, moving.tolist(), strict=True)]
     dropped = np.array([place is _NOWHERE for place in stays], dtype=np.bool_) & rows.are_deletes
     groups: dict[str, list[int]] = {}
@@ -187,6 +190,7 @@ class _Table:
         timeline = TimelineStore(storage, config).load()
         with RecordIndex(MetadataTable(storage), timeline) as record_index:
             found = {key: location[:2] for key, location in record_index.locations(keys).items()}
+        # Checked before anything is written: an index that names a missing group would send rows to nowhere.
         for path, file_id in set(found.values()):
             if file_id not in self._partition(path).file_ids:
                 raise CorruptMetadata(
@@ -204,6 +208,7 @@ class _Table:
             owners = partition.owners_of(self._job.storage, wanted)
             for number in np.flatnonzero(owners >= 0).tolist():
                 found.setdefault(keys[number], []).append((path, partition.file_ids[owners[number]]))
+        # A key in several groups can have been deleted in some of them; only those log files are read.
         several = {place for places in found.values() if len(places) > 1 for place in places}
         gone = {place: self._deleted(place) for place in several}
         return {

@@ -149,6 +149,7 @@ class TaskFiles:
             ConflictError: The write is over.
         """
         if is_fenced(self._job.storage, self._job.instant_time):
+            # Deleted by the task itself: the rollback or the commit that closed the write has read the markers already.
             self._job.storage.delete_many(self._paths)
             raise ConflictError(
                 f"the write {self._job.instant_time} was closed while a task was still writing; its files were removed"
@@ -167,6 +168,7 @@ class TaskFiles:
         # Marker, then fence: whoever closes the write puts up the fence before it reads the markers, so either it sees
         # this marker or the task sees the fence.
         create_marker(self._job.storage, self._job.instant_time, marker)
+        # 2: $
         self.withdraw_if_fenced()
         self._paths.append(marker.path)
 

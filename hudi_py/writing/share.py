@@ -18,5 +18,6 @@ def share_out(weights: Sequence[int], count: int) -> list[int]:
     for position in sorted(range(len(weights)), key=lambda index: -weights[index]):
         load, worker = heapq.heappop(loads)
         chosen[position] = worker
+        # At least 1, so that pieces of unknown size are spread, too.
         heapq.heappush(loads, (load + max(weights[position], 1), worker))
     return chosen

@@ -173,6 +173,7 @@ def _plan(job: WriteJob, partition: PartitionFiles, pieces: list[Piece]) -> _Par
         if bucket.is_new:
             plan.new.append((job.new_uuid(), mine))
             continue
+        # Updates and inserts of a group go into one new file, so that the group is rewritten once.
         old = np.flatnonzero(owners == file_ids.index(bucket.file_id))
         if len(old) + len(mine):
             plan.old.append((bucket.file_id, np.concatenate([old, mine])))
@@ -208,6 +209,7 @@ def _plan_by_number(
 def _spread(changes: RowChanges, inserts: npt.NDArray[np.int64], buckets: tuple[Bucket, ...]) -> npt.NDArray[np.int64]:
     """Return the position of the bucket for each insert."""
     taking = [position for position, bucket in enumerate(buckets) if bucket.num_inserts]
+    # Hashing the keys is only needed where there is a choice.
     if len(taking) <= 1:
         return np.full(len(inserts), taking[0] if taking else -1, dtype=np.int64)
     keys = changes.keys.take(pa.array(inserts, pa.int64()))
