@@ -66,6 +66,7 @@ def write(
         As `Table.upsert`.
     """
     words = commit_words(write_key, extra_metadata, retries)
+    # Before the table is opened, because a contradiction needs no request.
     operation = _operation(operation, settings or {})
     service = service_of(location, settings=settings, storage_options=storage_options, clock=clock)
     return written(service, data, operation, words)

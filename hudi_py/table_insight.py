@@ -96,6 +96,7 @@ class TableInsight(TableView):
         if archived:
             old = load_archived_contents(self.storage, self.config)
             found = [event_of(i, old[i], self.zone, is_archived=True) for i in sorted(old, key=_order)]
+        # One damaged instant must not hide the history of all others, so its problem becomes part of its event.
         for instant in self.timeline:
             content, problem = None, None
             try:

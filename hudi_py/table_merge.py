@@ -118,6 +118,7 @@ class Merge:
         # Rows that match nothing are found from the pairs, so both kinds of clauses see each stored row exactly once.
         rest = np.setdiff1d(np.arange(stored.num_rows), left)
         changes = [*self._matched(stored, left, right, schema, generator), *self._left(stored, rest, schema)]
+        # Rows of all clauses together: one row may match several source rows, and the table may have a key twice.
         refuse_twice(_concat([change.stored.select([KEY, PATH]) for change in changes]), "the table has")
         before = logs_before(table)
         if before is not None:
@@ -161,6 +162,7 @@ class Merge:
 
     def _check_insert(self, generator: KeyGenerator) -> None:
         fields = {*generator.record_key_fields}
+        # The key decides whether a row is new; matching on anything else could miss the row that has it.
         if not fields <= {*self.on} <= fields | {*generator.partition_fields}:
             raise ConfigError(
                 f"a merge that inserts has to match rows on the record key ({', '.join(generator.record_key_fields)}), "

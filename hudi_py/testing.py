@@ -82,6 +82,7 @@ class Faulty(DelegatingStorage):
 
     def _around(self, verb: str, paths: Paths, call: Callable[[], T], data: bytes = b"") -> T:
         with self._lock:
+            # A dead process executes nothing more, not even its own cleaning up.
             if self.is_dead:
                 raise Crash(f"the process has ended before; {verb} was not executed")
             position = self.count

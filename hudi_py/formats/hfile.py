@@ -71,6 +71,7 @@ class HFile:
         # From the end: only the trailer says where everything else is.
         last = read_exactly(stream, self._body_bytes, TRAILER_BYTES, source)
         self.trailer: Trailer = decode_trailer(last, source, self._body_bytes)
+        # Before any block is read: its numbers say how much to read.
         self._check_trailer()
         self._blocks = HFileBlocks(stream, self._body_bytes, self.trailer.codec, source, verify=verify)
         offset = self.trailer.load_on_open_offset
@@ -178,6 +179,7 @@ class HFile:
                 return None
             if level == 1:
                 return pointers[position]
+            # A root of several levels leads to further index blocks; only the last level has the data blocks.
             pointers, rows = self._index_of(pointers[position], level)
         return None
 
@@ -205,6 +207,7 @@ class HFile:
     def _index_block(self, pointer: _Pointer, *, leaf: bool) -> list[_Pointer]:
         payload, _ = self._blocks.block(pointer.offset, (LEAF_INDEX if leaf else INTERMEDIATE_INDEX,))
         count = int.from_bytes(payload[:4], "big")
+        # One offset more than there are entries: the last one is the end of the last entry.
         table = 4 + 4 * (count + 1)
         if table > len(payload):
             raise self._corrupt(pointer.offset, f"an index block is too short for its {count} entries")
@@ -271,6 +274,7 @@ class HFile:
             if key_bytes < 0 or value_bytes < 0 or after > end:
                 raise self._corrupt(pointer.offset, f"the entry before byte {position} is longer than its block")
             key = payload[position : position + key_bytes]
+            # The row alone: family, column and time of a key are the same in all entries that Hudi writes.
             yield self._row(key, pointer.offset), payload[position + key_bytes : after]
             position = self._after_entry(payload, after, pointer.offset)
 

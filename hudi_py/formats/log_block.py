@@ -275,6 +275,7 @@ def _block_end(data: bytes, position: int) -> int | None:
     if size < _LONG.size or end > len(data):
         return None
     (total,) = _LONG.unpack_from(data, end - _LONG.size)
+    # Too few bytes for a magic are not another block; they are yielded as torn on their own.
     is_followed = len(data) - end < len(MAGIC) or data[end : end + len(MAGIC)] == MAGIC
     return end if total == size + len(MAGIC) and is_followed else None
 

@@ -127,6 +127,7 @@ def decode_manifest(data: bytes, source: str) -> tuple[HistoryFile, ...]:
         strays = [file.name for file in files if not _DATA_FILE_NAME.fullmatch(file.name)]
     except (KeyError, TypeError, ValueError) as error:
         raise CorruptMetadata(f"{source}: not a manifest of the timeline history: {error!r}") from error
+    # A name is joined to a folder and read, so it must not lead anywhere else.
     if strays:
         raise CorruptMetadata(f"{source}: names {strays[0]!r}, which is not a file of the timeline history")
     return files
@@ -169,6 +170,8 @@ def iterate_history(
             bounds = _bounds(file.metadata.row_group(number))
             table = file.read_row_group(number, columns=columns)
             cells: list[list[Any]] = [_values(table.column(name), bounds[name]) for name in columns]
+            # The columns are nullable in Parquet, but an instant without time or action could not be placed on the
+            # timeline.
             if not all(isinstance(text, str) for text in (*cells[0], *cells[2])):
                 raise CorruptMetadata(f"{source}: a row of the timeline history has no time or no action")
             yield tuple(map(HistoryRow, *cells))

@@ -183,6 +183,7 @@ def storage_type(incoming: pa.DataType, path: str) -> pa.DataType:
     if isinstance(incoming, pa.TimestampType) and incoming.unit == "us":
         return _UTC_MICROS if incoming.tz else _LOCAL_MICROS
     if isinstance(incoming, pa.Decimal128Type):
+        # Avro allows no negative scale, and no scale above the precision.
         if not 0 <= incoming.scale <= incoming.precision:
             raise ConfigError(f"column {path!r} is {incoming}; the scale must lie between 0 and the precision")
         return incoming
@@ -277,6 +278,8 @@ def _avro_type(field: Field, name: str, namespace: str) -> Any:
     elif isinstance(arrow, pa.Decimal128Type):
         avro = {
             "type": "fixed",
+            # Hudi calls every decimal type "fixed"; only the namespace tells them apart, and Avro needs different full
+            # names.
             "name": "fixed",
             "namespace": _join(namespace, name),
             "size": _decimal_size(arrow.precision),

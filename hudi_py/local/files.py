@@ -46,6 +46,7 @@ def read_files(paths: Sequence[_Path], stored: pa.Schema | None) -> pa.Table:
 
 
 def _kind_of(name: str) -> str | None:
+    # Arrow decompresses by the same suffix.
     plain = name.lower().removesuffix(".gz")
     return next((end for end in _READERS if plain.endswith(end)), None)
 

@@ -94,6 +94,7 @@ def chosen_columns(schema: pa.Schema, columns: Sequence[str] | None, *, with_met
     if columns is not None and not wanted:
         raise ConfigError(f"no column is named; the table has {', '.join(schema.names)}")
     if with_meta:
+        # Meta columns come first, as in files and as Apache Hudi shows them.
         wanted = [*META_COLUMNS, *(name for name in wanted if name not in META_COLUMNS)]
     return pa.schema([known[name] for name in wanted])
 

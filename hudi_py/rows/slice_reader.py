@@ -129,6 +129,7 @@ def _merged(
     filters: Sequence[RowFilter],
     merges: MergeCount,
 ) -> Iterator[pa.RecordBatch]:
+    # Key and ordering fields are needed for merging, even if nobody asked for these columns.
     more = [field for field in (pa.field(KEY_COLUMN, pa.string()), *reading.ordering) if field.name not in schema.names]
     shape = RecordShape(
         schema=pa.schema([*schema, *more]), ordering=reading.ordering, delete_marker=reading.rules.delete_marker

@@ -156,6 +156,7 @@ def _planned(
     name = (stat.path or "").rpartition("/")[2]
     written = parse_base_file(name, stat.file_size_in_bytes or None)
     file_id = stat.file_id or ("" if written is None else written.file_id)
+    # By the time that the commit recorded, not by order: a compaction in between also writes base files.
     before = _of_time(groups, (partition, file_id), stat.prev_commit)
     after = written if name in there else None
     if stat.cdc_stats:
@@ -175,6 +176,7 @@ def _planned(
         missing = tuple(each for each in needed if each and each not in there)
         merge = merges().of(partition, file_id, (name,), there)
         return Step(time=time, source=Source.MERGED, partition_path=partition, merge=merge, missing=missing)
+    # All rows of the file group were deleted, so the rows before are the changes.
     if stat.num_writes == 0 and stat.num_deletes:
         missing = () if before is not None else (f"{file_id} of {stat.prev_commit}",)
         return Step(time=time, source=Source.DELETED, partition_path=partition, before=before, missing=missing)

@@ -139,6 +139,7 @@ class ChangedRows(Batches):
             after.setdefault(each.partition_path, []).append(each)
         deleted = [
             Deleted(tuple(slices), tuple(after.get(path, ())))
+            # Slices come sorted by partition, so `groupby` sees each partition once.
             for path, slices in groupby(self._before.slices, lambda each: each.partition_path)
         ]
         changed = self._changed.in_pieces()
@@ -203,6 +204,7 @@ def _before(contents: Contents, timeline: Timeline, listing: Listing, window: Wi
     if not window.after:  # before the first commit there was no row to delete
         return attrs.evolve(after, slices=())
     touched = {(each.partition_path, each.file_id) for each in after.slices}
+    # A replaced group has no slice at the end of the range, so *after* does not name it.
     touched |= _replaced(contents, timeline, window)
     until = Window("", window.after)
     look = Look(contents, timeline, until)

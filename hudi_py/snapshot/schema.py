@@ -25,6 +25,7 @@ def committed_schema_text(
         properties: The table's properties: it may have been created with a schema.
         as_of: Instant time; None for the newest schema. Before the first commit the newest is returned too.
     """
+    # A time before the first commit has no schema of its own; the newest one shows at least which columns there are.
     for until in (None,) if as_of is None else (as_of, None):
         found = _schemas(contents, timeline, until).get("schema") or properties.get("hoodie.table.create.schema")
         if found:

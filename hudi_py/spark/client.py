@@ -60,6 +60,7 @@ class WriteClient(RowVerbs[DataFrame]):
         storage_options: Mapping[str, str] | None = None,
         clock: Clock | None = None,
     ) -> None:
+        # First, so that nothing is created for a session that cannot send tasks.
         require_classic(spark)
         self._spark = spark
         self._settings = admitted(settings)

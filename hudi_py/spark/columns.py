@@ -61,6 +61,7 @@ def int_hashing_to(task: int, count: int, tried_max: int = 1 << 16) -> int:
 
     Used only to balance work: if Spark changes its hash function, results stay correct, but balance gets worse.
     """
+    # About *count* numbers are tried on average.
     for number in range(tried_max):
         if _murmur3(number) % count == task:
             return number

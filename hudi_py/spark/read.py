@@ -156,6 +156,7 @@ def _url_for_spark(spark: SparkSession, root: str) -> str | None:
     if jvm is None:  # Spark Connect: only the server knows what it can read
         return root
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001  # the only way to it
+    # Hadoop knows S3 as s3a; users write s3.
     for each in filter(None, (scheme, _SAME_STORE.get(scheme))):
         try:
             jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass(each, hadoop)

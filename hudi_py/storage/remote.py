@@ -149,6 +149,7 @@ class RemoteStorage:
 
     def create_new(self, path: str, data: bytes) -> None:
         check_below_root(path)
+        # Before the first creation: afterwards an overwritten file of another writer could not be brought back.
         self._prove_create()
         self._create(path, data)
 
@@ -296,6 +297,8 @@ class RemoteStorage:
         first = self._swap(path, b"1", None)
         try:
             is_kept = self._swap(path, b"2", None) is None
+            # Both conditions have to be refused: creation where there is an object, and a version that is not the
+            # current one.
             self._is_swap_proven = is_kept and self._swap(path, b"3", f'"{"0" * 32}"') is None
         finally:
             self._call("delete", path, lambda backend: backend.delete(path))

@@ -89,6 +89,7 @@ def classify(error: Exception) -> Fault | None:
     Returns:
         The fault, or None if the exception looks like a programming error and must not be treated as a fault.
     """
+    # The server's own code first: it is exact, and the class of an exception may be the same for many answers.
     code, text = _service_answer(error)
     if code is not None:
         return classify_code(code, text)

@@ -51,6 +51,7 @@ def s3_options(options: Mapping[str, str]) -> dict[str, Any]:
             known = ", ".join(sorted([_PATH_STYLE, *(alias for alias in _S3_ALIASES if alias.startswith("fs."))]))
             raise ConfigError(f"storage option {name} is Hadoop's and has no equivalent here; known: {known}")
         translated[_S3_ALIASES.get(name, _S3_ALIASES.get(name.lower(), name))] = value
+    # Hadoop accepts end points without a scheme.
     endpoint = translated.get("endpoint_url")
     if endpoint and "://" not in endpoint:
         translated["endpoint_url"] = f"https://{endpoint}"

@@ -124,5 +124,6 @@ class Upload(io.RawIOBase):
             self.abort()
 
     def __del__(self) -> None:
+        # Only if the constructor finished: a half-made stream has nothing to abort.
         if hasattr(self, "_failure_of"):
             self.abort()

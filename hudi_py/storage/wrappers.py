@@ -35,6 +35,7 @@ class DelegatingStorage:
         return call()
 
     def __getstate__(self) -> dict[str, Any]:
+        # A lock cannot be pickled.
         return {name: value for name, value in self.__dict__.items() if name != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -92,6 +93,7 @@ class DelegatingStorage:
         return self._around("delete", (path,), lambda: self.inner.delete(path))
 
     def delete_many(self, paths: Iterable[str]) -> Mapping[str, Deletion]:
+        # Once, because *paths* may be an iterator, and the wrapper looks at them before the call.
         wanted = tuple(paths)
         return self._around("delete_many", wanted, lambda: self.inner.delete_many(wanted))
 

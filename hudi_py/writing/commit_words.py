@@ -57,6 +57,7 @@ class CommitWords:
             return None
         application, version = self.key
         newest, instant_time = _versions(timeline, contents).get(application, (-1, ""))
+        # Versions of an application rise, so a lower one has been written, too.
         if version > newest:
             return None
         found = next((each for each in timeline.commits.completed() if each.requested_time == instant_time), None)

@@ -43,11 +43,13 @@ def repeated(
         ConflictError: All attempts lost; nothing of them is visible.
         As *attempt*; after an outcome that is unknown, nothing is repeated.
     """
+    # With a single writer a conflict shows that there is another one after all, which the user has to know at once.
     if not concurrency.is_shared:
         return attempt()
     total_s = float("inf") if concurrency.patience is None else concurrency.patience.total_seconds()
     allowed = concurrency.retries_max if retries_max is None else retries_max
     attempts = delays._replace(attempts_max=allowed + 1, total_s=total_s).begin(what, "write.repeated")
+    # Ends by itself, because `Attempts` counts attempts and time.
     for retries in itertools.count():
         try:
             return attrs.evolve(attempt(), retries=retries)

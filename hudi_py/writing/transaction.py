@@ -133,6 +133,7 @@ class WriteTransaction:
             operation_type=operation,
             partition_to_replace_file_ids=replaced,
         )
+        # Before the lock is taken: late tasks see it at once, and waiting for the lock may take long.
         put_up_fence(store.storage, self.instant_time)
         with self.begun.ready() as ready:
             entries = settle(ready.timeline, self.begun.instant, metadata)
@@ -142,6 +143,8 @@ class WriteTransaction:
                 read_markers(store.storage, self.instant_time) or frozenset(),
                 {stat.path for written in by_partition.values() for stat in written},
             )
+            # The metadata table before the completed file: what it lacks would be missing for readers that list through
+            # it.
             recorded = ready.record(
                 partial(self.metadata_table.record_commit, metadata=metadata, ranges=ranges, tracked=tracked)
             )
