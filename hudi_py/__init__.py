@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from hudi_py.spark.read import read
     from hudi_py.spark.source import register
     from hudi_py.table import Table, open_table
+    from hudi_py.table_leases import Consumer
     from hudi_py.table_writing import MergeStatement
     from hudi_py.timeline.timeline import Timeline
     from hudi_py.writing.result import WriteResult
@@ -133,6 +134,7 @@ _NAMES = {
     "spark.read": "read",
     "spark.source": "register",
     "table": "Table open_table",
+    "table_leases": "Consumer",
     "timeline.timeline": "Timeline",
     "local_writing": "write",
     "table_writing": "MergeStatement",
@@ -167,6 +169,7 @@ __all__ = [
     "Condition",
     "ConfigError",
     "ConflictError",
+    "Consumer",
     "CorruptMetadata",
     "Difference",
     "EarlierSnapshot",

@@ -8,17 +8,23 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+import attrs
 
 from hudi_py.config.uses import Use
-from hudi_py.model.lease import Lease, lease_span
+from hudi_py.model.lease import Lease, consumer_id, lease_span
 from hudi_py.table_view import TableView
 
 if TYPE_CHECKING:
+    from hudi_py.services.lease.consumers import ConsumerService
     from hudi_py.services.lease.service import LeaseService
     from hudi_py.snapshot.snapshot import Snapshot
 
-__all__ = ["TableLeases"]
+__all__ = ["Consumer", "TableLeases"]
+
+CONSUMER_TTL: Final = "7d"
+"""So long the progress of a consumer counts that is not noted again."""
 
 
 class TableLeases(TableView):
@@ -106,6 +112,26 @@ class TableLeases(TableView):
         """Delete a lease, even one whose file is damaged; return False if there was none."""
         return self._leases.release(lease_id)
 
+    def consumer(self, name: str) -> Consumer:
+        """
+        An incremental reader of the table, by name; cleaning and archival keep the changes that it has not read.
+
+        Raises:
+            ConfigError: The name is invalid.
+        """
+        consumer_id(name)
+        return Consumer(self, self._consumers, name)
+
+    def consumers(self) -> tuple[Lease, ...]:
+        """The progress of all consumers, as leases with ``is_consumer``, the least first."""
+        return self._consumers.list()
+
+    @property
+    def _consumers(self) -> ConsumerService:
+        from hudi_py.services.lease.consumers import ConsumerService
+
+        return ConsumerService(leases=self._leases)
+
     def _leased(self, span: timedelta, at: str | datetime | None, holder: str | None) -> tuple[Snapshot, Lease]:
         self.require(Use.READ)
         self.refresh()
@@ -121,6 +147,48 @@ class TableLeases(TableView):
         from hudi_py.services.lease.service import LeaseService
 
         return LeaseService(contents=self._contents)
+
+
+@attrs.frozen
+class Consumer:
+    """
+    An incremental reader; from `TableLeases.consumer`.
+
+    Args:
+        name: Its name.
+    """
+
+    _table: TableLeases = attrs.field(repr=False)
+    _service: ConsumerService = attrs.field(repr=False)
+    name: str
+
+    def at(self, time: str | datetime, *, ttl: str | timedelta = CONSUMER_TTL) -> Lease:
+        """
+        Note that it has read all changes up to a time: where its next call of `changes` begins.
+
+        Args:
+            time: A time as for `resolve_time`; mostly what `changed_until` returned before it read.
+            ttl: How long this counts if it is not noted again.
+
+        Raises:
+            ConfigError: An argument is invalid.
+            RefusedError: Changes since that time are no longer complete; the message names the clean.
+            ConflictError: Another process holds the table's lock.
+        """
+        self._table.require(Use.READ)
+        self._table.refresh()
+        resolved = self._table.resolve_time(time)
+        return self._service.set(self._table.timeline, self.name, resolved, ttl=ttl)
+
+    @property
+    def instant(self) -> str | None:
+        """The time up to which it has read; None if that is not known."""
+        found = self._service.find(self.name)
+        return None if found is None else found.instant
+
+    def delete(self) -> bool:
+        """Forget it; return False if it was not known."""
+        return self._service.delete(self.name)
 
 
 def _this_reader() -> str:

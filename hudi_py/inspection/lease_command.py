@@ -126,6 +126,70 @@ def run(common: Common, table: str, words: tuple[str, ...], ttl: str, at: str | 
     click.get_current_context().exit(code)
 
 
+@click.group()
+def consumer() -> None:
+    """
+    Note how far incremental readers have read. Cleaning and archival keep the changes that they have not read.
+
+    The progress of a consumer expires if it is not set again, so that one that is gone keeps nothing for ever.
+    """
+
+
+@consumer.command("set")
+@click.argument("table")
+@click.argument("name")
+@click.argument("instant")
+@click.option("--ttl", default="7d", show_default=True, metavar="SPAN", help="How long it counts if not set again.")
+@command
+def set_consumer(common: Common, table: str, name: str, instant: str, ttl: str) -> None:
+    r"""
+    Note the time up to which a consumer has read: where its next range begins.
+
+    \b
+    Example:
+      hudi-py consumer set s3://lake/trips job-7 20261101120000000
+    """
+    progress = common.open(table).consumer(name).at(instant, ttl=ttl)
+    if common.as_json:
+        print_json(consumer_entry(progress))
+    else:
+        say(progress)
+
+
+@consumer.command("list")
+@click.argument("table")
+@command
+def list_consumers(common: Common, table: str) -> None:
+    """List consumers, the one that has read least first, expired ones too."""
+    opened = common.open(table).read_only()
+    found, now = opened.consumers(), opened.contents.store.clock.now()
+    if common.as_json:
+        print_json([{**consumer_entry(each), "is_expired": not each.is_usable(now)} for each in found])
+        return
+    rows = [(each.holder, each.instant, _until(each, now)) for each in found]
+    render.table(f"consumers of {opened.config.name}, {len(rows)}", ("name", "has read up to", "expires"), rows)
+
+
+@consumer.command("delete")
+@click.argument("table")
+@click.argument("name")
+@command
+def delete_consumer(common: Common, table: str, name: str) -> None:
+    """Forget a consumer. What only it needs is deleted by the next clean."""
+    found = common.open(table).consumer(name).delete()
+    if common.as_json:
+        print_json({"name": name, "deleted": found})
+        return
+    say(f"consumer {name} deleted" if found else f"there is no consumer {name}")
+
+
+def consumer_entry(progress: Lease) -> dict[str, Any]:
+    """Return the progress of a consumer as the commands print it with ``--json``."""
+    from hudi_py.model.lease import iso
+
+    return {"name": progress.holder, "instant": progress.instant, "expires": iso(progress.expires)}
+
+
 def lease_entry(lease: Lease) -> dict[str, Any]:
     """Return a lease as the commands print it with ``--json``."""
     from hudi_py.model.lease import iso

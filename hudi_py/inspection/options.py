@@ -179,7 +179,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 _USES: Final = {
     "clean": "CLEAN", "explain": "CLEAN", "du": "CLEAN", "simulate": "CLEAN", "doctor": "WRITE SERVICES",
     "fleet": "WRITE SERVICES", "report": "WRITE SERVICES", "serve": "WRITE SERVICES",
-    "read": "READ", "savepoint": "SAVEPOINT", "tag": "SAVEPOINT", "lease": "READ", "rollback": "ROLLBACK",
+    "read": "READ", "savepoint": "SAVEPOINT", "tag": "SAVEPOINT", "rollback": "ROLLBACK",
+    "lease": "READ", "consumer": "READ",
     "restore": "ROLLBACK", "recover": "ROLLBACK CLEAN", "archive": "ARCHIVE",
     "cluster": "REWRITE",
     "compact": "REWRITE",

@@ -3,11 +3,14 @@ Leases: a reader asks for a time of the table to stay readable until another tim
 
 A lease names a time, not files, so taking one costs the same for every table. Which files it needs follows from the
 times of slices, in the same way as for a reader of the table as of that time.
+
+The progress of an incremental reader, a consumer, is a lease on everything since the time up to which it has read.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from typing import Any, Final
@@ -21,7 +24,11 @@ CLOCKS_DIFFER_BY: Final = timedelta(minutes=1)
 """Assumed difference between the clocks of two machines; a lease counts for so much longer than its reader thinks."""
 HOLDER_LENGTH_MAX: Final = 200
 _ID_LENGTH_MAX: Final = 64
+_CONSUMER_PREFIX: Final = "consumer-"
+_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,80}")
 _VERSION: Final = 1
+_CONSUMER: Final = "consumer"
+_SNAPSHOT: Final = "snapshot"
 
 
 @attrs.frozen(kw_only=True)
@@ -37,6 +44,7 @@ class Lease:
             later, and supersede files that the reader still needs.
         created: When it was taken; with a time zone.
         expires: Until when its reader may rely on it; with a time zone.
+        is_consumer: Whether it is the progress of an incremental reader: all times from *instant* on stay readable.
     """
 
     id: str
@@ -45,6 +53,7 @@ class Lease:
     pending: tuple[str, ...] = ()
     created: datetime
     expires: datetime
+    is_consumer: bool = False
 
     @property
     def floor(self) -> str:
@@ -52,8 +61,12 @@ class Lease:
         return min((self.instant, *self.pending))
 
     def shows(self, write: str) -> bool:
-        """Whether rows of a write, by requested time, belong to what is read."""
-        return write <= self.instant and write not in self.pending
+        """
+        Whether rows of a write, by requested time, belong to what is read.
+
+        A consumer has read them already, so undoing them takes nothing from it.
+        """
+        return not self.is_consumer and write <= self.instant and write not in self.pending
 
     def needs(self, begins: str, ends: str | None) -> bool:
         """
@@ -63,7 +76,8 @@ class Lease:
             begins: Base instant of the slice.
             ends: Base instant of the next newer slice, or time of the replacement of its group; None for neither.
         """
-        return begins <= self.instant and (ends is None or ends > self.instant or ends in self.pending)
+        begins_in_time = self.is_consumer or begins <= self.instant
+        return begins_in_time and (ends is None or ends > self.instant or ends in self.pending)
 
     def is_usable(self, now: datetime) -> bool:
         """Whether its reader may still rely on it."""
@@ -74,6 +88,8 @@ class Lease:
         return now >= self.expires + CLOCKS_DIFFER_BY
 
     def __str__(self) -> str:
+        if self.is_consumer:
+            return f"consumer {self.holder} at {self.instant}, until {iso(self.expires)}"
         return f"lease {self.id} of {self.holder} at {self.instant}, until {iso(self.expires)}"
 
 
@@ -119,9 +135,23 @@ def check_id(id_: str) -> str:
     Raises:
         ConfigError: It cannot be the id of a lease.
     """
-    if not id_.isascii() or not id_.replace("-", "").isalnum() or len(id_) > _ID_LENGTH_MAX:
+    if not _ID.fullmatch(id_):
         raise ConfigError(f"{id_!r} is no id of a lease; see hudi-py lease list")
     return id_
+
+
+def consumer_id(name: str) -> str:
+    """
+    The id of the lease that is the progress of a consumer.
+
+    Raises:
+        ConfigError: The name cannot be part of the name of a file.
+    """
+    if not _ID.fullmatch(_CONSUMER_PREFIX + name):
+        raise ConfigError(
+            f"{name!r} cannot be the name of a consumer: give up to {_ID_LENGTH_MAX} letters, digits, - and _"
+        )
+    return _CONSUMER_PREFIX + name
 
 
 def iso(moment: datetime) -> str:
@@ -133,6 +163,7 @@ def encode_lease(lease: Lease) -> bytes:
     """Content of its file."""
     document = {
         "version": _VERSION,
+        "kind": _CONSUMER if lease.is_consumer else _SNAPSHOT,
         "id": lease.id,
         "holder": lease.holder,
         "instant": lease.instant,
@@ -163,6 +194,7 @@ def decode_lease(data: bytes, path: str) -> Lease:
             pending=tuple(map(_digits, document["pending"])),
             created=_moment(document["created"]),
             expires=_moment(document["expires"]),
+            is_consumer={_CONSUMER: True, _SNAPSHOT: False}[document["kind"]],
         )
         if document["version"] != _VERSION or path.rpartition("/")[2] != f"{found.id}.json":
             raise ValueError("its version or id is another")

@@ -91,6 +91,23 @@ class LeaseFolder:
         """
         self.storage.create_new(_path(lease.id), encode_lease(lease))
 
+    def find(self, id_: str) -> Lease | None:
+        """
+        The lease with this id; None if there is none.
+
+        Raises:
+            CorruptMetadata: It does not decode.
+        """
+        path = _path(check_id(id_))
+        try:
+            return decode_lease(self.storage.read(path), f"{self.storage.root}/{path}")
+        except NotFound:
+            return None
+
+    def put(self, lease: Lease) -> None:
+        """Store a lease in the place of the one with its id, if there is one."""
+        self.storage.replace(_path(lease.id), encode_lease(lease))
+
     def renew(self, id_: str, expires: datetime) -> Lease:
         """
         Let a lease last until another time.

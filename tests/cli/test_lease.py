@@ -98,3 +98,15 @@ def test_signals_end_the_command_and_release_the_lease(run, trips, number):
 def _children(pid):
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
         return file.read().split()
+
+
+def test_a_consumer_is_set_listed_and_deleted(run, trips):
+    """The least first; a name that cannot be part of a path is refused; leases do not show consumers."""
+    progress = run("consumer", "set", trips, "job-7", at(2), "--json").json
+    assert ("job-7", at(2)) == (progress["name"], progress["instant"])
+    run("consumer", "set", trips, "early", at(1))
+    assert ["early", "job-7"] == [each["name"] for each in run("consumer", "list", trips, "--json").json]
+    assert run("lease", "list", trips, "--json").json == []
+    assert 2 == run("consumer", "set", trips, "../x", at(1)).code
+    assert run("clean", trips, "--commits-retained", "1", "--dry-run", "--json").json["plan"]["files_to_delete"] == {}
+    assert run("consumer", "delete", trips, "early", "--json").json["deleted"]

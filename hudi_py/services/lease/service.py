@@ -77,7 +77,7 @@ class LeaseService:
         with store.lock.held(f"lease of {lease.holder}"):
             try:
                 store.leases.create(lease)
-                self._check(lease, seen, commit)
+                self.check_taken(lease, seen, commit)
             except BaseException:
                 self._give_up(lease)
                 raise
@@ -91,26 +91,37 @@ class LeaseService:
         except HudiError as error:
             log.warning("lease.not_released", lease=lease.id, why=str(error))
 
-    def _check(self, lease: Lease, seen: Timeline, commit: Instant) -> None:
+    def check_taken(self, lease: Lease, seen: Timeline, commit: Instant | None = None) -> None:
+        """
+        Check after a lease is stored that nothing deletes what it needs; the caller deletes it if this raises.
+
+        Args:
+            lease: The lease.
+            seen: The timeline of the moment when what it needs was found to be there.
+            commit: The commit that is read; None for the progress of a consumer.
+
+        Raises:
+            RefusedError, ConflictError: As `take`.
+        """
         now = self.contents.store.load()
-        found = now.find(commit.requested_time, commit.action)
-        if found is None or not found.is_completed:
+        found = None if commit is None else now.find(commit.requested_time, commit.action)
+        if commit is not None and (found is None or not found.is_completed):
             raise ConflictError(f"{self._root}: {commit} was undone or archived meanwhile; take the lease again")
         for time, by in load_undoing(now, self.contents).items():
             if lease.shows(time):
                 raise RefusedError(
-                    f"{self._root}: no lease on {commit}: {by.action.value} {by.time} is pending and deletes files of "
+                    f"{self._root}: no {lease}: {by.action.value} {by.time} is pending and deletes files of "
                     f"{time}; wait until it is completed"
                 )
         for clean in now.of([Action.CLEAN]):
             before = seen.find(clean.requested_time, Action.CLEAN)
             if before is None or not before.is_completed:
-                self._check_clean(lease, commit, clean, now)
+                self._check_clean(lease, clean, now)
 
-    def _check_clean(self, lease: Lease, commit: Instant, clean: Instant, timeline: Timeline) -> None:
+    def _check_clean(self, lease: Lease, clean: Instant, timeline: Timeline) -> None:
         """
         Raises:
-            RefusedError: The clean, which was not completed when the commit was found to be readable, takes a file.
+            RefusedError: The clean, which was not completed when everything was found to be there, takes a file.
         """
         store = self.contents.store
         try:
@@ -128,8 +139,8 @@ class LeaseService:
                 fate = fates.of(name)
                 if isinstance(fate, Needed) and any(isinstance(need, LeaseNeed) for need in fate.by):
                     raise RefusedError(
-                        f"{self._root}: no lease on {commit}: {clean} deletes {join_path(path, name)}, which it shows; "
-                        "take a lease on a later commit, or wait until the clean is completed"
+                        f"{self._root}: no {lease}: {clean} deletes {join_path(path, name)}, which it needs; ask for a "
+                        "later time, or wait until the clean is completed"
                     )
 
     @property
@@ -152,8 +163,8 @@ class LeaseService:
         return self.contents.store.leases.release(id_)
 
     def list(self) -> tuple[Lease, ...]:
-        """All leases, expired ones too, oldest first."""
-        return self.contents.store.leases.all()
+        """All leases but those of consumers, expired ones too, oldest first."""
+        return tuple(each for each in self.contents.store.leases.all() if not each.is_consumer)
 
 
 def _commit_at(timeline: Timeline, requested_time: str | None) -> Instant:

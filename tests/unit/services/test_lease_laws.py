@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from hudi_py.errors import ConfigError, ConflictError, RefusedError
 from hudi_py.model.instant import State
+from hudi_py.services.archive.plan import Bound
+from hudi_py.table import Table
 from support.laws import examples
-from support.tables import TableBuilder, at, data_files
+from support.tables import TableBuilder, at, data_files, done
 
 POLICIES = ({"commits_retained": 1}, {"commits_retained": 2}, {"file_versions_retained": 1}, {"min_commits": 2})
 
@@ -23,7 +25,7 @@ class Life:
         self.builder = TableBuilder(self.rng.choice((1, 2)))
         self.policy = self.rng.choice(POLICIES)
         self.groups = {"r0": ["a", "b"], "r1": ["c"]}
-        self.number, self.pending, self.held = 0, {}, {}
+        self.number, self.pending, self.held, self.unread = 0, {}, {}, None
         self.commit()
 
     def commit(self):
@@ -43,6 +45,7 @@ class Life:
             self.builder.commit(at(self.number), some)
 
     def complete(self):
+        """One of the pending writes, after later ones."""
         if self.pending:
             number = self.rng.choice(sorted(self.pending))
             self.builder.commit(at(number), self.pending.pop(number), completed_at=f"{at(self.number)[:10]}45{'0' * 5}")
@@ -58,6 +61,13 @@ class Life:
             return
         self.held[lease.id] = seen
 
+    def read_changes(self):
+        """A consumer has read everything; what it needs from now on is the newest slices and all that come."""
+        table = self.builder.table()
+        seen = {f"{p}/{n}" for p in table.partitions() for each in table.file_slices(p) for n in each.file_names}
+        table.consumer("job").at(table.changed_until())
+        self.unread = seen
+
     def release(self):
         if self.held:
             lease = self.rng.choice(sorted(self.held))
@@ -71,17 +81,22 @@ class Life:
         assert {p: sorted(quick.files.names(p)) for p in quick.files} == {
             p: sorted(full.files.names(p)) for p in full.files
         }
-        self.builder.table(clean_incremental_enabled=True).clean(**self.policy)
+        verifying = {"hoodie_py.clean.verify": self.rng.random() < 0.5}
+        Table(self.builder.storage, settings=verifying, clock=self.builder.clock).clean(**self.policy)
 
     def step(self):
         kinds = (self.commit, self.commit, self.commit, self.complete, self.take, self.take, self.release, self.clean)
-        self.rng.choice(kinds)()
+        before = set(data_files(self.builder.storage))
+        self.rng.choice((*kinds, self.clean, self.read_changes))()
         there = set(data_files(self.builder.storage))
+        if self.unread is not None:
+            self.unread |= there - before
+            assert self.unread <= there, self.unread - there
         for lease, files in self.held.items():
             assert files <= there, (lease, files - there)
 
 
-@examples(60)
+@examples(30)
 @given(st.integers(0, 2**32))
 def test_no_lease_loses_a_file_and_nothing_is_kept_after_it(seed):
     """Files of leased snapshots stay while leases last; afterwards incremental cleans delete what a full one would."""
@@ -90,6 +105,7 @@ def test_no_lease_loses_a_file_and_nothing_is_kept_after_it(seed):
         life.step()
     for lease in life.held:
         life.builder.table().release_lease(lease)
+    life.builder.table().consumer("job").delete()
     while life.pending:
         life.complete()
     life.number += 1
@@ -145,3 +161,48 @@ def test_what_no_lease_can_be_read_from_stops_every_deletion():
     assert builder.storage.files() == before
     assert builder.table().release_lease("abc")
     assert builder.table().clean(commits_retained=1)[0].metadata.total_files_deleted == 1
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("policy", [{"commits_retained": 1}, {"file_versions_retained": 1}])
+def test_a_write_that_completes_later_does_not_take_what_a_lease_showed(layout, policy):
+    """Its reader began without that write, so the file that it superseded stays, and its own one, for those who ask."""
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"r0": ["a", "b"]})
+    builder.commit(at(2), {"r0": ["a"]}, state=State.INFLIGHT)
+    builder.commit(at(3), {"r0": ["b"]})
+    assert builder.table().take_lease(ttl="1h", holder="a test").pending == (at(2),)
+    builder.commit(at(2), {"r0": ["a"]}, completed_at=f"{at(3)[:10]}4500000")
+    for number in (4, 5, 6):
+        builder.commit(at(number), {"r0": ["a", "b"]})
+    builder.table().clean(**policy)
+    left = set(data_files(builder.storage))
+    wanted = {("a", 1), ("a", 2), ("b", 3)}
+    assert {f"r0/{TableBuilder.base_name(group, at(number))}" for group, number in wanted} <= left
+    assert f"r0/{TableBuilder.base_name('b', at(1))}" not in left
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_a_consumer_keeps_changes_until_it_goes_on(layout):
+    """Ranges from its progress stay complete beside cleans; what it has read goes, and it cannot go back there."""
+    builder = TableBuilder(layout)
+    for number in (1, 2, 3):
+        builder.commit(at(number), {"r0": ["a"]})
+    job = builder.table().consumer("job-7")
+    assert job.instant is None
+    job.at(at(1) if layout == 1 else done(at(1)))
+    for number in (4, 5):
+        builder.commit(at(number), {"r0": ["a"]})
+        builder.table().clean(commits_retained=1)
+    assert len(data_files(builder.storage)) == 5
+    assert builder.table().as_of(at(2)).base_files()
+    assert Bound.LEASE is builder.table(keep_min_commits=2, keep_max_commits=3).archive().bound
+    job.at(builder.table().changed_until())
+    builder.commit(at(6), {"r0": ["a"]})
+    builder.table().clean(commits_retained=1)
+    assert len(data_files(builder.storage)) == 2
+    with pytest.raises(RefusedError, match="changes after"):
+        job.at(at(1))
+    assert job.instant == (at(5) if layout == 1 else done(at(5)))
+    assert job.delete()
+    assert not job.delete()

@@ -232,7 +232,7 @@ def _back_to_leases(recheck: Recheck, plan: CleanerPlan, fates: Iterable[Fate]) 
     if earliest is None or floor is None or floor >= earliest.requested_time:
         return plan
     known = holes_of(plan)
-    window = known.window or earliest.requested_time
+    window = known.window or earliest.requested_time  # of a consumer, only the moment of its progress is promised
     times = {*known.snapshots, *(each.instant for each in leases if each.instant < window)}
     extra = Holes(window, tuple(sorted(times))).as_extra_metadata()
     commits = () if recheck.timeline is None else recheck.timeline.commits.completed()

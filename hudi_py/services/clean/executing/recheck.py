@@ -53,7 +53,7 @@ def promise_of(plan: CleanerPlan) -> Promise:
 def covers(plan: CleanerPlan, lease: Lease) -> bool:
     """Whether a plan keeps what a lease needs, as far as the times in the plan show. Pure."""
     promise = promise_of(plan)
-    if not lease.pending and lease.instant in promise.times:
+    if not lease.is_consumer and not lease.pending and lease.instant in promise.times:
         return True
     # A plan by file versions names no window; it keeps what was the newest after the last commit that it knows.
     start = promise.earliest or plan.last_completed_commit_timestamp

@@ -100,6 +100,11 @@ class Situation:
         action = (window or self.table_commits[-1]).action  # archived: only its time matters
         return Instant(oldest, action, State.COMPLETED)
 
+    def _last_read(self, lease: Lease) -> str:
+        """The newest commit that a lease shows; for one on a snapshot it is the commit itself."""
+        completed = (i.requested_time for i in self.timeline.commits.completed() if i.requested_time <= lease.instant)
+        return max((time for time in completed if time not in lease.pending), default=lease.instant)
+
     @property
     def _oldest_kept(self) -> str | None:
         """The oldest snapshot of the ladder and of leases; when it goes, the next clean looks at all changes since."""
@@ -115,7 +120,10 @@ class Situation:
         """What a plan records about keeps of hudi_py: the next clean, savepoints and readers need it."""
         # With versions there is no window: every time before the newest snapshot that is not on the ladder is a hole.
         window = self.last_completed_commit if self.earliest is None else self.earliest.requested_time
-        kept = {*(each.time for each in self._snapshots), *(each.instant for each in self._leases)}
+        kept = {*(each.time for each in self._snapshots), *(self._last_read(each) for each in self._leases)}
+        # Since a consumer's progress everything is whole; before it, what was pending then may be missing.
+        starts = (e.instant if e.pending else self._last_read(e) for e in self._leases if e.is_consumer)
+        window = min((window, *starts))
         times = tuple(sorted(time for time in kept if not window or time < window))
         extra = Holes(window, times).as_extra_metadata()
         if self.keeps is not None and self.keeps.versions and self.retained_from(self.earliest) is not None:

@@ -43,6 +43,7 @@ class More:
         versions: Number of slices to reach in each group.
         times: Commits whose snapshots are complete.
         daily, weekly, monthly: Number of days, weeks and months whose last snapshot is reached.
+        since: Times from which on everything is reached, by those who read changes; as *read*.
         read: Commits that somebody reads, each with earlier writes that may or may not belong to it.
     """
 
@@ -57,6 +58,7 @@ class More:
     weekly: int = 0
     monthly: int = 0
     read: tuple[tuple[str, frozenset[str]], ...] = ()
+    since: tuple[tuple[str, frozenset[str]], ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -220,6 +222,12 @@ def _live(
     for snapshot in _ladder(roots.more):  # what a reader at that moment sees
         if gone_at is None or snapshot < gone_at:
             live.update(newest_first[sum(time > snapshot for time in newest_first) :][:1])
+    for moment, unsure in roots.more.since:
+        ends = [] if gone_at is None else [gone_at]
+        for time in newest_first:
+            if not ends or min(ends) > moment or min(ends) in unsure:
+                live.add(time)
+            ends.append(time)
     for moment, unsure in roots.more.read:
         # with and without each write that may or may not belong to it: just before that write, and at the end
         before = [time for time in unsure if time in slices or time == gone_at]

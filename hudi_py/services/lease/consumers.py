@@ -1,0 +1,120 @@
+"""
+Consumers: how far incremental readers have read, so that cleaning and archival keep the changes that they still need.
+
+The progress of a consumer is stored as a lease on all times from it on (`hudi_py.model.lease`); the smallest one is a
+floor for cleaning and archival.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import attrs
+
+from hudi_py.errors import HudiError, RefusedError
+from hudi_py.model.instant import Action
+from hudi_py.model.lease import Lease, consumer_id, lease_span
+from hudi_py.runtime.log import log
+from hudi_py.services.lease.service import LeaseService
+from hudi_py.timeline.cleaned import whole_from
+from hudi_py.timeline.timeline import Timeline
+
+
+@attrs.frozen(kw_only=True)
+class ConsumerService:
+    """
+    Consumers of one table.
+
+    Args:
+        leases: The leases of the table.
+    """
+
+    leases: LeaseService
+
+    def set(self, seen: Timeline, name: str, time: str, *, ttl: str | timedelta) -> Lease:
+        """
+        Note how far a consumer has read.
+
+        Args:
+            seen: The timeline, just loaded.
+            name: Name of the consumer.
+            time: The time up to which it has read, as `changes` compares it: completion times in layout 2.
+            ttl: How long this counts if it is not noted again; a consumer that is gone must not keep files for ever.
+
+        Returns:
+            Its progress, as a lease.
+
+        Raises:
+            ConfigError: The name or the time to live is invalid.
+            RefusedError: Changes since that time are no longer complete, or a clean is deleting them.
+            ConflictError: Another process holds the table's lock.
+        """
+        store = self.leases.contents.store
+        now = store.clock.now()
+        progress = Lease(
+            id=consumer_id(name),
+            holder=name,
+            instant=time,
+            pending=tuple(
+                i.requested_time
+                for i in seen.writes
+                if i.requested_time <= time < (i.completion_time or time) or (i.is_pending and i.requested_time <= time)
+            ),
+            created=now,
+            expires=now + lease_span(ttl),
+            is_consumer=True,
+        )
+        with store.lock.held(f"progress of consumer {name}"):
+            before = store.leases.find(progress.id)
+            if before is not None and before.is_usable(now) and progress.floor >= before.floor:
+                store.leases.put(progress)  # it needs less than before
+                return progress
+            self._refuse_incomplete(seen, progress)
+            try:
+                store.leases.put(progress)
+                self.leases.check_taken(progress, seen)
+            except BaseException:
+                self._give_up(progress, before)
+                raise
+        log.info("consumer.noted", consumer=name, instant=time)
+        return progress
+
+    def _refuse_incomplete(self, seen: Timeline, progress: Lease) -> None:
+        contents = self.leases.contents
+        cleans = seen.completed(Action.CLEAN)
+        start = whole_from(contents.clean(cleans[-1])) if cleans else ""
+        # Cleans delete what completed writes superseded. So of the writes up to that time, those that completed later
+        # count, and those that are still pending do not.
+        time = progress.instant
+        read = [i.requested_time for i in seen.writes.completed() if (i.completion_time or i.requested_time) <= time]
+        later = (i.requested_time for i in seen.writes.completed() if i.requested_time in progress.pending)
+        if min((max(read, default=time), *later)) < start:
+            raise RefusedError(
+                f"{contents.store.storage.root}: consumer {progress.holder} cannot be set to {progress.instant}: "
+                f"{cleans[-1]} left everything only from {start} on, so changes after {progress.instant} may be missing"
+                "; read the table as a whole and go on from now"
+            )
+
+    def _give_up(self, progress: Lease, before: Lease | None) -> None:
+        """Put the former progress back; if that fails, the new one counts until it expires."""
+        folder = self.leases.contents.store.leases
+        try:
+            if before is None:
+                folder.release(progress.id)
+            else:
+                folder.put(before)
+        except HudiError as error:
+            log.warning("consumer.not_withdrawn", consumer=progress.holder, why=str(error))
+
+    def find(self, name: str) -> Lease | None:
+        """The progress of a consumer; None if it is not known."""
+        return self.leases.contents.store.leases.find(consumer_id(name))
+
+    def list(self) -> tuple[Lease, ...]:
+        """The progress of all consumers, expired ones too, the least first."""
+        found = (each for each in self.leases.contents.store.leases.all() if each.is_consumer)
+        return tuple(sorted(found, key=lambda each: (each.instant, each.id)))
+
+    def delete(self, name: str) -> bool:
+        """Forget a consumer; False if it was not known."""
+        return self.leases.contents.store.leases.release(consumer_id(name))
