@@ -1,5 +1,5 @@
 """
-From the names in a partition folder to file groups and slices. Pure.
+Builds file groups and slices from the names in a partition folder. Pure.
 
 Source: rules/table-services Z-1 to Z-6, rules/data-files 1 and 9.1; Hudi ``HoodieFileGroup``,
 ``AbstractTableFileSystemView``.
@@ -94,6 +94,8 @@ class ViewContext:
 
     def is_committed(self, base_instant_time: str) -> bool:
         """Whether a slice of that base instant is committed (rule Z-2)."""
+        # Rule Z-2: behind the last visible instant nothing is committed, even where the timeline has no instant of that
+        # time.
         if self.last_time is None or base_instant_time > self.last_time:
             return False
         return base_instant_time in self.visible_times or self._is_before_start(base_instant_time)
@@ -164,6 +166,7 @@ def build_partition(
         if log is None:
             other.append(name)
             continue
+        # Without `setdefault`, which would make a group for every file: this loop runs over all files of a table.
         group = collected.get(log.file_id)
         if group is None:
             group = collected[log.file_id] = _Group()
@@ -189,6 +192,7 @@ def _partition(
             (committed if is_committed(file_slice.base_instant_time) else uncommitted).append(file_slice)
         group = FileGroup(partition_path, file_id, tuple(committed))
         (replaced if key in context.replaced else groups).append(group)
+    # Only after the view is built: a file of unknown standing matters, if it would be left out.
     if context.untold is not None:
         _refuse_untold(context.untold, uncommitted)
     return PartitionView(
@@ -215,6 +219,7 @@ def _refuse_untold(untold: Untold, uncommitted: Iterable[FileSlice]) -> None:
 def _slices(context: ViewContext, key: GroupKey, group: _Group) -> list[FileSlice]:
     """All slices of a group, committed or not, newest first."""
     pending = context.pending_compactions.get(key)
+    # A log compaction opens no slice: its result is one more log file of the slice that is there.
     compaction = pending.instant_time if pending is not None and not pending.is_log_compaction else None
     if not group.logs and compaction is None:  # most groups of most tables, so this path is kept short
         return [FileSlice(key[0], key[1], time, group.bases[time]) for time in sorted(group.bases, reverse=True)]
@@ -224,7 +229,9 @@ def _slices(context: ViewContext, key: GroupKey, group: _Group) -> list[FileSlic
     logs_by_time: dict[str, list[LogFile]] = {}
     ordered = sorted(times)
     for log in sorted(group.logs, key=lambda each: each.order):
+        # Which slice a log file is on decides whether a clean deletes it with that slice, hence rule Z-4 to the letter.
         time = log.instant_time if context.log_naming.tells_slice else _slice_time(context, ordered, log)
+        # A slice of log files alone: its base file was never written, or rows of a new group came as logs.
         if time not in times:
             times.add(time)
             ordered = sorted(times)

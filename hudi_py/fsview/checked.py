@@ -20,7 +20,7 @@ from hudi_py.fsview.expected import (
     Removals,
     expected_slices,
     is_size_right,
-    mismatch_told,
+    mismatch_message,
     mismatches,
     removals,
 )
@@ -91,6 +91,7 @@ class CheckedListing:
             walked.add(path)
             self.check(path, entries)
             yield path, entries
+        # At the end: only then is it known which partitions of the commits no walk has found.
         self.check_hidden(walked)
 
     def check_hidden(self, walked: Collection[str]) -> None:
@@ -103,9 +104,12 @@ class CheckedListing:
         for path in filter(self.has, self.needs.by_partition.keys() - frozenset(walked)):
             entries = self.folders.partition(path)
             self.check(path, entries)
+            # `check` has passed although none of its files is there, so something explains that they are deleted.
             if self.needs.by_partition[path].isdisjoint(map(_name, entries)):
                 continue  # a clean deleted them
             parts = path.split("/")
+            # Values of different depths put one partition into another, and a walk ends at the outer one, as Hudi's
+            # does.
             outer = next((each for depth in range(len(parts)) if (each := "/".join(parts[:depth])) in walked), None)
             if outer is None:
                 raise CorruptMetadata(
@@ -157,6 +161,7 @@ class CheckedListing:
             As `walk`.
         """
         if not has_sizes(entries):
+            # As few Python steps as possible for each file: this runs for every file of every listing.
             is_as_written = {*map(_name, entries)}.issuperset(self.needs.by_partition.get(path, _NOTHING))
         else:
             there = dict(zip(map(_name, entries), map(_size, entries), strict=True))
@@ -166,10 +171,10 @@ class CheckedListing:
             )
             self.compared.add(path)
         if not is_as_written:
-            self._tell(path, entries)
+            self._explain_or_raise(path, entries)
 
     # --- what is lost ---------------------------------------------------------------------------------------------
-    def _tell(self, path: str, entries: Collection[Entry]) -> None:
+    def _explain_or_raise(self, path: str, entries: Collection[Entry]) -> None:
         """Raise, unless something explains why files are missing or have another size."""
         # From cheap to expensive, as each explanation is rarer: commits, cleans, the archive, another process.
         slices = expected_slices(self.needs.metadata, self._contents.store.config.format.log_naming)
@@ -178,6 +183,7 @@ class CheckedListing:
         if not found:
             return
         removed = self._removals()
+        # Of an earlier time a clean may have deleted files by right; of the latest snapshot never.
         if self._until is not None:
             found = [each for each in found if (path, each.file.name) not in removed]
             if found:  # of an archival cut short the cleans may be archived, and the commits not yet
@@ -191,6 +197,7 @@ class CheckedListing:
         found = [each for each in found if (path, each.file.file_id) not in archived]
         if not found:
             return
+        # Asked last, for it is a request: another process may have completed, undone or archived something meanwhile.
         if self._contents.store.load().instants != self._timeline.instants:
             raise ConflictError(f"{self._root} was changed by another process while it was listed; try again")
         raise CorruptMetadata(self._message(found, removed))
@@ -200,7 +207,7 @@ class CheckedListing:
         more = f" (and {len(found) - 1} more in this partition)" if len(found) > 1 else ""
         by = removed.get((first.file.partition_path, first.file.name))
         story = f"; {by[-1]} removed it, and what made that right was undone since" if by else ""
-        message = mismatch_told(self._root, first, more=more, story=story)
+        message = mismatch_message(self._root, first, more=more, story=story)
         restores = self._timeline.pending(Action.RESTORE)
         return f"{message}. {restores[0]} is pending: finish it first, with hudi-py recover" if restores else message
 

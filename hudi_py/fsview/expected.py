@@ -149,6 +149,8 @@ def written_files(commit: Instant, metadata: CommitMetadata, log_naming: LogNami
             if base is not None:
                 yield Written(partition, name, base.file_id, base.instant_time, stat.file_size_in_bytes, commit, False)
             elif log is not None:
+                # As for `build`: in layout 2 the name of a log file does not tell the slice, the completion of its
+                # commit does.
                 time = log.instant_time if log_naming.tells_slice else commit.completion_time or commit.requested_time
                 yield Written(partition, name, log.file_id, time, stat.file_size_in_bytes, commit, True)
 
@@ -194,6 +196,7 @@ def is_size_right(recorded: int, there: int | None, *, is_log: bool) -> bool:
     """
     if there is None:
         return True
+    # Before the recorded size, which may be unknown: a folder or a pipe never holds rows.
     if there == NOT_REGULAR:
         return False
     if recorded <= _SIZE_UNKNOWN:
@@ -213,7 +216,7 @@ def damaged_file(path: str, size: int, recorded: int, writer: str) -> str:
     return f"{path} {what}, and its rows are lost. {WAY_OUT}"
 
 
-def mismatch_told(root: str, found: Mismatch, *, more: str = "", story: str = "") -> str:
+def mismatch_message(root: str, found: Mismatch, *, more: str = "", story: str = "") -> str:
     """
     The message about a file that is not as its commit wrote it.
 
@@ -284,6 +287,7 @@ def is_replaced_since(file: Written, removed_by: Iterable[Instant], replaced: Ma
         replaced: File group to requested time of the *archived* replacecommit that replaced it.
     """
     time = replaced.get((file.partition_path, file.file_id))
+    # Replaced, and then written again under the same file id: the newer commit counts.
     if time is None or time < file.commit.requested_time:
         return False
     return any(each.action is Action.CLEAN and each.is_completed and each.requested_time > time for each in removed_by)

@@ -1,5 +1,5 @@
 """
-Decides who needs a file of a table, and by which rule it can be deleted. Pure.
+Decides who needs a file of a table, and if nobody does, by which rule it can be deleted. Pure.
 
 Every service that deletes, keeps or checks data files asks here, so that they all agree. The judgement uses the current
 table, never a plan: what was right when it was planned may have been undone since.
@@ -75,6 +75,7 @@ class Protection:
 
     def concerns(self, partition_path: str) -> bool:
         """Whether a file of the partition may be protected; for most partitions this saves asking for each slice."""
+        # Pending operations are few, and asking for all partitions then is cheaper than an index of them by partition.
         return bool(self.pending) or bool(self.clustered_files) or partition_path in self.savepointed_files
 
     def is_savepointed(self, file_slice: FileSlice) -> bool:
@@ -89,6 +90,8 @@ class Protection:
     def compaction(self, file_slice: FileSlice) -> PendingOperation | None:
         """The pending compaction that needs the slice, by its time (rule A-40), or by the name of a file (K-15)."""
         operation = self.pending.get((file_slice.partition_path, file_slice.file_id))
+        # Slices from the base instant of the plan on (rule A-40): the compaction reads that one, and later logs lie
+        # above it.
         if operation is not None and file_slice.base_instant_time >= operation.base_instant_time:
             return operation
         if not self.pending_files:
@@ -191,6 +194,7 @@ class PartitionFates:
         base = parse_base_file(name)
         key = self.logs.get(name) if base is None else (base.file_id, base.instant_time)
         fate = _UNKNOWN if key is None else self.slices.get(key, _UNKNOWN)
+        # A need of the slice is enough; what names the file itself is asked only where nothing else keeps it.
         if isinstance(fate, Needed):
             return fate
         by = tuple(_named(self.facts, self.partition_path, name, is_removable=isinstance(fate, Removable)))
@@ -217,6 +221,7 @@ def judge_partition_files(facts: TableFacts, partition_path: str, names: Iterabl
                 needs[key] = (*by, max(facts.undoing.values(), key=lambda pending: pending.time))
     slices: dict[tuple[str, str], Fate] = {}
     logs: dict[str, tuple[str, str]] = {}
+    # Live groups too: whatever of them is not in `needs` has been superseded by a newer slice.
     for groups, rule in ((view.groups, Rule.SUPERSEDED), (view.replaced_groups, Rule.REPLACED)):
         removable = Removable(rule)
         for group in groups:
@@ -240,6 +245,7 @@ def _needs(facts: TableFacts, view: PartitionView) -> dict[tuple[str, str], tupl
         _add_group(facts, needs, group, latest, None, is_held=is_held)
     for group in view.replaced_groups:
         replaced_at = facts.context.replaced[view.partition_path, group.file_id]
+        # No slice of a replaced group is the latest, however new it is; it may still be shown by earlier times.
         _add_group(facts, needs, group, frozenset(), replaced_at, is_held=is_held)
     return needs
 
@@ -264,6 +270,7 @@ def _add_group(
             by += tuple(_holders(facts, each, is_replaced=not latest))
         if by:
             needs[each.file_id, begins] = by
+        # Slices come newest first: a slice is shown until the next newer one begins, or until the group was replaced.
         ends = begins if ends is None else min(ends, begins)
 
 
@@ -272,6 +279,7 @@ def latest_of(group: FileGroup) -> tuple[FileSlice, ...]:
     found = []
     for each in group.slices:
         found.append(each)
+        # A slice of log files alone has only changes: rows that none of them touched are in the base file below.
         if each.base_file is not None:
             break
     return tuple(found)

@@ -25,6 +25,7 @@ def foreign_base_files(names: Iterable[str], extensions: Collection[str]) -> lis
         names: Names of files.
         extensions: Extensions of the table's base files, without the dot; empty if any is allowed.
     """
+    # Only endings that Hudi writes: any other name is no base file to it either.
     others = tuple(each for each in _ENDINGS if each[1:] not in extensions)
     if not extensions:
         return []

@@ -1,5 +1,5 @@
 """
-Do all files with the rows of an earlier time still exist?
+Finds out whether all files with the rows of an earlier time still exist.
 
 A clean by commits or by hours records since when every snapshot is complete; a clean by file versions does not, because
 it deletes superseded files however young they are. Apache Hudi then silently returns fewer rows; here, the names that
@@ -78,6 +78,7 @@ def first_gone(
             store.storage, store.config, cleaned_since=time, replaced=True, bases=is_before, bases_until=time
         )
         replaced = archived.replaced
+        # The archive begins after the time in question, so what happened before it is unknown.
         if is_before and time < archived.first:
             _refuse_before_archive(contents, timeline, time, archived.first, found)
         for partition, names in archived.cleaned.items():
@@ -89,6 +90,7 @@ def first_gone(
     deleted = {
         partition: [name for name in names if _is_of(partition, name, of)] for partition, names in deleted.items()
     }
+    # First without the replaced groups of the archive, which are read only if a file seems to be missing.
     gone = gone_at(context, time, found, deleted)
     if gone is None:
         return None
@@ -124,6 +126,7 @@ def first_log_gone(
     store = contents.store
     deleted = deleted_since(contents, timeline, time, with_pending=False)
     replaced: Mapping[GroupKey, str] = context.replaced
+    # Copy-on-write tables have no log files, and need not read their archive for them.
     has_logs = store.config.table_type is TableType.MERGE_ON_READ
     if has_logs and (timeline.is_before_start(time) or not reaches_back(timeline, time)):
         archived = load_archived_files(store.storage, store.config, cleaned_since=time, replaced=True)
@@ -137,10 +140,12 @@ def first_log_gone(
     for partition, names in deleted.items():
         for log in filter(None, map(parse_log_file, names)):
             key = (partition, log.file_id)
+            # Change logs hold no rows of a snapshot (rules/data-files 9.4), and writes that failed never did.
             if log.is_cdc or log.instant_time > time or not context.is_completed(log.instant_time):
                 continue
             replaced_at = replaced.get(key)
             is_live = replaced_at is None or replaced_at > time
+            # What is left of the group is older than the deleted file, so its rows are in no file that is left.
             if is_live and log.instant_time > newest.get(key, "") and of(partition, log):
                 return join_path(partition, log.name)
     return None
@@ -170,7 +175,7 @@ def refuse_without_archive(
     why = told_of_lost_archive(contents, timeline, found)
     if why is not None:
         raise RefusedError(
-            f"nobody can tell what the table held at {time}: its timeline begins at {timeline.start}, and the archive "
+            f"it is unknown what the table held at {time}: its timeline begins at {timeline.start}, and the archive "
             f"of what came before, {store.storage.root}/{store.config.history_folder}, is missing ({why}); ask for a "
             "later time"
         )
@@ -186,7 +191,7 @@ def _refuse_before_archive(
     for path, each in found:
         if each.instant_time < first and timeline.find(each.instant_time) is None:
             raise RefusedError(
-                f"nobody can tell what the table held at {time}: the archive, {contents.store.storage.root}/"
+                f"it is unknown what the table held at {time}: the archive, {contents.store.storage.root}/"
                 f"{contents.store.config.history_folder}, begins at {first}, and {join_path(path, each.name)} was "
                 "written before, so an earlier archive was lost; ask for a later time"
             )
@@ -206,8 +211,11 @@ def told_of_lost_archive(
     store = contents.store
     if has_archive(store.storage, store.config):
         return None
+    # All rollbacks and restores: without an archive all that ever were are active, and what they undid was not
+    # archived.
     telling = (*timeline.commits.completed(), *timeline.completed(Action.CLEAN))
     before = Before(timeline, contents_of(contents, (*telling, *timeline.of((Action.ROLLBACK, Action.RESTORE)))))
+    # From cheap to expensive: names that the caller has, contents of the timeline, and then files of the table.
     why = next(
         (f"{join_path(path, each.name)} is there" for path, each in found if before.is_archived(each.instant_time)),
         None,

@@ -1,5 +1,5 @@
 """
-Finding partitions and their files by walking the table's folders.
+Finds partitions and their files by walking the table's folders.
 
 A folder is a partition when it holds a partition metafile; below one nothing is looked for. Source: Hudi
 ``FileSystemBackedTableMetadata``, rules/data-files 2.
@@ -160,9 +160,11 @@ def _walk_folders(
     level = [start]
     while level:
         below: list[str] = []
+        # Level by level, so that on object stores all folders of a level are listed at the same time.
         for folder, entries in zip(level, lister.each(level, details=details), strict=True):
             found = is_partition(entries)
             yield folder, _files(entries), found
+            # As Hudi: what lies below a partition belongs to it.
             if found and not to_the_bottom:
                 continue
             below += [

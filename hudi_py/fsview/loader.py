@@ -47,6 +47,7 @@ def load_context(
     Raises:
         CorruptMetadata: An instant does not decode; without it no slice can be judged.
     """
+    # A planner has to see the slice of a pending compaction: it is the newest, and takes later log files (rule Z-3).
     view = timeline.view if for_planning else timeline.committed
     gap = _gap_behind_savepoints(timeline)
     behind = frozenset[str]() if gap is None else _archived_between(contents, *gap)
@@ -127,9 +128,11 @@ def _completed_later(
 
 
 def _may_be_later(write: Instant, savepoint: Instant, table_type: TableType) -> bool:
+    # The savepoint names everything up to its time; a restore undoes what was requested later.
     if write.requested_time >= savepoint.requested_time:
         return False
     if write.completion_time is None or savepoint.completion_time is None:  # layout 1 has no completion times
+        # In doubt the files are held: a service of layout 1 may have completed at any time after its request.
         return write.action in _SERVICES_OF_LAYOUT_1[table_type]
     return write.completion_time > savepoint.completion_time
 
@@ -171,6 +174,7 @@ def load_undoing(timeline: Timeline, contents: Contents) -> dict[str, Pending]:
     for instant in timeline.pending(Action.ROLLBACK, Action.RESTORE):
         try:
             times = _undone_by(contents, instant)
+        # Hudi deletes a requested rollback that it cannot read, and passes over an inflight one (rule B-7).
         except (CorruptMetadata, NotFound):
             continue
         undone = (each for time in times for each in timeline.writes.completed() if each.requested_time == time)
@@ -239,6 +243,7 @@ def _completion_times(timeline: Timeline, contents: Contents) -> dict[str, str]:
     except CorruptMetadata as error:
         log.warning("view.archive.unreadable", error=str(error))
         return times
+    # The active timeline last: it goes before the archive, where an archival was interrupted and both have an instant.
     return {**{i.requested_time: i.completion_time for i in archived if i.completion_time is not None}, **times}
 
 
@@ -256,6 +261,8 @@ def _pending_compactions(timeline: Timeline, contents: Contents) -> dict[GroupKe
     pending: dict[GroupKey, PendingOperation] = {}
     for instant in timeline.pending(Action.COMPACTION, Action.LOG_COMPACTION):
         for operation in _compaction_plan(contents, instant).operations:
+            # By name, whatever the plan's paths look like: version 1 stored full paths, version 2 stores names
+            # (rules/timeline 4.3).
             names = (*filter(None, (operation.data_file_path,)), *operation.delta_file_paths)
             pending[operation.partition_path or "", operation.file_id or ""] = PendingOperation(
                 instant.requested_time,
@@ -272,7 +279,7 @@ def _compaction_plan(contents: Contents, instant: Instant) -> CompactionPlan:
     except CorruptMetadata as error:
         raise CorruptMetadata(
             f"{error}. It is unknown which files that {instant.action} needs, so nothing is judged; hudi-py recover "
-            "tells whether it can go"
+            "shows whether it can be removed"
         ) from error
 
 
@@ -310,6 +317,8 @@ def _clustering_plans(timeline: Timeline, contents: Contents) -> Iterator[tuple[
         except NotFound:
             continue
         except CorruptMetadata as error:
-            raise CorruptMetadata(f"{error}; hudi-py recover tells whether that {instant.action} can go") from error
+            raise CorruptMetadata(
+                f"{error}; hudi-py recover shows whether that {instant.action} can be removed"
+            ) from error
         if requested.clustering_plan is not None:
             yield instant.requested_time, requested.clustering_plan

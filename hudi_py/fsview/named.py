@@ -45,6 +45,8 @@ def count_replaced(data: bytes, requested_time: str, before: str) -> int:
     end = f"_{requested_time}.parquet".encode()
     if data.startswith(_AVRO):
         return data.count(end + b"\x02" + _avro_text(before.encode()))
+    # The bytes between a path and the time before it are the same in the whole file, so those of its first stat are
+    # taken.
     between = _json_to_previous(data, data.find(end) + len(end))
     return 0 if between is None else data.count(end + between[0] + before.encode() + b'"')
 
@@ -63,6 +65,7 @@ def base_paths(data: bytes, requested_time: str) -> list[bytes] | None:
     stamp = f"_{requested_time}.".encode()
     end = stamp + b"parquet"
     pieces = data.split(end)
+    # Another ending after the time, or log files, whose names have no such ending: decode instead of guessing.
     if data.count(stamp) != len(pieces) - 1 or b".log." in data:
         return None
     pieces.pop()
@@ -107,6 +110,7 @@ def _sizes(
     for path, behind in zip(paths, pieces[1:], strict=True):
         if key_of(path) in wanted:
             size = size_of(path, behind)
+            # The same path twice: two stats of one file, and it is not said here which of them counts.
             if size is None or path in sizes:
                 return None
             sizes[path] = size
@@ -161,6 +165,7 @@ def _is_whole(data: bytes) -> bool:
 
 def _json_paths(pieces: list[bytes]) -> list[bytes] | None:
     paths = [piece[piece.rfind(b'"') + 1 :] for piece in pieces]
+    # A backslash begins an escape of JSON, and the raw bytes are not the path.
     return None if b"\\" in b"".join(paths) else paths
 
 

@@ -50,7 +50,7 @@ _LOOKED_BACK: Final = 3  # earlier commits whose files a commit may all have rep
 _NO_NAMES: Final[frozenset[str]] = frozenset()
 
 
-class _DecodingTells(Exception):
+class _NeedsDecoding(Exception):
     """A commit names files in a form for which it has to be decoded."""
 
 
@@ -81,6 +81,7 @@ class NeededFiles:
     @cached_property
     def by_partition(self) -> Mapping[str, AbstractSet[str]]:
         """Partition path to names of the files of its latest slices."""
+        # Asked for already: names and sizes come from the same pass.
         if "sizes" in self.__dict__:
             return {partition: files.keys() for partition, files in self.sizes.items()}
         try:
@@ -125,7 +126,7 @@ class NeededFiles:
         """The same with sizes in bytes as the commits recorded them, 0 if unknown; log files may be larger."""
         try:
             sizes = _joined(self._newest_first(with_sizes=True))
-        except _DecodingTells:
+        except _NeedsDecoding:
             sizes = self._decoded
         except NotFound:
             return {}
@@ -180,6 +181,7 @@ class NeededFiles:
             except CorruptMetadata as error:
                 log.warning("view.commit.unreadable", instant=instant.requested_time, reason=str(error))
                 break
+            # A base file ends the search for its group: older commits name only files below it. Log files do not.
             left.difference_update((each.partition_path, each.file_id) for each in layers[-1] if not each.is_log)
         found = latest_slices(file for layer in reversed(layers) for file in layer)
         replaced = self._replaced_groups() if found else ()
@@ -231,7 +233,8 @@ class NeededFiles:
     def _next_files(self) -> _Files | None:
         try:
             return next(self._layers, None)
-        except _DecodingTells:
+        # Names found so far may belong to groups that a commit which cannot be searched wrote later.
+        except _NeedsDecoding:
             self._names.clear()
             return self._decoded
 
@@ -243,7 +246,7 @@ class NeededFiles:
         commit as it wrote, none of its files is needed, and its content is not searched.
 
         Raises:
-            _DecodingTells: All commits have to be decoded.
+            _NeedsDecoding: All commits have to be decoded.
             NotFound: A commit was archived or rolled back since.
         """
         known = self._replaced_groups()
@@ -255,10 +258,11 @@ class NeededFiles:
             time = instant.requested_time
             count = count_files(data, time)
             names_logs = instant.action is not Action.COMMIT and b".log." in data  # which nothing replaces one by one
+            # Otherwise newer commits replaced every file of this one, and there is nothing to find in it.
             if names_logs or not 0 < count == replaced[time]:
                 paths = base_paths(data, time)
                 if paths is None:
-                    raise _DecodingTells
+                    raise _NeedsDecoding
                 needed = paths
                 if known or not is_first:
                     known.update(_groups(newest))
@@ -270,7 +274,7 @@ class NeededFiles:
                 is_first = False
                 sizes = base_sizes(data, time, frozenset(needed)) if with_sizes else {}
                 if sizes is None:
-                    raise _DecodingTells
+                    raise _NeedsDecoding
                 yield _texts(sizes or needed, time), list(sizes.values())
             if not names_logs:
                 for other in newest_first[position : position + _LOOKED_BACK]:

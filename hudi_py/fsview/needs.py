@@ -108,7 +108,7 @@ class Removable:
 
 @attrs.frozen
 class Failed:
-    """It was written by an instant that is neither completed nor archived: rollback's business, no clean's."""
+    """It was written by an instant that is neither completed nor archived: a rollback deletes it, never a clean."""
 
     write: str
 
@@ -121,7 +121,7 @@ class Unknown:
     """It is not a data file, or not one of the judged files."""
 
     def __str__(self) -> str:
-        return "nothing is known of it"
+        return "nothing is known about it"
 
 
 Fate: TypeAlias = Needed | Removable | Failed | Unknown

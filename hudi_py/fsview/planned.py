@@ -42,6 +42,7 @@ class ListingForPlan:
                 walked.add(path)
                 yield path, entries
             else:
+                # A folder with data files and no metafile: rows may be missing from the walk.
                 self._may_hide = self._may_hide or hold_data(entries)
         if self._may_hide:
             self._listing.check_hidden(walked)
@@ -68,5 +69,6 @@ class ListingForPlan:
         """
         if newest and not has_sizes(entries) and self._listing.needs.are_newest(path, newest):
             return
+        # A partition without data may be a metafile above real partitions, which the walk then did not reach.
         self._may_hide = self._may_hide or not hold_data(entries)
         self._listing.check(path, entries)

@@ -15,7 +15,7 @@ from typing import TypeAlias, TypeVar
 
 from hudi_py.errors import ConflictError
 from hudi_py.fsview.build import GroupKey
-from hudi_py.fsview.expected import Mismatch, damaged_file, is_size_right, mismatch_told
+from hudi_py.fsview.expected import Mismatch, damaged_file, is_size_right, mismatch_message
 from hudi_py.fsview.listing import listing_threads
 from hudi_py.fsview.needed import NeededFiles, archived_replacements
 from hudi_py.model.files import NOT_REGULAR, BaseFile, join_path, parse_base_file, parse_log_file
@@ -57,7 +57,7 @@ def lost_survivors(
     sizes = needed.sizes_of(groups)
     asked = [path for path in sizes if path not in compared]
     wrong = _in_each(storage, asked, lambda path: _wrong(storage, path, sizes[path]))
-    lost = _told(contents, needed, wrong) if wrong else {}
+    lost = _messages(contents, needed, wrong) if wrong else {}
     start = timeline.writes.start
     archived = {
         path: left for path, ids in groups.items() if (left := ids.difference(map(group_of, sizes.get(path, ()))))
@@ -69,6 +69,8 @@ def lost_survivors(
             lambda path: _damaged_of_archived(storage, path, archived[path], frozenset(losing[path]), start),
         )
         lost.update(found)
+    # Only where something is wrong: a commit that another process rolled back meanwhile explains files that are
+    # missing.
     if lost and contents.store.load().writes.instants != timeline.writes.instants:
         raise ConflictError(f"{storage.root} was changed by another process while it was looked at; try again")
     return lost
@@ -100,6 +102,7 @@ def _in_each(storage: Storage, paths: Collection[str], ask: Callable[[str], list
 def _wrong(storage: Storage, path: str, recorded: Mapping[str, int]) -> list[tuple[str, str, int | None]]:
     """Partition path, name and present size of the files that do not have the *recorded* size."""
     there = storage.sizes(path, tuple(recorded))
+    # The usual case, in one comparison.
     if there == recorded:
         return []
     return [
@@ -109,7 +112,7 @@ def _wrong(storage: Storage, path: str, recorded: Mapping[str, int]) -> list[tup
     ]
 
 
-def _told(contents: Contents, needed: NeededFiles, wrong: Iterable[tuple[str, str, int | None]]) -> Lost:
+def _messages(contents: Contents, needed: NeededFiles, wrong: Iterable[tuple[str, str, int | None]]) -> Lost:
     """The messages about wrong files; groups that an archived replacecommit replaced are left out."""
     sizes = {(path, name): size for path, name, size in wrong}
     groups: dict[str, set[str]] = {}
@@ -124,8 +127,8 @@ def _told(contents: Contents, needed: NeededFiles, wrong: Iterable[tuple[str, st
     since = {(each.file.partition_path, each.file.file_id): each.file.commit.requested_time for each in files}
     replaced = archived_replacements(contents, since)
     root = contents.store.storage.root
-    told = {(each.file.partition_path, each.file.file_id): mismatch_told(root, each) for each in files}
-    return {key: why for key, why in told.items() if key not in replaced}
+    found = {(each.file.partition_path, each.file.file_id): mismatch_message(root, each) for each in files}
+    return {key: why for key, why in found.items() if key not in replaced}
 
 
 def _damaged_of_archived(
@@ -135,6 +138,7 @@ def _damaged_of_archived(
     newest: dict[str, BaseFile] = {}
     for entry in storage.list(path):  # folders too: one may be where a file should be
         base = parse_base_file(entry.name)
+        # Files that the plan deletes are no survivors, and those from the active timeline on were compared above.
         if base is None or base.file_id not in file_ids or base.name in planned or base.instant_time >= start:
             continue
         if base.file_id not in newest or newest[base.file_id].instant_time < base.instant_time:

@@ -1,4 +1,4 @@
-"""Where completed commits wrote in log files, which tells lost rows from what a dead writer left."""
+"""Finds where in log files completed commits wrote: damage there loses rows, damage elsewhere is of a dead writer."""
 
 from __future__ import annotations
 
@@ -38,10 +38,11 @@ def written_ranges(commits: Iterable[tuple[Instant, CommitMetadata]], path: str)
     Where completed commits wrote in one log file: ranges of bytes (first, behind the last).
 
     Args:
-        commits: Completed ones, and what they hold.
+        commits: Completed commits with their contents.
         path: Path of the file, relative to the table.
     """
     return [
+        # In layout 1 several delta commits append to one log file, and a stat has the size after its own part.
         (stat.log_offset or 0, stat.file_size_in_bytes)
         for _, commit in commits
         for stats in commit.partition_to_write_stats.values()

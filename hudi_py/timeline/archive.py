@@ -89,6 +89,7 @@ def load_archived_commits(storage: Storage, config: TableConfig, after: str, bef
         for entries in archive_logs(storage, folder, names):
             times = {e.requested_time for e in entries if e.state == "COMPLETED" and e.action in _COMMITS}
             found |= times
+            # Older files hold older commits only: archival takes a prefix of the timeline (rule D-11).
             if times and max(times) <= after:
                 break
     else:
@@ -103,6 +104,8 @@ def load_archived_commits(storage: Storage, config: TableConfig, after: str, bef
 
 def is_archived(storage: Storage, config: TableConfig, time: str) -> bool:
     """Whether the completed commit of that time is archived; raises as `load_archived_commits`."""
+    # Both ends are excluded, so the range is from just below the time to the first text behind it. Times are compared
+    # as text, and an appended digit is the smallest step up.
     return time in load_archived_commits(storage, config, str(int(time) - 1).zfill(len(time)), f"{time}0")
 
 
@@ -193,6 +196,7 @@ def archived_commits(storage: Storage, config: TableConfig) -> Iterator[Archived
         CorruptMetadata: A file of the archive is damaged.
     """
     for each in stored_instants(storage, config, with_contents=True, actions=_COMMITS):
+        # Layout 1 archives the earlier states, too, and those say nothing about what was written.
         if each.instant.is_completed:
             data = each.content if isinstance(each.content, bytes) else b""
             is_replacing = each.instant.action is Action.REPLACE_COMMIT
@@ -271,6 +275,7 @@ def load_archived_files(
     Raises:
         CorruptMetadata: A file of the archive is damaged.
     """
+    # Decoding commits is what costs: whoever asks for replaced groups alone decodes the replacecommits.
     actions = (_COMMITS if bases else _REPLACING if replaced else frozenset()) | (
         frozenset() if cleaned_since is None else _CLEANS
     )
@@ -279,17 +284,19 @@ def load_archived_files(
         """The first result comes from cleans, the others from commits: their field names do not overlap."""
         return _deleted(fields), _replaced(fields) if replaced else [], _written(fields) if bases else []
 
+    # Files outside the range are not even opened, but groups and base files are wanted from all times.
     since = cleaned_since if actions == _CLEANS and cleaned_since is not None else ""
     cleaned: dict[str, set[str]] = {}
     groups: dict[tuple[str, str], str] = {}
     newest: dict[tuple[str, str], ArchivedFile] = {}
     first = ""
-    for time, told in completed_contents(storage, config, actions, read, since):
+    for time, facts in completed_contents(storage, config, actions, read, since):
         first = min(first or time, time)
-        removed, superseded, written = told or ({}, [], [])
+        removed, superseded, written = facts or ({}, [], [])
         for partition, names in removed.items() if cleaned_since is not None and time > cleaned_since else ():
             cleaned.setdefault(partition, set()).update(names)
         for group in superseded:
+            # The larger time wins, as among active ones (rule Z-5, K-23); layout 1 gives its entries newest file first.
             groups[group] = max(time, groups.get(group, ""))
         for partition, path, size in written if bases_until is None or time <= bases_until else ():
             base = parse_base_file(path.rpartition("/")[2])
@@ -321,6 +328,8 @@ def load_archived_partitions(storage: Storage, config: TableConfig, since: str) 
         CorruptMetadata: A file of the archive is damaged.
     """
     found = dict(completed_contents(storage, config, _COMMITS, _touched, since))
+    # Without the first commit, or with a commit of unknown content, the answer might lack partitions, and a clean would
+    # never visit them.
     if since not in found or None in found.values():
         return None
     return {time: partitions for time, partitions in found.items() if partitions is not None}

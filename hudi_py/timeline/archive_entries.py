@@ -93,6 +93,7 @@ def stored_instants(
     seen: set[tuple[str, str]] = set()  # an instant may be in two files: one run archived it again after a crash
     for file in newest_snapshot(storage, folder, names).files:
         first, last = file.time_range
+        # The names of history files have their range (rules/timeline 5.3), so most are never opened.
         if last < since or (until is not None and first > until):
             continue
         source = f"{storage.root}/{folder}/{file.name}"

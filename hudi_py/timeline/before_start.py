@@ -53,24 +53,26 @@ class Before:
         known = {each.requested_time for each in timeline}
         for instant, content in self._contents:
             if instant.action in (Action.ROLLBACK, Action.RESTORE):
+                # A time that was rolled back is on no timeline either, yet it was never archived.
                 known |= undone_by(content) or set()
         self._known = known
 
     def is_archived(self, time: str) -> bool:
         """Whether a completed write of that time must be archived: it is older than the active timeline, not undone."""
         is_early = self._start is not None and _FIRST_TIME <= time < self._start
+        # Stats have the text "null" for a new file group (rules/data-files 8), and cleans an empty one.
         is_of_write = is_time(time) and len(time) >= len(_FIRST_TIME)
         return is_early and is_of_write and time not in self._known
 
     def earlier(self) -> Iterator[Earlier]:
         """Archived writes that the instants mention, some of them more than once."""
         for instant, content in self._contents:
-            for each in _told_by(instant, content):
+            for each in _mentioned_by(instant, content):
                 if self.is_archived(each.time):
                     yield each
 
 
-def _told_by(instant: Instant, content: object) -> Iterator[Earlier]:
+def _mentioned_by(instant: Instant, content: object) -> Iterator[Earlier]:
     if isinstance(content, CommitMetadata):
         for stats in content.partition_to_write_stats.values():
             for stat in stats:

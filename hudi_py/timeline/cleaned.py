@@ -1,4 +1,4 @@
-"""Which earlier times completed cleans left whole, and which files of other times they deleted."""
+"""Tells which earlier times cleans left complete, and which files of other times they deleted."""
 
 from __future__ import annotations
 
@@ -41,9 +41,11 @@ def deleted_since(
     """
     deleted: dict[str, list[str]] = {}
     for instant in timeline.of([Action.CLEAN]):
+        # A plan that nobody has begun has deleted nothing, and may still be withdrawn.
         if instant.state is State.REQUESTED or (instant.is_pending and not with_pending):
             continue
         if instant.is_pending:
+            # An inflight clean may have deleted any part of its plan, and will delete the rest.
             for path, files in contents.clean_plan(instant).files_to_delete.items():
                 deleted.setdefault(path, []).extend(file.name for file in files)
             continue
@@ -58,6 +60,7 @@ def deleted_since(
 def reaches_back(timeline: Timeline, time: str) -> bool:
     """Whether no archived clean came after *time*: the oldest are archived first."""
     cleans = timeline.completed(Action.CLEAN)
+    # Without an active clean, any number of them may have been archived.
     return bool(cleans) and cleans[0].requested_time <= time
 
 

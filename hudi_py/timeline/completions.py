@@ -51,6 +51,7 @@ def lost_completions(
             left out prove nothing, and undo nothing.
         more: Other proofs, by requested time.
     """
+    # Only inflight ones: a write cannot be completed before it is inflight.
     waiting = {i.requested_time: i for i in timeline.writes.pending() if i.state is State.INFLIGHT}
     if not waiting:
         return {}
@@ -64,6 +65,7 @@ def lost_completions(
             undone |= times
         else:
             for time, why in _named_by(instant, content):
+                # What an instant names of a later time is a mistake in its content, and proves nothing.
                 if time < instant.requested_time:
                     proofs.setdefault(time, why)
     for savepoint in timeline.completed(Action.SAVEPOINT):
@@ -78,6 +80,8 @@ def _named_by(instant: Instant, content: object) -> Iterator[tuple[str, str]]:
     elif isinstance(content, CommitMetadata):
         for stats in content.partition_to_write_stats.values():
             for stat in stats:
+                # Log files name the slice that they lie on, which a pending compaction may have opened; base files
+                # replace one that was complete.
                 if stat.prev_commit and not (stat.path or "").rpartition("/")[2].startswith("."):
                     yield stat.prev_commit, f"{instant} built on its file group {stat.file_id}"
 
@@ -121,6 +125,7 @@ def refuse_lost_completions(
     if not inflight:
         return
     cleans = [i for i in timeline.completed(Action.CLEAN)[-1:] if i.requested_time > inflight[0].requested_time]
+    # The cheap half of the answer, and nearly always the whole of it.
     if not lost_completions(timeline, contents_of(contents, cleans), more):
         return
     # Rollbacks and restores only now: there may be many, and they matter only if something looks lost.

@@ -1,8 +1,8 @@
 """
-What instant files hold, decoded on demand.
+Decodes the contents of instant files on demand.
 
-Each file is read at most once (`TimelineStore.read`) and decoded when somebody asks; a damaged one is an error that
-names the file, raised only to those who need that file.
+A file is read at most once (`TimelineStore.read`), and decoded when its content is needed. A damaged file is an error
+that names it, raised only to those who need its content.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ class Contents:
                 data = self.store.read(Instant(instant.requested_time, instant.action, state))
             except NotFound:
                 continue
+            # Hudi 1.1.1 leaves the inflight file of a clean empty, also on version 6 (rules/timeline 3.3).
             if data:
                 return self._decoded_clean_plan(instant, data, state)
         raise CorruptMetadata(f"{self._plan_source(instant)} is empty or missing: there is no plan to carry out")
@@ -110,6 +111,7 @@ class Contents:
         """Whether a pending instant is a clustering (layout 1 writes those as replacecommit)."""
         if instant.action is Action.CLUSTERING:
             return True
+        # The request of an overwrite may be empty after `reopen`; a clustering always has its plan there.
         if instant.action is not Action.REPLACE_COMMIT or self.is_request_empty(instant):
             return False
         return self.requested_replace(instant).operation_type == "CLUSTER"

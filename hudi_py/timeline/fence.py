@@ -37,6 +37,7 @@ def put_up_fence(storage: Storage, instant_time: str) -> None:
         oldest = (datetime.strptime(instant_time[:14], _SECONDS) - _KEPT).strftime(_SECONDS)  # noqa: DTZ007 - two texts
     except (ValueError, OverflowError):  # digits, but no date: the next fence removes the old ones
         return
+    # Only whoever creates a fence sweeps, so the folder stays small without a service of its own.
     for entry in storage.list(_FOLDER):
         if entry.name < oldest:
             storage.delete(_path(entry.name))

@@ -118,11 +118,12 @@ class Heart:
         """Beat once, and start the thread that continues."""
         self._time = instant_time
         self.beat()
+        # A daemon: the heart has to stop with its process, however that ends, or other writers would wait for ever.
         self._thread = threading.Thread(target=self._go_on, name=f"heartbeat-{instant_time}", daemon=True)
         self._thread.start()
 
     def beat(self) -> None:
-        """One beat."""
+        """Write the file again, so that its age is 0."""
         self._storage.replace(f"{FOLDER}/{self._time}", b"")
 
     def check(self) -> None:
@@ -132,6 +133,7 @@ class Heart:
         Raises:
             ConflictError: The heartbeat expired or was removed.
         """
+        # By the file, not by what this process remembers: other writers judge by the file, too.
         age = heartbeat_ages(self._storage, self._clock).get(self._time)
         if self._rhythm.is_expired(age):
             what = "was removed" if age is None else f"is {age // 1000} s old"
@@ -142,6 +144,7 @@ class Heart:
 
     def stop(self) -> None:
         """Stop beating; the file stays, and shows that the write failed."""
+        # Waited for, so that no beat comes after the caller has deleted the file: it would look like a running write.
         self._stopped.set()
         if self._thread is not None:
             self._thread.join()

@@ -78,4 +78,5 @@ def held_if_free(lock: Lock, purpose: str) -> Iterator[bool]:
             is_held = False
         else:
             is_held = True
+        # Outside of the `try`: a conflict in the body is not one about the lock.
         yield is_held

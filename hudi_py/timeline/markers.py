@@ -68,6 +68,8 @@ def read_markers(storage: Storage, instant_time: str) -> frozenset[Marker] | Non
     entries = storage.list(folder)
     if not entries:
         return None
+    # The file alone tells the two forms apart (rule B-14b). hudi_py never writes it: Hudi fails on one that says DIRECT
+    # (rules/data-files 8).
     if any(entry.name == _TYPE_FILE for entry in entries):
         lines: set[str] = set()
         for entry in entries:
@@ -96,6 +98,7 @@ def delete_unnamed(storage: Storage, markers: Iterable[Marker], written: Contain
     Raises:
         StorageError: A file could not be deleted.
     """
+    # Markers are created before their files, so no file of the write can be missing here.
     leftovers = [marker.path for marker in markers if marker.path not in written]
     for path, result in storage.delete_many(leftovers).items():
         if isinstance(result, StorageFailure):
@@ -110,7 +113,7 @@ def instants_with_markers(storage: Storage) -> tuple[str, ...]:
 
 
 def delete_markers_of_completed(storage: Storage, timeline: Timeline) -> tuple[str, ...]:
-    """Remove the markers that a crash left of completed actions; return the times of all marker folders there were."""
+    """Delete the markers that a crash left of completed actions; return the times of all marker folders found."""
     marked = instants_with_markers(storage)
     for time in marked:
         if any(instant.requested_time == time and instant.is_completed for instant in timeline):
@@ -140,6 +143,7 @@ def _lines(storage: Storage, path: str) -> list[str]:
 
 
 def _parse(path: str, folder: str) -> Marker:
+    # From the right: a partition path may contain the separator, a type never does.
     data_path, separator, word = path.rpartition(_SEPARATOR)
     partition, _, name = data_path.rpartition("/")
     if not separator or word not in MarkerType.__members__:

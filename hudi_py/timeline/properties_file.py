@@ -59,6 +59,7 @@ def _choose(storage: Storage) -> tuple[dict[str, str], str]:
             except CorruptMetadata as error:
                 problem = problem or error
                 continue
+            # A file without checksum is taken only if nothing better is found: it may be the beginning of one with.
             if CHECKSUM_KEY in properties or (path == BACKUP_FILE and unproven is None):
                 return properties, path
             unproven = unproven or properties
@@ -66,6 +67,7 @@ def _choose(storage: Storage) -> tuple[dict[str, str], str]:
             return unproven, PROPERTIES_FILE
     if problem is not None:
         raise problem
+    # Asked last, since it costs two listings, and only where there is neither file.
     left = _instant_file(storage)
     if left is not None:
         raise CorruptMetadata(
@@ -119,7 +121,7 @@ def properties_problem(storage: Storage) -> str | None:
 
 def create_properties(storage: Storage, properties: Mapping[str, str], clock: Clock) -> None:
     """
-    Make a folder a table; the last step of creating one.
+    Turn a folder into a table: the last step of creating one.
 
     Raises:
         ConflictError: It is a table already.
@@ -141,7 +143,9 @@ def update_properties(storage: Storage, changes: Mapping[str, str | None], clock
     Raises:
         ConflictError: Another process is rewriting them at this moment.
     """
+    # First: changes made to a half-written file would be lost with it.
     current = recover_properties(storage)
+    # Keys that hudi_py does not know stay: they are settings of other writers.
     merged = {**current, **{key: value for key, value in changes.items() if value is not None}}
     for key in (key for key, value in changes.items() if value is None):
         merged.pop(key, None)
@@ -153,6 +157,7 @@ def update_properties(storage: Storage, changes: Mapping[str, str | None], clock
     except AlreadyExists as error:
         raise ConflictError(f"{storage.root}/{BACKUP_FILE} appeared: another writer is changing the table") from error
     storage.replace(PROPERTIES_FILE, content)
+    # Read back while the backup is still there: without it nothing could take the place of a torn file.
     _read_valid(storage, PROPERTIES_FILE)
     storage.delete(BACKUP_FILE)
 

@@ -44,7 +44,7 @@ class TimelineStore:
         config: The table's configuration: where its timeline lies, and in which form.
         clock: Tells the time; the machine's by default.
         lock: The table's lock.
-        randomness: Gives so many random bytes.
+        randomness: Returns as many random bytes as it is asked for.
         ignores_leases: Whether deletions go on in spite of leases.
     """
 
@@ -82,6 +82,7 @@ class TimelineStore:
         """
         entries = self.storage.list(self.folder)
         names = [entry.name for entry in entries if not entry.is_folder]
+        # Layout 1 has folders beside its instants, which are none of our business; only the name of an instant counts.
         if len(names) < len(entries):
             self._refuse_folders({entry.name for entry in entries if entry.is_folder}.difference(names))
         return build_timeline(names, self.layout)
@@ -163,6 +164,7 @@ class TimelineStore:
                 rolled it back.
         """
         following = advance(instant, completion_time=completion_time)
+        # Creating the next state would succeed, and bring back an action that was rolled back.
         if self.storage.size(self.path(instant)) is None:
             raise ConflictError(
                 f"{self.path(instant)} is missing: another writer rolled {instant} back; reload and start again"
@@ -172,7 +174,7 @@ class TimelineStore:
 
     def complete(self, instant: Instant, said: Said, *, after: str | None = None) -> Instant:
         """
-        Publish an inflight instant; afterwards nothing is owed.
+        Publish an inflight instant: the commit point.
 
         Args:
             after: In layout 2 the completion time is larger than this as well as than every time on the timeline.
@@ -180,6 +182,7 @@ class TimelineStore:
         Raises:
             As `transition`; ConflictError also when another writer has completed it, or has our lock now.
         """
+        # A process that slept through its lease must not complete: another one may have changed the table since.
         self.lock.check()
         completion_time = None
         # In layout 2 the name has the completion time, so creating it would not collide with another writer's file.
@@ -216,6 +219,7 @@ class TimelineStore:
 
     def remove(self, instant: Instant) -> bool:
         """Delete one instant file; False if it did not exist."""
+        # Before the file: an instant of the same name may be created again, by us too.
         self._contents.pop(self.path(instant), None)
         return self.storage.delete(self.path(instant))
 
@@ -226,7 +230,7 @@ class TimelineStore:
 
     def new_time(self, timeline: Timeline | None = None, *, after: str | None = None) -> str:
         """
-        A time larger than *after*, than every time on the timeline and than any that another process was given.
+        A new time, larger than *after*, than all times on the timeline, and than those given to other processes.
 
         Times are reserved by an exclusively created name below ``.hoodie/.aux/hudi_py/times``; whoever reserves a
         larger one removes the smaller ones, so the largest time given out always stays visible, whatever the clocks
@@ -234,7 +238,7 @@ class TimelineStore:
 
         Raises:
             ConflictError: Others were always faster.
-            CorruptMetadata: The timeline holds a time than which none is larger.
+            CorruptMetadata: The timeline has a time that no valid time exceeds.
         """
         timeline = timeline or self.load()
         last = max(filter(None, (timeline.last_time, after)), default=None)
@@ -247,6 +251,7 @@ class TimelineStore:
             except AlreadyExists:
                 last = time
                 continue
+            # Listed again after our own was created: whoever creates a larger one from now on sees ours.
             reserved = self._reserved_times()
             for other in reserved:
                 if other < time:
@@ -254,7 +259,7 @@ class TimelineStore:
             if max(reserved, default="") == time:
                 return time
             self.storage.delete(f"{_TIMES_FOLDER}/{time}")  # another process was given a larger one meanwhile
-        raise ConflictError(f"{self.storage.root}: too many processes ask for instant times at once; try again")
+        raise ConflictError(f"{self.storage.root}: too many processes take instant times at this moment; try again")
 
     def _reserved_times(self) -> list[str]:
         return [entry.name for entry in self.storage.list(_TIMES_FOLDER) if entry.name.isdigit()]

@@ -97,6 +97,7 @@ class Timeline(Shown):
 
     def find(self, requested_time: str, action: Action | None = None) -> Instant | None:
         """The instant of that time (and comparable action, if given), in its highest state."""
+        # Planners ask for thousands of times, so this must not go through all instants.
         low = bisect_left(self._times, requested_time)
         for instant in self.instants[low:]:
             if instant.requested_time != requested_time:
@@ -120,6 +121,7 @@ class Timeline(Shown):
     @cached_property
     def last_time(self) -> str | None:
         """The largest requested or completion time on the timeline: a new time has to be larger."""
+        # Completion times are not sorted here: an action that began early may have ended last.
         times = [i.requested_time for i in self.instants[-1:]]
         times += [i.completion_time for i in self.instants if i.completion_time is not None]
         return max(times, default=None)
@@ -158,6 +160,7 @@ class Timeline(Shown):
     @cached_property
     def start(self) -> str | None:
         """Time of the first instant that is not the time of a savepoint in this timeline."""
+        # As Hudi does (rules/table-services 0): an old savepoint must not make everything behind it look active.
         savepointed = {i.requested_time for i in self.instants if i.action is Action.SAVEPOINT}
         return next((t for t in self._times if t not in savepointed), None)
 
@@ -203,6 +206,7 @@ def build_timeline(names: Iterable[str], layout: Layout) -> Timeline:
         time, _, completion = head.partition("_")
         key = time + word  # sorts like (requested time, comparable action): the word starts with a dot
         best = highest.get(key)
+        # The cheap tests first: the layout parses a name only if its digits are not plain.
         if (best is None or best[0] < state or (best[0] is state and best[1] < completion)) and (
             (head.isdecimal() and head.isascii()) or layout.parse(name) is not None
         ):

@@ -1,1 +1,1 @@
-"""The table's lock: who may change the timeline now. What it guards is for the services to say."""
+"""Committing: the table's lock, the stages of an action, and the judges of conflicts and of pending actions."""

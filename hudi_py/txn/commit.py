@@ -80,6 +80,7 @@ class Prepared:
         Raises:
             ConflictError: Another process has begun it at the same time.
         """
+        # Loaded here and not taken from the caller: a savepoint of the same time may have been begun since.
         timeline = self.store.load()
         found = timeline.find(self.time, self.action)
         if found is None:
@@ -133,6 +134,7 @@ class Requested(_OnTimeline):
         Raises:
             ConflictError: Another process removed its plan, or has begun it at the same time.
         """
+        # Resumed: the inflight file stays as it is, whoever wrote it. It may hold what the interrupted run had planned.
         if self.instant.state is State.INFLIGHT:
             return Begun(self.store, self.instant)
         return Begun(self.store, self.store.transition(self.instant, said))
@@ -232,9 +234,11 @@ def withdraw(store: TimelineStore, instants: Iterable[Instant], because: str) ->
     """
     for instant in instants:
         # Looked for after the plan is deleted: a process that begins it later does not find it any more.
+        # Kept, for it may have to be put back.
         plan = store.read_plan(instant)
         store.remove(instant)
         if any(each.state is not State.REQUESTED for each in store.files_of(instant)):
+            # An inflight action without its plan could be neither finished nor rolled back.
             store.request(instant.action, instant.requested_time, plan)
             raise ConflictError(f"another process has begun {instant} at this moment; try again")
         log.warning("plan.withdrawn", instant=str(instant), because=because)

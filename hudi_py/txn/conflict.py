@@ -216,6 +216,7 @@ class Scope:
         before but requested after ours: their files are newer than ours by name. Planned rewrites are added, for they
         do not look for conflicts when they complete, except with ``PreferWriter``, by which rewrites give way (F-11).
         """
+        # Compared by name, not by time: clocks of two writers may disagree, the two timelines cannot.
         done = {_key(each) for each in self.before.completed()}
         found = [
             each
@@ -226,12 +227,14 @@ class Scope:
         if kind.is_rewrite and gives_way:
             found += [each for each in self.now.commits.pending() if _key(each) != _key(ours)]
         elif not gives_way:
+            # In layout 1 a clustering is a replacecommit; `hudi_py.txn.touched` leaves out those that are none.
             rewrites = (Action.CLUSTERING, Action.REPLACE_COMMIT, Action.COMPACTION, Action.LOG_COMPACTION)
             found += [each for each in self.now.pending(*rewrites) if _key(each) != _key(ours)]
         return tuple(sorted(found, key=lambda each: each.requested_time))
 
     def undone(self) -> Instant | None:
         """Return a write that ours is based on and that was rolled back or restored since; None if there is none."""
+        # Not the start of the timeline: a savepointed commit may be active although later ones are archived (rule D-7).
         first = self.now.first_not_savepointed
         for each in self.before.writes.completed():
             found = self.now.find(each.requested_time, each.action)
@@ -266,6 +269,8 @@ class Scope:
             for relation, where in self._in_common(ours, other, by_bucket=by_bucket):
                 for rule in RULES:
                     if rule.relation is relation and ours.kind in rule.ours and other.kind in rule.theirs:
+                        # The first rule for a pair and a relation decides, also where it says that there is no
+                        # conflict.
                         if isolation in rule.levels:
                             return Conflict(other=other.instant, where=where, rule=rule)
                         break
@@ -275,6 +280,7 @@ class Scope:
         common = _same(self._exposed(ours, other), other.groups, by_bucket=by_bucket)
         if common is not None:
             yield Relation.GROUP, f"{common[1]} in partition {common[0]!r}"
+        # A rewrite puts the same rows into other files, so nothing that was read has changed.
         if other.kind.is_rewrite:
             return
         for relation, partitions in ((Relation.ADDED, other.added), (Relation.CHANGED, other.changed)):
@@ -300,6 +306,7 @@ class Scope:
 def _same(ours: frozenset[Group], theirs: frozenset[Group], *, by_bucket: bool) -> Group | None:
     if not by_bucket:
         return min(ours & theirs, default=None)
+    # Two writers give a new bucket two file ids, and the same keys would be in both.
     buckets = {(path, file_id[:_BUCKET_DIGITS]) for path, file_id in theirs}
     return min((each for each in ours if (each[0], each[1][:_BUCKET_DIGITS]) in buckets), default=None)
 

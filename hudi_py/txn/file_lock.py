@@ -66,6 +66,7 @@ class FileLock:
 
     def release(self) -> None:
         """See `LockProvider`."""
+        # Never deleted unread: after a take-over the file is the lock of another process.
         if self.is_ours():
             self._storage.delete(self._path)
         else:
@@ -85,7 +86,7 @@ class FileLock:
         if seen is None:
             return f"{where} was held until just now"
         age = "" if seen.modified_ms is None else f", {max(0, self._now_ms() - seen.modified_ms) // 1000} s old,"
-        return f"{where}{age} is another writer's lock ({_told(seen.content)})"
+        return f"{where}{age} is another writer's lock ({_owner(seen.content)})"
 
     def _create(self) -> bool:
         try:
@@ -109,9 +110,11 @@ class FileLock:
             return self._create()
         if not (self._is_older_than_allowed(seen.modified_ms) or is_left_behind(seen.content)):
             return False
+        # The claim is for this lock and no later one: its content is unique, and so is its name.
         digest = hashlib.sha256(b"%d %s" % (seen.modified_ms or 0, seen.content)).hexdigest()[:32]
         claims = self._storage.list(self._claim("").rstrip("/"), details=True)
         stale = {each.name for each in claims if self._is_older_than_allowed(each.modified_ms)}
+        # Claims on the same lock, of any process.
         ours = {each.name for each in claims if each.name.startswith(digest)}
         if not ours <= stale:  # another process has a valid claim on this lock, and is replacing it now
             return False
@@ -123,7 +126,7 @@ class FileLock:
             return False
         is_acquired = False
         if self._look() == seen:  # otherwise another process has replaced it since, and that lock is valid
-            log.warning("lock.taken_over", path=f"{self._storage.root}/{self._path}", holder=_told(seen.content))
+            log.warning("lock.taken_over", path=f"{self._storage.root}/{self._path}", holder=_owner(seen.content))
             self._storage.delete(self._path)
             is_acquired = self._create()
         for name in {*stale, claim}:
@@ -157,6 +160,7 @@ class FileLock:
         moment = self._clock.now().astimezone()
         created = f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d}"
         name = f"hudi_py {purpose} {new_uuid(self._randomness)}"
+        # First the name that `is_left_behind` reads, then the same for people.
         who = [this_process(), f"hudi_py on {socket.gethostname()} (process:{os.getpid()})"]
         stack = ", ".join(json.dumps(line) for line in who if line)
         text = (
@@ -174,11 +178,11 @@ def is_left_behind(content: bytes) -> bool:
         return False
 
 
-def _told(content: bytes) -> str:
+def _owner(content: bytes) -> str:
     """The owner of a lock file in one line."""
     try:
         found = json.loads(content)
-        told = f"since {found['lockCreateTime']} by {found['lockThreadName']}, {found['lockStacksInfo'][-1]}"
+        owner = f"since {found['lockCreateTime']} by {found['lockThreadName']}, {found['lockStacksInfo'][-1]}"
     except (ValueError, KeyError, IndexError, TypeError):
-        told = " ".join(content.decode(errors="replace").split())
-    return told[:_SHOWN_MAX] or "it does not say whose"
+        owner = " ".join(content.decode(errors="replace").split())
+    return owner[:_SHOWN_MAX] or "it does not name its owner"

@@ -89,7 +89,9 @@ class LeaseLock:
             return False
         if lease is not None and not lease.is_released:
             log.warning("lock.taken_over", path=f"{self._storage.root}/{TABLE_LOCK}", holder=lease.owner)
+        # A new owner for each time that it is held: an older renewal of our own must not be taken for this one.
         mine = Lease(False, self._now_ms() + self._validity_ms, new_uuid(self._randomness))
+        # Conditional on what was seen: of two that find it free, one loses here.
         if not self._write(mine, None if seen is None else seen.version):
             return False
         self._stopped.clear()
@@ -153,6 +155,7 @@ class LeaseLock:
             written = self._storage.swap(TABLE_LOCK, content, version)
         except (StorageError, OutcomeUnknown):
             seen = self._look()
+            # The answer was lost, and the write may have arrived. The content has our unique owner, so it decides.
             if seen is None or seen.content != content:
                 raise
             written = seen.version

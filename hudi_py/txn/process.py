@@ -24,9 +24,11 @@ def is_gone(name: str) -> bool:
     """Whether the process of that name is proven to have ended."""
     mark, _, rest = name.partition(" ")
     parts = rest.split()
+    # Anything else was written by another release or by Hudi, and proves nothing.
     if mark != _MARK or len(parts) != 3 or not parts[1].isdigit():
         return False
     place, pid, started = parts
+    # A container may hide /proc, and then every process would look as if it had ended.
     are_processes_seen = _started(os.getpid()) != ""
     return place == _place() != "" and are_processes_seen and _started(int(pid)) != started
 
@@ -44,6 +46,7 @@ def _started(pid: int) -> str:
     """Start of a process in ticks since the boot; empty if there is no process of that number."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            # The name of the program stands in brackets before it, and may itself contain blanks and brackets.
             return file.read().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
         return ""

@@ -91,6 +91,7 @@ class InProcessLock:
 
     def __init__(self, root: str, wait_ms: int) -> None:
         with _LOCKS_GUARD:
+            # Never removed: a thread that still waits for the lock must wait for the same one.
             self._lock = _LOCKS.setdefault(root, threading.Lock())
         self._root, self._wait_ms = root, wait_ms
 

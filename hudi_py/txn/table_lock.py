@@ -76,6 +76,7 @@ class TableLock:
         except BaseException:
             try:
                 self._leave()
+            # The error of the body is the one that the caller has to see.
             except HudiError as error:
                 log.warning("lock.not_released", why=str(error))
             raise
@@ -129,10 +130,12 @@ class TableLock:
 
     def _enter(self, purpose: str) -> None:
         config = self._config
+        # Two threads of one process wait for each other as long as two processes would.
         patience_s = max(config.wait_ms, sum(_pauses_ms(config))) / 1000
         if not self._mutex.acquire(timeout=min(patience_s, threading.TIMEOUT_MAX)):
             raise ConflictError(f"{self._storage.root}: another thread holds the table's lock; try again")
         try:
+            # Nested calls hold it once: services call each other, and Hudi's providers are not re-entrant.
             if self._depth == 0:
                 self._acquire(purpose)
             self._depth += 1
@@ -194,6 +197,7 @@ def _place(storage: Storage, config: LockConfig) -> tuple[Storage, str]:
     else:
         storage, folder = open_storage(given), ""
     scheme, separator, _ = storage.root.partition("://")
+    # Hudi has a list of schemes on which it trusts creation to be atomic; a lock that only we trust locks nobody out.
     is_listed = not separator or scheme == "memory" or scheme in config.atomic_schemes
     if not (is_listed and storage.capabilities.atomic_create):
         raise ConfigError(

@@ -107,6 +107,7 @@ def _planned(contents: Contents, instant: Instant) -> Touched | None:
         kind = Kind.COMPACTION if instant.action is Action.COMPACTION else Kind.LOG_COMPACTION
         return Touched(instant=instant, kind=kind, groups=groups, with_base=groups)
     if instant.action in (Action.CLUSTERING, Action.REPLACE_COMMIT):
+        # An overwrite of layout 1 looks for conflicts itself before it completes.
         if not contents.is_clustering(instant):
             return None
         plan = contents.requested_replace(instant).clustering_plan

@@ -46,7 +46,7 @@ def test_a_lock_of_real_hudi_keeps_us_out(peer, tmp_path):
     for act in (lambda: opened.clean(commits_retained=1), opened.create_savepoint, opened.rollback_failed_writes):
         with pytest.raises(ConflictError, match="try again") as refused:
             act()
-        for told in (str(lock), "s old", "does not say whose"):
+        for told in (str(lock), "s old", "does not name its owner"):
             assert told in str(refused.value)
     assert not opened.refresh().timeline.of(("clean", "savepoint")).instants
     peer.unlock(table)
