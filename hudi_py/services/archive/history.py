@@ -85,6 +85,7 @@ class History:
         """
         merges = 0
         for level in range(_LEVEL_MAX):
+            # Upwards: merges of a level add files to the next one, which may be due then.
             while self._merge_level(level, files_per_merge):
                 merges += 1
         return merges
@@ -94,6 +95,7 @@ class History:
         names = [entry.name for entry in self.storage.list(self.folder)]
         newest = newest_snapshot(self.storage, self.folder, names).number
         numbers = sorted(number for name in names if (number := manifest_number(name)) is not None)
+        # A larger one was left by a crash before `_version_` named it; nobody reads it.
         kept = [number for number in numbers if number <= newest][-snapshots_kept:]
         for number in numbers:
             if number not in kept:
@@ -114,6 +116,8 @@ class History:
         with self.storage.open_read(self._path(name)) as stream:
             there = frozenset((row.requested_time, row.action) for row in read_history(stream, self._source(name)))
         missing = tuple(row for row in rows if (row.requested_time, row.action) not in there)
+        # The name promises instants of this range. Adding more files under doubt could hide that the old one is
+        # damaged.
         if len(missing) == len(rows):
             raise CorruptMetadata(f"{self._source(name)}: holds none of the instants in the range of its name")
         return there | self.append(missing) if missing else there
@@ -137,6 +141,7 @@ class History:
         if len(chosen) < 2 or any(file.name == name for file in snapshot.files):
             return False
         merged = self._write(name, self._rows_of(chosen))
+        # Inputs stay on disk until no kept manifest names them: a reader may have opened one of those.
         rest = tuple(file for file in snapshot.files if file not in chosen)
         self._publish(snapshot.number + 1, (*rest, merged))
         return True
@@ -173,6 +178,7 @@ def history_row(store: TimelineStore, instant: Instant, files: tuple[Instant, ..
         instant: The completed instant.
         files: All its files, in the order of their states.
     """
+    # Past the cache of the store: contents of thousands of instants would stay in memory.
     metadata = store.storage.read(store.path(instant)) or None
     return HistoryRow(
         instant.requested_time, instant.completion_time, instant.action.value, metadata, _plan(store, instant, files)
@@ -187,5 +193,6 @@ def _plan(store: TimelineStore, instant: Instant, files: tuple[Instant, ...]) ->
             continue
         is_planned = each.action in _WITH_PLAN and (each.state is State.REQUESTED or not plan)
         if is_planned or instant.action is Action.REPLACE_COMMIT:
+            # The inflight file goes over the requested one where it is not empty (rules/timeline 5.3).
             plan = store.storage.read(store.path(each)) or plan
     return plan or None

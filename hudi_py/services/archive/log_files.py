@@ -90,6 +90,7 @@ def append_to_logs(
                 )  # here, so that content that does not fit its schema counts as damage of this instant
         except CorruptMetadata as error:
             log.warning("archive.instant.damaged", instant=group.instant.requested_time, why=str(error))
+            # Left active alone: readers look for gaps among commits only.
             if group.instant.action in (Action.CLEAN, Action.ROLLBACK):
                 continue
             if fails_on_damage:
@@ -142,6 +143,7 @@ def _payload(store: TimelineStore, file: Instant, group: Group) -> tuple[str | N
     if record is None:
         return None, None
     data = store.storage.read(store.path(file))
+    # 1.1.1 leaves it empty, and archives the plan in its place nevertheless (rules/timeline 5.2).
     if not data and file.action is Action.CLEAN and file.state is State.INFLIGHT:
         data = _plan_of(store, group)
     if not data:
@@ -156,6 +158,8 @@ def _payload(store: TimelineStore, file: Instant, group: Group) -> tuple[str | N
     if record in (_COMMIT, "HoodieReplaceCommitMetadata"):
         value["extraMetadata"] = value.get("extraMetadata") or {}
         if any(each.action is Action.COMPACTION for each in group.files):
+            # In the archive only this tells a compaction from a commit: its completed file has the same action
+            # (rules/timeline 5.2).
             value["operationType"] = "COMPACT"
     elif content.record_name != record:
         raise CorruptMetadata(f"{store.path(file)}: holds {content.record_name or 'JSON'} instead of a {record}")

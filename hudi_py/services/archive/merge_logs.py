@@ -68,6 +68,7 @@ class LogMerge:
             log.warning("archive.merge.plan.unreadable", why=str(error))
             self.storage.delete(path)
             return
+        # Names alone: candidates are full paths, and those of a table that was moved are wrong (rule D-20).
         there = {entry.name for entry in self.storage.list(self.folder)}
         names = [name.rpartition("/")[2] for name in plan.candidates]
         self._check(plan, names)
@@ -105,6 +106,8 @@ class LogMerge:
         total = 0
         for _, name, size in numbered:
             total += size
+            # The first large file ends it: merged files have to be consecutive, or older entries would come before
+            # newer ones.
             if size > size_bytes_max or total > _MERGED_BYTES_MAX:
                 break
             chosen.append(name)

@@ -233,6 +233,7 @@ def _commits(
     if facts.has_metadata_table and facts.metadata_compaction is None:
         return (), Bound.METADATA_TABLE
     bounds = _bounds(timeline, completed, facts, config)
+    # The savepointed commits stay and go on counting; the number to archive is chosen among the others (rule D-7).
     savepointed = {i.requested_time for i in timeline.completed(Action.SAVEPOINT)}
     first = min(bounds, key=lambda each: each[0], default=None)
     allowed = [
@@ -241,6 +242,7 @@ def _commits(
         if (first is None or i.requested_time < first[0])
         and not (config.beyond_savepoint and i.requested_time in savepointed)
     ]
+    # Down to the minimum, although only the maximum was exceeded: so archival is rare (rule D-2).
     wanted = len(completed) - keep_min
     return tuple(allowed[:wanted]), None if first is None or len(allowed) >= wanted else first[1]
 
@@ -299,6 +301,7 @@ def _replacement_bound(timeline: Timeline, facts: ArchiveFacts) -> str | None:
     replacing = timeline.of((Action.REPLACE_COMMIT, Action.CLUSTERING)).instants
     if facts.last_clean is None:
         return replacing[0].requested_time if replacing else None
+    # A clean by file versions names none: it has dealt with everything before itself.
     start = facts.last_clean.earliest_to_retain or facts.last_clean.requested_time
     return next((i.requested_time for i in replacing if i.requested_time >= start), None)
 

@@ -82,6 +82,8 @@ class ClusteringExecutor:
             description=f"rewrite {len(works)} groups of clustering {time}",
         )
         written = [each for of_group in done for each in of_group]
+        # Before the results are published: tasks that nobody waits for any more must not add files to a completed
+        # instant.
         put_up_fence(self.contents.store.storage, time)
         metadata = publish(
             begun,
@@ -107,6 +109,7 @@ class ClusteringExecutor:
 
     def _refuse_changed(self, plan: ClusteringPlan, seen: Timeline, now: Timeline) -> None:
         """Refuse to replace a group that was changed since its rows were read: the change would be lost."""
+        # By name and not by time: a commit that was requested earlier may have completed since.
         known = {each.requested_time for each in seen.commits.completed()}
         new = [each for each in now.commits.completed() if each.requested_time not in known]
         found = changed_by(plan.file_groups, ((each, self.contents.commit(each)) for each in new))

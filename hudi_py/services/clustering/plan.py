@@ -86,11 +86,13 @@ def plan_clustering(partitions: Iterable[Candidates], config: ClusteringConfig) 
     for each in partitions:
         path = each.partition_path
         left_out |= {(path, file_id): reason for file_id, reason in each.left_out.items()}
+        # Groups never cross partitions: a file group has one, and its replacement has to lie there, too.
         made = packed_groups(each.slices, config) if config.is_packed else hudi_groups(each.slices, config)
         planned: set[str] = set()
         why = _ALONE
         for slices in made:
             group = PlannedGroup(partition_path=path, slices=slices, outputs=output_files(slices, config))
+            # Counted on in spite of a full plan, so that each group that is left out gets its reason.
             if len(groups) >= config.groups_max:
                 why = _TOO_MANY
             elif bytes_left is not None and group.size_bytes > bytes_left:
@@ -123,11 +125,13 @@ def hudi_groups(slices: Iterable[FileSlice], config: ClusteringConfig) -> list[t
     groups: list[tuple[FileSlice, ...]] = []
     current: list[FileSlice] = []
     total = 0
+    # Stable, as in Hudi: slices of the same size keep the order of the view, and with it the plan is the same.
     for each in sorted(slices, key=lambda file_slice: -base_bytes(file_slice, config.no_base_bytes)):
         size = base_bytes(each, config.no_base_bytes)
         if current and total + size > config.group_bytes_max:
             groups.append(tuple(current))
             current, total = [], 0
+            # As many as the plan may have (rule E-32); the next plan takes the rest.
             if len(groups) >= config.groups_max:
                 return groups
         current.append(each)
@@ -163,6 +167,7 @@ def packed_groups(slices: Iterable[FileSlice], config: ClusteringConfig) -> list
 
 
 def _is_worth_it(group: Sequence[FileSlice], config: ClusteringConfig) -> bool:
+    # Merging log files makes reading faster even where the number of files stays the same.
     return len(group) > output_files(group, config) or any(each.log_files for each in group)
 
 
@@ -182,6 +187,7 @@ def stored_plan(planned: PlannedClustering, root: str, *, has_missing_partitions
         has_missing_partitions: Whether plans of the table's version name the partitions that were not planned.
     """
     config = planned.config
+    # Only what another release needs to write the same files; limits of the planner are spent by now.
     parameters: dict[str, str] = {}
     if config.sort_columns:
         parameters[SORT_COLUMNS] = ",".join(config.sort_columns)
@@ -205,6 +211,7 @@ def _stored_group(group: PlannedGroup, root: str, config: ClusteringConfig) -> C
             ClusteringSlice(
                 file_id=each.file_id,
                 partition_path=group.partition_path,
+                # Empty and not null: so Hudi stores a slice without a base file (rule E-35).
                 data_file_path="" if each.base_file is None else full(each.base_file.name),
                 delta_file_paths=tuple(full(log.name) for log in each.log_files),
             )

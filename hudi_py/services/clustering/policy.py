@@ -30,12 +30,14 @@ def chosen_partitions(paths: Collection[str], config: ClusteringConfig, hour: in
         hour: Hour of the day, 0 to 23, for the mode DAY_ROLLING.
     """
     if config.partitions:
+        # Named partitions go before the pattern, and in the order in which they were named (rule E-33).
         chosen = [path for path in dict.fromkeys(config.partitions) if path in paths]
     else:
         chosen = sorted(paths)
         if config.regex:
             chosen = [path for path in chosen if re.fullmatch(config.regex, path)]
     if config.filter_mode == "RECENT_DAYS":
+        # By path: days in a notation that does not sort, such as dd/MM/yyyy, come in another order.
         newest = sorted(chosen, reverse=True)[config.skip_latest :]
         return tuple(newest[: config.lookback] if config.lookback else newest)
     if config.filter_mode == "SELECTED_PARTITIONS":

@@ -133,6 +133,8 @@ class ClusteringService:
         timeline = self.contents.store.load()
         pending = self.pending(timeline)
         last = max((each.requested_time for each in pending), default="")
+        # A replacecommit may be an overwrite; only its content tells. Newest first, and no further than a pending
+        # clustering.
         for instant in reversed(timeline.completed(Action.REPLACE_COMMIT)):
             if instant.requested_time < last:
                 break
@@ -160,6 +162,7 @@ class ClusteringService:
         if not self.config.services_enabled:
             return done
         for instant in self.pending():
+            # Judged before anything is rolled back or written: a stale plan is withdrawn as it is.
             found = self._opened(instant)
             if isinstance(found, str):
                 log.warning("clustering.withdrawn", instant=instant.requested_time, why=found)
@@ -186,8 +189,10 @@ class ClusteringService:
         """
         require_checked_by_writers(self.settings)
         store = self.contents.store
+        # Before the lock: rolling back deletes files, which may take longer than a lock is valid.
         self.roll_back_failed(store.load())
         with store.lock.held("clustering"):
+            # The lock is ours, so a half-written file is of a process that has died.
             recover_properties(store.storage)
             timeline = store.load()
             self._refuse_restore(timeline)
@@ -236,10 +241,12 @@ class ClusteringService:
                     f"hudi-py cluster --cancel {requested_time}"
                 )
             job = self._job(found, requested_time)
+            # An attempt that was rolled back left one, and it would stop our own tasks.
             take_down_fence(store.storage, requested_time)
             heart = None
             if failed_writes_policy(self.settings) == "LAZY":
                 heart = Heart(store.storage, store.clock, Rhythm.of(self.settings))
+                # Before the inflight file: from that moment other writers may take the attempt for dead.
                 heart.start(requested_time)
             try:
                 begun = Requested(store, instant).begin()
@@ -315,11 +322,13 @@ class ClusteringService:
         later = [
             each
             for each in timeline.commits.completed()
+            # Either time: in layout 1 there is only the first, and in layout 2 an older write may have completed since.
             if max(each.requested_time, each.completion_time or "") > instant.requested_time
         ]
         found = changed_by(groups, ((each, self.contents.commit(each)) for each in later))
         if found is not None:
             return f"{found[0]} changed file group {found[1][1]} in partition {found[1][0]!r} since it was planned"
+        # The files themselves decide as well: a clean or rollback leaves no commit that names the group.
         works = works_of(plan, self._latest(timeline, listing, {path for path, _ in groups}))
         return works if isinstance(works, str) else _Opened(plan, works, timeline)
 

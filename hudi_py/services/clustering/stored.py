@@ -33,6 +33,8 @@ def works_of(plan: ClusteringPlan, latest: Mapping[GroupKey, FileSlice]) -> list
             file_slice = latest.get(_key(each))
             if file_slice is None:
                 return f"file group {each.file_id} in partition {each.partition_path!r} has been replaced since"
+            # Also with more files than planned: rows in a new log file would not be read, and be lost with the old
+            # group.
             if set(file_slice.file_names) != _names(each):
                 return f"file group {each.file_id} in partition {each.partition_path!r} has other files since"
             found.append(file_slice)

@@ -109,6 +109,7 @@ def rewrite_group(job: RewriteJob, work: GroupWork) -> list[WrittenFile]:
         raise CorruptMetadata(f"{job.storage.root}: partition {work.partition_path!r}: {error}") from error
     files.withdraw_if_fenced()
     total = sum(each.stat.num_writes for each in written)
+    # Counted on both sides of sorting and splitting: the old groups are replaced, so a row that is lost here is lost.
     if total != count.rows:
         raise CorruptMetadata(
             f"{job.storage.root}: partition {work.partition_path!r}: {count.rows} rows were read and {total} written"

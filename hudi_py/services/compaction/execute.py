@@ -37,6 +37,7 @@ def planned_slices(
         UnsupportedTable: The plan asks for something that hudi_py does not do.
         CorruptMetadata: A planned file is missing, or the plan is damaged.
     """
+    # Such plans name a class that carries them out (log compaction does), and it may do more than merge slices.
     if plan.strategy is not None:
         raise UnsupportedTable(
             f"{source}: {instant} has a strategy of its own ({plan.strategy}); let Apache Hudi carry it out"
@@ -49,6 +50,7 @@ def planned_slices(
             sizes[partition] = {e.name: e.size_bytes for e in listing.partition(partition, details=True)}
         each = _slice(operation, sizes[partition], instant, source)
         missing = [file.name for file in each.files if file.name not in sizes[partition]]
+        # No reader opens a replaced group, so its rows need no new base file.
         if missing and (partition, each.file_id) in replaced:
             continue
         if missing:
@@ -65,10 +67,12 @@ def _slice(operation: CompactionOperation, sizes: Mapping[str, int | None], inst
         raise UnsupportedTable(f"{source}: {instant} compacts a bootstrapped file; let Apache Hudi carry it out")
     name = (operation.data_file_path or "").rpartition("/")[2]
     base = parse_base_file(name, sizes.get(name)) if name else None
+    # Version 1 of the plan has full paths (rules/timeline 4.3), and those of a table that was moved are wrong.
     names = [path.rpartition("/")[2] for path in operation.delta_file_paths]
     logs = [parse_log_file(each, sizes.get(each)) for each in names]
     known = tuple(sorted((log for log in logs if log is not None), key=lambda log: log.order))
     ids = {log.file_id for log in known} | ({base.file_id} if base is not None else set())
+    # Merging another group's files would mix rows for good, so nothing is taken on trust.
     if len(known) != len(logs) or (name and base is None) or ids != {operation.file_id}:
         raise CorruptMetadata(f"{source}: the plan of {instant} is damaged: {operation.file_id} with {name}, {names}")
     return FileSlice(

@@ -86,6 +86,7 @@ def blocked_by(timeline: Timeline, clusterings: Iterable[str], *, tells_slice: b
         return f"{instant} is pending; finish it first with hudi-py recover"
     if not tells_slice:
         return None
+    # In layout 1 a clustering is a replacecommit like any other, and writes no log files.
     known = frozenset(clusterings)
     for instant in timeline.pending(*_INGESTION):
         if instant.requested_time not in known:
@@ -125,6 +126,8 @@ def plan_compaction(
     for partition in partitions:
         for each in latest_slices(context, partition):
             key = (each.partition_path, each.file_id)
+            # Change logs hold no rows of a snapshot (rules/data-files 9.4): a slice with nothing else has nothing to
+            # merge.
             logs = tuple(log for log in each.log_files if not log.is_cdc)
             reason = _reason_against(context, key) if logs else None
             if reason is not None:
@@ -132,12 +135,14 @@ def plan_compaction(
             elif logs:
                 candidates[key] = operation_of(each, config.max_file_bytes)
                 sizes[key] = attrs.evolve(each, log_files=logs).size_bytes
+    # A fixed order, whatever the listing returned: strategies sort stably, so plans of the same table are equal.
     ordered = [candidates[key] for key in sorted(candidates)]
     chosen = policy.choose(ordered, config, today, takes_first=takes_first)
     left += [
         LeftOut(partition_path=each.partition_path or "", file_id=each.file_id or "", reason=reason)
         for each, reason in chosen.left
     ]
+    # For the next incremental planning of Hudi (rule E-5), which would not look into these partitions otherwise.
     missing = tuple(sorted({each.partition_path or "" for each, _ in chosen.left}))
     plan = CompactionPlan(
         operations=chosen.operations,
@@ -159,6 +164,7 @@ def operation_of(file_slice: FileSlice, max_file_bytes: int) -> CompactionOperat
     logs = tuple(log for log in file_slice.log_files if not log.is_cdc)
     log_bytes = sum(log.size_bytes or 0 for log in logs)
     base_bytes = 0 if base is None else base.size_bytes or 0
+    # Cut to whole megabytes, as Hudi does: the limit of a strategy is counted in these numbers.
     read = (base_bytes + log_bytes) // _BYTES_PER_MEGABYTE
     write = (max_file_bytes if base is None else base_bytes) // _BYTES_PER_MEGABYTE
     return CompactionOperation(

@@ -1,5 +1,5 @@
 """
-When a compaction is due, and which file slices it takes. Pure.
+Decides when a compaction is due, and which file slices it takes. Pure.
 
 Source: rules/table-services E-1 to E-9; Hudi ``ScheduleCompactionActionExecutor.needCompact``, ``CompactionStrategy``
 and its subclasses.
@@ -59,16 +59,17 @@ def judge_due(timeline: Timeline, config: CompactionConfig, now: str, *, by_comp
     count = len(_since(deltas, last, by_completion=by_completion))
     since = "the first delta commit" if last is None else f"compaction {last}"
     reference = deltas[0].requested_time if last is None else last
+    # By requested time in both layouts: a plan that is pending has no completion time (rule E-2).
     if config.trigger == "NUM_COMMITS_AFTER_LAST_REQUEST":
-        asked = max((each.requested_time for each in timeline.pending(Action.COMPACTION)), default=None)
-        if asked is not None and (last is None or asked > last):
-            count = len(_since(deltas, asked, by_completion=False))
-            since = f"compaction {asked}"
+        requested = max((each.requested_time for each in timeline.pending(Action.COMPACTION)), default=None)
+        if requested is not None and (last is None or requested > last):
+            count = len(_since(deltas, requested, by_completion=False))
+            since = f"compaction {requested}"
     seconds = _seconds(reference, now)
     is_many = count >= config.delta_commits_max
     is_long = seconds >= config.delta_seconds_max
-    number = f"{count} delta commits since {since}, {config.delta_commits_max} are asked for"
-    time = f"{seconds} s since {since}, {config.delta_seconds_max} are asked for"
+    number = f"{count} delta commits since {since}, {config.delta_commits_max} are needed"
+    time = f"{seconds} s since {since}, {config.delta_seconds_max} are needed"
     if config.trigger == "TIME_ELAPSED":
         return Due(is_due=is_long, reason=time)
     if config.trigger == "NUM_AND_TIME":
@@ -152,11 +153,12 @@ def _chosen_by(
     if threshold is not None:
         metric, minimum, what = threshold
         left = [
-            (each, f"{name}: {int(_metric(each, metric))} {what}, {minimum} are asked for")
+            (each, f"{name}: {int(_metric(each, metric))} {what}, {minimum} are needed")
             for each in operations
             if _metric(each, metric) < minimum
         ]
         operations = [each for each in operations if _metric(each, metric) >= minimum]
+        # Stable: operations of the same size stay in the order of the listing (rule E-9).
         operations = sorted(operations, key=lambda each: -_metric(each, metric))
     if name == "DayBased":
         operations = sorted(operations, key=lambda each: _day(_path(each)), reverse=True)
@@ -165,6 +167,7 @@ def _chosen_by(
     taken: list[CompactionOperation] = []
     remaining = float(config.target_io_mb)
     for each in operations:
+        # Asked before the operation is counted, so that the last one may exceed the limit (rule E-9).
         if remaining > 0 or (takes_first and not taken):
             taken.append(each)
             remaining -= _metric(each, IO_MB)

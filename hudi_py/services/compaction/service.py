@@ -127,8 +127,11 @@ class CompactionService:
             outlook = self.plan()
             if not outlook.would_schedule:
                 return None
+            # Before the first file of the compaction: with an index that is not maintained nothing may begin.
             self.metadata_table.prepare(writes_data=True)
             before = store.load()
+            # Its own metadata table goes first: Hudi rolls nothing back that is older than a compaction there
+            # (rules/data-files 11.2).
             time = store.new_time(before, after=self.metadata_table.compact(before))
             requested = Prepared(store, Action.COMPACTION, time).request(outlook.plan)
             with requested.withdrawn_if_refused() as timeline:
@@ -150,6 +153,8 @@ class CompactionService:
         if self.config.services_enabled:
             timeline = self.contents.store.load()
             delete_markers_of_completed(self.contents.store.storage, timeline)
+            # Pending ones first (rule E-20): a group is in one plan at a time, so a new plan could not have their
+            # groups.
             results = [self.execute(instant.requested_time) for instant in timeline.pending(Action.COMPACTION)]
             scheduled = self.schedule()
             if scheduled is not None:

@@ -1,1 +1,1 @@
-"""Why a file is kept or deleted, and what would have to happen for it to go."""
+"""Explains why a file is kept or deleted, and what has to happen before a clean deletes it."""

@@ -131,11 +131,13 @@ def explain_partition(
     by_group: dict[str, list[Verdict]] = {}
     for verdict in judged.verdicts:
         by_group.setdefault(verdict.file_slice.file_id, []).append(verdict)
+    # Group by group: whether a slice is needed depends on the ones that are newer.
     explained = []
     for file_id, verdicts in by_group.items():
         replaced_by = context.replaced.get((judged.partition_path, file_id))
         for position, verdict in enumerate(verdicts):
             conditions = _conditions(verdict, position, [v.file_slice for v in verdicts], replaced_by, context, around)
+            # Held files need both: the savepoint has to be deleted, and the policy has to let go of them as well.
             conditions += _held(verdict.file_slice, replaced_by is not None, protection, around)
             if not verdict.keep and not_examined is not None:
                 conditions.append(Awaited(Need.FULL_CLEAN, not_examined))
@@ -206,6 +208,7 @@ def window_blocker(around: Surroundings) -> Instant | None:
     required = around.config.commits_required
     if not pending or not required or len(completed) <= required:
         return None
+    # The commit that the window would begin with, if nothing were pending (rule A-17).
     candidate = completed[-required]
     return pending[0] if candidate.requested_time > pending[0].requested_time else None
 
@@ -236,12 +239,14 @@ def _conditions(
     begins = verdict.file_slice.base_instant_time
     successor = slices[position - 1].base_instant_time if position else None
     if replaced_by is not None:
+        # A slice of a replaced group is shown until either happens, whichever is first.
         ends = replaced_by if successor is None else min(successor, replaced_by)
         window = _window(replaced_by, around) if around.config.has_window else []
         return [*window, *_ladder(begins, ends, around), *_leased(begins, ends, around)]
     found = []
     if around.config.versions:
         key = (verdict.file_slice.partition_path, verdict.file_slice.file_id)
+        # A pending compaction counts as a version that is there already (rule A-48).
         missing = around.config.versions - (key in context.pending_compactions) - position
         found += [Awaited(Need.VERSIONS, str(missing))] if missing > 0 else []
     if around.config.has_window:
@@ -272,12 +277,15 @@ def _window(passed: str | None, around: Surroundings) -> list[Awaited]:
     """
     config = around.config
     is_active = around.table_commits > config.commits_required  # rule A-41
+    # The window has passed it, so no condition of the window is left.
     if passed is not None and around.earliest is not None and around.earliest > passed and is_active:
         return []
     conditions = []
     if config.older_than is not None and (passed is None or passed >= config.older_than):
         conditions.append(Awaited(Need.CUT_OFF, passed or "this file group's next version"))
     age = config.window_age or config.age_beside
+    # Age alone is not enough: without a younger commit there is no earliest one to retain, and nothing is cleaned
+    # (A-20).
     if age is not None:
         conditions += _aged(passed, age, around)
     if config.commits_required:
@@ -301,9 +309,11 @@ def _commits_until(passed: str | None, retained: int, around: Surroundings) -> l
     """Rules A-16 to A-18, solved for the number of commits still to come."""
     commits = around.timeline.commits_and_compaction
     completed = [i.requested_time for i in commits.completed()]
+    # The smaller count, because A-16 and A-41 look at different timelines, and both have to allow it.
     missing = retained + 1 - min(len(completed), around.table_commits)
     if passed is None:
         return [Awaited(Need.REWRITE, str(max(retained + 1, missing)))]
+    # So many that the commit after the given time is the earliest to retain.
     missing = max(missing, bisect_right(completed, passed) + retained - len(completed))
     conditions = [Awaited(Need.COMMITS, str(missing))] if missing > 0 else []
     return conditions + _pending_until(passed, around)
@@ -316,6 +326,7 @@ def _pending_until(passed: str | None, around: Surroundings) -> list[Awaited]:
     if not pending or passed is None:
         return []
     before = [i.requested_time for i in commits.completed() if i.requested_time < pending[0].requested_time]
+    # The window ends with the last completed commit before the first pending one (rule A-18).
     return [Awaited(Need.PENDING, str(pending[0]))] if not before or before[-1] <= passed else []
 
 

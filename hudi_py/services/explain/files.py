@@ -2,7 +2,7 @@
 `explain` for files: finds the files in question and reads what the explanation needs. Nothing is written.
 
 Every file in the folders gets an answer, also those that no planner looks at: files of pending writes, files of unknown
-instants, partition metafiles, and files that are not Hudi's.
+instants, partition metafiles, and files that do not belong to a Hudi table.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def explain(service: CleanService, target: str) -> Explanation:
 
 
 class Explainer:
-    """What is loaded for one question, or for all files of a table, which `hudi_py.services.usage` asks about."""
+    """Explains files of one table; `hudi_py.services.usage` uses one explainer for all of them."""
 
     def __init__(self, service: CleanService) -> None:
         self._service = service
@@ -135,6 +135,7 @@ class Explainer:
         name = self._relative(target)
         found = False
         listing = self.situation.listing
+        # With a metadata table the folders are walked nevertheless: only they show files that it does not list.
         named = () if listing.is_fresh else (path for path, _ in listing.walk())
         for path, entries in self._folders.walk(details=True, named=named):
             wanted = entries if path == name else [entry for entry in entries if _is_named(entry.name, path, name)]
@@ -148,6 +149,7 @@ class Explainer:
 
     def _relative(self, target: str) -> str:
         root = self._store.storage.root
+        # Users paste paths as logs and plans show them: plans of Hudi have schemes (rule A-57).
         for prefix in (root, f"file://{root}", f"file:{root}"):
             if target == prefix or target.startswith(f"{prefix}/"):
                 target = target[len(prefix) :]
@@ -171,6 +173,7 @@ class Explainer:
         }
         for entry in wanted:
             explained = slices.get(entry.name)
+            # Not part of any committed slice: no planner has a verdict on it.
             if explained is None:
                 yield self.outside(path, entry, listed)
             else:
@@ -263,6 +266,7 @@ class Explainer:
     # --- who wrote it --------------------------------------------------------------------------------------------
     def writer(self, path: str, parsed: BaseFile | LogFile) -> tuple[Instant | None, str]:
         """The instant that wrote a file, and its `FileExplanation.origin`."""
+        # The time in its name is that of the slice (rules/data-files 9.1).
         if isinstance(parsed, LogFile) and self._context.log_naming.tells_slice:
             found = self.log_writers(parsed.instant_time).get(join_path(path, parsed.name))
             return (None, "unknown") if found is None else (found, found.state.name.lower())
@@ -275,6 +279,7 @@ class Explainer:
     def log_writers(self, since: str) -> Mapping[str, Instant]:
         """Path of each log file to the delta commit that wrote it, which in layout 1 only the delta commits tell."""
         found: dict[str, Instant] = {}
+        # Decodes every delta commit since the slice began, so only explanations of log files pay for it.
         for instant in self.situation.timeline.completed(Action.DELTA_COMMIT):
             if instant.requested_time < since:
                 continue

@@ -80,6 +80,7 @@ def compact_slice(job: RewriteJob, file_slice: FileSlice) -> WrittenFile:
         write_token=job.new_token(),
         instant_time=job.instant_time,
     )
+    # As Hudi marks them: its rollback by markers deletes either kind in the same way (B.3).
     kind = MarkerType.CREATE if base is None else MarkerType.MERGE
     create_marker(job.storage, job.instant_time, Marker(file_slice.partition_path, target.name, kind))
     _withdraw_if_fenced(job, target)  # the file would have the time of a completed compaction, and readers take one

@@ -1,1 +1,1 @@
-"""Savepoints: pin the files of one commit, so that no clean takes them and a restore can go back. Nothing is copied."""
+"""Savepoints: protect the files of a commit from cleans, so that a restore can go back to it. Nothing is copied."""

@@ -43,6 +43,7 @@ def check_name(name: str, taken: Mapping[str, str], now: datetime) -> None:
             f"{name!r} cannot be the name of a savepoint: it needs 1 to {NAME_LENGTH_MAX} printable characters, "
             "and no space at its ends"
         )
+    # Commands take a name or a time in the same place, and must not have to guess.
     if name.isdigit() or _is_time(name, now):
         raise ConfigError(f"{name!r} cannot be the name of a savepoint: it can be read as a time")
     if name in taken:
@@ -69,7 +70,8 @@ def expiry_ms(ttl: str | timedelta, now: datetime) -> int:
         return (now + span - EPOCH) // timedelta(milliseconds=1)
     except OverflowError as error:
         raise ConfigError(
-            f"time to live {ttl!r} of a savepoint ends after the last possible date; leave it out for ever"
+            f"time to live {ttl!r} of a savepoint ends after the last possible date; without it a savepoint never "
+            "expires"
         ) from error
 
 
@@ -81,6 +83,7 @@ def time_of_name(name: str, savepoints: Iterable[tuple[Instant, SavepointMetadat
         RefusedError: Two savepoints have it, created by two processes at the same time.
     """
     times = [instant.requested_time for instant, content in savepoints if name and content.name == name]
+    # Names are checked without a lock where the table has none, so two processes may take the same one.
     if len(times) > 1:
         raise RefusedError(f"{' and '.join(times)} are both called {name!r}; give the instant instead")
     return times[0] if times else None
@@ -110,7 +113,7 @@ def savepoint_target(timeline: Timeline, table_type: TableType, requested_time: 
         if instant.requested_time == requested_time:
             return instant
     raise ConfigError(
-        f"{requested_time} is no completed commit of the active timeline; only such commits can be savepointed"
+        f"{requested_time} is not a completed commit of the active timeline, and only such commits can be savepointed"
     )
 
 
@@ -124,6 +127,7 @@ def check_bound(target: Instant, earliest_retained: str, holes: Holes) -> None:
             allows any commit, as in Hudi.
         holes: Snapshots that the last clean kept before its window.
     """
+    # Compared as text: a clean by file versions says "", and allows any commit (rule C-3).
     if target.requested_time < earliest_retained:
         raise RefusedError(
             f"{target} cannot be savepointed: the last clean keeps files from {earliest_retained} on, so some of its "
@@ -195,6 +199,7 @@ def check_pending_cleans(held: Mapping[str, tuple[str, ...]], planned: Mapping[s
     """
     for time, paths in planned.items():
         for partition, names in held.items():
+            # Also of a clean that has begun: the files may still be there now.
             gone = [name for name in names if join_path(partition, name) in paths]
             if gone:
                 clean = Instant(time, Action.CLEAN, State.REQUESTED)
@@ -245,6 +250,7 @@ def check_nothing_is_gone(time: str, gone: str | None) -> None:
 def _live_groups(context: ViewContext, partition: PartitionView, requested_time: str) -> list[FileGroup]:
     """File groups that were not replaced at that time; later replacements do not matter."""
     path = partition.partition_path
+    # Replaced later: at the time of the savepoint the group was live.
     later = [g for g in partition.replaced_groups if context.replaced[path, g.file_id] > requested_time]
     return sorted((*partition.groups, *later), key=lambda group: group.file_id)
 
@@ -253,6 +259,7 @@ def _slices_before(group: FileGroup, requested_time: str) -> list[FileSlice]:
     """The newest slice; also the one below it if a pending compaction opened the newest without a base file."""
     found = []
     for each in group.slices:
+        # Slices of later writes; a restore deletes them.
         if each.base_instant_time > requested_time:
             continue
         found.append(each)
@@ -270,6 +277,7 @@ def begins_timeline(timeline: Timeline, savepoint_time: str) -> bool:
     """Whether all commits before the savepoint are archived or savepointed; only then later ones can be archived."""
     savepointed = {i.requested_time for i in timeline.of((Action.SAVEPOINT,)).instants}
     others = [i.requested_time for i in timeline.commits.completed() if i.requested_time not in savepointed]
+    # With an older commit active that has no savepoint, archival has not come this far (rule D-11).
     return not others or savepoint_time < others[0]
 
 

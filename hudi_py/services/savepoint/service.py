@@ -76,8 +76,8 @@ class SavepointWords(TypedDict, total=False):
 
     - ``user``, ``comment``: free text.
     - ``name``: for restores and deletions; unique in the table.
-    - ``ttl``: time to live, a span or text as ``"36h"``, ``"30d"``; None for ever. When it is over, the next clean of
-      hudi_py deletes the savepoint before it plans; a restore to it works until then. Apache Hudi ignores it.
+    - ``ttl``: time to live, a span or text as ``"36h"``, ``"30d"``; None: it never expires. When it is over, the next
+      clean of hudi_py deletes the savepoint before it plans; a restore to it works until then. Apache Hudi ignores it.
     """
 
     user: str
@@ -132,6 +132,7 @@ class SavepointService:
         if name:
             check_name(name, self._names(timeline), now)
         check_not_undone(timeline, target, load_undoing(timeline, self.contents))
+        # The cheap checks first: what follows lists every partition.
         check_bound(target, *self._earliest_retained(timeline))
         context = load_context(timeline, self.contents, for_planning=True, with_clustering=False)
         if isinstance(listing, CheckedListing):
@@ -142,6 +143,7 @@ class SavepointService:
         check_pending_cleans(held, self._pending_cleans(timeline))
         bases = [(path, base) for path, names in held.items() for name in names if (base := parse_base_file(name))]
         check_nothing_is_gone(time, first_gone(self.contents, timeline, context, time, bases, with_pending=True))
+        # Listed by the metadata table, which says what should be there. A savepoint without its files is worth nothing.
         if not listing.is_fresh:
             there = self._folders(held, CheckedListing(self.contents, timeline, time))
             check_all_there(held, there, self.contents.store.storage.root)
@@ -208,8 +210,7 @@ class SavepointService:
 
         Raises:
             RefusedError: Archival has passed it, and without it later commits would count as never completed; or a
-            restore
-                to it is pending.
+                restore to it is pending.
             CorruptMetadata: The archive is damaged, so it is unknown whether archival has passed it.
         """
         with self.contents.store.lock.held(f"deletion of savepoint {requested_time}"):
@@ -227,6 +228,7 @@ class SavepointService:
             if pair.answer is Answer.REFUSED:
                 raise RefusedError(f"savepoint {requested_time} is kept: {restore} is pending: {pair.reason}")
         self._check_no_hole(timeline, requested_time)
+        # Inflight in between, as Hudi does: a crash leaves a savepoint that protects nothing and can be deleted again.
         store.reopen(savepoint)
         store.remove(Instant(requested_time, Action.SAVEPOINT, State.INFLIGHT))
         log.info("savepoint.deleted", instant=requested_time)
@@ -280,11 +282,14 @@ class SavepointService:
         for instant in timeline.completed(Action.SAVEPOINT):
             try:
                 is_expired = self.contents.savepoint(instant).is_expired(now_ms)
+            # Whether it is expired is unknown, so it stays, and protects.
             except (CorruptMetadata, NotFound):
                 continue
             if is_expired:
                 found.append(Expired(instant, self._stays_because(timeline, instant.requested_time)))
                 if found[-1].stays_because is None:
+                    # So that the next one is judged as if this one were deleted: the hole of D-7 depends on what is
+                    # left.
                     timeline = timeline.without_savepoints({instant.requested_time})
         return tuple(found)
 

@@ -108,6 +108,7 @@ class _Replay:
     """The table so far."""
 
     def __init__(self, context: ViewContext, config: CleanConfig, protection: Protection, zone: tzinfo) -> None:
+        # From the beginning: what is replaced or pending today was not when the first write was replayed.
         self._context = attrs.evolve(context, replaced={}, pending_compactions={}, pending_clustering={})
         self._config, self._protection, self._zone = config, protection, zone
         self._files: dict[str, dict[str, int]] = {}
@@ -122,6 +123,7 @@ class _Replay:
         for partition, files in write.files.items():
             there = self._files.setdefault(partition, {})
             for name, size in files.items():
+                # A log file of layout 1 is written by several commits, and each records its whole size.
                 self._bytes += size - there.get(name, 0)
                 self._count += name not in there
                 there[name] = size
@@ -139,12 +141,14 @@ class _Replay:
 
     def _clean(self, time: str) -> str | None:
         self._due = 0
+        # Without a window nothing looks back, and the list would grow with the timeline.
         if not self._config.has_window:
             self._recent.clear()
         timeline = Timeline(tuple(each.instant for each in self._recent))
         kept = windows(timeline, self._config, now=parse_instant_time(time, self._zone), zone=self._zone)
         found = earliest_of(kept)
         earliest = None if found is None else found.requested_time
+        # As a real clean: without an earliest commit nothing is planned (rule A-27).
         if self._config.has_window and earliest is None:
             return None
         keeps = keeps_of(kept, (), self._config)

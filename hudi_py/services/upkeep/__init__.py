@@ -1,1 +1,1 @@
-"""Cleaning and archiving the metadata table, which is a table itself."""
+"""Upkeep: compacts, cleans and archives the metadata table, which is a table itself."""

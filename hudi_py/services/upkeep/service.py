@@ -80,12 +80,14 @@ class UpkeepService:
             return
         table = MetadataTable(self.storage, self.clock)
         metadata = table.store.load()
+        # Asked first, because it costs no request: after most actions nothing is due.
         compacts = is_due(metadata, self.settings[keys.METADATA_COMPACT_DELTA_COMMITS_MAX])
         if not (compacts or _cleans(metadata)) or not is_known(table.partitions()):
             return
         data_timeline = TimelineStore(self.storage, config, self.clock).load()
         if data_timeline.pending():
             return
+        # Right behind a commit Hudi could not roll it back any more (rules/data-files 11.2).
         if compacts and _is_quiet(data_timeline):
             MetadataTableKeeper(self.storage, self.settings, self.clock).compact(data_timeline)
             metadata = table.store.load()
@@ -139,6 +141,7 @@ def _cleans(timeline: Timeline) -> bool:
         return False
     last = compactions[-1].requested_time
     after = [i for i in timeline.completed(Action.DELTA_COMMIT) if i.requested_time > last]
+    # Once after each compaction: before the next one no slice of the metadata table becomes deletable.
     return len(after) <= _DELTA_COMMITS_AFTER_COMPACTION
 
 
@@ -159,6 +162,7 @@ def upkeep_clean_config(settings: Settings) -> CleanConfig:
 def upkeep_archive_config(settings: Settings) -> ArchiveConfig:
     """How the metadata table's timeline is archived: its clean needs the retained commits and one before them."""
     given = archive_config(settings)
+    # One more than its clean retains: with no more than that there is no earliest commit to retain (rule A-16).
     keep_min = max(given.keep_min, upkeep_clean_config(settings).commits_retained) + 1
     return attrs.evolve(
         given,

@@ -1,1 +1,1 @@
-"""Where the bytes of a table are: every file with who holds it, and sums by reason, partition and commit."""
+"""Usage: every file of a table with its size and what keeps it, and sums by reason, partition and commit."""

@@ -1,4 +1,4 @@
-"""What holds the files of a table, and sums of them. Pure."""
+"""Decides what keeps each file of a table, and sums up sizes. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 class Holder(enum.Enum):
-    """Who holds the bytes of a file; the values are the words of ``hudi-py du``."""
+    """What keeps a file; the values are the words of ``hudi-py du``."""
 
     LIVE = "live"
     RETAINED = "retained"
@@ -50,7 +50,7 @@ _MEANINGS = {
     Holder.UNEXAMINED: "not kept by anything, but the next clean does not look at their partition",
     Holder.UNCOMMITTED: "written by instants that are not completed",
     Holder.ORPHAN: "left by writes that were undone, or by tasks that were retried",
-    Holder.FOREIGN: "no files of a Hudi table",
+    Holder.FOREIGN: "files that do not belong to a Hudi table",
     Holder.METAFILE: "files that mark folders as partitions",
     Holder.TIMELINE: "the active timeline",
     Holder.ARCHIVE: "the archived timeline",
@@ -63,13 +63,13 @@ _PENDING = frozenset({Reason.PENDING_COMPACTION, Reason.PENDING_CLUSTERING})
 @attrs.frozen(slots=True)
 class FileUse:
     """
-    One file and who holds it.
+    One file and what keeps it.
 
     Args:
         path: Relative to the table.
         partition_path: Relative path of its partition; None outside of partitions.
-        size_bytes: Size in bytes; 0 if the storage does not tell.
-        holder: Who holds it.
+        size_bytes: Size in bytes; 0 if unknown.
+        holder: What keeps it.
         rule: The rule that decides, as ``hudi-py explain`` names it.
         commit: Requested time of the instant that wrote it; None if that is unknown or there is none.
         is_base_file: Whether it is a base file.
@@ -112,7 +112,7 @@ class Usage:
     small: Mapping[str, Share]
 
     def of(self, *holders: Holder) -> Share:
-        """The sum of what these hold."""
+        """Sum of the files that these keep."""
         return total_of(share for (holder, _), share in self.by_reason.items() if holder in holders)
 
 
@@ -141,6 +141,7 @@ def sum_up(uses: Iterable[FileUse], small_bytes: int) -> Usage:
         _add(by_commit, (each.commit, each.holder), size)
         if each.is_base_file and each.holder is Holder.LIVE and size < small_bytes and each.partition_path is not None:
             _add(small, each.partition_path, size)
+    # In the order in which they are declared: rows first, then what could be saved, then what is not rows.
     order = list(Holder)
     reasons = sorted(by_reason, key=lambda key: (order.index(key[0]), key[1]))
     return Usage(
@@ -171,7 +172,7 @@ def _nested(sums: Mapping[tuple[str | None, Holder], list[int]]) -> Mapping[str 
 
 def holders_of(verdicts: Sequence[Verdict], is_replaced: Callable[[str], bool], *, is_examined: bool) -> list[Holder]:
     """
-    Who holds the slices of one partition, in the order of *verdicts*.
+    What keeps the slices of one partition, in the order of *verdicts*.
 
     Live is what readers of the latest snapshot open: of a group that is not replaced the newest slice, and the one
     below it while the newest has no base file.
@@ -188,6 +189,7 @@ def holders_of(verdicts: Sequence[Verdict], is_replaced: Callable[[str], bool], 
         if file_slice.file_id != group:
             group = file_slice.file_id
             is_live = not is_replaced(group)
+        # A slice of log files alone is live together with the one below it: readers merge both.
         if is_live:
             found.append(Holder.LIVE)
             is_live = file_slice.base_file is None

@@ -1,4 +1,4 @@
-"""Finds every file of a table and who holds it. Each folder is listed once; nothing is written."""
+"""Finds every file of a table and what keeps it. A folder is listed once; nothing is written."""
 
 from __future__ import annotations
 
@@ -57,6 +57,7 @@ class UsageService:
         for folder, entries, is_partition in walk_folders(
             self._storage, details=True, threads=threads, to_the_bottom=True
         ):
+            # A partition within another is one only to the metadata table and to the commits, not to a walk of folders.
             is_inner = any(folder.startswith(f"{path}/") for path in partitions) if is_partition else False
             if is_partition and (not is_inner or folder in self._named):
                 partitions.append(folder)
@@ -77,6 +78,7 @@ class UsageService:
         return frozenset() if listing.is_fresh else frozenset(path for path, _ in listing.walk())
 
     def _internal(self, folder: str) -> Holder:
+        # The timeline last: in layout 1 its folder is that of everything else, so only its own files count.
         for path, holder in (
             (METADATA_TABLE_FOLDER, Holder.METADATA_TABLE),
             (self._table.history_folder, Holder.ARCHIVE),
@@ -126,6 +128,7 @@ def _outside(explained: FileExplanation) -> Holder:
     """Holder of a file outside of all committed slices."""
     if explained.kind in _KINDS:
         return _KINDS[explained.kind]
+    # In layout 1 a log file without a commit that names it may be of a write that is still running.
     is_pending = explained.origin in _PENDING or (explained.kind == "log file" and explained.origin == "unknown")
     return Holder.UNCOMMITTED if is_pending else Holder.ORPHAN
 
