@@ -56,7 +56,7 @@ def examine(
         common, table, codes: As given to the command.
         rules: All that the command can find.
         look: Returns the findings about a table.
-        nothing: What is true of a table without findings.
+        nothing: The line for a table without findings.
 
     Raises:
         ConfigError: There is neither a table nor ``--codes``, or both.
@@ -92,6 +92,7 @@ def _print_findings(common: Common, table: str, found: tuple[Finding, ...], noth
         print_json([finding_entry(finding) for finding in found])
     else:
         _print(table, found, nothing)
+    # Notes are no problems, and must not fail a job that runs this.
     if any(finding.severity is not Severity.INFO for finding in found):
         raise SystemExit(_PROBLEMS_FOUND)
 
@@ -123,6 +124,7 @@ def _print(table: str, found: tuple[Finding, ...], nothing: str) -> None:
         return
     rows = [(finding.severity.value, finding.code, finding.where, finding.message) for finding in found]
     render.table(f"{table}: {counted(len(rows), 'finding')}", ("severity", "code", "where", "what"), rows)
+    # Once for each code: a damaged table may have thousands of findings of one kind.
     fixes = {finding.code: finding.fix for finding in found}
     say()
     for code, fix in fixes.items():

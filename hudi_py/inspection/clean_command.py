@@ -71,6 +71,8 @@ def clean(
         }
     )
     if dry_run:
+        # In memory: what a real run would do first (expired savepoints, properties) shows in the plan, and is not
+        # written.
         opened = opened.rehearsal()
     now = common.planning_time(opened)
     if now is not None and not dry_run:
@@ -217,6 +219,7 @@ def _done(
     if common.as_json:
         contents = []
         for result in results:
+            # A clean that a time limit stopped has no completed file, and so no content.
             done = opened.timeline.find(result.instant) if result.is_finished else None
             contents.append(None if done is None else opened.contents.plain(done))
         print_json(clean_report(results, contents, expired))

@@ -18,7 +18,7 @@ def size(text: str) -> int:
     """Return the number of bytes that a size with or without a unit stands for, at least 1."""
     found = parse_bytes(text)
     if found is None or found < 1:
-        raise click.BadParameter(f"{text!r} is no size; give a number of bytes, or one with a unit: 500MB, 2GiB")
+        raise click.BadParameter(f"{text!r} is not a size; give a number of bytes, or one with a unit: 500MB, 2GiB")
     return found
 
 
@@ -80,6 +80,7 @@ def _gathered(function: Callable[..., None], table: Mapping[str, Mapping[str, An
         options["instants"] = options["instants"] or None
         function(**arguments, options=options)
 
+    # Reversed, because decorators apply from the inside: so help lists them as written here.
     for name, attributes in reversed(list(table.items())):
         flag = attributes.get("flag", f"--{name.replace('_', '-')}")
         rest = {key: value for key, value in attributes.items() if key != "flag"}

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from hudi_py.table import Table
 
 
-def _print_version(context: click.Context, _parameter: click.Parameter, is_asked: bool) -> None:
-    if not is_asked or context.resilient_parsing:
+def _print_version(context: click.Context, _parameter: click.Parameter, is_given: bool) -> None:
+    if not is_given or context.resilient_parsing:
         return
     from importlib.metadata import PackageNotFoundError, version
 
@@ -70,6 +70,7 @@ def timeline(
     opened = common.open(table)
     instants = _selected(opened.timeline.all_states if all_states else opened.timeline.instants, action, state)
     if limit is not None:
+        # Not `[-limit:]`: a limit of 0 would show all.
         instants = instants[len(instants) - min(limit, len(instants)) :]
     old = _selected(opened.archived_timeline().instants, action, state) if archived else ()
     if common.as_json:

@@ -8,13 +8,12 @@ import click
 
 from hudi_py.errors import ConfigError
 from hudi_py.inspection import render
-from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.options import Common, at_most_one, command, print_json
 from hudi_py.inspection.say import say
 
 if TYPE_CHECKING:
     from hudi_py.services.clustering.plan import PlannedClustering
     from hudi_py.services.clustering.service import ClusteringService
-    from hudi_py.services.rewriting.result import RewriteResult
     from hudi_py.table import Table
 
 
@@ -40,19 +39,18 @@ def cluster(
     cancel: str | None,
 ) -> None:
     """
-    Rewrite the rows of small files into larger ones, in an order that queries like, in one commit.
+    Rewrite the rows of small files into larger ones in one commit, sorted if asked for.
 
     Pending clusterings are carried out first. The clean deletes the old files later.
     """
     from hudi_py.config.clustering import clustering_config_with
 
     given = {"--dry-run": dry_run, "--schedule-only": schedule_only, "--execute": execute, "--cancel": cancel}
-    chosen = [name for name, value in given.items() if value]
-    if len(chosen) > 1:
-        raise ConfigError(f"{' and '.join(chosen)} exclude each other; give one of them")
+    at_most_one(given)
     opened = common.open(table)
     columns = [name.strip() for each in sort_by for name in each.split(",") if name.strip()]
     paths = [path.rstrip("/") for path in partitions]
+    # An unknown partition would be planned as an empty one, and a misspelled name would look like success.
     absent = sorted(set(paths) - set(opened.partitions())) if paths else []
     if absent:
         raise ConfigError(f"{table} has no partition {absent[0]!r}; see hudi-py files")
@@ -71,10 +69,12 @@ def cluster(
     elif schedule_only:
         _show_scheduled(common, opened, opened.services.clustering(config))
     else:
+        from hudi_py.inspection.rewrite_output import show_rewrites
+
         results = opened.run_clustering(
             opened.services.clustering(config), None if execute is None else opened.resolve_time(execute)
         )
-        _show_results(common, results)
+        show_rewrites(common, results, "clustering", lambda: "nothing to cluster")
 
 
 def _show_plan(common: Common, opened: Table, service: ClusteringService, planned: PlannedClustering) -> None:
@@ -97,6 +97,7 @@ def _show_plan(common: Common, opened: Table, service: ClusteringService, planne
     render.table(f"would be rewritten (nothing was written), {len(rows)} groups", columns, rows, right=(1, 2, 3))
     for instant in pending:
         say(f"{instant} would be carried out first")
+    # Counted by reason: a large table leaves thousands of groups as they are.
     reasons: dict[str, int] = {}
     for reason in planned.left_out.values():
         reasons[reason] = reasons.get(reason, 0) + 1
@@ -119,18 +120,3 @@ def _show_scheduled(common: Common, opened: Table, service: ClusteringService) -
             f"clustering {time} scheduled: {len(plan.file_groups)} file groups in {len(plan.input_groups)} groups; "
             f"hudi-py cluster --execute {time} carries it out"
         )
-
-
-def _show_results(common: Common, results: list[RewriteResult]) -> None:
-    from hudi_py.inspection.report import rewrite_report
-
-    if common.as_json:
-        print_json(rewrite_report(results, "clusterings"))
-        return
-    for each in results:
-        say(
-            f"clustering {each.instant}: {each.file_groups} file groups, {each.rows} rows, "
-            f"{render.human_bytes(each.bytes_before)} into {render.human_bytes(each.bytes_after)}, {each.seconds:.2f} s"
-        )
-    if not results:
-        say("nothing to cluster")

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hudi_py.errors import ConfigError
 from hudi_py.inspection import render
 from hudi_py.inspection.engine_options import chosen_engine, engine_options
-from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.options import Common, at_most_one, command, print_json
 from hudi_py.inspection.say import say
 
 if TYPE_CHECKING:
@@ -41,8 +40,7 @@ def compact(
     A compaction is due after hoodie.compact.inline.max.delta.commits delta commits (5); see
     hoodie.compact.inline.trigger.strategy.
     """
-    if sum((dry_run, schedule_only, execute is not None)) > 1:
-        raise ConfigError("--dry-run, --schedule-only and --execute exclude each other")
+    at_most_one({"--dry-run": dry_run, "--schedule-only": schedule_only, "--execute": execute})
     opened = common.open(table)
     now = common.planning_time(opened)
     if dry_run:
@@ -51,20 +49,16 @@ def compact(
     elif schedule_only:
         _schedule(common, opened, opened.schedule_compaction(now=now))
     else:
-        from hudi_py.inspection.report import rewrite_report
+        from hudi_py.inspection.rewrite_output import show_rewrites
 
         time = None if execute is None else opened.resolve_time(execute)
         results = opened.compact(now=now, instant=time, engine=chosen_engine(engine, master, "hudi-py compact"))
-        if common.as_json:
-            print_json(rewrite_report(results, "compactions"))
-            return
-        for each in results:
-            say(
-                f"compaction {each.instant} completed: {each.file_groups} file groups, {each.rows} rows; "
-                f"{render.human_bytes(each.bytes_before)} became {render.human_bytes(each.bytes_after)}"
-            )
-        if not results:
-            say(f"nothing to do: {opened.services.compaction(now=now).plan().reason}")
+        show_rewrites(
+            common,
+            results,
+            "compaction",
+            lambda: f"nothing to do: {opened.services.compaction(now=now).plan().reason}",
+        )
 
 
 def _dry_run(common: Common, opened: Table, outlook: Outlook) -> None:

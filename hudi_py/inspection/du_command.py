@@ -22,9 +22,9 @@ _ROWS_MAX: Final = 50
 
 @click.command()
 @click.argument("table")
-@click.option("--by-reason", is_flag=True, help="What holds the files, with the rule that decides. The default.")
-@click.option("--by-partition", is_flag=True, help="Sums of each partition.")
-@click.option("--by-commit", is_flag=True, help="Sums of what each commit wrote and is still there.")
+@click.option("--by-reason", is_flag=True, help="Show what keeps the files, with the rule that decides. The default.")
+@click.option("--by-partition", is_flag=True, help="Show sums for each partition.")
+@click.option("--by-commit", is_flag=True, help="Show, for each commit, the files that it wrote and that still exist.")
 @retention_options
 @command
 def du(common: Common, table: str, by_reason: bool, by_partition: bool, by_commit: bool, options: CleanOptions) -> None:
@@ -103,6 +103,7 @@ def _print_shares(name: str, nothing: str, shares: Mapping[str | None, Mapping[H
     """The largest first."""
     from hudi_py.services.usage.facts import Holder, total_of
 
+    # Not the retained ones: those are what the settings ask for.
     freed = (Holder.REMOVABLE, Holder.UNEXAMINED, Holder.ORPHAN)
     sums = sorted(
         ((total_of(held.values()), key, held) for key, held in shares.items()), key=lambda each: -each[0].bytes

@@ -28,9 +28,13 @@ _ROWS_MAX: Final = 20
 
 @click.command()
 @click.argument("locations", nargs=-1, metavar="[TABLE|FOLDER|PATTERN|URL]...")
-@click.option("--tables", "source", metavar="SOURCE", help="File with a location a line, folder, pattern or URL.")
+@click.option("--tables", "source", metavar="SOURCE", help="File with one location per line, folder, pattern or URL.")
 @click.option(
-    "--parallel", type=click.IntRange(min=1), default=PARALLEL_DEFAULT, show_default=True, help="Tables at once."
+    "--parallel",
+    type=click.IntRange(min=1),
+    default=PARALLEL_DEFAULT,
+    show_default=True,
+    help="Number of tables at the same time.",
 )
 @command
 def fleet(common: Common, locations: tuple[str, ...], source: str | None, parallel: int) -> None:
@@ -47,9 +51,10 @@ def fleet(common: Common, locations: tuple[str, ...], source: str | None, parall
     """
     sources = (*locations, *(() if source is None else (source,)))
     if not sources:
-        raise ConfigError("give tables, a folder that has tables, or --tables FILE")
+        raise ConfigError("give tables, a folder with tables in it, or --tables FILE")
     tables = tuple(dict.fromkeys(each for one in sources for each in tables_of(one, common.storage_options)))
     plan = Plan(command=("fleet-entry",), arguments=common.as_arguments(), tables=tables, parallel=parallel)
+    # They come as they are done; by name, two runs can be compared.
     outcomes = sorted(plan.run(), key=lambda each: each.table)
     done = [{"table": each.table, **each.document} for each in outcomes if not each.has_failed]
     failed = [each for each in outcomes if each.has_failed]
@@ -143,6 +148,7 @@ def _ranked(done: Sequence[dict[str, Any]], name: str) -> list[dict[str, Any]]:
 
 def _print(done: Sequence[dict[str, Any]], failed: Sequence[Outcome]) -> None:
     rows = []
+    # Errors first: lost rows matter more than wasted bytes.
     ranked = sorted(done, key=lambda each: (each["errors"], _wasted(each), each["warnings"]), reverse=True)
     for each in ranked[:_ROWS_MAX]:
         sizes = each["bytes"] or {}

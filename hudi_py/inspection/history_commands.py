@@ -63,6 +63,7 @@ def _show_withdrawn(withdrawn: tuple[Instant, ...]) -> None:
 def _for_tags(command: click.Command) -> click.Command:
     """Return the command for tags: the same, and the name of a new one is required."""
     same = copy.copy(command)
+    # Copies, for the command of savepoints keeps its own: there a name is optional.
     same.params = [copy.copy(each) for each in command.params]
     for each in same.params:
         each.required = each.required or each.name == "name"
@@ -136,6 +137,7 @@ def delete(common: Common, table: str, savepoint: str, archive_commit: bool, dry
     """
     opened = common.open(table)
     time = opened.resolve_time(savepoint)
+    # An inflight one counts, too: it is what an interrupted creation leaves.
     there = opened.timeline.find(time, _savepoint_action()) is not None
     if dry_run:
         opened.rehearsal()
@@ -259,7 +261,7 @@ def archive(common: Common, table: str, keep_min: int | None, keep_max: int | No
     rows = [(instant.requested_time, instant.action.value) for instant in instants]
     render.table(f"{word}, {len(rows)} instants", ("requested time", "action"), rows)
     if bound is not None:
-        say(f"not more, because: {bound.value}")
+        say(f"no more was archived: {bound.value}")
 
 
 def _savepoint_action() -> Any:

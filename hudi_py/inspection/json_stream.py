@@ -24,6 +24,7 @@ def json_chunks(document: Any, level: int = 0) -> Iterator[str]:
     """Yield the text of ``json.dumps(document, indent=1)`` in pieces; only objects may contain `Streamed` parts."""
     below: Callable[[Any, int], Iterator[str]] = json_chunks
     if isinstance(document, Streamed):
+        # Entries of a stream are written as a whole: they are small, and only their number is large.
         below = _whole
         entries, is_object = document.entries, document.is_object
     elif isinstance(document, dict) and all(isinstance(key, str) for key in document):

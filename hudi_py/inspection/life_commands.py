@@ -1,4 +1,4 @@
-"""The commands about a table's life: ``hudi-py history``, ``diff``, ``simulate``."""
+"""The commands about the past of a table: ``hudi-py history``, ``diff``, ``simulate``."""
 
 from __future__ import annotations
 
@@ -103,6 +103,7 @@ def _sentence(event: Event) -> str:
         parts.append(f"{counted(numbers.groups_replaced, 'file group')} replaced")
     if numbers.files_deleted:
         parts.append(f"{counted(numbers.files_deleted, 'file')} deleted")
+    # Three are enough for a line; --json has all.
     parts += [f"{name}={value}" for name, value in event.parameters.items() if not isinstance(value, (dict, list))][:3]
     return "; ".join(parts)
 
@@ -182,7 +183,7 @@ def _print_difference(table: str, found: Difference) -> None:
         say("files      the same")
         return
     rows = [(sign, path, human_bytes(size)) for sign, path, size in files[:_ROWS_MAX]]
-    title = f"{counted(len(found.added), 'file')} more, {counted(len(found.removed), 'file')} less"
+    title = f"{counted(len(found.added), 'file')} added, {counted(len(found.removed), 'file')} removed"
     render.table(title, ("", "file", "size"), rows, right=(2,))
     if len(files) > _ROWS_MAX:
         say(f"and {counted(len(files) - _ROWS_MAX, 'file')} more; --json lists all")

@@ -33,6 +33,7 @@ def logging_to_stderr(level: str, *, as_json: bool) -> Iterator[None]:
         handler.setFormatter(_Json())
     before = logger.level
     logger.addHandler(handler)
+    # A program that has set a lower level itself keeps it.
     logger.setLevel(min(level_ for level_ in (before, getattr(logging, level.upper())) if level_))
     try:
         yield

@@ -26,14 +26,14 @@ from hudi_py.errors import ConfigError
 SOME_FAILED: Final = 6
 """Exit code of a run in which at least one table failed."""
 _DONE: Final = frozenset({0, 3})
-"""Exit codes of tables that were done: a finding about a table is no failure of the command."""
+"""Exit codes of tables that were done: a finding about a table is not a failure of the command."""
 _SKIPPED_KIND: Final = "NotStarted"
 
 
 @attrs.frozen
 class Outcome:
     """
-    What came of one table.
+    Result of the command on one table.
 
     Args:
         table: Its location, as given.
@@ -103,6 +103,7 @@ class Plan:
                 if journal is not None and not outcome.has_failed:
                     line = {"table": outcome.table, "exit_code": outcome.exit_code}
                     journal.write(json.dumps(line, ensure_ascii=False) + "\n")
+                    # At once: whatever kills the run, what is done stays noted.
                     journal.flush()
                 yield outcome
 
@@ -112,12 +113,15 @@ class Plan:
 
     def _at_once(self, tables: Sequence[str]) -> Iterator[Outcome]:
         """In several processes. If one is killed, each table that was running then gets a process of its own."""
+        # Taken from the end, which is the first table.
         waiting = list(reversed(tables))
         while waiting:
             broken: list[str] = []
             with _pool(min(self.parallel, len(waiting))) as pool:
                 yield from self._through(pool, waiting, broken)
             for table in broken:
+                # Which of the running tables killed the process is unknown, so each gets one that it can only kill
+                # alone.
                 yield self._alone(table)
 
     def _through(self, pool: ProcessPoolExecutor, waiting: list[str], broken: list[str]) -> Iterator[Outcome]:
@@ -147,7 +151,7 @@ class Plan:
                 return pool.submit(run_one, table, self.argv(table)).result()
             except BrokenProcessPool:
                 message = f"{table}: the process that worked on it was killed"
-                fix = "run the command on this table alone; it may need more memory than there is"
+                fix = "run the command on this table alone; it may need more memory than is available"
                 return Outcome(table, 1, _error("ProcessKilled", message, fix, 1))
 
 
@@ -208,7 +212,7 @@ def _ignore_interrupts() -> None:
 
 
 def _journalled(path: str | None) -> frozenset[str]:
-    """Tables that a journal names; a line that a killed run left half written counts as not there."""
+    """Tables that a journal names; a line that a killed run left half written is ignored."""
     if path is None or not os.path.exists(path):
         return frozenset()
     found = set()

@@ -8,7 +8,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -92,6 +92,21 @@ def action_named(name: str) -> Action:
         raise ConfigError(f"--action {name}: unknown action; use one of {names}") from error
 
 
+def at_most_one(given: Mapping[str, object]) -> None:
+    """
+    Refuse options that exclude each other.
+
+    Args:
+        given: Name of each option, or words for several, to its value; what is false was not given.
+
+    Raises:
+        ConfigError: Two of them were given.
+    """
+    names = [name for name, value in given.items() if value]
+    if len(names) > 1:
+        raise ConfigError(f"{' and '.join(names)} exclude each other; give one of them")
+
+
 def print_json(document: Any) -> None:
     """Print a JSON document to standard output."""
     context = click.get_current_context(silent=True)
@@ -149,6 +164,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         try:
             settings = _settings(conf_file, pairs("--conf", conf))
             if allow_unknown_conf:
+                # As a setting, so that whatever opens the table later sees it as well.
                 settings |= {"hoodie_py.conf.allow.unknown": "true"}
             common = Common(as_json, pairs("--storage-option", storage_option), settings, now)
             from hudi_py.inspection.log_output import logging_to_stderr
@@ -158,11 +174,13 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
                 function(common, **arguments)
             _name_those_without_effect(pairs("--conf", conf))
             sys.stdout.flush()  # so that a closed pipe raises here, and not when the interpreter exits
+        # The reader has enough, as `head` has: no error, and nothing more to print.
         except BrokenPipeError:
             _forget_output()
         except (click.exceptions.ClickException, click.exceptions.Exit, click.exceptions.Abort):
             raise
         except HudiError as error:
+            # With --debug the traceback is wanted, and it has the same message.
             if debug:
                 raise
             fail(error, as_json=as_json)
@@ -197,6 +215,7 @@ def _name_those_without_effect(given: Iterable[str]) -> None:
     from hudi_py.config.uses import Use
 
     context = click.get_current_context()
+    # Up to the command itself: a subcommand has the settings of its group.
     while context.parent is not None and context.parent.parent is not None:
         context = context.parent
     command = context.info_name or ""
@@ -245,6 +264,7 @@ class Program(click.Group):
         given = _given(arguments, extra)
         code: Any
         try:
+            # These two have an option of the same name, and list the tables themselves.
             if asks_for_many(given) and given[0] not in ("fleet", "serve"):
                 code = run_over_tables(self, given, MONOTONIC)
             else:

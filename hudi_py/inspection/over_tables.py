@@ -1,4 +1,4 @@
-"""``--tables`` in the place of TABLE: finds the command, takes its options apart, prints a line a table."""
+"""``--tables`` in place of TABLE: finds the command, separates its options, prints one line for each table."""
 
 from __future__ import annotations
 
@@ -25,13 +25,18 @@ _ONE_TABLE: Final = frozenset(
 )
 """Commands whose arguments are about one table, so that running them on many would rarely be meant."""
 _TABLES_HELP: Final = (
-    "Tables in the place of TABLE: a file with one location a line, a folder, a pattern or a URL below which they are. "
-    "Prints one line a table; exit code 6 if some failed."
+    "Many tables instead of TABLE: a file with one location per line, a folder, a pattern, or a URL below which tables "
+    "lie. Prints one line for each table; exit code 6 if some failed."
 )
 _HELPS: Final = (
     ("tables", "SOURCE", None, _TABLES_HELP),
-    ("parallel", "N", click.IntRange(min=1), f"With --tables: number of tables at once. Default {PARALLEL_DEFAULT}."),
-    ("resume", "FILE", None, "With --tables: leave out what FILE names, and add what is done to it."),
+    (
+        "parallel",
+        "N",
+        click.IntRange(min=1),
+        f"With --tables: number of tables at the same time. Default {PARALLEL_DEFAULT}.",
+    ),
+    ("resume", "FILE", None, "With --tables: leave out the tables that FILE names, and add to it those that are done."),
     ("within", "SPAN", None, "With --tables: start no further table after SPAN (90m, 6h)."),
 )
 OPTIONS: Final = tuple(name for name, *_ in _HELPS)
@@ -86,6 +91,7 @@ def run_over_tables(
         takers = "one table" if command is not None else "no --tables"
         raise click.UsageError(f"{' '.join(names) or 'hudi-py'} takes {takers}; leave --tables out")
     given, rest = _split(rest)
+    # Before the first table: a misspelled option would otherwise fail once for each of them.
     checked = _checked(command, names, rest)
     storage_options = _storage_options(checked)
     deadline = None if given.get("within") is None else seconds() + _span(given["within"])
@@ -97,7 +103,7 @@ def run_over_tables(
         journal=given.get("resume"),
         is_over=lambda: deadline is not None and seconds() > deadline,
     )
-    outcomes = [_told(each, as_json="--json" in rest) for each in plan.run()]
+    outcomes = [_printed(each, as_json="--json" in rest) for each in plan.run()]
     failed = sum(each.has_failed for each in outcomes)
     skipped = len(plan.tables) - len(outcomes)
     words = [counted(len(outcomes), "table"), f"{failed} failed"]
@@ -123,6 +129,7 @@ def _split(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     rest: list[str] = []
     words = iter(arguments)
     for word in words:
+        # Options of the command itself are passed on as they stand, unread.
         name, equals, value = word.removeprefix("--").partition("=")
         if not word.startswith("--") or name not in OPTIONS:
             rest.append(word)
@@ -156,7 +163,7 @@ def _parallel(text: str | None) -> int:
     if text is None:
         return PARALLEL_DEFAULT
     if not text.isdecimal() or int(text) < 1:
-        raise ConfigError(f"--parallel {text} is no number of tables; give a whole number of at least 1")
+        raise ConfigError(f"--parallel {text} is not a number of tables; give a whole number of at least 1")
     return int(text)
 
 
@@ -165,11 +172,11 @@ def _span(text: str) -> float:
 
     span = parse_duration(text)
     if span is None:
-        raise ConfigError(f"--within {text} is no span of time; give one such as 90m or 6h")
+        raise ConfigError(f"--within {text} is not a span of time; give one such as 90m or 6h")
     return span.total_seconds()
 
 
-def _told(outcome: Outcome, *, as_json: bool) -> Outcome:
+def _printed(outcome: Outcome, *, as_json: bool) -> Outcome:
     """Print the line of a table as soon as it is done."""
     if as_json:
         sys.stdout.write(visible_json(json.dumps(outcome.entry, ensure_ascii=False)) + "\n")
@@ -186,7 +193,7 @@ def _without_document(outcome: Outcome) -> Outcome:
 
 
 def _brief(document: Any) -> str:
-    """What a document says, on a line."""
+    """A summary of a document, in one line."""
     if isinstance(document, list):
         codes = [each["code"] for each in document if isinstance(each, dict) and "code" in each]
         return ", ".join(dict.fromkeys(codes)) if codes else (f"entries: {len(document)}" if document else "nothing")

@@ -32,6 +32,7 @@ def overview(common: Common, table: str, columns: bool | None) -> None:
     import sys
 
     opened = common.open(table)
+    # No option: the limit that the library has by default.
     limits = {None: {}, True: {"columns_files_max": sys.maxsize}, False: {"columns_files_max": -1}}
     found = opened.overview(**limits[columns])
     if common.as_json:

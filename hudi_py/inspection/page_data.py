@@ -1,4 +1,4 @@
-"""The document that the page of a table shows. It has everything: the page asks for nothing else."""
+"""Collects the document that the page of a table shows; the page loads nothing else."""
 
 from __future__ import annotations
 
@@ -41,8 +41,10 @@ def page_document(opened: Table, *, now: datetime | None = None, options: CleanO
     config = opened.config
     moment = now or opened.contents.store.clock.now()
     chosen = options or {}
+    # Once, as a list: sums and the list of files are made of the same listing.
     uses = _part(problems, lambda: list(opened.services.usage(now=now, **chosen).files())) or []
     usage = _part(problems, lambda: _summed(opened, uses)) if uses else None
+    # Without the archive, if that is damaged: the page says so, and shows the rest.
     events = _part(problems, lambda: opened.history(archived=True)) or opened.history()
     findings = opened.doctor(now=now, **chosen)
     return {

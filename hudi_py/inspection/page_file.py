@@ -33,6 +33,7 @@ def page_html(document: Any, title: str) -> str:
         "@POLICY@": policy(hashes),
         "@DATA@": script_json(document),
     }
+    # Split once, and never replaced in the result: a mark inside of the table's own text would be replaced too.
     pieces = _text("page.html").split("@@")
     return "".join(values[f"@{piece}@"] if number % 2 else piece for number, piece in enumerate(pieces))
 
@@ -60,6 +61,7 @@ def policy(script_source: str) -> str:
 def script_json(document: Any) -> str:
     """Return JSON that can stand inside of a script element: nothing in it ends the element or begins a comment."""
     text = json.dumps(document, ensure_ascii=True, default=str)
+    # JSON has the same meaning with them escaped, and no `</script>` or `<!--` is left.
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 

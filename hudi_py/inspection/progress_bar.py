@@ -39,6 +39,7 @@ def clean_bar() -> Iterator[OnProgress | None]:
             key = (progress.phase, progress.instant)
             if key not in tasks:
                 tasks[key] = bar.add_task(_NAMES[progress.phase], total=None, figures="")
+            # A run that a limit ended early is full as well: nothing more will happen.
             total = progress.done if progress.is_finished else progress.total
             # A phase that had nothing to do is shown as full: a bar of 0 of 0 would look stuck.
             completed, whole = (1, 1) if progress.is_finished and not total else (progress.done, total)

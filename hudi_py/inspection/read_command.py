@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
@@ -12,7 +10,8 @@ import click
 
 from hudi_py.errors import ConfigError
 from hudi_py.inspection import render
-from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.options import Common, at_most_one, command, print_json
+from hudi_py.inspection.output_file import check_outside, whole_file
 from hudi_py.inspection.say import say
 
 if TYPE_CHECKING:
@@ -66,10 +65,11 @@ def read(
     """Read the rows of a table, or those that changed in a range of time (--from, --to). Log files are merged."""
     from hudi_py.rows.read import plain_rows
 
-    _check_one_question({"--as-of": as_of, "--savepoint": savepoint, "--from or --to": start or end})
+    at_most_one({"--as-of": as_of, "--savepoint": savepoint, "--from or --to": start or end})
+    # One by one, so that the message names the two options that do not go together.
     for other, value in {"--as-of": as_of, "--savepoint": savepoint, "--where": where, "--meta": meta,
                          "--with-deletes": with_deletes}.items():  # fmt: skip
-        _check_one_question({"--cdc": cdc, other: value})
+        at_most_one({"--cdc": cdc, other: value})
     opened = common.open(table)
     if output is not None:
         check_outside(output, opened.storage.root)
@@ -106,16 +106,11 @@ def read(
     say(f"{len(rows)} rows{_of_files(rows_read, where)}")
 
 
-def _check_one_question(given: Mapping[str, object]) -> None:
-    names = [name for name, value in given.items() if value]
-    if len(names) > 1:
-        raise ConfigError(f"{' and '.join(names)} exclude each other")
-
-
 def _counts(rows: Batches, where: tuple[str, ...]) -> dict[str, Any]:
     """Number of files that were read, and that were skipped, by what ruled them out; empty without conditions."""
     from hudi_py.snapshot.rows import Rows
 
+    # Ranges and change logs read what their commits wrote, and skip nothing.
     if not where or not isinstance(rows, Rows):
         return {}
     count = rows.count
@@ -143,37 +138,18 @@ def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[p
         batch = next(batches, None)
         if batch is None:
             return
+        # Batch by batch: a limit of ten rows must not read a whole table.
         yield batch if left is None else batch.slice(0, left)
         left = None if left is None else left - batch.num_rows
 
 
-def check_outside(path: str, root: str) -> None:
-    """A read changes no table: its output replaces what has its name, which may be one of the table's files."""
-    folder = os.path.realpath(os.path.dirname(path) or os.curdir)
-    root = os.path.realpath(root)  # that of a table in an object store is a URL, below which no local folder lies
-    if os.path.commonpath([folder, root]) == root:
-        raise ConfigError(f"-o {path}: this is inside the table and could replace one of its files; use another place")
-
-
 def _write(path: str, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> int:
-    """Write all rows to a file that appears complete or not at all."""
+    """Write all rows to a file, and return their number."""
     write = _WRITERS.get(path.rpartition(".")[2])
     if write is None:
         raise ConfigError(f"-o {path}: the name has to end in .parquet, .csv or .jsonl")
-    folder, name = os.path.split(path)
-    # In the same folder, because a file can be renamed at once only within one file system.
-    unfinished = os.path.join(folder, f".{name}.{os.getpid()}.unfinished")
-    try:
-        try:
-            with open(unfinished, "wb") as file:
-                count = write(file, batches, schema)
-            os.replace(unfinished, path)
-        finally:
-            with contextlib.suppress(OSError):
-                os.remove(unfinished)
-    except OSError as error:
-        raise ConfigError(f"-o {path}: {error.strerror or error}; give a place that can be written") from error
-    return count
+    with whole_file(path) as file:
+        return write(file, batches, schema)
 
 
 def _write_parquet(file: BinaryIO, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> int:

@@ -49,6 +49,7 @@ def recover(common: Common, table: str, dry_run: bool) -> None:
     failed = [outcome for outcome in outcomes if outcome.error is not None]
     for outcome in failed:
         say(f"hudi-py: {outcome.finding.step.value}: {outcome.error}", file=sys.stderr)
+    # A failed step goes before an open question: whatever the user decides, that has to be looked at first.
     if failed:
         raise SystemExit(1)
     if any(outcome.is_open for outcome in outcomes):

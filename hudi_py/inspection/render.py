@@ -27,6 +27,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, 
         rows: Cells of each row.
         right: Indexes of the columns to align right.
     """
+    # Before the widths are measured: an escaped character is wider.
     rows = [[visible(cell) for cell in row] for row in rows]
     if is_terminal():
         _rich_table(title, columns, rows, right)

@@ -107,6 +107,7 @@ def _pending_order(entry: Mapping[str, str]) -> tuple[str, str, str]:
 def plan_report(plan: CleanPlan, pending: Sequence[PendingOutlook]) -> Json:
     """Return the document that ``hudi-py clean --dry-run --json`` prints."""
     report = plan_stream(plan, pending, readable_after(plan, ""))
+    # The same document for callers in Python, who want plain lists.
     report["plan"]["files_to_delete"] = dict(report["plan"]["files_to_delete"].entries)
     report["files"] = list(report["files"].entries)
     return report
@@ -125,6 +126,7 @@ def readable_after(plan: CleanPlan, retained: str, before: Holes = NO_HOLES) -> 
         Window and snapshots; `NO_HOLES` if the plan does not say from when on it keeps everything.
     """
     earliest = plan.earliest_to_retain
+    # By file versions a clean deletes superseded files however young they are, so it promises no earlier time.
     if earliest is None and plan.file_count:
         return NO_HOLES
     planned = recorded_holes(plan.extra_metadata, plan.last_completed_commit)
@@ -165,6 +167,7 @@ def plan_stream(
                 is_object=True,
             ),
             "bootstrap_files": bootstrap,
+            # Always empty: plans have the form of version 2, but the document shows both (rule A-57).
             "files_to_delete_v1": {},
             "partitions_to_delete": list(plan.partitions_to_delete),
             "extra_metadata": dict(plan.extra_metadata),
@@ -283,6 +286,7 @@ def rewrite_report(results: Sequence[RewriteResult], name: str) -> Json:
         name: ``compactions`` or ``clusterings``.
     """
     entries = rewrite_entries(name, results)[name]
+    # The same keys as with a result, so that scripts need not ask first.
     nothing: Json = {"instant": None, "file_groups": 0, "rows": 0, "bytes_before": 0, "bytes_after": 0, "seconds": 0.0}
     return {**(entries[-1] if entries else nothing), name: entries}
 

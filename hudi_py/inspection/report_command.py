@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -11,9 +10,9 @@ import click
 from hudi_py.errors import ConfigError
 from hudi_py.inspection.clean_options import retention_options
 from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.output_file import check_outside, whole_file
 from hudi_py.inspection.page_data import page_document
 from hudi_py.inspection.page_file import page_html
-from hudi_py.inspection.read_command import check_outside
 from hudi_py.inspection.say import say
 from hudi_py.model.words import human_bytes
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 @command
 def report(common: Common, table: str, output: str, options: CleanOptions) -> None:
     r"""
-    Write a page about a table as one HTML file, to look at or to send to a colleague.
+    Write a page about a table as one HTML file, to read or to send to a colleague.
 
     Shows findings, the timeline, what each action did, what keeps the bytes, the size under other retentions,
     partitions and files. The file loads nothing from anywhere, and nothing in the table is changed.
@@ -48,27 +47,9 @@ def report(common: Common, table: str, output: str, options: CleanOptions) -> No
             raise ConfigError("-o - and --json both want standard output; give a file")
         sys.stdout.write(data.decode())
         return
-    write_whole(output, data)
+    with whole_file(output) as file:
+        file.write(data)
     if common.as_json:
         print_json({"file": output, "bytes": len(data), "findings": len(document["findings"])})
     else:
         say(f"wrote {output}, {human_bytes(len(data))}; open it in a browser")
-
-
-def write_whole(path: str, data: bytes) -> None:
-    """
-    Write a file that appears complete or not at all.
-
-    Raises:
-        ConfigError: It cannot be written.
-    """
-    folder, name = os.path.split(path)
-    unfinished = os.path.join(folder, f".{name}.{os.getpid()}.unfinished")
-    try:
-        with open(unfinished, "wb") as file:
-            file.write(data)
-        os.replace(unfinished, path)
-    except OSError as error:
-        if os.path.exists(unfinished):
-            os.remove(unfinished)
-        raise ConfigError(f"-o {path}: {error.strerror}") from error

@@ -21,6 +21,7 @@ _CONTROL: Final = re.compile(
 
 def visible(text: str) -> str:
     r"""Return *text* on one line, with control characters escaped as in Python: ``\x1b``, ``\u202e``."""
+    # Nearly every line, and much faster than the expression.
     if text.isascii() and text.isprintable():
         return text
     return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)

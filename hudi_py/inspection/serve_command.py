@@ -24,8 +24,8 @@ _TOKEN_LENGTH_MIN = 16
 
 @click.command()
 @click.argument("locations", nargs=-1, metavar="[TABLE|FOLDER|PATTERN|URL]...")
-@click.option("--tables", "source", metavar="SOURCE", help="File with a location a line, folder, pattern or URL.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address; any but the loopback takes --token.")
+@click.option("--tables", "source", metavar="SOURCE", help="File with one location per line, folder, pattern or URL.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address; any but the loopback needs --token.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8642, show_default=True, help="Port; 0 for a free one.")
 @click.option("--token", envvar="HUDI_PY_TOKEN", help="What requests have to know (or HUDI_PY_TOKEN).")
 @retention_options
@@ -56,7 +56,7 @@ def serve(
 
     sources = (*locations, *(() if source is None else (source,)))
     if not sources:
-        raise ConfigError("give tables, a folder that has tables, or --tables FILE")
+        raise ConfigError("give tables, a folder with tables in it, or --tables FILE")
     is_loopback = _is_loopback(host)
     if token is None and not is_loopback:
         raise ConfigError(f"--host {host} can be reached from other machines: give --token, or leave --host out")
@@ -70,6 +70,7 @@ def serve(
     with server:
         port = server.server_port
         names = ("127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host.lower())
+        # With a token any name will do: who knows it may ask, whatever the server is called.
         hosts = frozenset(f"{name}:{port}" for name in names) if is_loopback else None
         server.site = Site(
             tables, lambda table: common.open(table).read_only(), hosts=hosts, token=token, options=options
@@ -79,6 +80,7 @@ def serve(
             print_json({"url": url, "tables": len(tables)})
         else:
             say(f"serving {counted(len(tables), 'table')} at {url}; Ctrl-C stops it")
+        # The caller may wait for the address, and a pipe would keep the line back.
         sys.stdout.flush()
         try:
             server.serve_forever(poll_interval=0.2)

@@ -43,6 +43,7 @@ class Server(ThreadingHTTPServer):
 
     def server_bind(self) -> None:
         """Bind without asking for the name of the address, which may take long."""
+        # The port is free again as soon as the server stops, not minutes later.
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
@@ -52,6 +53,7 @@ class Server(ThreadingHTTPServer):
         """Give the request a thread, or answer that there are too many."""
         if not self._places.acquire(blocking=False):
             try:
+                # This runs in the thread that accepts connections: a client that reads nothing must not stop it.
                 request.settimeout(1)
                 request.sendall(_BUSY)
             except OSError:
@@ -65,6 +67,7 @@ class Server(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
+            # Also after an error, or the server would run out of places.
             self._places.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:

@@ -147,12 +147,14 @@ class Site:
 
     # --- who may ask ---------------------------------------------------------------------------------------------
     def _refuse_strangers(self, request: Request) -> None:
+        # Any page that a browser shows may send requests here; the browser names the address that it believes in.
         host = request.headers.get("host", "").lower()
         if self._hosts is not None and host not in self._hosts:
             raise Refused(HTTPStatus.MISDIRECTED_REQUEST, "this server is not known under that name")
         origin = request.headers.get("origin")
         if origin is not None and origin.lower() != f"http://{host}":
             raise Refused(HTTPStatus.FORBIDDEN, "requests of other sites are refused")
+        # Browsers send this, and pages cannot change it; other clients, which no page controls, leave it out.
         if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             raise Refused(HTTPStatus.FORBIDDEN, "requests of other sites are refused")
 
@@ -161,6 +163,7 @@ class Site:
         if self._token is None:
             return None
         if self._is_token(query.get("token", [""])[0]):
+            # The rest of the address stays as it was: only the token goes, from the address and from the history.
             rest = urlencode([(name, value) for name, values in query.items() if name != "token" for value in values])
             clean = "/" + path.lstrip("/")  # a path of two slashes would name another server
             cookie = f"{COOKIE}={self._token}; HttpOnly; SameSite=Strict; Path=/"
@@ -183,6 +186,7 @@ class Site:
 
     def _is_token(self, given: str) -> bool:
         assert self._token is not None
+        # In constant time: comparing from the left would tell how much of a guess is right.
         return hmac.compare_digest(given.encode(), self._token.encode())
 
     # --- pages ---------------------------------------------------------------------------------------------------
@@ -207,6 +211,7 @@ class Site:
 
     def _document(self, number: int) -> dict[str, Any]:
         """Collected once for each state of the timeline, however many ask at the same time."""
+        # One lock for each table: a slow one must not keep the others waiting.
         with self._locks[number]:
             opened = self._open(self.tables[number])
             known = self._documents.get(number)
@@ -228,12 +233,13 @@ class Site:
         """What a clean with other settings would delete."""
         options: dict[str, Any] = {}
         for name, values in query.items():
+            # Nine digits at most: more is no setting that anybody means, and keeps numbers small.
             if name in _WHOLE and values[0].isascii() and values[0].isdecimal() and int(values[0][:9]) > 0:
                 options[name] = int(values[0][:9])
             elif name == "policy":
                 options[name] = values[0]
             else:
-                raise Refused(HTTPStatus.BAD_REQUEST, f"{name}={values[0]} is no setting of a plan")
+                raise Refused(HTTPStatus.BAD_REQUEST, f"{name}={values[0]} is not a setting of a plan")
         plan = self._open(self.tables[number]).plan_clean(details=True, **options)
         files = [
             {"path": file.path, "bytes": file.size_bytes, "reason": file.reason.value}

@@ -1,4 +1,4 @@
-"""Which tables a command over many tables is about: from a file, a folder, a pattern, or below a URL."""
+"""Finds the tables that a command over many tables works on: from a file, a folder, a pattern, or below a URL."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def tables_of(source: str, storage_options: Mapping[str, str]) -> tuple[str, ...
     """
     found = tuple(dict.fromkeys(_find(source, storage_options)))
     if not found:
-        raise ConfigError(f"{source} has no tables; give a file with one location a line, a folder, or a pattern")
+        raise ConfigError(f"{source} has no tables; give a file with one location per line, a folder, or a pattern")
     return found
 
 
@@ -40,12 +40,12 @@ def _find(source: str, options: Mapping[str, str]) -> Iterator[str]:
         yield from _lines(sys.stdin)
     elif os.path.isfile(source):
         if os.path.getsize(source) > _TEXT_BYTES_MAX:
-            raise ConfigError(f"{source} has more than {_TEXT_BYTES_MAX} bytes; it should have one location a line")
+            raise ConfigError(f"{source} has more than {_TEXT_BYTES_MAX} bytes; it should have one location per line")
         try:
             with open(source, encoding="utf-8") as file:
                 yield from _lines(file)
         except UnicodeDecodeError as error:
-            raise ConfigError(f"{source} is no text; it should have one location a line") from error
+            raise ConfigError(f"{source} is not text; it should have one location per line") from error
     elif "://" in source or os.path.isdir(source):
         yield from tables_below(source, options)
     elif glob.has_magic(source):
@@ -75,10 +75,13 @@ def tables_below(location: str, options: Mapping[str, str]) -> Iterator[str]:
 
 def _walk(storage: Storage) -> Iterator[str]:
     level = [""]
+    # Bounded: a source may be the root of a bucket.
     for _ in range(_DEPTH_MAX):
         below: list[str] = []
         for folder in level:
             entries = storage.list(folder)
+            # Inside of a table nothing is looked for: its partitions may be many, and its metadata table is one of
+            # Hudi, too.
             if any(entry.is_folder and entry.name == METADATA_FOLDER for entry in entries):
                 yield folder
             else:

@@ -68,6 +68,7 @@ def _show(common: Common, table: str, result: WriteResult, *, dry_run: bool) -> 
 
     if common.as_json:
         cleans: list[Any] = [None] * len(result.cleans)
+        # Their contents are on the timeline only after a real run.
         if cleans and not dry_run:
             opened = common.open(table)
             found = [opened.timeline.find(clean.instant) for clean in result.cleans]

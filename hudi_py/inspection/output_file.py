@@ -1,0 +1,51 @@
+"""Files that commands write with ``-o``: never inside of the table, and complete or not there at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import BinaryIO
+
+from hudi_py.errors import ConfigError
+
+
+def check_outside(path: str, root: str) -> None:
+    """
+    Refuse a file inside of the table: the output replaces what has its name, which may be one of the table's files.
+
+    Args:
+        path: As given with ``-o``.
+        root: Base path or URL of the table.
+
+    Raises:
+        ConfigError: It is inside.
+    """
+    folder = os.path.realpath(os.path.dirname(path) or os.curdir)
+    root = os.path.realpath(root)  # that of a table in an object store is a URL, below which no local folder lies
+    if os.path.commonpath([folder, root]) == root:
+        raise ConfigError(f"-o {path}: this is inside the table and could replace one of its files; use another place")
+
+
+@contextmanager
+def whole_file(path: str) -> Iterator[BinaryIO]:
+    """
+    Open a file for writing that appears under its name when the body ends, and never if the body raises.
+
+    Raises:
+        ConfigError: It cannot be written.
+    """
+    folder, name = os.path.split(path)
+    # In the same folder, because a file can be renamed at once only within one file system. With the process number,
+    # so that two runs with the same output do not write into one file.
+    unfinished = os.path.join(folder, f".{name}.{os.getpid()}.unfinished")
+    try:
+        try:
+            with open(unfinished, "wb") as file:
+                yield file
+            os.replace(unfinished, path)
+        finally:
+            with suppress(OSError):
+                os.remove(unfinished)
+    except OSError as error:
+        raise ConfigError(f"-o {path}: {error.strerror or error}; give a place that can be written") from error

@@ -1,0 +1,37 @@
+"""What ``hudi-py compact`` and ``cluster`` print about the runs that they carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from hudi_py.inspection import render
+from hudi_py.inspection.options import Common, print_json
+from hudi_py.inspection.report import rewrite_report
+from hudi_py.inspection.say import say
+
+if TYPE_CHECKING:
+    from hudi_py.services.rewriting.result import RewriteResult
+
+
+def show_rewrites(common: Common, results: Sequence[RewriteResult], word: str, nothing: Callable[[], str]) -> None:
+    """
+    Print the results of a run.
+
+    Args:
+        common: The shared options.
+        results: What was carried out, oldest first.
+        word: ``compaction`` or ``clustering``.
+        nothing: Returns the line for a run without results. Only then is it called: to find the reason costs a plan.
+    """
+    if common.as_json:
+        print_json(rewrite_report(results, f"{word}s"))
+        return
+    for result in results:
+        say(
+            f"{word} {result.instant} completed: {result.file_groups} file groups, {result.rows} rows; "
+            f"{render.human_bytes(result.bytes_before)} became {render.human_bytes(result.bytes_after)}, "
+            f"{result.seconds:.2f} s"
+        )
+    if not results:
+        say(nothing())
