@@ -1,5 +1,5 @@
 """
-What the doctor can find. Pure.
+All findings of ``hudi-py doctor``. Pure.
 
 Codes and severities are stable, as those of `hudi_py.services.check.findings`, whose `Finding` is used. An ``error``
 means that cleaning, archival or reading does not work as it is set up, a ``warning`` that it will get worse by itself,

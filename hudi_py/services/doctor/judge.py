@@ -18,6 +18,7 @@ from hudi_py.services.archive.plan import ArchivePlan, Bound
 from hudi_py.services.check.findings import Finding
 from hudi_py.services.clean.planning.plan import Scope, Trigger
 from hudi_py.services.doctor.findings import finding
+from hudi_py.services.explain.explain import window_blocker
 from hudi_py.services.usage.facts import Holder, Usage
 from hudi_py.timeline.timeline import Timeline
 
@@ -28,7 +29,7 @@ AHEAD_MAX: Final = timedelta(minutes=5)
 INSTANT_FILES_MAX: Final = 3000
 """Files of the active timeline: one page of an object store's listing has 1000."""
 SMALL_FILES_MIN: Final = 10
-"""Fewer small files in a partition are no finding."""
+"""Fewer small files in a partition are not worth a finding."""
 OUTDATED_TIMES: Final = 5
 OUTDATED_BYTES_MIN: Final = 1 << 30
 _OVERDUE_COMMITS: Final = 20
@@ -40,7 +41,7 @@ _SHOWN_MAX: Final = 5
 @attrs.frozen(kw_only=True)
 class Health:
     """
-    What the judgement is made of.
+    Facts for the judgement.
 
     Args:
         timeline: The active timeline.
@@ -55,7 +56,7 @@ class Health:
         trigger, scope, earliest, warnings: Of the next clean; None and empty if it cannot be planned.
         is_overtaken: Whether the commit where the last clean stopped is archived.
         archival: Plan of the next archival; None if it cannot be planned.
-        usage: Where the bytes are; None if that cannot be told.
+        usage: What keeps the files; None if that is unknown.
         small_bytes: Size below which a base file counts as small.
         target_bytes: Size that base files should have.
     """
@@ -102,6 +103,8 @@ def _settings(health: Health) -> Iterator[Finding]:
     if clean is None or archive is None or clean.archive_max_commits is None:
         return
     kept = clean.commits_required
+    # Hudi adapts its minimum to the cleaner, but not to a maximum below it: then no clean ever finds anything (D-3,
+    # K-17).
     if clean.archive_max_commits < kept:
         yield finding(
             "settings-never-clean",
@@ -122,6 +125,7 @@ def _instants(health: Health) -> Iterator[Finding]:
         if each.action is Action.CLEAN:
             if each.requested_time < stuck:
                 yield finding("clean-unfinished", _where(health, each), f"{each}{_age(health, each)}")
+        # Plans of compactions, clusterings and indexes may wait for days until their service runs.
         elif each.requested_time < stuck and each.action not in _PATIENT:
             yield finding("instant-stuck", _where(health, each), f"{each}{_age(health, each)}")
     if health.instant_files > INSTANT_FILES_MAX:
@@ -134,10 +138,11 @@ def _cleaning(health: Health) -> Iterator[Finding]:
         yield finding("settings-questionable", "settings", warning)
     if clean is None:
         return
-    blocker = _window_blocker(health.timeline, clean)
+    blocker = window_blocker(health.timeline, clean)
     if blocker is not None:
         yield finding("clean-blocked", _where(health, blocker), f"{blocker}{_age(health, blocker)}")
     if trigger is not None:
+        # Well above the settings: a clean may be due and simply not have run yet.
         limit = max(_OVERDUE_COMMITS, 2 * clean.commits_required, 2 * trigger.required)
         if trigger.commits >= limit:
             yield finding("clean-overdue", health.timeline_folder, f"{trigger.commits} commits")
@@ -145,21 +150,14 @@ def _cleaning(health: Health) -> Iterator[Finding]:
         yield finding("clean-overtaken", health.timeline_folder, health.scope.reason)
 
 
-def _window_blocker(timeline: Timeline, clean: CleanConfig) -> Instant | None:
-    """The first pending instant, if a window that counts commits cannot pass it (rule A-18)."""
-    commits = timeline.commits_and_compaction
-    pending, completed, required = commits.pending(), commits.completed(), clean.commits_required
-    if not pending or not required or len(completed) <= required:
-        return None
-    return pending[0] if completed[-required].requested_time > pending[0].requested_time else None
-
-
 def _archival(health: Health) -> Iterator[Finding]:
     plan, archive = health.archival, health.archive
     if plan is None or archive is None or not archive.services_enabled:
         return
+    # The others are no obstacles: they are settings, or go away by themselves.
     if plan.bound is not None and plan.bound not in _UNBOUND:
         yield finding("archival-blocked", health.timeline_folder, plan.bound.value)
+    # Within the limits only because the clean raised them (rule D-3).
     elif plan.bound is Bound.COUNT and len(health.timeline.commits.completed()) > archive.keep_max:
         kept = "keeps what commits from the start of the retention window on need"
         yield finding("archival-blocked", health.timeline_folder, f"it waits for the clean, which still {kept}")
@@ -172,6 +170,7 @@ def _clocks(health: Health) -> Iterator[Finding]:
         limit = format_instant_time((health.now + AHEAD_MAX).astimezone(health.zone))
     except OverflowError:
         return
+    # Either time: the completion time comes from a clock, too.
     ahead = [each for each in health.timeline if max(each.requested_time, each.completion_time or "") > limit]
     if ahead:
         yield finding("clock-ahead", _where(health, ahead[-1]), _named(ahead))
@@ -182,10 +181,12 @@ def _clocks(health: Health) -> Iterator[Finding]:
 
 def _writers(health: Health) -> Iterator[Finding]:
     writes = [each for each in health.timeline.writes if each.action not in _PATIENT]
+    # With a lock, writes may well overlap: it guards their commit points.
     if not health.has_lock:
         both = next(_overlapping(writes, health.now, health.zone), None)
         if both is not None:
             yield finding("writers-overlap", _where(health, both[1]), f"{both[0]} and {both[1]}")
+    # 14 digits before Hudi 0.10, 17 since (rules/timeline 2.2).
     lengths = sorted({len(each.requested_time) for each in writes})
     if len(lengths) > 1:
         yield finding("writers-mixed", health.timeline_folder, f"{' and '.join(map(str, lengths))} digits")
@@ -226,6 +227,7 @@ def _readers(health: Health) -> Iterator[Finding]:
 
 def _storage(health: Health, usage: Usage) -> Iterator[Finding]:
     for path, share in usage.small.items():
+        # Files of the same rows in target size: a small partition cannot have fewer than one.
         needed = max(1, -(-share.bytes // health.target_bytes))
         if share.files >= SMALL_FILES_MIN and share.files >= 2 * needed:
             yield finding(

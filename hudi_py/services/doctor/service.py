@@ -74,6 +74,7 @@ class DoctorService:
             timeline = store.load()
         except CorruptMetadata as error:  # without a timeline nothing else can be judged
             return Examined((finding("table-damaged", store.folder, str(error)),), None)
+        # A contradiction is a finding, and the rest is judged without these settings.
         clean, archive = self._settings(found)
         health = Health(
             timeline=timeline,
@@ -92,6 +93,7 @@ class DoctorService:
             health = self._with_clean(health, clean, found)
             if archive is not None:
                 health = self._with_archival(health, archive, clean, found)
+        # Each once: two parts of the examination may meet the same damage.
         findings = dict.fromkeys((*found, *judge(health)))
         return Examined(
             tuple(sorted(findings, key=lambda each: (_ORDER[each.severity], each.code, each.where))), health

@@ -179,7 +179,7 @@ def _others(
         facts.append(f"clustering {context.pending_clustering[key]} of its file group is pending")
     if replaced_by is not None:
         facts.append(f"its file group was replaced by {replaced_by}")
-    blocker = window_blocker(around)
+    blocker = window_blocker(around.timeline, around.config)
     if blocker is not None:
         facts.append(f"{blocker} is pending, and the retention window does not pass it")
     return tuple(facts)
@@ -201,11 +201,10 @@ def held_by(savepoint: str, around: Surroundings) -> str:
     return f"held by savepoint {savepoint}" + (f" ({note})" if note else "")
 
 
-def window_blocker(around: Surroundings) -> Instant | None:
+def window_blocker(timeline: Timeline, config: CleanConfig) -> Instant | None:
     """The first pending instant, if a window that counts commits cannot pass it (rule A-18)."""
-    commits = around.timeline.commits_and_compaction
-    pending, completed = commits.pending(), commits.completed()
-    required = around.config.commits_required
+    commits = timeline.commits_and_compaction
+    pending, completed, required = commits.pending(), commits.completed(), config.commits_required
     if not pending or not required or len(completed) <= required:
         return None
     # The commit that the window would begin with, if nothing were pending (rule A-17).

@@ -1,1 +1,1 @@
-"""Recovery: what a crash left, found and judged as a whole; put right by the services whose work it was."""
+"""Recovery: finds and judges what a crash left in a table, and lets the services concerned finish or undo it."""

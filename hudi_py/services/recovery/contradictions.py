@@ -1,5 +1,5 @@
 """
-What a check finds and no service can repair: reported with what to do, so that recovery never hides it. Pure.
+Reports what a check finds and no service can repair, so that recovery never hides it. Pure.
 """
 
 from __future__ import annotations

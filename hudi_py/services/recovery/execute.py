@@ -197,6 +197,7 @@ class RecoveryExecutor:
     def _rewrite_metafile(self, finding: RecoveryFinding) -> None:
         storage = self._store.storage
         (path,) = finding.paths
+        # The copy first: nothing that may be evidence is overwritten.
         storage.replace(f"{_QUARANTINE}/{path}", storage.read(path))
         storage.replace(path, finding.content)
 
@@ -205,6 +206,7 @@ class RecoveryExecutor:
         storage = self._store.storage
         if finding.problem is Problem.LOCK:
             now_ms = int(self._store.clock.now().timestamp() * 1000)
+            # Between the look and this step minutes may have passed with other steps.
             locks = {each.path: each for each in look_at_locks(storage, self.settings, now_ms=now_ms)}
             if not all(locks[path].is_expired for path in finding.paths if path in locks):
                 raise ConflictError(f"{finding.paths[0]} was taken over by another process in the meantime")

@@ -97,6 +97,8 @@ class FailedWrites:
         pending = frozenset(each.requested_time for each in writes if each.action not in RUN_AGAIN)
         if not pending:
             return frozenset(), pending
+        # After the timeline: a write beats before its requested file exists, so each pending write had one by now
+        # (B-5).
         ages = heartbeat_ages(store.storage, store.clock)
         return frozenset(time for time in pending if time in ages and not rhythm.is_expired(ages[time])), pending
 
@@ -108,6 +110,7 @@ class FailedWrites:
         """
         service = RollbackService(contents=self.contents, table=self.table, metadata_table=self.metadata_table)
         done = service.run(only=chosen, is_dead=self.is_dead)
+        # Last: a crash before it leaves the heartbeat of a write that is over, which recovery deletes.
         for time in (time for each in done for time in each.commits_rollback):
             delete_heartbeat(self.contents.store.storage, time)
         return done

@@ -91,6 +91,7 @@ def _damaged_completed(facts: RecoveryFacts, instant: Instant, health: Health) -
 def _pending_write(facts: RecoveryFacts, instant: Instant) -> RecoveryFinding:
     time = instant.requested_time
     age = facts.heartbeats.get(time)
+    # Asked first: of a running write nothing else means anything.
     if facts.is_alive(time):
         return RecoveryFinding(
             problem=Problem.LIVE_WRITE,
@@ -120,6 +121,7 @@ def _pending_write(facts: RecoveryFacts, instant: Instant) -> RecoveryFinding:
     seen = [f"it is {instant.state.name.lower()}, and {heartbeat}"]
     if time in facts.markers:
         seen.append(f"{marker_folder(time)} names the files that it began to write")
+    # Recovery follows the policy, too: whoever set it wants to look at failed writes.
     if facts.policy == "NEVER":
         return RecoveryFinding(
             problem=Problem.FAILED_WRITE,

@@ -49,6 +49,7 @@ def look(contents: Contents, table: TableConfig, settings: Settings) -> Recovery
     """
     store = contents.store
     seen = CheckService(store=store, table=table, settings=settings).look()
+    # One reading of the table for check and recovery, so that their findings agree.
     timeline, health = seen.facts.timeline, seen.facts.health
     undone = _undone(contents, timeline)
     clusterings = frozenset(
@@ -85,6 +86,7 @@ def look(contents: Contents, table: TableConfig, settings: Settings) -> Recovery
         lost=out_of_step.lost,
         temporary=tuple(_temporary(store.storage, now_ms=_now_ms(contents))),
         locks=look_at_locks(store.storage, settings, now_ms=_now_ms(contents)),
+        # Of a table that changed meanwhile, findings may be of two states at once.
         found=() if seen.has_moved else seen.findings,
         stale_cleans=_stale_cleans(contents, timeline),
         metafiles={} if seen.has_moved else _metafiles(store.storage, seen, store.clock.now()),
@@ -116,6 +118,7 @@ def _metafiles(storage: Storage, seen: Seen, now: datetime) -> dict[str, bytes]:
             if isinstance(each.content, CommitMetadata) and partition in each.content.partition_to_write_stats
         ]
         if times:
+            # The time of creation, if that line is readable; else the oldest commit that names the folder.
             kept = _readable(lambda path=path: _COMMIT_TIME.search(storage.read(path)))  # type: ignore[misc]
             found[path] = format_partition_metadata(
                 partition, instant_time=kept[1].decode() if kept else min(times), written_at=now
@@ -214,6 +217,7 @@ def _strangers(
                 continue
             if foreign_base_files((entry.name,), extensions):
                 continue  # of another format, so perhaps not Hudi's; the check reports it
+            # Older than the timeline, files count as committed, and only a rollback proves the opposite.
             if parsed.instant_time < start and parsed.instant_time not in undone:
                 continue
             found.setdefault(parsed.instant_time, []).append(join_path(partition, entry.name))
@@ -260,4 +264,5 @@ def _temporary(storage: Storage, *, now_ms: int) -> Iterator[Aged]:
 def _temporary_in(storage: Storage, folder: str, now_ms: int) -> Iterator[Aged]:
     for entry in storage.list_hidden(folder):
         if is_temporary(entry.name):
+            # Of unknown age is as good as new: it stays.
             yield Aged(join_path(folder, entry.name), 0 if entry.modified_ms is None else now_ms - entry.modified_ms)

@@ -43,14 +43,15 @@ def _file_lock(storage: Storage, settings: Settings, now_ms: int) -> Lock | None
         path = f"{folder}/lock"
         age_ms = 0 if entry.modified_ms is None else now_ms - entry.modified_ms
         expiry_ms = settings[keys.LOCK_FILE_EXPIRE_MINUTES] * 60_000
+        # By the setting of this call; 0 is the default and means that a lock never expires (F.1).
         if expiry_ms and age_ms > expiry_ms:
             return Lock(path, (f"it is {seconds(age_ms)} old and expires after {seconds(expiry_ms)}",), is_expired=True)
         content = _content(storage, path)
         if is_left_behind(content):
-            return Lock(path, ("the process that held it has ended", _told(content)), is_expired=True)
+            return Lock(path, ("the process that held it has ended", _owner(content)), is_expired=True)
         return Lock(
             path,
-            (f"it is {seconds(age_ms)} old", _told(content)),
+            (f"it is {seconds(age_ms)} old", _owner(content)),
             way_out="if no writer is running, delete it, or set hoodie.write.lock.filesystem.expire (minutes)",
         )
     return None
@@ -70,9 +71,9 @@ def _content(storage: Storage, path: str) -> bytes:
         return b""
 
 
-def _told(content: bytes) -> str:
+def _owner(content: bytes) -> str:
     shown = " ".join(content.decode(errors="replace").split())[:_SHOWN_MAX]
-    return f"it says of its owner: {shown}" if shown else "the file does not say who holds it"
+    return f"it says of its owner: {shown}" if shown else "the file does not name its owner"
 
 
 def _table_lock(storage: Storage, now_ms: int) -> Lock | None:
@@ -91,6 +92,7 @@ def _table_lock(storage: Storage, now_ms: int) -> Lock | None:
         return None
     left_ms = lease.valid_until_ms - now_ms
     owner = f"its owner is {lease.owner}"
+    # A minute more than Hudi allows for clocks: deleting a lock that is in use costs rows.
     if left_ms < -CLOCKS_MS_MAX:
         over = f"it expired {seconds(-left_ms)} ago, and a running owner renews it long before that"
         return Lock(TABLE_LOCK, (owner, over), is_expired=True)

@@ -74,18 +74,20 @@ def _difference(contents: Contents, table: TableConfig, settings: Settings, fact
         context = attrs.evolve(load_context(timeline, contents, with_clustering=False), untold=None)
     except CorruptMetadata:
         return OutOfStep()  # a damaged instant is a finding of its own
-    told = {path: {entry.name for entry in entries} for path, entries in listing.walk()}
+    listed = {path: {entry.name for entry in entries} for path, entries in listing.walk()}
     unlisted, ghosts = None, []
-    for path, entries in walk_partitions(storage, named=told):
-        names, known = {entry.name for entry in entries}, told.pop(path, set())
+    for path, entries in walk_partitions(storage, named=listed):
+        names, known = {entry.name for entry in entries}, listed.pop(path, set())
         ghosts += [(path, name) for name in sorted(known - names)]
         there = build_partition(context, path, ((entry.name, None) for entry in entries))
+        # Only files that readers open: what a retried task left need not be listed.
         visible = {name for each in latest_slices(context, there) for name in each.file_names}
         if unlisted is None and visible - known:
             unlisted = f"it does not list {join_path(path, min(visible - known))}, which holds committed rows"
-    for path, known in told.items():
+    for path, known in listed.items():
         ghosts += [(path, name) for name in sorted(known)]  # the folder is missing, or no longer a partition
     lost = _lost(facts, ghosts) if ghosts else ()
+    # Before ghosts: creating the metadata table again would hide that files are lost.
     if lost:
         return OutOfStep(lost=lost)
     if ghosts:

@@ -128,6 +128,7 @@ def _is_over(facts: RecoveryFacts, time: str, completed: set[str]) -> str | None
 def _files(facts: RecoveryFacts) -> Iterator[RecoveryFinding]:
     for time, files in sorted(facts.strangers.items()):
         undone = facts.undone.get(time)
+        # Of an archived commit, and newer than the start of the timeline because a savepointed commit is older (D-7).
         if undone is None and facts.archived is not None and time in facts.archived:
             continue
         count = f"{len(files.paths)} files have the time {time} in their names, which is on no timeline"
@@ -183,6 +184,7 @@ def _metadata_table(facts: RecoveryFacts) -> Iterator[RecoveryFinding]:
         )
     if facts.metadata_problem is None:
         return
+    # A running write keeps the table's properties in memory and would write into the folder that is deleted.
     alive = [time for time in facts.heartbeats if facts.is_alive(time)]
     yield RecoveryFinding(
         problem=Problem.METADATA_TABLE,

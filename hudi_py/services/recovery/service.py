@@ -69,6 +69,7 @@ class RecoveryService:
             ConflictError: Another writer holds the table's lock, and something has to be repaired; nothing was done.
             StorageError: The storage refused or cannot be reached.
         """
+        # First: a lock of a dead process would stop every other step.
         outcomes = self._remove_dead_locks()
         self._wait_for_lock()
         settled: set[tuple[Problem, Step, str, tuple[str, ...]]] = set()

@@ -1,1 +1,1 @@
-"""Rollback: undoing one write that did not complete. The plan is stored before anything is deleted."""
+"""Rollback: undoes one write, failed or completed. The plan is stored before anything is deleted."""

@@ -71,6 +71,7 @@ def touched_groups(undone: Iterable[Commit], *, is_merge_on_read: bool) -> dict[
         is_merge_on_read: Whether a slice may have log files.
     """
     found: dict[GroupKey, Touch] = {}
+    # Newest first, so that the oldest write has the last word on a group: its state is the one to go back to.
     for instant, metadata in undone:
         mine: dict[GroupKey, Touch] = {}
         for partition, stats in metadata.partition_to_write_stats.items():
@@ -120,15 +121,16 @@ def judge_before(
     needed: dict[str, set[str]] = {}
     lost: set[str] = set()
     for key, touch in touched.items():
-        told = expected.get(key, ExpectedSlice(None))
+        newest = expected.get(key, ExpectedSlice(None))
         partition, here, names = key[0], left.get(key, _Files()), there[key[0]]
-        start = _base_time(told, touch) or max(here.bases, default="")
-        wanted = {each.name for each in told.files}
+        start = _base_time(newest, touch) or max(here.bases, default="")
+        wanted = {each.name for each in newest.files}
         # Neither a commit nor the write itself names the base file: only what cleans recorded can show a loss.
-        if told.base is None and not touch.is_certain:
+        if newest.base is None and not touch.is_certain:
             wanted |= _cleaned_since(gone.get(key, _Files()), start)
         missing = {join_path(partition, name) for name in wanted if name not in names}
         is_without_base = touch.is_certain and start not in here.bases
+        # Nothing of the group is left, and nothing says which file it was; the group is named instead.
         is_without_files = touch.was_there and not here.bases and not here.logs
         if not missing and (is_without_base or is_without_files):
             missing.add(join_path(partition, key[1]))
@@ -150,15 +152,16 @@ class _Files:
     logs: list[LogFile] = attrs.field(factory=list)
 
 
-def _base_time(told: ExpectedSlice, touch: Touch) -> str | None:
-    if told.base is not None:
-        return told.base.slice_time
+def _base_time(newest: ExpectedSlice, touch: Touch) -> str | None:
+    if newest.base is not None:
+        return newest.base.slice_time
     return touch.base_time if touch.is_certain else None
 
 
 def _cleaned_since(gone: _Files, start: str) -> set[str]:
     """Deleted files of slices that were newer than the newest one that exists."""
     newer = {name for time, name in gone.bases.items() if time > start}
+    # Log files of the slice itself, too: without them it is a slice of an earlier time.
     return newer | {log.name for log in gone.logs if log.instant_time >= start}
 
 

@@ -76,11 +76,13 @@ class Beside:
                 relations = {Relation.ALIVE if instant.requested_time in self.alive else Relation.SAME}
             elif self._rewrites(instant):
                 groups = self._planned_groups(timeline) if groups is None else groups
+                # A plan that is older than what is undone cannot have read it.
                 is_newer = instant.requested_time > max(self.undone, default="")
                 if is_newer and not self.before.groups.isdisjoint(groups.get(instant.requested_time, ())):
                     relations = {Relation.BUILT_ON}
-            asked = attrs.evolve(instant, action=Action.CLUSTERING) if self._is_clustering(instant) else instant
-            yield instant, judge(self.service, asked, relations)
+            # The table of pairs has one row for clusterings, whatever the layout calls them.
+            judged = attrs.evolve(instant, action=Action.CLUSTERING) if self._is_clustering(instant) else instant
+            yield instant, judge(self.service, judged, relations)
 
     def _is_clustering(self, instant: Instant) -> bool:
         return instant.action is Action.REPLACE_COMMIT and self.contents.is_clustering(instant)

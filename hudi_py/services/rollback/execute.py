@@ -75,6 +75,7 @@ class RollbackExecutor:
         started = store.clock.now()
         on_top = Action(target.action) is not Action.COMPACTION or not publish
         paths = _paths_by_partition(plan, target, logs=on_top)
+        # Everything that can refuse comes before the first change.
         blocks = blocks_to_undo(plan, target.requested_time, store.config.format.log_naming)
         refuse_barred(store.storage, {*paths, *(each.partition_path for each in blocks)}, target.requested_time)
         begun = _begun(Requested(store, instant))
@@ -103,6 +104,7 @@ class RollbackExecutor:
         )
         if is_done:
             return metadata
+        # Within a restore one record is written for all rollbacks at its end (rule B-31).
         if publish:
             foreign = _log_names(paths) if store.config.format.log_naming.tells_slice else {}
             record = partial(self.metadata_table.record_rollback, metadata=metadata, deleted_of_others=foreign)

@@ -176,6 +176,7 @@ class Leftovers:
         strange = sorted(
             name for _, name in others if not (self._logs_stay and appended_to(name, target.requested_time))
         )
+        # Deleting it might delete the rows of another write; leaving it out might leave rows of this one.
         if strange and strict:
             raise CorruptMetadata(
                 f"{self._storage.root}: {target}: {who} names {strange[0]}, which is not a file of that write; nothing "
@@ -185,6 +186,7 @@ class Leftovers:
         listing = FolderListing(self._storage)
         appendable = {(path, name) for path, name in others if name not in strange}
         for partition in {path for path, _ in appendable}:
+            # Only log files that exist: a marker is created before its file, and the write may have died in between.
             for entry in listing.partition(partition, details=True):
                 if (partition, entry.name) in appendable:
                     appended[partition, entry.name] = entry.size_bytes or 0
@@ -202,6 +204,7 @@ class Leftovers:
         base = None if marker is None else parse_base_file(marker.file_name)
 
         def wanted(log: LogFile) -> bool:
+            # A slice that began after the write cannot have its blocks.
             if log.instant_time >= target.requested_time:
                 return False
             return base is None or (log.file_id, log.instant_time) == (base.file_id, base.instant_time)

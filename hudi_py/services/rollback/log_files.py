@@ -81,9 +81,12 @@ class RollbackBlocks:
         undone: dict[str, int] = {}
         for request in group:
             in_slice = [each for each in logs if (each.file_id, each.instant_time) == request.slice_key]
+            # Recorded although they stay: the metadata table takes the sizes of the failed write's log files from here
+            # (B-20a).
             undone |= {each.name: each.size_bytes or 0 for each in in_slice if each.name in request.log_names}
             mine = [each for each in in_slice if (partition, each.name) in earlier]
             done |= {each.name: each.size_bytes or 0 for each in mine}
+            # A marker alone proves nothing: the earlier attempt may have died before it wrote the block.
             if in_slice and not look_only and not any(self._holds_block(partition, each) for each in mine):
                 name, size = self._write(partition, request, max(each.version for each in in_slice))
                 done[name] = size

@@ -36,6 +36,7 @@ def prepare_metadata_table(keeper: MetadataTableKeeper, targets: Iterable[Instan
     completed = [target.requested_time for target in targets if target is not None and target.is_completed]
     if completed and FILES_PARTITION in config.metadata_partitions:
         known = MetadataTable(keeper.storage, keeper.clock).store.load()
+        # Not one that is older than its timeline: that one is compacted, and its files are recorded as deleted.
         unknown = [t for t in completed if known.find(t, Action.DELTA_COMMIT) is None and not known.is_before_start(t)]
         if unknown:
             log.warning("metadata_table.dropped", why="it does not know a write that is undone", instant=unknown[0])

@@ -84,8 +84,8 @@ def named_write(timeline: Timeline, requested_time: str) -> Instant:
         if instant.requested_time == requested_time:
             return instant
     raise ConfigError(
-        f"{requested_time} is no commit of the active timeline; see hudi-py timeline (archived ones cannot be rolled "
-        "back)"
+        f"{requested_time} is not a commit of the active timeline; see hudi-py timeline (archived ones cannot be "
+        "rolled back)"
     )
 
 
@@ -104,6 +104,7 @@ def check_named(timeline: Timeline, table_type: TableType, target: Instant) -> N
     if restores:
         pair = judge(Service.ROLLBACK, restores[0])
         raise RefusedError(f"rollback of {target} refused: {restores[0]} is pending: {pair.reason}")
+    # No reader has seen it, and a savepoint is of completed commits only.
     if target.is_pending:
         return
     savepoint = timeline.find(time, Action.SAVEPOINT)
@@ -218,6 +219,7 @@ def rollback_plan(target: InstantInfo, written: Written, root: str) -> RollbackP
             RollbackRequest(
                 partition_path=partition,
                 file_id="" if parsed is None else parsed.file_id,
+                # For files that are deleted Hudi writes the time of the undone write here (rules/table-services J.4).
                 latest_base_instant=target.requested_time,
                 files_to_be_deleted=(f"{root}/{join_path(partition, name)}",),
             )
@@ -254,6 +256,7 @@ def blocks_to_undo(plan: RollbackPlan, target_time: str, log_naming: LogNaming) 
         names = {path.rpartition("/")[2] for path in request.log_blocks_to_be_deleted}
         logs = {name: parse_log_file(name) for name in names}
         strange = [n for n, log in logs.items() if log is not None and (log.file_id, log.instant_time) != key]
+        # Such a plan was not made for this table, and a block in the wrong slice would hide rows.
         if not log_naming.tells_slice or "" in key or strange or key[1] >= target_time:
             raise RefusedError(
                 f"the rollback plan of {target_time} wants rollback blocks in {strange or sorted(names)} of file group "

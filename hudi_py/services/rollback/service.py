@@ -110,6 +110,7 @@ class RollbackService:
             self.metadata_table.prepare(writes_data=False)
         results = []
         done: set[str] = set()
+        # Newest first, like the writes that they undo (rule B-8).
         for instant in reversed(pending):
             with lock.held("rollback"):
                 stored = self._stored(timeline, instant)
@@ -117,6 +118,7 @@ class RollbackService:
                 done.add(stored.target.requested_time)
                 results.append(self._execute(stored))
         for write in failed:
+            # Its stored plan was carried out just now.
             if write.requested_time in done:
                 continue
             with lock.held(f"rollback of {write.requested_time}"):
@@ -202,6 +204,7 @@ class RollbackService:
             now = timeline.without(requested.instant)
             if target.is_completed:  # a lease may have been taken since, which does not change the timeline
                 refuse_leased(self.contents, f"rollback of {target}", (target.requested_time,))
+            # Judged again only if something happened: judging reads all commits of the timeline.
             if target.is_completed and now != before:
                 checked = self._checked_plan(now, planning.named_write(now, target.requested_time))
             withdraw(self.contents.store, checked.withdrawn, f"rollback of {target}")
@@ -215,6 +218,7 @@ class RollbackService:
         root = self.contents.store.storage.root
         if target.is_pending:
             self._refuse_alive(target)
+            # The rollback of an attempt keeps the plan, and here there is no attempt.
             if target.state is State.REQUESTED and self._keeps_plan(target):
                 raise RefusedError(f"{target} is only planned: there is nothing to roll back yet")
             written = self._leftovers.of_pending(target)

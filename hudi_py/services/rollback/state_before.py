@@ -43,12 +43,13 @@ class StateBefore:
         is_merge_on_read = self.table.table_type is TableType.MERGE_ON_READ
         touched = touched_groups(self._commits(writes), is_merge_on_read=is_merge_on_read)
         # Decoding all commits costs most: only groups whose writes do not name their base file need it.
-        untold = {key for key, touch in touched.items() if not touch.is_certain}
+        uncertain = {key for key, touch in touched.items() if not touch.is_certain}
         kept = [i for i in timeline.writes.completed() if i.requested_time not in times]
-        expected = expected_slices(self._commits(kept), self.table.format.log_naming) if untold else {}
-        untold = {
+        expected = expected_slices(self._commits(kept), self.table.format.log_naming) if uncertain else {}
+        # Of these, only the ones whose base file no kept commit names depend on what cleans recorded.
+        uncertain = {
             key
-            for key in untold
+            for key in uncertain
             if (is_merge_on_read or touched[key].was_there) and expected.get(key, ExpectedSlice(None)).base is None
         }
         listing = FolderListing(self.contents.store.storage)
@@ -56,7 +57,7 @@ class StateBefore:
             touched,
             expected,
             {path: {entry.name for entry in listing.partition(path)} for path in {key[0] for key in touched}},
-            self._cleaned(timeline, min(times), {path for path, _ in untold}) if untold else {},
+            self._cleaned(timeline, min(times), {path for path, _ in uncertain}) if uncertain else {},
             times,
             self.table.format.log_naming,
             self._behind_savepoint(timeline, kept, min(times)) if times else {},
@@ -75,6 +76,7 @@ class StateBefore:
         """Partition path to names of files that cleans deleted, with archived cleans since the given time."""
         archived = load_archived_cleans(self.contents.store.storage, self.table, since)
         found = {path: set(archived.get(path, ())) for path in partitions}
+        # All active ones, whatever their time: names say what they deleted.
         for instant in timeline.completed(Action.CLEAN):
             for path, result in self.contents.clean(instant).partitions.items():
                 if path in found:
