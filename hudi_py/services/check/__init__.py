@@ -1,1 +1,1 @@
-"""Holding a table's timeline, its files and its metadata table against each other; nothing is changed."""
+"""Check: compares a table's timeline, files and metadata table with each other; nothing is changed."""

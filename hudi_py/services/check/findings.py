@@ -1,5 +1,5 @@
 """
-What a check can find. Pure.
+All findings of ``hudi-py check``. Pure.
 
 The codes are stable: scripts may rely on them. A code has one severity: ``error`` means that rows, a snapshot or a
 writer is at risk, ``warning`` that something was left behind or needs attention, ``info`` that it is worth knowing.

@@ -67,6 +67,7 @@ def _bounds(footer: pq.FileMetaData, column: str) -> tuple[str, str] | None:
     bounds = []
     for group in range(footer.num_row_groups):
         statistics = footer.row_group(group).column(at).statistics
+        # Bounds of a part of the rows would say nothing about the others.
         if statistics is None or not statistics.has_min_max:
             return None
         bounds += [str(statistics.min), str(statistics.max)]

@@ -72,6 +72,7 @@ def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> 
     instants = tuple(instant_facts(contents, timeline))
     for each in instants:
         key = (each.instant.requested_time, each.instant.action, State.COMPLETED)
+        # The first reading only looked whether the file decodes at all; this one read it as what it should be.
         if each.problem is not None and health.get(key) is Health.GOOD:
             health[key], damage[key] = Health.DAMAGED, each.problem
     archived, problem = _archived(store.storage, table)
@@ -163,6 +164,8 @@ def instant_facts(contents: Contents, timeline: Timeline) -> list[InstantFacts]:
             if _lacks_plan(contents, instant):
                 found.append(InstantFacts(instant=instant, files=own, lacks_plan=True))
                 continue
+            # Empty is another finding than damaged: Hudi repairs empty cleans, and reads an empty commit as one without
+            # files.
             is_empty = not contents.store.read(instant)
             content = None if is_empty and instant.is_completed else _content(contents, instant)
             found.append(InstantFacts(instant=instant, files=own, is_empty=is_empty, content=content))
@@ -238,15 +241,17 @@ def _archived_files(
         return ArchivedFiles(), None
     commits = timeline.commits.completed()
     first = commits[0].requested_time if commits else None
+    # Decoding archived cleans costs most of a check, and usually none of them matters.
     has_cleans = first is not None and any(c.requested_time > first for c in archived.completed(Action.CLEAN))
     since = first if has_cleans else None
     load = partial(load_archived_files, storage, table)
     files, problem = _unless_damaged(lambda: load(cleaned_since=since, replaced=True, bases=True), ArchivedFiles())
     if problem is None:
         return files, None
+    # One damaged record must not hide the other kinds.
     cleaned, replaced, bases = (
-        _unless_damaged(partial(load, **{kind: asked}), ArchivedFiles())[0]
-        for kind, asked in (("cleaned_since", since), ("replaced", True), ("bases", True))
+        _unless_damaged(partial(load, **{kind: wanted}), ArchivedFiles())[0]
+        for kind, wanted in (("cleaned_since", since), ("replaced", True), ("bases", True))
     )
     return ArchivedFiles(cleaned.cleaned, replaced.replaced, bases.bases), problem
 

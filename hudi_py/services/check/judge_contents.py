@@ -50,6 +50,7 @@ def judge_footer(path: str, base: BaseFile, footer: Footer | str, rows: int | No
         wrong.append(f"its rows are of {first}" if first == last else f"its rows are of {first} to {last}")
     if rows is not None and footer.rows != rows:
         wrong.append(f"it has {footer.rows} rows, {base.instant_time} wrote {rows}")
+    # Copied rows keep older times; a later one cannot be in this file (rules/data-files 3).
     if footer.commit_times is not None and footer.commit_times[1] > base.instant_time:
         wrong.append(f"it has rows of the later commit {footer.commit_times[1]}")
     if wrong:

@@ -73,6 +73,7 @@ class Expectation:
         self.blocks: dict[str, dict[str, tuple[int, str]]] = {}
         """Log files of layout 1 with rollback blocks, to size in bytes and rollback; a clean may delete them."""
         self.savepointed: dict[str, dict[str, str]] = {}
+        # Only without an archive: with one, it says itself which times are archived.
         self._before = None
         if facts.is_archive_empty:
             self._before = Before(timeline, [(each.instant, each.content) for each in facts.instants])
@@ -100,6 +101,7 @@ class Expectation:
             return False
         if self.archived is not None and requested_time in self.archived:
             return False
+        # From before the start it would count as committed: that is `looks_committed`.
         start = self._facts.timeline.committed.start
         return start is None or requested_time > start
 
@@ -108,6 +110,7 @@ class Expectation:
         if requested_time in self.known or requested_time in self.pending or self.is_orphan(requested_time):
             return False
         first = self._first_archived
+        # Before the first archived commit nothing is known, so nothing is claimed.
         return first is not None and requested_time > first and requested_time not in (self.archived or ())
 
     def is_of_lost_archive(self, requested_time: str) -> bool:
@@ -131,6 +134,7 @@ class Expectation:
         elif isinstance(content, CleanMetadata):
             for path, done in content.partitions.items():
                 self.gone.setdefault(path, set()).update(done.delete_path_patterns)
+                # A dropped partition is deleted with its folder; its files are not named one by one.
                 if done.is_partition_deleted:
                     self.gone_partitions[path] = time
         elif isinstance(content, CleanerPlan):
@@ -245,6 +249,7 @@ def _lying(expected: Expectation, partition: str, files: Mapping[str, int | None
         if parsed is None:
             continue
         path, time = join_path(partition, name), parsed.instant_time
+        # First: of a format that is not the table's, nothing else can be said.
         if isinstance(parsed, BaseFile) and foreign_base_files([name], expected.extensions):
             yield finding("file-format-other", path, f"instant {time}")
         elif expected.is_of_lost_archive(time):
@@ -303,6 +308,7 @@ def _is_unnamed(expected: Expectation, partition: str, name: str, parsed: BaseFi
 def _ghosts(
     expected: Expectation, partition: str, files: Mapping[str, int | None], listed: Mapping[str, int]
 ) -> Iterator[Finding]:
+    # A listed file that is missing is harmless below a newer one: no reader opens it (rules/data-files 10.2).
     newest = _newest(listed)
     for name in listed:
         if name in files or name in expected.going.get(partition, ()):

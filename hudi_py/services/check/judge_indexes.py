@@ -77,6 +77,7 @@ def _newest(contents: Contents, timeline: Timeline) -> list[_File]:
     """Return the newest base files that commits wrote, without groups that were replaced or have deletes in logs."""
     newest: dict[tuple[str, str], _File] = {}
     left_out: set[tuple[str, str]] = set()
+    # Newest first, until enough files are found: older ones were looked at when they were new.
     for instant in reversed(timeline.commits.completed()):
         metadata = contents.commit(instant)
         for path, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
@@ -119,6 +120,8 @@ def _judge_rows(storage: Storage, files: Iterable[_File], index: RecordIndex) ->
         for path, file_id in {at[:2] for at in known.values()} - {(each.partition_path, each.file_id)}:
             if path not in there:
                 there[path] = {entry.name for entry in storage.list(path)}
+            # The index may be right that a key lies elsewhere (it was written twice), but not in a group that does not
+            # exist.
             if not any(file_id in name for name in there[path]):
                 yield finding(
                     "mdt-index-group-missing", join_path(path, file_id), f"rows of {where} are looked for there"

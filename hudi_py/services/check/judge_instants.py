@@ -38,9 +38,9 @@ def judge_instants(facts: TableFacts, table_path: str) -> list[Finding]:
     if facts.archive_problem is not None:
         found.append(finding("archive-unreadable", ARCHIVE, facts.archive_problem))
     elif facts.is_archive_empty:
-        told = next(Before(facts.timeline, contents).earlier(), None)
-        if told is not None:
-            found.append(finding("archive-unreadable", ARCHIVE, f"it is missing as a whole: {told.why}"))
+        earlier = next(Before(facts.timeline, contents).earlier(), None)
+        if earlier is not None:
+            found.append(finding("archive-unreadable", ARCHIVE, f"it is missing as a whole: {earlier.why}"))
     writing = {i.requested_time for i in facts.timeline.of(WRITES).pending()}
     for time in facts.marker_times:
         if time not in writing:
@@ -100,6 +100,7 @@ def _instant(facts: TableFacts, each: InstantFacts, folder: str, outcome: tuple[
         return
     if lacks_request:
         yield finding("instant-request-missing", where)
+    # Instead of "stale" or "pending", whose advice would be to roll it back.
     if outcome is not None:
         yield finding(outcome[0], where, outcome[1])
         return

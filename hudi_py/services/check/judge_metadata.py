@@ -53,6 +53,7 @@ def _unknown(facts: TableFacts, metadata: MetadataFacts) -> Iterator[Finding]:
         known |= _undone(each.content)
     for instant in metadata.timeline.completed(Action.DELTA_COMMIT):
         time = instant.requested_time
+        # Longer times are of what the metadata table does for itself, in layout 1 (rules/timeline 2.2).
         if time not in known and not time.startswith(INIT_TIME) and len(time) <= TIME_LENGTH:
             yield finding("mdt-instant-unknown", str(instant))
 

@@ -41,6 +41,7 @@ class Promises:
         cleans = [(each.instant, each.content) for each in completed if isinstance(each.content, CleanMetadata)]
         self._not_held: dict[str, list[tuple[Written, str]]] = {}
         wanted = sum(each.instant.action in WRITES or each.instant.action is Action.CLEAN for each in completed)
+        # A commit that does not decode may have superseded or replaced anything.
         if len(commits) + len(cleans) < wanted:
             return
         for each in completed:
@@ -98,6 +99,7 @@ def _promised(times: Iterable[str], cleans: Sequence[tuple[Instant, CleanMetadat
     for clean, metadata in cleans:
         holes = holes_of(metadata)
         start = holes.window or metadata.earliest_commit_to_retain.strip() or clean.requested_time
+        # A time is readable only if all cleans have left it whole, one after the other.
         left = [time for time in left if time >= start or time in holes.snapshots]
     return left
 

@@ -53,8 +53,10 @@ class Needs:
         self._cleaned: dict[str, dict[str, BaseFile]] = {}
         completed = [each for each in facts.instants if each.instant.is_completed and each.instant.action in WRITES]
         commits = [(each.instant, each.content) for each in completed if isinstance(each.content, CommitMetadata)]
+        # See the class: without all commits nothing can be said to be the latest.
         if len(commits) < len(completed):
             return
+        # Writes that are about to be undone do not decide what is the latest.
         undone = _being_restored_away(facts)
         commits = [(instant, content) for instant, content in commits if instant.requested_time not in undone]
         for key, each in expected_slices(commits, facts.log_naming).items():
@@ -102,6 +104,7 @@ class Needs:
         if file is None:
             return None
         replaced_at = self._archived_replaced.get((partition, file.file_id))
+        # Replaced after the commit that names it, so no reader opens it any more.
         if replaced_at is not None and replaced_at >= file.commit.requested_time:
             return None
         by = self._removals.get((partition, name), ())

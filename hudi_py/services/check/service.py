@@ -82,6 +82,7 @@ class CheckService:
             return (finding("instant-unreadable", self.store.folder, str(error)),)
         seen = self.look()
         for _ in range(_LOOKS_MAX - 1):
+            # Without an error nothing has to be confirmed, even if the table has changed.
             if not seen.has_moved or not any(each.severity is Severity.ERROR for each in seen.findings):
                 break
             seen = self.look()
@@ -90,6 +91,7 @@ class CheckService:
 
     def look(self) -> Seen:
         """Check the whole table once, with nothing taken from caches."""
+        # A store of its own: contents read for an earlier look must not be used again.
         contents = Contents(TimelineStore(self.store.storage, self.store.config, self.store.clock))
         facts = gather(contents, self.table, metadata=self._compares)
         findings = tuple(_once(self._judge(facts)))
@@ -165,6 +167,7 @@ class CheckService:
         for folder, inner in list(walk_within(storage, known, seen, details=True)):
             seen.add(folder)
             yield from judged(folder, {entry.name: entry.size_bytes for entry in inner})
+        # Partitions that have no folder any more: their files are missing, all of them.
         for folder in sorted(known - seen):
             yield from judged(folder, {})
 
@@ -187,10 +190,10 @@ def _contents(
 
 def _once(found: Iterable[Finding]) -> Iterator[Finding]:
     """Findings with one about the archive at most: each file that needs it reports it."""
-    is_told = False
+    has_archive_finding = False
     for each in found:
         if each.code != "archive-unreadable":
             yield each
-        elif not is_told:
-            is_told = True
+        elif not has_archive_finding:
+            has_archive_finding = True
             yield each

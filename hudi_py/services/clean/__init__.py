@@ -1,1 +1,1 @@
-"""Cleaning: removing file slices that no query may still need. The plan is stored before anything is deleted."""
+"""Clean: deletes file slices that no query can still need. The plan is stored before anything is deleted."""

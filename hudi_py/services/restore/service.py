@@ -148,9 +148,11 @@ class RestoreService:
         rollbacks = {}
         # Newest first (rule B-29): a write may build on older ones, never on newer ones.
         for target in plan.instants_to_rollback:
+            # One lock for each write: undoing all may take longer than a lock is valid.
             done = self._undo(target)
             if done is not None:
                 rollbacks[target.requested_time] = (done,)
+        # Before the restore completes: while it is pending, it can still be carried on (rule B-32).
         self._check_result(savepoint_time)
         metadata = RestoreMetadata(
             start_restore_time=instant.requested_time,
@@ -161,6 +163,7 @@ class RestoreService:
         )
         with begun.ready() as ready:
             rollbacks_after = (i.requested_time for i in _rollbacks(ready.timeline, savepoint_time))
+            # Under the lock: a rollback of another process may have been added since.
             vanishing = {*metadata.instants_to_rollback, *rollbacks_after}
             ready.record(partial(self.metadata_table.record_restore, vanishing=vanishing)).publish(metadata)
             self._remove_rollbacks(savepoint_time)
@@ -186,6 +189,7 @@ class RestoreService:
             if plan is not None and undone is not None and undone.requested_time == target.requested_time:
                 return rollback, plan, undone
         found = timeline.find(target.requested_time, Action(target.action))
+        # Undone by an earlier attempt, or by Hudi: skipped, as Hudi does (rule B-30).
         if found is None:
             return None
         plan = rollback_plan(target, self._left_by(found), store.storage.root)

@@ -85,9 +85,9 @@ def test_empty_live_set(layout, monkeypatch):
     monkeypatch.setattr(Situation, "judge", judge)
     assert [reason.partition(",")[0] for reason in builder.table().plan_clean(commits_retained=1).breakers] == [
         "2 live file groups would lose their last version (r0/f",
-        "nothing that was looked at would be left",
+        "no examined file would be left",
     ]
-    with pytest.raises(RefusedError, match="nothing that was looked at would be left"):
+    with pytest.raises(RefusedError, match="no examined file would be left"):
         builder.table().clean(commits_retained=1)
 
 

@@ -85,6 +85,7 @@ def execute_clean(
     recheck = recheck_of(contents, instant, only=partitions, is_held=is_held, engine=engine)
     is_first_attempt = instant.state is State.REQUESTED
     engine = engine.prepared(store.storage, sum(map(len, recheck.names.values())))
+    # After the engine was prepared: starting Spark may take long, and the judgement should be fresh.
     began = _begin(recheck)
     if isinstance(began, CleanResult):
         return began
@@ -355,10 +356,12 @@ def _delete_partition(storage: Storage, partition_path: str) -> tuple[str, ...] 
     if not partition_path:
         return None
     entries = storage.list(partition_path)
+    # Listed now and not taken from the plan, which may be hours old.
     if any(entry.is_folder or not entry.name.startswith(PARTITION_METAFILE) for entry in entries):
         log.warning("clean.partition.kept", partition=partition_path, files_left=len(entries))
         return None
     for entry in entries:
+        # The metafile first: a crash leaves an empty folder, which no listing takes for a partition.
         storage.delete(join_path(partition_path, entry.name))
     storage.delete_folder(partition_path)
     return tuple(entry.name for entry in entries)

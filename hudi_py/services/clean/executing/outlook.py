@@ -69,6 +69,7 @@ def outlook(contents: Contents, instant: Instant) -> PendingOutlook:
         if path in refused:
             continue
         sizes = {entry.name: entry.size_bytes for entry in folders.partition(path, details=True)}
+        # Only those that are there: an interrupted attempt has deleted the others.
         files.update({join_path(path, name): sizes[name] for name in names if name in sizes})
     return attrs.evolve(found, files=files, refused=refused)
 

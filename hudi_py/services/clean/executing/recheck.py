@@ -149,6 +149,7 @@ class Recheck:
 
     def _judge(self, timeline: Timeline, leases: tuple[Lease, ...]) -> None:
         stands = stands_as_planned(timeline, self.contents, self.plan)
+        # Never taken back: the plan stays wrong even if a commit of the same time comes again.
         self.is_undone = self.is_undone or stands is False
         everything = stands is not True or bool(leases)
         # If no commit of the plan was undone, only savepoints, leases and pending writes can need a planned file again.

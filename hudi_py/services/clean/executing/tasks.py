@@ -70,6 +70,7 @@ def delete_files(task: DeleteTask) -> DeleteResult:
             continue
         if isinstance(outcome, SideFileLeft):
             side_files.append((join_path(path.rpartition("/")[0], outcome.name), outcome.message))
+            # Of the data file itself; the checksum file is noted for the next clean.
             outcome = outcome.was_there
             if outcome:
                 continue

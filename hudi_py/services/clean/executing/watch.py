@@ -141,6 +141,7 @@ class Reporter:
                 self._event("clean.progress")
             if now - self._called >= CALL_SECONDS:
                 self._called = now
+                # Under the lock, so that no two threads call it at once.
                 self._tell()
 
     def finish(self) -> None:

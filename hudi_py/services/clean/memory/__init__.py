@@ -1,1 +1,1 @@
-"""What one clean leaves written down for the next: own files under ``.aux``."""
+"""Notes of one clean for the next, in files of hudi_py below ``.aux``."""

@@ -27,6 +27,7 @@ Leftovers = Mapping[str, frozenset[str]]
 
 def _parse(document: Any) -> Leftovers:
     files = {str(path): frozenset(map(str, names)) for path, names in document["files"].items()}
+    # The names are joined to paths and deleted or listed: a damaged note must not lead out of the table.
     strange = sorted(path for path in files if not is_partition_path(path))
     if strange:
         raise ValueError(f"{strange[0]!r} is no partition of a table")
@@ -88,6 +89,7 @@ def remember_leftovers(storage: Storage, known: Leftovers, leftovers: Leftovers)
     try:
         LEFTOVERS.store(storage, {"files": files} if files else None)
     except StorageError as error:
+        # New names would be forgotten; old ones that stay too long are only tried once more.
         if any(names - known.get(path, frozenset()) for path, names in leftovers.items()):
             raise
         log.warning("clean.leftovers.not_stored", path=LEFTOVERS.path, reason=str(error))

@@ -1,4 +1,4 @@
-"""What one clean leaves for the next, in small files of our own that Hudi does not read."""
+"""Notes of one clean for the next, in small files of hudi_py that Apache Hudi does not read."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a clean would delete: the situation of the table, and the plan made of it."""
+"""Plans a clean: reads the situation of the table, and makes a plan of it."""

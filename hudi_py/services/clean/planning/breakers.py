@@ -98,16 +98,17 @@ def tripped(
     if not census.condemned_count:
         return ()
     found = []
+    # No rule of any policy allows this, so the view must be wrong.
     if census.bare_count:
         names = ", ".join(census.bare_groups)
         found.append(f"{census.bare_count} live file groups would lose their last version ({names})")
     if census.share > config.breaker_max_share:
         found.append(
-            f"{census.condemned_count} of {census.condemned_count + census.kept_count} files looked at would go, more "
-            f"than hoodie_py.clean.breaker.max.share={config.breaker_max_share:g} allows"
+            f"{census.condemned_count} of {census.condemned_count + census.kept_count} examined files would be "
+            f"deleted, more than hoodie_py.clean.breaker.max.share={config.breaker_max_share:g} allows"
         )
     if not census.kept_count and census.replaced_count < census.condemned_count:
-        found.append("nothing that was looked at would be left, and no replacecommit explains that")
+        found.append("no examined file would be left, and no replacecommit explains that")
     # Only policies by time depend on the clock; a wrong clock would make every file look old.
     if cut_off is not None:
         clock = clock_time.astimezone(zone)

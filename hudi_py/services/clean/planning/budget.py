@@ -91,6 +91,7 @@ def cut_to_budget(
     for each in judgements:
         slim = each if with_kept else _condemned(each)
         looked.append(slim)
+        # By identity: verdicts are tuples, and comparing two compares whole slices.
         released.update((id(v), t) for v, t in _released(each, replaced))
     judged = tuple(looked)
     everything = [v for each in judged for v in each.verdicts if not v.keep]
@@ -154,6 +155,7 @@ def _greedy(verdicts: Sequence[Verdict], budget: Budget, *, by_versions: bool) -
             continue
         more = partitions | {verdict.file_slice.partition_path}
         names, weight = verdict.file_slice.file_count, size_of(verdict.file_slice)
+        # Smaller slices further on may still fit.
         if chosen and not budget.allows(files + names, len(more), size + weight):
             continue
         chosen.append(verdict)

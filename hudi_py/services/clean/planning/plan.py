@@ -67,8 +67,9 @@ def trigger(timeline: Timeline, last_clean: LastClean | None, config: CleanConfi
     completed = timeline.commits.completed()
     if last_clean is not None:
         completed = tuple(i for i in completed if i.requested_time > last_clean.last_completed_commit)
-    is_asked = config.older_than is not None or bool(config.forget)
-    return Trigger(len(completed), 0 if is_asked else config.trigger_max_commits)
+    # Whoever names a time or a snapshot wants the clean now, however few commits there are.
+    is_requested = config.older_than is not None or bool(config.forget)
+    return Trigger(len(completed), 0 if is_requested else config.trigger_max_commits)
 
 
 @attrs.frozen(kw_only=True)
@@ -123,6 +124,7 @@ def scope(
         return Scope(everything=True, reason=f"clean {last_clean.requested_time} recorded no earliest commit")
     if last_clean.counted_versions:
         return Scope(everything=True, reason="the last clean kept file versions too, which may lie in any partition")
+    # Commits between the last window and this one are not on the timeline any more (rule A-29, K-2).
     if timeline.commits.is_before_start(start):
         return Scope(
             everything=True,
@@ -132,6 +134,7 @@ def scope(
     if not last_clean.savepoints <= savepoints:
         gone = ", ".join(sorted(last_clean.savepoints - savepoints))
         return Scope(everything=True, reason=f"savepoint {gone} was removed since the last clean")
+    # Also after the retention was made longer: the window went back, and everything before it is clean (rule A-32).
     if start >= earliest.requested_time:
         return Scope(
             everything=False,
@@ -371,6 +374,8 @@ def assemble(
         last_completed_commit=last_completed_commit,
         files=files,
         partitions_to_delete=tuple(sorted(delete)),
+        # The next clean compares these with the savepoints of its time, and looks everywhere if one is gone (rule
+        #
         extra_metadata={SAVEPOINTED_TIMES: ",".join(sorted(savepoints))} if savepoints else {},
         needs_cleaning=needs_cleaning,
         scope=scope,

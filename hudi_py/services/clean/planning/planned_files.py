@@ -127,6 +127,7 @@ class PlannedFiles(Mapping[str, "tuple[PlannedFile, ...]"]):
 
 
 def _folded(values: tuple[T, ...]) -> tuple[T, ...]:
+    # Mostly equal: one reason for a whole partition, and no sizes at all.
     return values[:1] if values.count(values[0]) == len(values) else values
 
 

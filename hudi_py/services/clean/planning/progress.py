@@ -68,6 +68,7 @@ def start_of_scope(last_clean: LastClean | None, progress: Progress | None, time
     if progress is None or (last_clean is not None and last_clean.earliest_to_retain.strip() >= progress.earliest):
         return last_clean
     commit = timeline.commits_and_compaction.find(progress.earliest)
+    # It was rolled back, or archived: then the window that was remembered may have gone back as well.
     if commit is None or commit.is_pending:
         return last_clean
     return LastClean(

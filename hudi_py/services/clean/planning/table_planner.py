@@ -175,6 +175,7 @@ class TablePlanner:
         if self.engine is not None and isinstance(listing, CheckedListing):
             listing = listing.by_engine(self.engine)
         expired = self.savepoints.expired(timeline) if without_expired else ()
+        # A real clean deletes them before it plans, so a dry run has to plan without them.
         timeline = timeline.without_savepoints({e.instant.requested_time for e in expired if e.stays_because is None})
         last = self._last_clean(timeline)
         context = load_context(timeline, self.contents, for_planning=True, with_clustering=False)
@@ -201,7 +202,7 @@ class TablePlanner:
             keeps=keeps_of(kept, whole, self.config, reaching_back(leases, earliest, last_commit)),
             leases=leases,
             whole_times=whole,
-            warnings=(*questionable(self.config, kept, timeline), *map(_told, expired)),
+            warnings=(*questionable(self.config, kept, timeline), *map(_warning_of, expired)),
             last_clean=last,
             scope=planning.with_unseen(self._scope(timeline, earliest, last, savepoints), unseen, earliest),
             leftovers=LEFTOVERS.load(self.contents.store.storage),
@@ -347,6 +348,6 @@ class TablePlanner:
         return seen.unseen | plan.unseen if plan.is_partial and self._budget.is_limited else plan.unseen
 
 
-def _told(expired: Expired) -> str:
+def _warning_of(expired: Expired) -> str:
     what = f"the time to live of savepoint {expired.instant.requested_time} is over"
     return f"{what}: a clean deletes it first" if expired.stays_because is None else f"{what}: {expired.stays_because}"

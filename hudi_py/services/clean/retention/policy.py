@@ -43,7 +43,7 @@ class Reason(enum.Enum):
     BASE_OF_LATEST = "holds the base file of its file group: the newest slice has none"
     NOT_EXAMINED = "its partition did not change since the last clean"
     NO_WINDOW = "not enough history for the policy to remove anything"
-    UNCOMMITTED = "written by an instant that is not completed: rollback's business"
+    UNCOMMITTED = "written by an instant that is not completed; a rollback deletes it, not a clean"
     REPLACED_IN_WINDOW = "replaced, but by an instant inside the retention window"
     OVER_BUDGET = "removable, but over this run's budget: the next clean plans it"
     EXPIRED = "older than the retention window"
@@ -88,6 +88,7 @@ def windows(timeline: Timeline, config: CleanConfig, *, now: datetime, zone: tzi
     elif config.window_age is not None:
         start = _young(commits, config.window_age, now, zone)
         if config.age_retained is not None:
+            # Not for Hudi's own policy by hours, which has no such guard (rule A-21, K-9); ours waits.
             start = _not_past_pending(commits, start)
         found.append(Window(Reason.WINDOW, _capped(commits, start, config.max_commits)))
     if config.age_beside is not None:
@@ -112,6 +113,7 @@ def earliest_of(kept: Sequence[Window]) -> Instant | None:
     """The start of the window that reaches back farthest; None if one keeps everything, or if there is none."""
     starts = [window.earliest for window in kept]
     known = [start for start in starts if start is not None]
+    # One that keeps everything wins over all others.
     return min(known, key=lambda start: start.requested_time) if known and len(known) == len(starts) else None
 
 
@@ -270,6 +272,7 @@ def judge_partition(
         for file_slice in group.slices:
             rungs = () if keeps is None or not expired else keeps.rungs(file_slice.base_instant_time, ends)
             verdicts.append(_judge_replaced(file_slice, expired, protection, rungs))
+            # Slices come newest first, and each is superseded when the one before it began.
             ends = min(ends, file_slice.base_instant_time)
     delete_partition = active and not partition.groups and not replaced_later
     # Hudi deletes partitions recursively, with savepointed and unknown files, so a plan must not name such a partition.
