@@ -127,6 +127,7 @@ def plan_archive(timeline: Timeline, facts: ArchiveFacts, config: ArchiveConfig)
         return ArchivePlan(keep_min=keep_min, keep_max=keep_max, bound=Bound.RESTORE)
     commits, bound = _commits(timeline, completed, facts, config, keep_min, keep_max)
     if facts.form is ArchiveForm.LOGS:
+        # First cleans, then rollbacks, then commits: layout 1 is not in order of time as a whole (rule D-16).
         services = _services_by_count(timeline, facts, keep_min, keep_max)
         instants = (*services, *commits)
     else:
@@ -191,6 +192,7 @@ def newest_writes_since(commits: Iterable[tuple[str, CommitMetadata | None]]) ->
             return min((*newest.values(), time))
         for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
             for file_id in file_ids:
+                # Replaced: readers do not open the group, whoever wrote it last.
                 newest.pop((partition, file_id), None)
         for partition, stats in metadata.partition_to_write_stats.items():
             for stat in stats:
@@ -198,6 +200,7 @@ def newest_writes_since(commits: Iterable[tuple[str, CommitMetadata | None]]) ->
                 if parse_log_file(name) is None:
                     newest[partition, stat.file_id or name] = time
                 else:
+                    # Log files lie on the base file below, so the commit of that is needed as well, and it is older.
                     newest.setdefault((partition, stat.file_id or name), time)
     return min(newest.values(), default=None)
 
@@ -293,6 +296,7 @@ def _compaction_bound(timeline: Timeline, delta_commits_kept: int) -> str | None
         last = deltas[0].requested_time
     else:
         return None
+    # So that exactly as many delta commits stay as the trigger counts (rule D-5).
     return last if len(deltas) < delta_commits_kept else deltas[len(deltas) - delta_commits_kept].requested_time
 
 

@@ -203,6 +203,7 @@ class ArchiveService:
             groups: The instants to be archived or deleted.
             known: Savepoints and leases at the time of the plan.
         """
+        # Usually nothing has happened, and then nothing is planned again.
         if self._held() == known:
             return groups
         allowed = frozenset(self.plan().instants)
@@ -233,6 +234,8 @@ class ArchiveService:
         (commit,) = found
         facts = attrs.evolve(self._facts(timeline), replaced_files_of=self._first_with_replaced_files(found))
         bound = bound_of_one(timeline, facts, commit)
+        # An instant that does not decode could be archived without its content only, and is all that says what it
+        # wrote.
         if bound is None and self._commit(commit) is None:
             bound = Bound.DAMAGED
         if bound is None and self._is_archive_lost(timeline):
@@ -283,6 +286,8 @@ class ArchiveService:
             return None
         zone = self.contents.store.zone
         try:
+            # The time of the last commit, as in Hudi: a table that rests for a month must not archive what a clean has
+            # not seen.
             now = parse_instant_time(completed[-1].requested_time, zone)
         except ValueError:
             return None
@@ -322,6 +327,7 @@ class ArchiveService:
 
     def _metadata_compaction(self) -> str | None:
         store = self.contents.store
+        # Commits of a metadata table are its compactions.
         completed = MetadataTable(store.storage, store.clock).store.load().completed(Action.COMMIT)
         return completed[-1].requested_time if completed else None
 
@@ -338,6 +344,7 @@ class ArchiveService:
         for each in self.contents.store.load().all_states:
             files.setdefault((each.requested_time, each.comparable_action), []).append(each)
         groups = [Group(instant, tuple(files[instant.requested_time, instant.comparable_action])) for instant in going]
+        # In order, so that a run that stops between two batches leaves no gap.
         for start in range(0, len(groups), _INSTANTS_AT_ONCE):
             yield tuple(groups[start : start + _INSTANTS_AT_ONCE])
 
@@ -352,6 +359,7 @@ class ArchiveService:
                 fails_on_damage=self.config.fails_on_damage,
             )
         rows = tuple(history_row(store, group.instant, group.files) for group in groups)
+        # Not necessarily all of them: an interrupted run may have written a part under the same name.
         held = History(store.storage, folder).append(rows)
         return tuple(g for g in groups if (g.instant.requested_time, g.instant.action.value) in held)
 
@@ -390,6 +398,7 @@ class ArchiveService:
         except CorruptMetadata as error:  # the archive is complete unmerged; damaged files are kept for inspection
             log.warning("archive.history.not_merged", why=str(error))
             return 0
+        # Each merge has written a manifest of its own, and readers may still use those before it (rules/timeline 5.3).
         history.remove_obsolete(SNAPSHOTS_KEPT + merges)
         return merges
 

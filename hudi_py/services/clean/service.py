@@ -110,6 +110,7 @@ class CleanService:
             return None
         seen = self.planner.situation()
         plan = self.planner.plan_of(seen, deadline)
+        # Here and not in the planner: a dry run shows them itself.
         for warning in plan.warnings:
             log.warning("clean.settings", reason=warning)
         self._remember_leftovers(seen, plan)
@@ -136,6 +137,7 @@ class CleanService:
         with store.lock.held("clean"):
             if store.lock.is_used:
                 timeline = store.load()
+                # The plan was made without the lock, so a savepoint or rollback may have come in between.
                 if is_outdated(seen.timeline, timeline):
                     return self._schedule(deadline)  # the lock is still held, so no other process interferes again
             # Noted before the plan is stored, and corrected after it: a crash in between costs a second look at most.
@@ -217,6 +219,7 @@ class CleanService:
             return
         storage = self.contents.store.storage
         files = without_side_files(seen.leftovers)
+        # Only where the plan does not name all of them: the others are deleted with it.
         there = {
             path: names & {entry.name for entry in storage.list(path)}
             for path, names in files.items()

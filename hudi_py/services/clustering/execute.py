@@ -25,7 +25,7 @@ from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.records import ClusteringPlan
 from hudi_py.runtime.clock import MONOTONIC
 from hudi_py.services.clustering.stored import changed_by, replaced_groups
-from hudi_py.services.clustering.tasks import GroupWork, RewriteJob, rewrite_group
+from hudi_py.services.clustering.tasks import ClusteringJob, GroupWork, rewrite_group
 from hudi_py.services.rewriting.publish import publish
 from hudi_py.services.rewriting.result import RewriteResult
 from hudi_py.timeline.contents import Contents
@@ -53,7 +53,7 @@ class ClusteringExecutor:
         begun: Begun,
         plan: ClusteringPlan,
         works: Sequence[GroupWork],
-        job: RewriteJob,
+        job: ClusteringJob,
         seen: Timeline,
         heart: Heart | None = None,
     ) -> RewriteResult:

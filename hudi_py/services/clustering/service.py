@@ -37,7 +37,7 @@ from hudi_py.services.clustering.execute import ClusteringExecutor
 from hudi_py.services.clustering.plan import PlannedClustering, plan_clustering, stored_plan
 from hudi_py.services.clustering.policy import Candidates, candidates_of, chosen_partitions, commits_since
 from hudi_py.services.clustering.stored import changed_by, order_of, works_of
-from hudi_py.services.clustering.tasks import GroupWork, RewriteJob
+from hudi_py.services.clustering.tasks import ClusteringJob, GroupWork
 from hudi_py.services.rewriting.publish import pending_targets
 from hudi_py.services.rewriting.result import RewriteResult
 from hudi_py.timeline.contents import Contents
@@ -341,11 +341,11 @@ class ClusteringService:
             found |= {(path, each.file_id): each for each in latest_slices(context, view)}
         return found
 
-    def _job(self, found: _Opened, requested_time: str) -> RewriteJob:
+    def _job(self, found: _Opened, requested_time: str) -> ClusteringJob:
         store = self.contents.store
         text = self.schema_text()
         if text is None:
-            raise CorruptMetadata(f"{store.storage.root}: no commit and no file tells which columns the rows have")
+            raise CorruptMetadata(f"{store.storage.root}: no commit and no file says which columns the rows have")
         schema = parse_record_schema(text)
         columns, layout = order_of(found.plan)
         order = RowOrder(columns=columns, layout=layout or self.config.layout) if columns else None
@@ -353,7 +353,7 @@ class ClusteringService:
             check_order(order, schema)
         ranged = self.metadata_table.columns_to_range(found.timeline, schema, is_widened=False)
         slices = [each for work in found.works for each in work.slices]
-        return RewriteJob(
+        return ClusteringJob(
             storage=store.storage,
             instant_time=requested_time,
             schema=schema,

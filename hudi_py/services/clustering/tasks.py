@@ -31,7 +31,7 @@ from hudi_py.timeline.markers import Marker, MarkerType, create_marker
 
 
 @attrs.frozen(kw_only=True)
-class RewriteJob:
+class ClusteringJob:
     """
     A clustering, with all that its tasks need. Pickled for executors.
 
@@ -76,7 +76,7 @@ class GroupWork:
     outputs: int
 
 
-def rewrite_group(job: RewriteJob, work: GroupWork) -> list[WrittenFile]:
+def rewrite_group(job: ClusteringJob, work: GroupWork) -> list[WrittenFile]:
     """
     Write the rows of a group to new files.
 
@@ -132,7 +132,7 @@ class _Count:
 class _Files:
     """Names, announces and opens the files of one task."""
 
-    def __init__(self, job: RewriteJob, work: GroupWork) -> None:
+    def __init__(self, job: ClusteringJob, work: GroupWork) -> None:
         self._job = job
         self._work = work
         self._prefix = new_uuid(job.randomness)
@@ -149,6 +149,7 @@ class _Files:
         marker = Marker(target.partition_path, target.name, MarkerType.CREATE)
         create_marker(storage, self._job.instant_time, marker)
         self.withdraw_if_fenced()
+        # Before it is opened: a file that was begun is deleted as well.
         self._paths.append(target.path)
         return target, storage.open_write(target.path)
 
@@ -161,7 +162,7 @@ class _Files:
             )
 
 
-def _rows_per_file(job: RewriteJob, work: GroupWork) -> int | None:
+def _rows_per_file(job: ClusteringJob, work: GroupWork) -> int | None:
     """Share the rows out evenly, where footers tell how many there are; log files do not tell it."""
     if work.outputs <= 1 or any(each.log_files for each in work.slices):
         return None

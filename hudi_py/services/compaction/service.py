@@ -220,6 +220,7 @@ class CompactionService:
         with store.lock.held(f"compaction {requested_time}"):
             self.metadata_table.prepare(writes_data=True)
             requested = Requested(store, self._pending(store.load(), requested_time))
+            # It was taken back to its plan a moment ago, so whoever began it again is at work.
             if requested.instant.state is not State.REQUESTED:
                 raise ConflictError(f"another process has just begun {requested.instant}; try again when it is done")
             heart = None
@@ -247,7 +248,7 @@ class CompactionService:
         text = self.schema_text()
         storage = self.contents.store.storage
         if text is None:
-            raise RefusedError(f"{storage.root}: no commit and no file says what columns the rows have")
+            raise RefusedError(f"{storage.root}: no commit and no file says which columns the rows have")
         schema = parse_record_schema(text)
         reading = log_reading(log_rules_of(self.table.properties, storage.root), counts, None, schema, storage.root)
         return RewriteJob(
@@ -270,6 +271,7 @@ class CompactionService:
         """
         known = set(before.instants)
         for instant in now.without(ours):
+            # A savepoint keeps files, and a compaction deletes none.
             if instant not in known and instant.action is not Action.SAVEPOINT:
                 raise RefusedError(f"{instant} began or completed while the compaction was planned")
 

@@ -152,6 +152,7 @@ class RecoveryExecutor:
     def _finish_restore(self, finding: RecoveryFinding) -> None:
         plan = self.contents.restore_plan(_instant(finding))
         service = RestoreService(contents=self.contents, table=self.table, metadata_table=self.metadata_table)
+        # By the service: it finds the pending restore and its plan again.
         service.run(plan.savepoint_to_restore_timestamp or "")
 
     def _remove_savepoint(self, finding: RecoveryFinding) -> None:

@@ -77,6 +77,7 @@ class RecoveryService:
         for _ in range(_ROUNDS_MAX):
             current = self._afresh()
             findings = current.plan()
+            # Each finding is dealt with once: a step that failed would fail again in the next round.
             new = [each for each in findings if _key(each) not in settled]
             settled.update(map(_key, new))
             work = [each for each in new if each.is_settled_by_us]
@@ -108,6 +109,7 @@ class RecoveryService:
             with self.contents.store.lock.held("recover"):
                 return
         except ConflictError:
+            # A table with nothing to repair can be reported beside a lock that nobody releases.
             if any(each.is_settled_by_us for each in self._afresh().plan()):
                 raise
 

@@ -53,6 +53,7 @@ def restore_targets(
     after = [
         i
         for i in timeline.writes
+        # The savepoint has the time of its commit, which stays.
         if i.requested_time != savepoint_time
         and (
             i.completion_time > limit
@@ -151,6 +152,7 @@ def check_files_are_there(
         parsed = parse_base_file(name) or parse_log_file(name)
         return parsed is None or (parsed.instant_time <= savepoint_time and parsed.instant_time not in undone)
 
+    # Hudi goes on without them, and the restored table silently lacks their rows.
     gone = [join_path(p, name) for p, names in held.items() for name in names if name not in there[p]]
     gone = [path for path in gone if is_needed(path.rpartition("/")[2])]
     if gone:

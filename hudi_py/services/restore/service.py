@@ -248,6 +248,7 @@ class RestoreService:
         store = self.contents.store
         timeline = store.load()
         in_the_way: list[str] = []
+        # Newest first: who cannot go back one step wants to lose as little as possible.
         for savepoint in reversed(timeline.completed(Action.SAVEPOINT)):
             time = savepoint.requested_time
             if time != other_than and self._is_reachable(timeline.without_savepoints(in_the_way), time):
@@ -300,6 +301,7 @@ class RestoreService:
         listing = FolderListing(storage)
         there = {path: {entry.name for entry in listing.partition(path)} for path in held}
         last = self._last_restore(timeline, savepoint_time)
+        # Files of writes that an earlier restore to this savepoint undid are missing by right.
         before = () if last is None else self.contents.restore_plan(last).instants_to_rollback
         infos = tuple(target_info(each) for each in targets)
         undone = frozenset(each.requested_time for each in (*before, *infos))
@@ -334,6 +336,7 @@ class RestoreService:
             now = timeline.without(requested.instant)
             # A lease may have been taken since, which does not change the timeline.
             self._refuse_leased(now, savepoint_time, (each.requested_time for each in judged.plan.instants_to_rollback))
+            # Judging reads many files, so only if something has happened.
             again = judged if now == before else self._judged_plan(now, savepoint_time)
             if again.plan != judged.plan or now.pending(Action.RESTORE):
                 raise ConflictError("other writes have to be undone than planned; restore again")

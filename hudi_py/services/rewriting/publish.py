@@ -70,10 +70,12 @@ def publish(
         if check is not None:
             check(ready.timeline)
         markers = read_markers(storage, time) or frozenset()
+        # Whoever rolls this attempt back deletes its markers; a file without one may already be deleted.
         if not paths <= {marker.path for marker in markers} or _is_taken_back(ready.timeline, contents, time):
             raise ConflictError(
                 f"{storage.root}: another process took {begun.instant} over; nothing of this run is visible; try again"
             )
+        # Before the commit point: files of retried tasks have its time, and would be visible with it.
         delete_unnamed(storage, markers, paths)
         recorded = ready.record(partial(metadata_table.record_commit, metadata=metadata, ranges=ranges))
         recorded.publish(metadata)

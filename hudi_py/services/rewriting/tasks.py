@@ -84,6 +84,7 @@ def compact_slice(job: RewriteJob, file_slice: FileSlice) -> WrittenFile:
     kind = MarkerType.CREATE if base is None else MarkerType.MERGE
     create_marker(job.storage, job.instant_time, Marker(file_slice.partition_path, target.name, kind))
     _withdraw_if_fenced(job, target)  # the file would have the time of a completed compaction, and readers take one
+    # Meta columns too: a row that is merely moved keeps its key, commit time and number (rules/data-files 3).
     columns, merges = chosen_columns(job.schema, None, with_meta=True), MergeCount()
     with job.storage.open_write(target.path) as sink:
         writer = BaseFileWriter(sink, target, job.schema, job.avro_schema, job.options)

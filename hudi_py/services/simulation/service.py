@@ -42,6 +42,7 @@ class SimulationService:
             ConfigError: The settings keep snapshots by the calendar, or a limit of a run is set.
             CorruptMetadata: A commit, a savepoint or the archive is damaged.
         """
+        # Both depend on the moment of a clean, and a replay has none but the times of the commits.
         if self.config.has_ladder or self.config.older_than is not None:
             raise ConfigError("a simulation takes no calendar ladder and no cut-off; leave them out")
         timeline = self.contents.store.load()

@@ -347,7 +347,7 @@ def test_an_explicit_instant_falls_off_the_ladder_in_one_run():
     table = builder.table()
     for time, message in (
         (again.metadata.extra_metadata["hudi_py.window"], "inside the retention window.*retain less"),
-        (snapshots[1], "no snapshot that is kept"),
+        (snapshots[1], "not a snapshot that is kept"),
     ):
         with pytest.raises(ConfigError, match=message):
             table.plan_clean(**asked, instants=[time])

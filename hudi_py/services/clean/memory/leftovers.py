@@ -30,7 +30,7 @@ def _parse(document: Any) -> Leftovers:
     # The names are joined to paths and deleted or listed: a damaged note must not lead out of the table.
     strange = sorted(path for path in files if not is_partition_path(path))
     if strange:
-        raise ValueError(f"{strange[0]!r} is no partition of a table")
+        raise ValueError(f"{strange[0]!r} is not a partition of a table")
     return files
 
 

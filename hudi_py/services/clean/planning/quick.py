@@ -124,11 +124,13 @@ class QuickJudge:
         are parsed here, so they are handled all at once where possible, and each distinct name ending only once.
         """
         names = _without_metafile(names)
+        # Any other name makes the partition a matter for all rules.
         if {*map(str.count, names, repeat("_"))} != {_UNDERSCORES}:
             return None
         parts = "_".join(names).split("_")
         file_ids, ends = parts[0::3], parts[2::3]
         times = [self._time(end) for end in {*ends}]
+        # Two endings with one time are two formats, or two spellings: then order by ending is not order by time.
         if None in times or len({*times}) != len(times):
             return None
         slices = list(zip(file_ids, ends, names, strict=True))
@@ -157,6 +159,7 @@ class QuickJudge:
                 group = file_id
                 newest.append(name)
                 has_bridge = end < earliest
+            # A task that ran twice: which of the two files counts is for `build_partition` to decide.
             elif end == last:
                 return None
             elif end >= earliest:

@@ -25,6 +25,7 @@ def repair_cleans(store: TimelineStore) -> Timeline:
     """
     timeline = store.load()
     for instant in reversed(timeline.completed(Action.CLEAN)):
+        # Only the newest ones in a row, as Hudi 1.1.1 (rule A-69): behind a good clean an empty one decides nothing.
         if not is_empty(store, instant):
             break
         _remove(store, instant, "it is empty; the clean is carried out again")
@@ -33,6 +34,7 @@ def repair_cleans(store: TimelineStore) -> Timeline:
     for instant in timeline.pending(Action.CLEAN):
         files = [Instant(instant.requested_time, Action.CLEAN, state) for state in (State.INFLIGHT, State.REQUESTED)]
         sizes = [store.storage.size(store.path(each)) for each in files]
+        # One of the two has content, and with it perhaps the plan.
         if any(sizes):
             continue
         removed = True

@@ -148,6 +148,7 @@ class Situation:
         """
         if self.earliest is None:
             return None
+        # Recorded again, so that the next incremental plan begins at the same place.
         if self._last_window:
             found = self.timeline.commits_and_compaction.find(self._last_window)
             return found or Instant(self._last_window, self.earliest.action, State.COMPLETED)
@@ -239,6 +240,7 @@ def is_outdated(seen: Timeline, now: Timeline) -> bool:
 
     Commits that began or completed meanwhile do no harm (K-24); commits that were undone, and all other actions, may.
     """
+    # Commits that were there and are not: undone, or archived. Both may change what is the newest slice.
     gone = {each.requested_time for each in seen if each.action in _COMMITS}.difference(
         each.requested_time for each in now
     )

@@ -96,6 +96,7 @@ def planned_names(record: CleanerPlan, root: str, source: str) -> Names:
                     "let Apache Hudi finish this clean"
                 )
             path = file.path
+            # Version 1 has bare names (rule A-57). Of the others the folder is worked out once for each partition.
             if record.version > 1 and not (folder and path.startswith(folder) and "/" not in path[len(folder) :]):
                 base = _base(path, partition, source)
                 bases.add(base)
@@ -118,7 +119,7 @@ def planned_names(record: CleanerPlan, root: str, source: str) -> Names:
 
 def _check_partition(partition_path: str, source: str) -> None:
     if not is_partition_path(partition_path):
-        raise RefusedError(f"{source}: {partition_path!r} is no partition of a table; nothing was deleted")
+        raise RefusedError(f"{source}: {partition_path!r} is not a partition of a table; nothing was deleted")
 
 
 def _base(path: str, partition: str, source: str) -> str:

@@ -329,6 +329,7 @@ class TablePlanner:
         """Partitions in scope, and those where a clean left files; only their folders show those files."""
         scope = seen.scope
         folders = FolderListing(self.contents.store.storage)
+        # By folder, even with a metadata table: that was told that these files are deleted (K-12).
         for path in sorted(seen.leftovers):
             entries = folders.partition(path, details=details)
             if is_partition(entries):  # the note may be wrong: nothing is deleted from a folder that is not a partition

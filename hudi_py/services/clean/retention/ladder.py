@@ -50,6 +50,7 @@ def climb(times: Iterable[str], config: CleanConfig) -> tuple[Snapshot, ...]:
     counts = (config.keep_daily, config.keep_weekly, config.keep_monthly)
     found = []
     for (reason, period), count in zip(_PERIODS, counts, strict=True):
+        # Ascending, so the last one of a period stays in the dictionary.
         newest = {period(time): time for time in ascending}
         found += [Snapshot(time, reason) for time in sorted(newest.values(), reverse=True)[:count]]
     return tuple(sorted(found, key=lambda each: each.time))

@@ -73,6 +73,7 @@ def check_forgotten(
     """
     start = "" if window is None else window.requested_time
     for time in config.forget:
+        # The most helpful reason first: each of them alone forbids it.
         if time in savepoints:
             raise ConfigError(f"{time} is held by a savepoint, so it cannot be forgotten; delete the savepoint first")
         if time >= start:
@@ -81,7 +82,7 @@ def check_forgotten(
                 "forgotten; retain less, or give older_than"
             )
         if time not in whole:
-            raise ConfigError(f"{time} is no snapshot that is kept; the last clean's extra metadata names them")
+            raise ConfigError(f"{time} is not a snapshot that is kept; the last clean's extra metadata names them")
 
 
 def questionable(config: CleanConfig, kept: Sequence[Window], timeline: Timeline) -> tuple[str, ...]:

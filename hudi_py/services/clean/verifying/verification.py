@@ -144,11 +144,13 @@ def compare(
         unreached = garbage(roots, path, names | going.get(path, frozenset()))
         reached += [join_path(path, name) for name in sorted((planned & names) - unreached)]
         if not plan.is_partial:  # a partial plan leaves garbage on purpose
+            # A file that the metadata table does not list is in no plan, and that is no mistake of the planner.
             listed = names if seen.listing.is_fresh else _listed(seen.listing, path)
             missed += [join_path(path, name) for name in sorted((unreached & listed) - planned)]
         if path in plan.partitions_to_delete:
             left = sorted(name for name in names - planned if not name.startswith(PARTITION_METAFILE))
             reached += [join_path(path, name) for name in left]
+    # Planned in partitions that no walk has found: nothing can be said for deleting those.
     strangers = (set(plan.files) | set(plan.partitions_to_delete)) - examined
     reached += [file.path for path in sorted(strangers) for file in plan.files.get(path, ())]
     return Disagreement(tuple(reached), tuple(missed))
