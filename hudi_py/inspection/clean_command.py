@@ -75,6 +75,7 @@ def clean(
         # written.
         opened = opened.rehearsal()
     now = common.planning_time(opened)
+    # With a wrong time a policy by age deletes everything that is older than it.
     if now is not None and not dry_run:
         say(
             f"warning: planning as if it were {common.now} (--now); deleted files cannot be brought back",
@@ -121,6 +122,7 @@ def _print_plan(plan: CleanPlan, service: CleanService, pending: list[PendingOut
         _print_pending(pending)
     if service.config.services_enabled and any(not clean.is_withdrawn for clean in pending):
         say("the plan below is for the clean after that, which plans again")
+    # Bounded for each partition and as a whole: a plan may have a million files, and a terminal does not.
     rows: list[tuple[str, str, str]] = []
     for partition in sorted(plan.files):
         shown = plan.files[partition][: min(_PARTITION_FILES_SHOWN_MAX, _FILES_SHOWN_MAX - len(rows))]
@@ -132,6 +134,7 @@ def _print_plan(plan: CleanPlan, service: CleanService, pending: list[PendingOut
     if len(rows) < plan.file_count:
         say(f"and {plan.file_count - len(rows)} more files in {len(plan.files)} partitions; --json lists all")
     say()
+    # The reasons with most slices first: they tell why a clean frees little.
     kept = [(reason.value, str(count)) for reason, count in sorted(plan.kept.items(), key=lambda item: -item[1])]
     render.table("slices kept", ("why", "slices"), kept, right=(1,))
     say()
@@ -248,6 +251,7 @@ def _done(
                 f"refused    {len(result.side_files_left)} checksum files of deleted files could not be deleted, such "
                 f"as {result.side_files_left[0]}; the next clean tries them again"
             )
+    # Which of three reasons it was: switched off, not due, or nothing to delete.
     if not results:
         is_due = service.config.services_enabled and service.planner.situation().trigger.is_due
         say(f"nothing {_why_idle(service.config, is_due=is_due)}")

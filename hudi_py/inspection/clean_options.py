@@ -76,6 +76,7 @@ def clean_options(function: Callable[..., None]) -> Callable[..., None]:
 def _gathered(function: Callable[..., None], table: Mapping[str, Mapping[str, Any]]) -> Callable[..., None]:
     @functools.wraps(function)
     def wrapper(**arguments: Any) -> None:
+        # Gathered in one argument, or each command would list them all.
         options = {name: arguments.pop(name) for name in table}
         options["instants"] = options["instants"] or None
         function(**arguments, options=options)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 def _print_version(context: click.Context, _parameter: click.Parameter, is_given: bool) -> None:
+    # A shell that completes words parses without running anything.
     if not is_given or context.resilient_parsing:
         return
     from importlib.metadata import PackageNotFoundError, version
@@ -68,6 +69,7 @@ def timeline(
     from hudi_py.inspection.report import instant_entry
 
     opened = common.open(table)
+    # Chosen before they are counted: --limit 5 with --action clean means five cleans.
     instants = _selected(opened.timeline.all_states if all_states else opened.timeline.instants, action, state)
     if limit is not None:
         # Not `[-limit:]`: a limit of 0 would show all.
@@ -82,6 +84,7 @@ def timeline(
         if contents and old:
             from hudi_py.timeline.archive import load_archived_contents
 
+            # All at once: the archive can only be read whole, so one look for each instant would read it that often.
             content_of = load_archived_contents(opened.storage, opened.config)
             for entry, instant in zip(archived_entries, old, strict=True):
                 entry["content"] = content_of.get(instant)
@@ -137,6 +140,7 @@ def instant(common: Common, table: str, instant: str, state: str | None) -> None
 
     opened = common.open(table)
     time = opened.resolve_time(instant)
+    # Of all states: an earlier one may be asked for, and its file is another.
     found = {i: None for i in _selected(opened.timeline.all_states, None, state) if i.requested_time == time}
     is_archived = not found
     if is_archived:

@@ -48,6 +48,7 @@ def cluster(
     given = {"--dry-run": dry_run, "--schedule-only": schedule_only, "--execute": execute, "--cancel": cancel}
     at_most_one(given)
     opened = common.open(table)
+    # Both ways of giving several: --sort-by a,b and --sort-by a --sort-by b.
     columns = [name.strip() for each in sort_by for name in each.split(",") if name.strip()]
     paths = [path.rstrip("/") for path in partitions]
     # An unknown partition would be planned as an empty one, and a misspelled name would look like success.

@@ -68,6 +68,7 @@ def _dry_run(common: Common, opened: Table, outlook: Outlook) -> None:
 
         print_json(compaction_report(outlook, pending))
         return
+    # A real run begins with these, so a dry run has to show them.
     for time in pending:
         say(f"compaction {time} is pending: it would be carried out first")
     operations = outlook.plan.operations

@@ -42,6 +42,7 @@ def du(common: Common, table: str, by_reason: bool, by_partition: bool, by_commi
     """
     opened = common.open(table).read_only()
     usage = opened.usage(now=common.planning_time(opened), **options)
+    # One table is enough unless more are asked for.
     if not by_partition and not by_commit:
         by_reason = True
     if common.as_json:

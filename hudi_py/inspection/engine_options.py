@@ -50,6 +50,7 @@ def chosen_engine(name: str, master: str | None, job: str) -> Engine | None:
     if name == "local" or (name == "auto" and master is None and "PYSPARK_GATEWAY_PORT" not in os.environ):
         return None
 
+    # A function: with `auto` Spark starts only if there is enough to delete.
     def on_spark() -> Engine:
         from hudi_py.spark.engine import SparkEngine
         from hudi_py.spark.session import job_session

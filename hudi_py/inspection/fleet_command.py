@@ -53,6 +53,7 @@ def fleet(common: Common, locations: tuple[str, ...], source: str | None, parall
     if not sources:
         raise ConfigError("give tables, a folder with tables in it, or --tables FILE")
     tables = tuple(dict.fromkeys(each for one in sources for each in tables_of(one, common.storage_options)))
+    # A hidden command for each table, so that it runs in a process of its own, with its own errors.
     plan = Plan(command=("fleet-entry",), arguments=common.as_arguments(), tables=tables, parallel=parallel)
     # They come as they are done; by name, two runs can be compared.
     outcomes = sorted(plan.run(), key=lambda each: each.table)
@@ -89,6 +90,7 @@ def table_entry(opened: Table, examined: Examined) -> dict[str, Any]:
     problems = [each for each in examined.findings if each.severity is not Severity.INFO]
     sizes: dict[str, int] | None = None
     if usage is not None:
+        # What a clean frees, what none looks at, and orphans; not what the settings retain.
         wasted = usage.of(Holder.REMOVABLE, Holder.UNEXAMINED, Holder.ORPHAN)
         sizes = {
             "total": usage.total.bytes,
@@ -143,6 +145,7 @@ def fleet_entry(done: Sequence[dict[str, Any]], failed: Sequence[Outcome]) -> di
 def _ranked(done: Sequence[dict[str, Any]], name: str) -> list[dict[str, Any]]:
     """Those that have something of it, the most first."""
     key = _RANKS[name]
+    # A table with nothing of a kind has no rank in it.
     return sorted((each for each in done if key(each)), key=key, reverse=True)
 
 

@@ -31,6 +31,7 @@ def rollback(common: Common, table: str, instant: str, force: bool, dry_run: boo
     if dry_run:
         opened = opened.rehearsal()
         plan, withdrawn = opened.services.rollback().preview(time)
+        # Plans have full paths; people know their table by the paths below it.
         root = opened.storage.root + "/"
         files = [path.removeprefix(root) for request in plan.rollback_requests for path in request.files_to_be_deleted]
         if common.as_json:
@@ -100,6 +101,7 @@ def create(
     """Create a savepoint of a completed commit. Default: the last one."""
     from hudi_py.inspection.report import savepoint_entry
 
+    # An empty name from an unset variable would make a savepoint without a name, and nobody would notice.
     if name is not None and not name.strip():
         raise ConfigError("--name is empty; give the savepoint a name, or leave the option out")
     opened = common.open(table)
@@ -116,6 +118,7 @@ def create(
     done = opened.create_savepoint(time, user=user, comment=comment, name=name or "", ttl=ttl)
     metadata = opened.contents.savepoint(done)
     if common.as_json:
+        # Read back from the table, so that what is printed is what is stored.
         content = _content(opened, opened.timeline.find(done.requested_time, done.action))
         print_json({**content, **savepoint_entry(metadata)})
         return

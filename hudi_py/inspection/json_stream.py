@@ -27,6 +27,7 @@ def json_chunks(document: Any, level: int = 0) -> Iterator[str]:
         # Entries of a stream are written as a whole: they are small, and only their number is large.
         below = _whole
         entries, is_object = document.entries, document.is_object
+    # Keys of other types are turned to text by `json.dumps` alone, and rarely occur.
     elif isinstance(document, dict) and all(isinstance(key, str) for key in document):
         entries, is_object = document.items(), True
     else:

@@ -41,6 +41,7 @@ def history(common: Common, table: str, limit: int | None, archived: bool, actio
       hudi-py history TABLE --action clean --archived --json
     """
     opened = common.open(table).read_only()
+    # Checked before the table is read: a misspelled action must not look like an empty history.
     wanted = None if action is None else action_named(action)
     events = [e for e in opened.history(archived=archived) if wanted is None or e.instant.action is wanted]
     if limit is not None:
@@ -54,6 +55,7 @@ def history(common: Common, table: str, limit: int | None, archived: bool, actio
     rows = [
         (
             event.instant.requested_time,
+            # The operation is recorded when a write completes; before that only the action is known.
             event.operation.lower() if event.instant.is_completed else event.instant.action.value,
             event.instant.state.name,
             "-" if event.seconds is None else human_span(event.seconds),

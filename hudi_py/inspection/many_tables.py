@@ -128,6 +128,7 @@ class Plan:
         """Take tables from the end of *waiting*; those whose process may have been killed end up in *broken*."""
         running: dict[Future[Outcome], str] = {}
         while running or (waiting and not broken):
+            # Few at a time, not all at once: after a kill only the tables that were running are in doubt.
             while waiting and not broken and len(running) < self.parallel:
                 table = waiting.pop()
                 if self.is_over():
@@ -166,12 +167,14 @@ def run_one(table: str, argv: Sequence[str]) -> Outcome:
             main(list(argv))
         except SystemExit as stopped:
             code = stopped.code
+    # A text in SystemExit is a message, which Python prints and turns into code 1.
     exit_code = code if isinstance(code, int) else (0 if code is None else 1)
     text = out.getvalue()
     try:
         document = json.loads(text) if text.strip() else None
     except ValueError:
         document = text
+    # Wrong usage ends before anything can be printed as JSON.
     if document is None and exit_code not in _DONE:
         document = _error("Failed", err.getvalue().strip() or "the command failed", "run it on this table", exit_code)
     return Outcome(table, exit_code, document)
@@ -196,12 +199,14 @@ def _pool(size: int) -> Iterator[ProcessPoolExecutor]:
     """
     names = sys.modules["__main__"].__dict__
     hidden = [(name, names.pop(name)) for name in ("__spec__", "__file__") if name in names]
+    # Looked up by the start of a new process, which takes a missing one for an error.
     names["__spec__"] = None
     try:
         with ProcessPoolExecutor(size, get_context("spawn"), initializer=_ignore_interrupts) as pool:
             try:
                 yield pool
             finally:
+                # Tables that were not begun are dropped; those that were are finished, or they would be left pending.
                 pool.shutdown(wait=True, cancel_futures=True)
     finally:
         names.update(hidden)

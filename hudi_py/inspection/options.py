@@ -44,6 +44,7 @@ class Common:
 
     def open(self, location: str) -> Table:
         """Open the table at *location* with the options of this call."""
+        # Imported when a table is opened: help and wrong usage must not wait for the library to load.
         from hudi_py.table import open_table
 
         return open_table(location, storage_options=self.storage_options, settings=self.settings)
@@ -75,6 +76,7 @@ def pairs(option: str, values: tuple[str, ...]) -> dict[str, str]:
         key = key.strip()
         if not equals or not key:
             raise ConfigError(f"{option} number {number} is not of the form KEY=VALUE")
+        # The same value twice is harmless, as scripts add options of their own.
         if result.get(key, text) != text:
             raise ConfigError(f"{option} {key} is given twice with different values; keep one")
         result[key] = text
@@ -170,8 +172,10 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             from hudi_py.inspection.log_output import logging_to_stderr
 
             level = _LEVELS[min(verbose, 2)] if verbose else ("error" if quiet else log_level)
+            # Standard output is for the document alone, also with -v.
             with logging_to_stderr(level, as_json=log_json):
                 function(common, **arguments)
+            # Last, so that the warning stands below the output, where it is seen.
             _name_those_without_effect(pairs("--conf", conf))
             sys.stdout.flush()  # so that a closed pipe raises here, and not when the interpreter exits
         # The reader has enough, as `head` has: no error, and nothing more to print.
@@ -255,6 +259,7 @@ class Program(click.Group):
 
     def main(self, *arguments: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run the command named in the arguments and exit with its exit code (in standalone mode)."""
+        # Not in standalone mode: click would print errors in its own form, and exit with its own codes.
         run: Callable[..., Any] = super().main
         _replace_closed_streams()
         _escape_what_the_output_cannot_show()
@@ -338,6 +343,7 @@ def _settings(path: str | None, given: dict[str, str]) -> dict[str, str]:
         return given
     from hudi_py.config.keys import ALL_KEYS, Settings
 
+    # Names are resolved on both sides: the file may use the old name, and the command line the new one.
     over = Settings(given)
     settings = Settings(_file_settings(path))
     # By key, not by name: two names of one setting with different values would be an error below.

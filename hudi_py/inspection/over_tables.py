@@ -139,6 +139,7 @@ def _split(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
             if following is None:
                 raise click.UsageError(f"Option '--{name}' requires an argument.")
             value = following
+        # Unlike --conf these have one value, and the last one winning would hide a mistake.
         if name in given:
             raise click.UsageError(f"Option '--{name}' is given twice.")
         given[name] = value
@@ -147,6 +148,7 @@ def _split(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
 
 def _checked(command: click.Command, names: Sequence[str], rest: Sequence[str]) -> dict[str, Any]:
     """Parse the arguments once with a table in its place, so that wrong usage ends before the first table."""
+    # A parent of the same name, so that messages read as those of the command alone.
     parent = click.Context(click.Group("hudi-py"), info_name="hudi-py")
     context = command.make_context(" ".join(names), [_PLACEHOLDER, *rest], parent=parent)
     with context:
@@ -195,6 +197,7 @@ def _without_document(outcome: Outcome) -> Outcome:
 def _brief(document: Any) -> str:
     """A summary of a document, in one line."""
     if isinstance(document, list):
+        # Findings of check and doctor: their codes say most in one line.
         codes = [each["code"] for each in document if isinstance(each, dict) and "code" in each]
         return ", ".join(dict.fromkeys(codes)) if codes else (f"entries: {len(document)}" if document else "nothing")
     if not isinstance(document, dict):

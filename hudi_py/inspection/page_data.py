@@ -78,6 +78,7 @@ def version_of(opened: Table) -> str:
     """Return a text that changes whenever the active timeline does."""
     import hashlib
 
+    # States too: a commit that completes changes what there is to show, and adds no instant.
     names = "\n".join(f"{i.requested_time} {i.action.value} {i.state.name}" for i in opened.timeline)
     return hashlib.sha256(names.encode()).hexdigest()[:16]
 
@@ -122,6 +123,7 @@ def _partitions(usage: Usage) -> list[dict[str, Any]]:
 def _files(uses: Iterable[FileUse]) -> list[dict[str, Any]]:
     """Files in partitions, newest first within their partition: partition, name, size, what holds it and why."""
     inside = [each for each in uses if each.partition_path is not None]
+    # Two stable sorts: by partition, and within one by commit, newest first.
     inside.sort(key=lambda each: each.commit or "", reverse=True)
     inside.sort(key=lambda each: each.partition_path or "")
     return [
@@ -150,10 +152,12 @@ def _event(opened: Table, event: Event) -> dict[str, Any]:
 def _simulations(opened: Table, events: Iterable[Event], problems: list[str]) -> list[dict[str, Any]]:
     """The table's size over time under several retentions, each as points of time and bytes."""
     commits = sum(event.numbers.files_written > 0 for event in events)
+    # A single commit has nothing to show; too many would keep the page waiting.
     if not 1 < commits <= COMMITS_MAX:
         return []
     found: list[dict[str, Any]] = []
     for retained in _RETENTIONS:
+        # Retaining more than there are changes nothing any more.
         if retained > commits and found:
             break
         simulated = _part(problems, lambda count=retained: opened.simulate(commits_retained=count))

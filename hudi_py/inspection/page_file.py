@@ -26,6 +26,7 @@ def page_html(document: Any, title: str) -> str:
         title: Title of the page.
     """
     parts = {mark: _text(name) for mark, name in _PARTS.items()}
+    # Of the scripts as they stand in the page: a script that text of the table would bring along has another hash.
     hashes = " ".join(f"'sha256-{_hash(parts[mark])}'" for mark in _SCRIPTS)
     values = {
         **parts,

@@ -28,6 +28,7 @@ def clean_bar() -> Iterator[OnProgress | None]:
     if not wants_bar():
         yield None
         return
+    # Imported here: most runs show no bar, and rich takes longer to load than they run.
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
@@ -37,6 +38,7 @@ def clean_bar() -> Iterator[OnProgress | None]:
 
         def show(progress: CleanProgress) -> None:
             key = (progress.phase, progress.instant)
+            # One bar for each clean of a run, as there may be pending ones before.
             if key not in tasks:
                 tasks[key] = bar.add_task(_NAMES[progress.phase], total=None, figures="")
             # A run that a limit ended early is full as well: nothing more will happen.

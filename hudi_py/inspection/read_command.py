@@ -73,6 +73,7 @@ def read(
     opened = common.open(table)
     if output is not None:
         check_outside(output, opened.storage.root)
+    # Empty names are left out: a comma at the end is no column.
     wanted = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
     if with_deletes and start is None:
         raise ConfigError("--with-deletes shows rows deleted after a time; give it with --from")
@@ -122,6 +123,7 @@ def _of_files(rows: Batches, where: tuple[str, ...]) -> str:
 
     if not where or not isinstance(rows, Rows):
         return ""
+    # Named by what ruled them out, so that a missing index is noticed.
     skipped = ", ".join(f"{number} by {_RULED_OUT_BY[by]}" for by, number in rows.skipped.items() if number)
     return f", from {rows.count.read} of {rows.file_count} files" + (f" (skipped: {skipped})" if skipped else "")
 

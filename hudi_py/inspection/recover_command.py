@@ -42,6 +42,7 @@ def recover(common: Common, table: str, dry_run: bool) -> None:
         render.table(f"{len(rows)} findings, {word}", ("what", "problem", "step", "done"), rows)
         for outcome in outcomes:
             finding = outcome.finding
+            # Evidence below the table: it is what a person decides by.
             for line in (*finding.evidence, *finding.paths[:5], *([outcome.error] if outcome.error else [])):
                 say(f"{finding.instant or finding.requested_time or finding.problem.value}: {line}")
     if dry_run:

@@ -29,6 +29,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, 
     """
     # Before the widths are measured: an escaped character is wider.
     rows = [[visible(cell) for cell in row] for row in rows]
+    # Pipes get plain columns: colours and frames would be part of the text.
     if is_terminal():
         _rich_table(title, columns, rows, right)
         return

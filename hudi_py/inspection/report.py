@@ -84,6 +84,7 @@ def partition_entry(context: ViewContext, partition: PartitionView) -> Json:
 
 def files_report(context: ViewContext, partitions: Iterable[PartitionView]) -> Json:
     """Return the document that ``hudi-py files --json`` prints."""
+    # Log compactions open no slice of their own, so they are not shown here.
     compaction = [
         {"instant": operation.instant_time, "partition": partition, "file_id": file_id}
         for (partition, file_id), operation in context.pending_compactions.items()
@@ -130,6 +131,7 @@ def readable_after(plan: CleanPlan, retained: str, before: Holes = NO_HOLES) -> 
     if earliest is None and plan.file_count:
         return NO_HOLES
     planned = recorded_holes(plan.extra_metadata, plan.last_completed_commit)
+    # The later of both: an earlier clean may have kept less than this one.
     start = max("" if earliest is None else earliest.requested_time, retained)
     is_all = planned.window or not planned.snapshots
     window = max(start, planned.window, before.window) if is_all else before.window
@@ -147,6 +149,7 @@ def plan_stream(
     There may be a million files; generating their entries while writing keeps them out of memory.
     """
     earliest = plan.earliest_to_retain
+    # Source files of a bootstrap lie outside of the table, so they are named apart.
     bootstrap = sorted(f.path for files in plan.files.values() for f in files if f.is_bootstrap_base_file)
     return {
         "needs_cleaning": plan.needs_cleaning,
@@ -183,6 +186,8 @@ def plan_stream(
         "scope_cost": plan.scope.cost,
         "breakers": list(plan.breakers),
         "warnings": list(plan.warnings),
+        # Keys that are rarely there are left out where they are empty: the shape is public, and most readers know the
+        # old one.
         **({"refused": dict(plan.refused)} if plan.refused else {}),
         "is_partial": plan.is_partial,
         "readable_from": readable.window or None,

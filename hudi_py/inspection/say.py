@@ -49,5 +49,6 @@ def _json_escape(match: re.Match[str]) -> str:
     char = match[0]
     if char in "\n\t\r":  # layout between JSON values; inside strings these are already escaped
         return char
+    # JSON escapes units of UTF-16, two for a character beyond U+FFFF.
     units = char.encode("utf-16-be")
     return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))

@@ -60,6 +60,7 @@ def serve(
     is_loopback = _is_loopback(host)
     if token is None and not is_loopback:
         raise ConfigError(f"--host {host} can be reached from other machines: give --token, or leave --host out")
+    # Letters and digits only: it stands in addresses and cookies as it is.
     if token is not None and (len(token) < _TOKEN_LENGTH_MIN or not token.isalnum() or not token.isascii()):
         raise ConfigError(f"--token needs at least {_TOKEN_LENGTH_MIN} characters, letters and digits only")
     tables = tuple(dict.fromkeys(each for one in sources for each in tables_of(one, common.storage_options)))

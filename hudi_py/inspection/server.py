@@ -51,6 +51,7 @@ class Server(ThreadingHTTPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Give the request a thread, or answer that there are too many."""
+        # Not queued: a client that waits for a place would hold a connection, and those are limited by the system.
         if not self._places.acquire(blocking=False):
             try:
                 # This runs in the thread that accepts connections: a client that reads nothing must not stop it.
@@ -96,6 +97,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, *, with_body: bool) -> None:
         assert self.server.site is not None
+        # Names of headers may be written in any case.
         headers = {name.lower(): value for name, value in self.headers.items()}
         try:
             response = self.server.site.answer(Request(self.command, self.path, headers))
@@ -106,6 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in response.headers.items():
             self.send_header(name, value)
         self.end_headers()
+        # HEAD is answered with the same headers, length included, and nothing behind them.
         if with_body:
             self.wfile.write(response.body)
 

@@ -125,6 +125,7 @@ class Site:
             return _json({"error": {"kind": type(error).__name__, "message": str(error)}}, HTTPStatus.BAD_GATEWAY)
 
     def _answer(self, request: Request) -> Response:
+        # Before anything else, even before the token: nothing here can be changed by any request.
         if request.method not in ("GET", "HEAD"):
             raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, "this server only reads")
         self._refuse_strangers(request)
@@ -133,6 +134,7 @@ class Site:
             query = parse_qs(url.query, max_num_fields=20)
         except ValueError as error:
             raise Refused(HTTPStatus.BAD_REQUEST, "the address is malformed") from error
+        # Before any page, the front page too: it names the tables.
         entered = self._admit(request, url.path, query)
         if entered is not None:
             return entered
@@ -140,6 +142,7 @@ class Site:
             return self._front()
         if url.path == "/healthz":
             return _json({"tables": len(self.tables)})
+        # Whole: a path that goes on behind a match is another path.
         found = _TABLE.fullmatch(url.path)
         if found is None or int(found[1]) >= len(self.tables):
             raise Refused(HTTPStatus.NOT_FOUND, "there is no such page")
@@ -250,6 +253,7 @@ class Site:
         return {
             "earliest_instant_to_retain": None if earliest is None else earliest.requested_time,
             "totals": {"files": plan.file_count, "bytes": plan.size_bytes},
+            # Bounded: a plan may have a million files.
             "files": files[:_FILES_MAX],
             "files_left_out": max(0, len(files) - _FILES_MAX),
             "warnings": list(plan.warnings),

@@ -39,6 +39,7 @@ def _find(source: str, options: Mapping[str, str]) -> Iterator[str]:
     if source == "-":
         yield from _lines(sys.stdin)
     elif os.path.isfile(source):
+        # A data file given by mistake would be read as a list of a million tables.
         if os.path.getsize(source) > _TEXT_BYTES_MAX:
             raise ConfigError(f"{source} has more than {_TEXT_BYTES_MAX} bytes; it should have one location per line")
         try:
@@ -46,6 +47,7 @@ def _find(source: str, options: Mapping[str, str]) -> Iterator[str]:
                 yield from _lines(file)
         except UnicodeDecodeError as error:
             raise ConfigError(f"{source} is not text; it should have one location per line") from error
+    # Before patterns: a folder may have brackets in its name.
     elif "://" in source or os.path.isdir(source):
         yield from tables_below(source, options)
     elif glob.has_magic(source):

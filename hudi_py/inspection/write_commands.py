@@ -41,6 +41,7 @@ def _writing(function: Callable[..., WriteResult]) -> Callable[..., None]:
         from hudi_py.writing.commit_words import commit_words, parse_write_key
 
         words = commit_words(None if write_key is None else parse_write_key(write_key), retries=retries)
+        # Opened before the rows are read: a table that cannot be written to is refused at once.
         service = service_of(
             table,
             settings=common.settings,
@@ -171,6 +172,7 @@ def merge(
 def _clause(option: str, text: str, rows: Rows, actions: tuple[str, ...]) -> Clause:
     from hudi_py.table_merge import Clause
 
+    # At the first " if ": conditions have no such word of their own.
     action, _, condition = (part.strip() for part in text.partition(" if "))
     if action not in actions or (" if " in text and not condition):
         known = " or ".join(f"{each}, {each} if CONDITION" for each in actions)

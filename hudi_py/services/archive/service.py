@@ -327,7 +327,6 @@ class ArchiveService:
 
     def _metadata_compaction(self) -> str | None:
         store = self.contents.store
-        # Commits of a metadata table are its compactions.
         completed = MetadataTable(store.storage, store.clock).store.load().completed(Action.COMMIT)
         return completed[-1].requested_time if completed else None
 
@@ -344,7 +343,6 @@ class ArchiveService:
         for each in self.contents.store.load().all_states:
             files.setdefault((each.requested_time, each.comparable_action), []).append(each)
         groups = [Group(instant, tuple(files[instant.requested_time, instant.comparable_action])) for instant in going]
-        # In order, so that a run that stops between two batches leaves no gap.
         for start in range(0, len(groups), _INSTANTS_AT_ONCE):
             yield tuple(groups[start : start + _INSTANTS_AT_ONCE])
 
