@@ -47,7 +47,7 @@ def test_share_of_the_files_above_the_limit(layout):
     """6 of 8 files are more than 70 %, and not more than 75 %."""
     builder = history(layout)
     low = {"hoodie_py.clean.breaker.max.share": 0.7}
-    refused(builder, "6 of 8 files", settings=low, file_versions_retained=1)
+    refused(builder, "6 of 8 examined files", settings=low, file_versions_retained=1)
     table = builder.table()
     table.settings = table.settings.merged({"hoodie_py.clean.breaker.max.share": 0.75})
     assert table.plan_clean(file_versions_retained=1).breakers == ()
