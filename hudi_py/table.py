@@ -191,8 +191,9 @@ class Table(TableWriting, TableRewriting, TableInsight, TableLeases):
         Check the table for damage: compare timeline, files and metadata table. Nothing is changed.
 
         Args:
-            contents: Read the footer of each base file, too, and compare it with the file's name and commit. That finds
-                a file that was swapped for another one of the same size, and costs a request or two for each file.
+            contents: Read the footer of each base file and the blocks of each log file, too, and compare them with the
+                file's name and commits. That finds a file that was swapped for another one of the same size, and costs
+                a request or two for each file.
 
         Returns:
             Findings, the most severe first; empty for an intact table. Their codes are stable, see

@@ -26,7 +26,8 @@ _PROBLEMS_FOUND = 3
 @click.option(
     "--contents",
     is_flag=True,
-    help="Read the footers of all base files, too: finds files that were swapped or damaged inside. Rows are not read.",
+    help="Read the footers of base files and the blocks of log files, too: finds files that were swapped or damaged "
+    "inside.",
 )
 @command
 def check(common: Common, table: str | None, codes: bool, contents: bool) -> None:

@@ -185,13 +185,14 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "file-content-differs": Rule(
         _ERROR,
-        "a base file holds other rows than its name and its commit say: it was swapped for another file, or "
+        "a base or log file holds other rows than its name and its commits say: it was swapped for another file, or "
         "overwritten (only looked for with --contents)",
         _FROM_COPY,
     ),
     "file-unreadable": Rule(
         _ERROR,
-        "a base file has the size that its commit recorded, and no readable footer (only looked for with --contents)",
+        "a file has the size that its commit recorded, and no readable footer or blocks (only looked for with "
+        "--contents)",
         _FROM_COPY,
     ),
     "file-unnamed": Rule(

@@ -51,7 +51,7 @@ def _footer(storage: Storage, path: str, base: BaseFile) -> Footer | str | None:
     try:
         with open_parquet(storage, path, base) as file:
             footer = file.metadata
-            names, times = _bounds(footer, _FILE_NAME), _bounds(footer, _COMMIT_TIME)
+            names, times = bounds(footer, _FILE_NAME), bounds(footer, _COMMIT_TIME)
             return Footer(footer.num_rows, names, times)
     except NotFound:
         return None
@@ -59,16 +59,16 @@ def _footer(storage: Storage, path: str, base: BaseFile) -> Footer | str | None:
         return str(error)
 
 
-def _bounds(footer: pq.FileMetaData, column: str) -> tuple[str, str] | None:
+def bounds(footer: pq.FileMetaData, column: str) -> tuple[str, str] | None:
     """Smallest and largest value of a column of text; None where a row group does not tell."""
     at = next((n for n in range(footer.num_columns) if footer.schema.column(n).path == column), None)
     if at is None or not footer.num_rows:
         return None
-    bounds = []
+    found = []
     for group in range(footer.num_row_groups):
         statistics = footer.row_group(group).column(at).statistics
         # Bounds of a part of the rows would say nothing about the others.
         if statistics is None or not statistics.has_min_max:
             return None
-        bounds += [str(statistics.min), str(statistics.max)]
-    return min(bounds), max(bounds)
+        found += [str(statistics.min), str(statistics.max)]
+    return min(found), max(found)

@@ -35,12 +35,19 @@ _TAKEN_BACK_SIZE: Final = 1  # how Hudi lists log files of a delta commit that i
 
 
 class Named(NamedTuple):
-    """A file that a completed commit wrote; *rows* is their number in a base file."""
+    """
+    A file that a completed commit wrote.
+
+    Args:
+        rows: Their number in a base file.
+        written: Of a log file: requested time of each commit that wrote to it to the number of rows.
+    """
 
     size_bytes: int
     requested_time: str
     is_log: bool
     rows: int | None = None
+    written: Mapping[str, int] = {}
 
 
 class Expectation:
@@ -130,7 +137,10 @@ class Expectation:
                         self._name(partition, path.rpartition("/")[2], size, time)
                     if stat.path is not None:
                         name = stat.path.rpartition("/")[2]
-                        self._name(partition, name, stat.file_size_in_bytes, time, rows=stat.num_writes)
+                        # A delta commit may record a log file in which it wrote nothing.
+                        is_told = stat.num_writes > 0 or stat.num_deletes > 0
+                        rows = stat.num_writes if is_told or parse_log_file(name) is None else None
+                        self._name(partition, name, stat.file_size_in_bytes, time, rows=rows)
         elif isinstance(content, CleanMetadata):
             for path, done in content.partitions.items():
                 self.gone.setdefault(path, set()).update(done.delete_path_patterns)
@@ -158,7 +168,11 @@ class Expectation:
     def _name(self, partition: str, name: str, size: int, time: str, *, rows: int | None = None) -> None:
         known = self.named.setdefault(partition, {}).get(name)
         larger = max(size, known.size_bytes if known is not None else 0)  # a log file grows with each delta commit
-        self.named[partition][name] = Named(larger, time, parse_log_file(name) is not None, rows)
+        is_log = parse_log_file(name) is not None
+        written = dict(known.written) if known is not None else {}
+        if is_log and rows is not None:
+            written[time] = rows
+        self.named[partition][name] = Named(larger, time, is_log, rows, written)
 
 
 def judge_partition(
@@ -206,6 +220,18 @@ def readable_files(
         is_archived = base.instant_time not in expected.known and base.instant_time in (expected.archived or ())
         if is_archived or (name in named and is_size_right(named[name].size_bytes, size, is_log=False)):
             yield join_path(partition, name), base
+
+
+def readable_logs(
+    expected: Expectation, partition: str, files: Mapping[str, int | None]
+) -> Iterator[tuple[str, LogFile]]:
+    """The same of the log files that completed commits of the active timeline wrote rows to, without change logs."""
+    for name, named in expected.named.get(partition, {}).items():
+        log = parse_log_file(name)
+        if log is None or log.is_cdc or not named.written or name not in files:
+            continue
+        if is_size_right(named.size_bytes, files[name], is_log=True):
+            yield join_path(partition, name), log
 
 
 def is_data_file(name: str) -> bool:

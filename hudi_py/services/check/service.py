@@ -21,14 +21,22 @@ from hudi_py.services.check.facts import TableFacts
 from hudi_py.services.check.findings import Finding, Severity, finding
 from hudi_py.services.check.footers import read_footers
 from hudi_py.services.check.gather import gather
-from hudi_py.services.check.judge_contents import judge_footer
-from hudi_py.services.check.judge_files import Expectation, is_data_file, judge_partition, readable_files
+from hudi_py.services.check.judge_contents import judge_footer, judge_log
+from hudi_py.services.check.judge_files import (
+    Expectation,
+    is_data_file,
+    judge_partition,
+    readable_files,
+    readable_logs,
+)
 from hudi_py.services.check.judge_instants import judge_instants
 from hudi_py.services.check.judge_metadata import judge_metadata
 from hudi_py.services.check.judge_properties import judge_properties
+from hudi_py.services.check.log_blocks import read_blocks
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.store import TimelineStore
+from hudi_py.versions.format import LogNaming
 
 _LOOKS_MAX: Final = 3
 _ORDER: Final = {severity: position for position, severity in enumerate(Severity)}
@@ -58,7 +66,7 @@ class CheckService:
         store: The table's timeline.
         table: Its properties.
         settings: ``hoodie.metadata.enable=false`` leaves the metadata table out.
-        contents: Whether the footers of base files are read, too.
+        contents: Whether the footers of base files and the blocks of log files are read, too.
     """
 
     store: TimelineStore
@@ -148,7 +156,7 @@ class CheckService:
             there = None if reader is None else reader.files(folder)
             found = judge_partition(expected, folder, files, there, log_naming=facts.log_naming)
             if self.contents:
-                found += _contents(storage, expected, folder, files)
+                found += _contents(storage, expected, folder, files, facts.log_naming)
             is_empty = folder in listed and folder not in seen and not there
             return [finding("mdt-partition-empty", folder), *found] if is_empty else found
 
@@ -181,11 +189,17 @@ class CheckService:
 
 
 def _contents(
-    storage: Storage, expected: Expectation, folder: str, files: Mapping[str, int | None]
+    storage: Storage,
+    expected: Expectation,
+    folder: str,
+    files: Mapping[str, int | None],
+    log_naming: LogNaming,
 ) -> Iterator[Finding]:
     named = expected.named.get(folder, {})
     for path, base, footer in read_footers(storage, readable_files(expected, folder, files)):
         yield from judge_footer(path, base, footer, named[base.name].rows if base.name in named else None)
+    for path, log, blocks in read_blocks(storage, readable_logs(expected, folder, files)):
+        yield from judge_log(path, log, blocks, named[log.name].written, log_naming)
 
 
 def _once(found: Iterable[Finding]) -> Iterator[Finding]:

@@ -1,9 +1,10 @@
-"""A base file that holds other rows than its name and its commit say is found by its footer."""
+"""A file that holds other rows than its name and its commits say is found by its footer, or by its blocks."""
 
 import pytest
 
-from hudi_py.model.files import BaseFile, parse_base_file
-from hudi_py.services.check.judge_contents import Footer, judge_footer
+from hudi_py.model.files import BaseFile, LogFile, parse_base_file, parse_log_file
+from hudi_py.services.check.judge_contents import Block, Footer, judge_footer, judge_log
+from hudi_py.versions.format import LogNaming
 from support import writes
 from support.tables import data_files
 
@@ -13,9 +14,10 @@ SOUND = Footer(3, (NAME, NAME), ("20250101000000000", BASE.instant_time))
 
 
 def table(version):
-    storage = writes.create_table(version)
-    for ts in (1, 2, 3):
-        writes.upsert(storage, [{"id": i, "region": r, "ts": ts} for i, r in (("a", "eu"), ("b", "us"), ("c", "us"))])
+    storage, rows = writes.create_table(version), (("a", "eu"), ("b", "us"), ("c", "us"))
+    for ts in range(1, 9):  # so many files that some have the same size
+        small = {"hoodie.index.bloom.num_entries": 100}
+        writes.upsert(storage, [{"id": i, "region": r, "ts": ts} for i, r in rows], **small)
     return storage
 
 
@@ -28,8 +30,8 @@ def test_swap_of_two_files_is_found(version):
     """Between versions of a group, or between groups of two partitions; by the listing where sizes differ."""
     whole = table(version)
     assert found(whole) == []
-    paths = data_files(whole)
-    assert len(paths) == 6
+    paths = sorted(data_files(whole), key=whole.size)  # those of the same size are neighbours
+    assert len(paths) == 16
     codes = []
     for path, other in zip(paths, [*paths[1:], paths[0]], strict=True):
         storage = whole.copy()
@@ -67,3 +69,69 @@ def test_footer_is_judged_by_names_rows_and_times(footer, rows, codes):
     """What the footer does not tell proves nothing."""
     assert isinstance(BASE, BaseFile)
     assert [each.code for each in judge_footer("p", BASE, footer, rows)] == codes
+
+
+def merge_on_read(version):
+    """Two file groups in two partitions, each with a base file, rows in one log file, and deletes in another."""
+    storage = writes.create_table(version, **{"hoodie.table.type": "MERGE_ON_READ"})
+    keys = [("a", "eu"), ("b", "us"), ("c", "eu"), ("d", "us")]
+    for operation, chosen in (("UPSERT", keys), ("UPSERT", keys[:2]), ("UPSERT", keys[:2]), ("DELETE", keys[2:])):
+        ts = sum(path.endswith("commit") for path in storage.files())
+        writes.upsert(storage, [{"id": i, "region": r, "ts": ts} for i, r in chosen], operation=operation)
+    return storage
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_swap_of_two_log_files_is_found(version):
+    """Of commits, groups and partitions, rows and deletes; nothing is found of those that are where they belong."""
+    whole = merge_on_read(version)
+    assert found(whole) == []
+    paths = [path for path in whole.files() if ".log." in path and not path.startswith(".hoodie")]
+    assert len(paths) >= 4
+    for path in paths:
+        for other in paths:
+            storage, data = whole.copy(), whole.read(other)
+            storage.replace(path, data.ljust(whole.size(path), b"\0"))  # what is no block is passed over
+            codes = {code for code, where in found(storage) if where == path and not code.startswith("mdt-")}
+            assert codes <= {"file-content-differs"}, (path, other)
+            assert bool(codes) == (data != whole.read(path)), (path, other)
+
+
+def test_bytes_of_the_right_size_that_are_no_log_file_are_found():
+    """A plain check looks at sizes alone."""
+    storage = merge_on_read(9)
+    path = next(path for path in storage.files() if ".log." in path and not path.startswith(".hoodie"))
+    storage.replace(path, bytes(storage.size(path)))
+    assert [each.code for each in writes.open_table(storage).check()] == []
+    assert found(storage) == [("file-unreadable", path)]
+
+
+LOG_NAME = ".g-0_20260101000000000.log.1_0-1-0"
+OWN, LATER, EARLIER = "20260101000000000", "20260102000000000", "20250101000000000"
+ROWS = Block(OWN, rows=2, file_ids=frozenset({"g-0"}))
+
+
+@pytest.mark.parametrize(
+    ("blocks", "written", "by_slice", "by_write"),
+    [
+        ([ROWS], {OWN: 2}, 0, 0),
+        ([ROWS, Block(OWN, rows=0, partitions=frozenset({"eu"}))], {OWN: 2}, 0, 0),
+        ([Block(OWN, rows=None)], {OWN: 2}, 0, 0),
+        ([ROWS], {OWN: 3}, 1, 1),
+        ([ROWS], {OWN: 1}, 0, 1),
+        ([ROWS, ROWS], {OWN: 2}, 0, 1),
+        ([ROWS], {LATER: 2}, 1, 1),
+        ([ROWS, Block(LATER, rows=2)], {OWN: 2, LATER: 2}, 0, 1),
+        ([ROWS, Block(EARLIER, rows=2)], {OWN: 2}, 1, 1),
+        ([Block(OWN, rows=2, file_ids=frozenset({"h-0"}))], {OWN: 2}, 1, 1),
+        ([Block(OWN, rows=5, file_ids=frozenset({"h-0"}), is_merged=True)], {OWN: 2}, 0, 0),
+        ([ROWS, Block(OWN, rows=0, partitions=frozenset({"us"}))], {OWN: 2}, 1, 1),
+        ("torn", {OWN: 2}, 1, 1),
+    ],
+)
+def test_log_is_judged_by_times_rows_groups_and_partitions(blocks, written, by_slice, by_write):
+    """What may have been written by an archived commit, or twice by one task, proves nothing."""
+    log = parse_log_file(LOG_NAME)
+    assert isinstance(log, LogFile)
+    for naming, expected in ((LogNaming.BY_SLICE, by_slice), (LogNaming.BY_WRITE, by_write)):
+        assert expected == len(list(judge_log(f"eu/{LOG_NAME}", log, blocks, written, naming))), naming
